@@ -1,0 +1,387 @@
+"""Request and response bodies of `/api/v1`, one definition for the server, `bapo.client` and the worker.
+
+All times are UTC. Lists answer `{"items": …, "next_cursor": …}`. Errors answer `ErrorBody`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class RunStatus(StrEnum):
+    """States of a run; the legal moves stand in one table in `backend/runs/states.py`."""
+
+    DRAFT = "draft"
+    QUEUED = "queued"
+    STARTING = "starting"
+    RUNNING = "running"
+    PAUSING = "pausing"
+    PAUSED = "paused"
+    STOPPING = "stopping"
+    CANCELLED = "cancelled"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    LOST = "lost"
+
+
+TERMINAL_STATUSES = frozenset({RunStatus.CANCELLED, RunStatus.SUCCEEDED, RunStatus.FAILED})
+"""A run in one of these never runs again under its id."""
+
+
+class Body(BaseModel):
+    """Common base: unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+
+class FieldProblem(Body):
+    """One thing to mend in a request."""
+
+    field: str
+    value: Any = None
+    remedy: str
+
+
+class ErrorBody(Body):
+    """Every error of the API."""
+
+    code: str
+    """Stable and machine-readable, such as `invalid_config`, `not_found`, `illegal_transition`."""
+    field: str | None = None
+    value: Any = None
+    remedy: str
+    """What is wrong and what to do."""
+    problems: Sequence[FieldProblem] = ()
+    """All problems where there are several; the first is repeated above."""
+    request_id: str
+
+
+# ---------------------------------------------------------------- who
+
+
+class UserInfo(Body):
+    """The caller."""
+
+    id: str
+    name: str
+    role: Literal["viewer", "member", "admin"]
+
+
+# ---------------------------------------------------------------- configs
+
+
+class RecipeInfo(Body):
+    """A named starting point."""
+
+    name: str
+    title: str
+    description: str
+    config: dict[str, Any]
+    """The fields that it sets."""
+
+
+class ConfigDraft(Body):
+    """A config to check: a recipe or a parent run, and changes to it."""
+
+    recipe: str | None = None
+    parent_id: str | None = None
+    """Start from this run's config (clone)."""
+    changes: dict[str, Any] = Field(default={}, examples=[{"method.c1": 0.25, "training.steps": 50}])
+    """Dotted fields and their new values."""
+
+
+class ThresholdMapRow(Body):
+    """What each number of correct responses is at one mean accuracy."""
+
+    r_tot: float
+    c2: float
+    c3: float
+    roles: Sequence[str]
+    """For k = 0..G, a `+`-joined subset of `fresh`, `difficult`, `reusable`, or `nothing`."""
+
+
+class ConfigReport(Body):
+    """A checked config."""
+
+    config: dict[str, Any]
+    """Complete, with every default."""
+    warnings: Sequence[FieldProblem]
+    diff: dict[str, tuple[Any, Any]]
+    """Dotted field → (parent's value, this value); against the recipe where there is no parent."""
+    threshold_map: Sequence[ThresholdMapRow]
+    """Empty for methods without thresholds."""
+    constants: dict[str, float | None]
+    """K1, K2, K3 of Theorem 3.2 (`K3` at r_tot = 0), and `K2_exact`; None where not defined."""
+
+
+# ---------------------------------------------------------------- runs
+
+
+class RunCreate(ConfigDraft):
+    """Submit a run."""
+
+    name: str = Field(min_length=1, max_length=200)
+    tags: Sequence[str] = Field(default=(), max_length=50)
+    notes: str = Field(default="", max_length=100_000)
+    group: str | None = Field(default=None, max_length=200)
+    """Runs with the same group belong together."""
+    priority: int = Field(default=50, ge=0, le=100)
+    """Higher starts first."""
+    start: bool = True
+    """False leaves a draft."""
+
+
+class RunUpdate(Body):
+    """Change what people wrote about a run."""
+
+    name: str | None = Field(default=None, min_length=1, max_length=200)
+    tags: Sequence[str] | None = None
+    notes: str | None = None
+
+
+class RunSummary(Body):
+    """A row of the run history."""
+
+    id: str
+    name: str
+    status: RunStatus
+    method: str
+    recipe: str | None
+    step: int
+    """Completed training steps."""
+    num_steps: int
+    attempt: int
+    tags: Sequence[str]
+    group: str | None
+    owner: str
+    parent_id: str | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    num_rollouts: int
+    reward_mean: float | None
+    """Latest step's mean fresh reward."""
+    eval_name: str | None
+    """Such as "CD-34 avg@8"."""
+    eval_base: float | None
+    """First evaluation."""
+    eval_latest: float | None
+    eta_seconds: float | None
+    status_reason: str | None
+    """Why it failed, was lost or waits."""
+
+
+class RunDetail(RunSummary):
+    """One run."""
+
+    config: dict[str, Any]
+    """Complete."""
+    explicit: dict[str, Any]
+    """What was set."""
+    diff: dict[str, tuple[Any, Any]]
+    """Against the parent, or the recipe."""
+    notes: str
+    priority: int
+    worker: str | None
+    allowed_actions: Sequence[Literal["start", "stop", "pause", "resume", "change", "clone", "delete"]]
+
+
+class Page(Body):
+    """One page of a list."""
+
+    next_cursor: str | None = None
+
+
+class RunPage(Page):
+    items: Sequence[RunSummary]
+
+
+class ParameterChange(Body):
+    """New values for a running run, at a step boundary."""
+
+    set: dict[str, Any] = Field(min_length=1, examples=[{"method.c1": 0.25}])
+    at_step: int | None = Field(default=None, ge=1)
+    """First step that they hold for; empty: the next one."""
+
+
+class ControlInfo(Body):
+    """A stop, pause or parameter change that somebody asked for, and what became of it."""
+
+    id: str
+    kind: Literal["stop", "pause", "change"]
+    author: str
+    created_at: datetime
+    set: dict[str, Any]
+    at_step: int | None
+    state: Literal["pending", "applied", "refused"]
+    applied_step: int | None
+    reason: str | None
+
+
+class AuditEntry(Body):
+    """Who did what, when."""
+
+    at: datetime
+    author: str
+    action: str
+    detail: dict[str, Any]
+
+
+class History(Body):
+    """A run's audit trail and control requests."""
+
+    audit: Sequence[AuditEntry]
+    controls: Sequence[ControlInfo]
+
+
+# ---------------------------------------------------------------- series, prompts, samples
+
+
+class Series(Body):
+    """Columnar metrics: `columns[key][i]` belongs to `steps[i]`; None where a step lacks the key."""
+
+    steps: Sequence[int]
+    columns: dict[str, Sequence[float | None]]
+
+
+class HistogramSeries(Body):
+    """Counts per accuracy group 0..G of each step."""
+
+    steps: Sequence[int]
+    fresh: Sequence[Sequence[int]]
+    reevaluated: Sequence[Sequence[int]]
+    batch: Sequence[Sequence[int]]
+
+
+class RecordPage(Page):
+    """Whole journal records (step, evaluation, tracking, event), ordered by step."""
+
+    items: Sequence[dict[str, Any]]
+
+
+class PromptSummary(Body):
+    """One training prompt over the whole run."""
+
+    prompt_id: str
+    num_visits: int
+    first_accuracy: float
+    last_accuracy: float
+    last_step: int
+    steps: Sequence[int]
+    num_correct: Sequence[int]
+    sources: Sequence[str]
+
+
+class PromptPage(Page):
+    items: Sequence[PromptSummary]
+
+
+class SamplePage(Page):
+    """Lines of samples.jsonl."""
+
+    items: Sequence[dict[str, Any]]
+
+
+# ---------------------------------------------------------------- workers (worker token)
+
+
+class WorkerRegistration(Body):
+    """A worker introduces itself at every start."""
+
+    name: str = Field(min_length=1, max_length=200)
+    host: str
+    slots: int = Field(ge=1, le=1024)
+    gpus: Sequence[str] = ()
+    """Names of the GPUs that it may use."""
+    version: str
+
+
+class WorkerWelcome(Body):
+    """What the worker needs to take work."""
+
+    worker_id: str
+    queue: str
+    """Its own Celery queue."""
+    broker_url: str
+    runs_dir: str
+    heartbeat_seconds: float
+
+
+class Claim(Body):
+    """A run handed to one worker, once."""
+
+    run_id: str
+    attempt: int
+    fencing_token: int
+    """Every later message about this attempt carries it; an old one is refused."""
+    config: dict[str, Any]
+    """Complete."""
+    run_dir: str
+    """Where the trainer writes."""
+
+
+class AttemptHeartbeat(Body):
+    """One attempt as its worker sees it."""
+
+    run_id: str
+    fencing_token: int
+    step: int
+
+
+class WorkerHeartbeat(Body):
+    """Sent every few seconds; extends the leases of the attempts named."""
+
+    attempts: Sequence[AttemptHeartbeat]
+    system: dict[str, float] = {}
+
+
+class PendingControl(Body):
+    """A request to append to a run's control file."""
+
+    run_id: str
+    id: str
+    author: str
+    at_step: int | None
+    set: dict[str, Any]
+    stop: bool
+
+
+class HeartbeatAnswer(Body):
+    """What the server wants the worker to do."""
+
+    controls: Sequence[PendingControl]
+    revoked: Sequence[str]
+    """Runs that no longer belong to this worker: end their trainers."""
+
+
+class RecordBatch(Body):
+    """Journal lines from a byte offset on; sending a batch again changes nothing."""
+
+    fencing_token: int
+    attempt: int
+    kind: Literal["records", "samples", "log"]
+    start_offset: int = Field(ge=0)
+    """Byte offset of the first line in the attempt's file."""
+    end_offset: int = Field(ge=0)
+    lines: Sequence[str]
+
+
+class BatchAccepted(Body):
+    """How far the server has stored the file."""
+
+    next_offset: int
+
+
+class AttemptOutcome(Body):
+    """How the trainer process ended."""
+
+    fencing_token: int
+    status: Literal["running", "succeeded", "failed", "stopped", "lost"]
+    """`running` is sent once, when the trainer is up; `stopped` answers a stop or a pause."""
+    step: int = 0
+    reason: str | None = None

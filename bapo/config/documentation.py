@@ -1,0 +1,133 @@
+"""Each field's meaning, range and default, read off the config classes: for the form, the CLI and the docs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import to_jsonable_python
+
+from bapo.config.fractions import format_fraction
+from bapo.config.run import RunConfig
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDocumentation:
+    """One field of the config."""
+
+    path: str
+    """Dotted, such as `method.c1`."""
+    description: str
+    default: Any
+    """JSON value."""
+    kind: Literal["integer", "number", "fraction", "fraction_range", "text", "flag", "choice", "choices", "list"]
+    optional: bool
+    """May be left empty."""
+    minimum: float | None
+    maximum: float | None
+    choices: tuple[str, ...]
+    method_types: tuple[str, ...]
+    """Methods that know the field; empty for fields of all methods."""
+
+
+@cache
+def documentation() -> tuple[FieldDocumentation, ...]:
+    """All fields, in the order of the config; a method field that several methods know appears once."""
+    merged: dict[str, FieldDocumentation] = {}
+    for field in _fields(RunConfig, "", ()):
+        known = merged.get(field.path)
+        if known is None:
+            merged[field.path] = field
+        else:
+            merged[field.path] = FieldDocumentation(
+                known.path,
+                known.description,
+                known.default,
+                known.kind,
+                known.optional,
+                known.minimum,
+                known.maximum,
+                tuple(dict.fromkeys(known.choices + field.choices)),
+                known.method_types + field.method_types,
+            )
+    return tuple(merged.values())
+
+
+@cache
+def field_paths() -> tuple[str, ...]:
+    """Every dotted field name."""
+    return tuple(field.path for field in documentation())
+
+
+def _members(annotation: Any) -> tuple[Any, ...]:
+    """The parts of a (possibly annotated) union, or the annotation alone."""
+    if hasattr(annotation, "__metadata__"):
+        return _members(annotation.__origin__)
+    if get_origin(annotation) in (Union, UnionType):
+        return tuple(part for member in get_args(annotation) for part in _members(member))
+    return (annotation,)
+
+
+def _fields(section: type[BaseModel], prefix: str, method_types: tuple[str, ...]) -> Iterator[FieldDocumentation]:
+    for name, info in section.model_fields.items():
+        members = _members(info.annotation)
+        sections = [member for member in members if isinstance(member, type) and issubclass(member, BaseModel)]
+        if not sections:
+            yield _document(section, name, info, members, prefix, method_types)
+        for member in sections:
+            types = (member.model_fields["type"].default,) if name == "method" else method_types
+            yield from _fields(member, f"{prefix}{name}.", types)
+
+
+def _document(
+    section: type[BaseModel],
+    name: str,
+    info: FieldInfo,
+    members: tuple[Any, ...],
+    prefix: str,
+    method_types: tuple[str, ...],
+) -> FieldDocumentation:
+    schema = section.model_json_schema()["properties"][name]
+    bounds = [schema, *schema.get("anyOf", [])]
+    lows = [part[key] for part in bounds for key in ("minimum", "exclusiveMinimum") if key in part]
+    highs = [part[key] for part in bounds for key in ("maximum", "exclusiveMaximum") if key in part]
+    is_fraction = "Fraction" in str(info.annotation) or any("Fraction" in str(meta) for meta in info.metadata)
+    if is_fraction:
+        lows, highs = [0], [1]
+    default = info.get_default(call_default_factory=True)
+    return FieldDocumentation(
+        path=prefix + name,
+        description=" ".join((info.description or "").split()),
+        default=to_jsonable_python(default, fallback=format_fraction),
+        kind=_kind(members, is_fraction=is_fraction),
+        optional=type(None) in members,
+        minimum=lows[0] if lows else None,
+        maximum=highs[0] if highs else None,
+        choices=_choices(members),
+        method_types=method_types,
+    )
+
+
+def _choices(members: tuple[Any, ...]) -> tuple[str, ...]:
+    found: list[str] = []
+    for member in members:
+        inner = [member, *get_args(member)] if get_origin(member) is frozenset else [member]
+        for part in inner:
+            if get_origin(part) is Literal:
+                found.extend(str(choice) for choice in get_args(part))
+    return tuple(found)
+
+
+def _kind(members: tuple[Any, ...], *, is_fraction: bool) -> Any:
+    origins = {get_origin(member) or member for member in members}
+    if is_fraction:
+        return "fraction_range" if tuple in origins else "fraction"
+    for origin, kind in ((Literal, "choice"), (frozenset, "choices"), (tuple, "list"), (bool, "flag"), (float, "number"), (int, "integer")):
+        if origin in origins:
+            return kind
+    return "text"

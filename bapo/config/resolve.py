@@ -1,0 +1,124 @@
+"""From what a user set to a complete config: recipe, changes, defaults, checks, warnings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from bapo.config.documentation import field_paths
+from bapo.config.errors import ConfigError, ConfigProblem, problems_of
+from bapo.config.method import BapoConfig, MethodConfig
+from bapo.config.run import RunConfig
+from bapo.thresholds import empty_r_tot_intervals
+
+METHOD_CONFIGS: dict[str, type[BaseModel]] = {
+    member.model_fields["type"].default: member for member in get_args(get_args(MethodConfig)[0])
+}
+"""Config class of each method type."""
+
+ExplicitConfig = dict[str, Any]
+"""Nested dictionary of the fields that a user or a recipe set; everything else has its default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """A config that can run, and what its author should know."""
+
+    config: RunConfig
+    explicit: ExplicitConfig
+    warnings: tuple[ConfigProblem, ...]
+
+
+def resolve(explicit: Mapping[str, Any]) -> Resolution:
+    """Fill in the defaults and check everything. Raises ConfigError naming each field, value and remedy."""
+    try:
+        config = RunConfig.model_validate(explicit)
+    except ValidationError as error:
+        raise ConfigError(problems_of(error, field_paths())) from None
+    return Resolution(config, deepcopy(dict(explicit)), tuple(_reuse_warnings(config)))
+
+
+def _reuse_warnings(config: RunConfig) -> Iterable[ConfigProblem]:
+    """Refuse thresholds that can never admit a group into X3; name the r_tot where they do not."""
+    method, group_size = config.method, config.rollout.group_size
+    if not isinstance(method, BapoConfig) or "reused" in method.without:
+        return
+    gaps = empty_r_tot_intervals(method.c2, method.c3, group_size)
+    ranges = [[float(bound) for bound in bounds] for bounds in (method.c2, method.c3)]
+    remedy = f"widen the range to at least 1/{group_size}, or use a larger rollout.group_size"
+    if gaps == [(0, 1)]:
+        raise ConfigError(
+            [
+                ConfigProblem(
+                    "method.c2", ranges, f"no accuracy k/{group_size} lies in [c2, c3] at any r_tot: {remedy}"
+                )
+            ]
+        )
+    if gaps:
+        named = ", ".join(f"({float(low):.3g}, {float(high):.3g})" for low, high in gaps)
+        yield ConfigProblem(
+            "method.c2",
+            ranges,
+            f"no accuracy k/{group_size} lies in [c2, c3] while r_tot is in {named}, so nothing is reused there: {remedy}",
+        )
+
+
+def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
+    """`method.c1=0.25` → {"method.c1": 0.25}; values are JSON where they parse, else text. Raises ConfigError."""
+    changes: dict[str, Any] = {}
+    for assignment in assignments:
+        field, separator, text = assignment.partition("=")
+        if not separator or not field:
+            raise ConfigError([ConfigProblem("--set", assignment, "write FIELD=VALUE, such as method.c1=0.25")])
+        try:
+            changes[field.strip()] = json.loads(text)
+        except json.JSONDecodeError:
+            changes[field.strip()] = text
+    return changes
+
+
+def apply_changes(explicit: Mapping[str, Any], changes: Mapping[str, Any]) -> ExplicitConfig:
+    """Set dotted fields. A new `method.type` keeps only the explicitly set method fields that the new type knows."""
+    changed = deepcopy(dict(explicit))
+    new_type = changes.get("method.type")
+    method = changed.get("method", {})
+    if new_type is not None and new_type != method.get("type", RunConfig.model_fields["method"].default.type):
+        known = METHOD_CONFIGS[new_type].model_fields if new_type in METHOD_CONFIGS else method
+        changed["method"] = {field: value for field, value in method.items() if field in known}
+    for path, value in changes.items():
+        *sections, leaf = path.split(".")
+        section = changed
+        for name in sections:
+            section = section.setdefault(name, {})
+            if not isinstance(section, dict):
+                raise ConfigError([ConfigProblem(path, value, f"{name} is a value, not a section: check the path")])
+        section[leaf] = value
+    if "method" in changed and "type" not in changed["method"]:
+        changed["method"]["type"] = RunConfig.model_fields["method"].default.type
+    return changed
+
+
+def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested sections to dotted fields."""
+    flat: dict[str, Any] = {}
+    for name, value in config.items():
+        if isinstance(value, Mapping):
+            flat.update(flatten(value, f"{prefix}{name}."))
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat
+
+
+def difference(config: RunConfig, parent: RunConfig) -> dict[str, tuple[Any, Any]]:
+    """Dotted field → (value in the parent, value here), for every field that differs; None where it is missing."""
+    ours, theirs = (flatten(each.model_dump(mode="json")) for each in (config, parent))
+    return {
+        field: (theirs.get(field), ours.get(field))
+        for field in sorted(ours.keys() | theirs.keys())
+        if ours.get(field) != theirs.get(field)
+    }

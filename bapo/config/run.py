@@ -1,0 +1,174 @@
+"""The whole config of a run: what `bapo train`, REST and the form accept."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from bapo.config.method import BapoConfig, BapoMiniConfig, GrpoConfig, MethodConfig
+from bapo.config.section import Section
+from bapo.config.task import TaskConfig
+
+
+class ModelConfig(Section):
+    """The base model."""
+
+    path: str = "countdown-base"
+    """Folder of a Hugging Face causal language model with its tokenizer, or the name of a model shipped with BAPO."""
+
+
+class RolloutConfig(Section):
+    """How responses are generated."""
+
+    group_size: Annotated[int, Field(ge=2, le=1024)] = 8
+    """Group size G: responses per prompt."""
+    batch_size: Annotated[int, Field(ge=1, le=1_000_000)] = 32
+    """Fresh prompts rolled out per step."""
+    temperature: Annotated[float, Field(gt=0, le=10)] = 1.0
+    """Sampling temperature."""
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Nucleus sampling: smallest set of tokens with this probability mass; 1 samples from all."""
+    top_k: Annotated[int, Field(ge=-1, le=1_000_000)] = -1
+    """Sample from the k most probable tokens only; -1 samples from all."""
+    max_prompt_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 64
+    """Longest prompt in tokens; a longer one is refused when the data is loaded."""
+    max_response_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 16
+    """Tokens after which a response is cut."""
+
+
+class TrainingConfig(Section):
+    """The optimizer, the length of the run and its checkpoints."""
+
+    batch_size: Annotated[int, Field(ge=1, le=1_000_000)] = 32
+    """Training batch size B: most groups trained on per step."""
+    mini_batch_size: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    """Groups per optimizer step. Empty: the whole batch in one."""
+    learning_rate: Annotated[float, Field(gt=0, le=1)] = 3e-4
+    """Adam's learning rate."""
+    weight_decay: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """Decoupled weight decay."""
+    max_grad_norm: Annotated[float, Field(gt=0)] = 1.0
+    """Gradient norm above which the gradient is scaled down."""
+    steps: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+    """Training steps. Give either this or `epochs`."""
+    epochs: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    """Shuffled passes over the training prompts. Give either this or `steps`."""
+    seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 42
+    """Seed of every random draw."""
+    checkpoint_interval: Annotated[int, Field(ge=1, le=10_000_000)] = 25
+    """Steps between two checkpoints."""
+    keep_checkpoints: Annotated[int, Field(ge=1, le=10_000)] = 2
+    """Newest checkpoints kept."""
+    micro_batch_tokens: Annotated[int, Field(ge=1)] = 16_384
+    """Most tokens in one forward and backward pass: bounds memory, changes no result but rounding."""
+
+
+class LossConfig(Section):
+    """PPO-clip on the token ratio ρ = π_θ / behaviour policy (arXiv:2602.20722, Eq. 1 and 3)."""
+
+    clip_low: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    """Lower clip range: ρ below 1 - clip_low gets no gradient where the advantage is negative."""
+    clip_high: Annotated[float, Field(gt=0, le=10)] = 0.2
+    """Upper clip range: ρ above 1 + clip_high gets no gradient where the advantage is positive."""
+    dual_clip: Annotated[float, Field(gt=1)] | None = None
+    """Bound on the loss of negative advantages, as a multiple of the advantage. Empty: off."""
+    kl_coefficient: Annotated[float, Field(ge=0)] = 0.0
+    """β: weight of KL(π_θ ‖ behaviour policy)."""
+    kl_estimator: Literal["unbiased", "low_var_kl"] = "unbiased"
+    """`unbiased`: ρ·log ρ - (ρ - 1) per token; `low_var_kl`: k3, as in verl."""
+    entropy_coefficient: Annotated[float, Field(ge=0)] = 0.0
+    """Weight of the entropy bonus."""
+    aggregation: Literal["auto", "token-mean", "response-mean"] = "auto"
+    """Mean over the batch's tokens, or first over each response's tokens. `auto`: the method's own."""
+
+
+class TrackingConfig(Section):
+    """A fixed subset of training prompts, sampled apart from training to follow difficulty (Figures 7, 13, 15)."""
+
+    num_prompts: Annotated[int, Field(ge=0, le=1_000_000)] = 128
+    """Prompts followed; 0 turns tracking off."""
+    interval: Annotated[int, Field(ge=1, le=10_000_000)] = 25
+    """Steps between two samplings; step 0 is sampled twice (the null), the last step once."""
+
+
+class EvaluationConfig(Section):
+    """Held-out problems, answered by the current policy."""
+
+    interval: Annotated[int, Field(ge=1, le=10_000_000)] = 50
+    """Steps between two evaluations; also before the first step and after the last."""
+    num_samples: Annotated[int, Field(ge=1, le=1024)] = 8
+    """k of avg@k and of pass@k: responses per problem."""
+    enabled: bool = True
+    """Whether to evaluate at all."""
+
+
+class SamplesConfig(Section):
+    """Responses written to `samples.jsonl`."""
+
+    groups_per_step: Annotated[int, Field(ge=0, le=1_000_000)] = 4
+    """Groups per step whose responses are kept as text, spread over the sources; 0 keeps none."""
+
+
+class EngineConfig(Section):
+    """What trains."""
+
+    type: Literal["local"] = "local"
+    """`local`: one process, on the CPU or one CUDA GPU."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """`auto`: the CUDA GPU if there is one, else the CPU."""
+    threads: Annotated[int, Field(ge=1, le=1024)] = 1
+    """CPU threads of the trainer."""
+
+
+class RunConfig(Section):
+    """Everything that determines a run."""
+
+    model: ModelConfig = ModelConfig()
+    """The base model."""
+    task: TaskConfig = TaskConfig()
+    """Problems and their verifier."""
+    method: MethodConfig = BapoConfig()
+    """The algorithm; setting `type` replaces the section by that method's defaults."""
+    rollout: RolloutConfig = RolloutConfig()
+    """How responses are generated."""
+    training: TrainingConfig = TrainingConfig(steps=150)
+    """The optimizer, the length of the run and its checkpoints."""
+    loss: LossConfig = LossConfig()
+    """The objective."""
+    tracking: TrackingConfig = TrackingConfig()
+    """Difficulty tracking."""
+    evaluation: EvaluationConfig = EvaluationConfig()
+    """Held-out evaluation."""
+    samples: SamplesConfig = SamplesConfig()
+    """Responses kept as text."""
+    engine: EngineConfig = EngineConfig()
+    """What trains."""
+
+    @model_validator(mode="after")
+    def _length_given_once(self) -> Self:
+        if (self.training.steps is None) == (self.training.epochs is None):
+            raise ValueError(
+                "training.steps|give exactly one of training.steps and training.epochs: set one, leave the other empty"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _method_fits_group_size(self) -> Self:
+        group_size = self.rollout.group_size
+        if isinstance(self.method, BapoMiniConfig) and group_size % 2:
+            raise ValueError(
+                f"rollout.group_size|bapo_mini reuses groups with accuracy exactly 1/2, which an odd group size "
+                f"({group_size}) cannot have: choose an even one"
+            )
+        return self
+
+    @property
+    def loss_aggregation(self) -> Literal["token-mean", "response-mean"]:
+        """The aggregation in force: per response (Eq. 1) for GRPO, over tokens for BAPO, unless named."""
+        if self.loss.aggregation != "auto":
+            return self.loss.aggregation
+        return "response-mean" if self.method.type in ("grpo", "grpo_delayed") else "token-mean"
+
+
+__all__ = ["BapoConfig", "BapoMiniConfig", "GrpoConfig", "RunConfig"]

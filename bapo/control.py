@@ -1,0 +1,67 @@
+"""The control file: what people ask of a running trainer, read at every step boundary.
+
+`control.jsonl` lies in the run's folder beside the attempts; lines are only ever appended. The trainer answers each
+request once, in the journal: `parameter_change`, `parameter_refused` or `stop`, with the request's id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from bapo.journal import append_line, complete_lines
+
+CONTROL_FILE = "control.jsonl"
+
+CHANGEABLE_FIELDS: tuple[str, ...] = (
+    "method.c1",
+    "method.c2",
+    "method.c3",
+    "method.v",
+    "method.m",
+    "method.max_reevaluated_prompts",
+)
+"""Config fields that a running run can take new values of."""
+
+
+class ControlRequest(BaseModel):
+    """One line of the control file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    id: str = Field(min_length=1, max_length=100)
+    """Unique within the run; the answer in the journal names it."""
+    author: str = Field(min_length=1, max_length=200)
+    """Who asked."""
+    at_step: int | None = Field(default=None, ge=1)
+    """First step that it holds for; empty: the next one."""
+    set: Mapping[str, Any] = {}
+    """New values by dotted field, such as {"method.c1": 0.25}."""
+    stop: bool = False
+    """Write a checkpoint at the boundary and end."""
+
+    @model_validator(mode="after")
+    def _asks_for_something(self) -> Self:
+        if self.stop == bool(self.set):
+            raise ValueError("a request either stops the run or sets fields: give `stop` or `set`")
+        return self
+
+
+def append_request(run_folder: Path, request: ControlRequest) -> None:
+    """Add one request to the run's control file."""
+    append_line(run_folder / CONTROL_FILE, request.model_dump_json().encode() + b"\n")
+
+
+def read_requests(run_folder: Path) -> tuple[Sequence[ControlRequest], Sequence[str]]:
+    """All requests in order, and one message for each complete line that is none."""
+    requests: list[ControlRequest] = []
+    rejected: list[str] = []
+    for number, line in enumerate(complete_lines(run_folder / CONTROL_FILE), start=1):
+        try:
+            requests.append(ControlRequest.model_validate_json(line))
+        except ValidationError as error:
+            rejected.append(f"{CONTROL_FILE} line {number}: {error.errors(include_url=False)[0]['msg']}")
+    return requests, rejected

@@ -1,0 +1,126 @@
+"""What the loop asks of an engine: two policies to generate with, one update, state to save.
+
+`bapo.local` implements it in one process; a Ray, FSDP and vLLM engine has to implement the same eight calls.
+No tensor passes through this protocol: a group's payload is opaque to the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from bapo.rollout import BatchSource, RolloutGroup
+from bapo.tasks.base import Problem
+
+
+class Policy(StrEnum):
+    """Which weights generate."""
+
+    ROLLOUT = "rollout"
+    """α, the delayed weights."""
+    CURRENT = "current"
+    """π_θ after the last completed step."""
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationStats:
+    """Cost and shape of one call of `generate`."""
+
+    num_tokens: int
+    """Sampled response tokens, the end token included."""
+    response_length_mean: float
+    """Tokens."""
+    response_length_max: int
+    response_clip_ratio: float
+    """Share of responses cut at the token limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """The groups of one call, in the order of the prompts asked for."""
+
+    groups: Sequence[RolloutGroup]
+    stats: GenerationStats
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseSample:
+    """One response as text, for `samples.jsonl` and for evaluation."""
+
+    text: str
+    reward: int
+    num_tokens: int
+    logprob_sum: float
+    """Natural log of the behaviour policy's probability of the whole response."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchItem:
+    """A group of the training batch with its source."""
+
+    group: RolloutGroup
+    source: BatchSource
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateStats:
+    """What one training step did to the policy; token means run over the tokens that the loss ran over."""
+
+    loss: float
+    entropy: float
+    """Nats per token."""
+    grad_norm: float
+    """Before clipping, mean over the step's mini-batches."""
+    kl: float
+    """KL(π_θ ‖ behaviour policy), nats per token."""
+    clip_fraction: float
+    ratio_mean: float
+    ratio_max: float
+    ratio_histogram: Sequence[int]
+    """Token counts in the bins of `bapo.records.RATIO_BIN_EDGES`."""
+    num_mini_batches: int
+    num_tokens: int
+    num_groups_skipped: int
+    """Groups without any gradient, left out of the forward and backward pass."""
+    tv_tokens: Mapping[BatchSource, float] = field(default_factory=dict)
+    """½·mean|ρ - 1| over tokens before the update, per source present (Theorem 3.2)."""
+    tv_sequences: Mapping[BatchSource, float] = field(default_factory=dict)
+    """The same over whole-response ratios."""
+
+
+class Engine(Protocol):
+    """One model in training, and its delayed copy α."""
+
+    def sync_rollout_policy(self, version: int) -> None:
+        """α ← current weights, known as policy version `version` (Algorithm 1, line 4)."""
+
+    def generate(
+        self, problems: Sequence[Problem], *, group_size: int, policy: Policy, step: int, purpose: str
+    ) -> Generation:
+        """Answer each problem `group_size` times and verify the answers (lines 6, 7 and 14).
+
+        `purpose` ("rollout", "reevaluation", "tracking", …) keys the random draws together with seed and step, so
+        that a call draws the same whatever was drawn before. After a call with `Policy.CURRENT`, α is unchanged,
+        bit for bit.
+        """
+
+    def update(self, batch: Sequence[BatchItem], *, step: int) -> UpdateStats:
+        """Train on X1 ∪ X2 ∪ X3 (line 18). Raises ValueError on an empty batch: the loop skips those."""
+
+    def responses(self, group: RolloutGroup) -> Sequence[ResponseSample]:
+        """The group's responses as text."""
+
+    def greedy(self, problems: Sequence[Problem]) -> Sequence[int]:
+        """Reward (0 or 1) of each problem's greedy answer under the current weights."""
+
+    def save(self, folder: Path, groups: Sequence[RolloutGroup]) -> None:
+        """Write model, optimizer, α, random states and the payloads of the buffers' groups into an empty folder."""
+
+    def load(self, folder: Path) -> Sequence[object]:
+        """Restore what `save` wrote; return the groups' payloads in the order in which they were given."""
+
+    def utilisation(self) -> Mapping[str, float]:
+        """Memory and load of this engine's processes and devices, for the records' `system` section."""

@@ -1,0 +1,67 @@
+"""The protocol of a method: what to roll out with, what to answer again, what to train on.
+
+The loop (`bapo.loop`) asks in the order of Algorithm 1; a method holds the buffers and thresholds it needs. Torch-free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from bapo.engine import BatchItem
+from bapo.records import BufferState, PromptVisit, SourceCounts, ThresholdValues
+from bapo.rollout import RolloutGroup
+
+
+@dataclass(frozen=True, slots=True)
+class ComposedBatch:
+    """The training batch of one step, and what became of every group that was considered."""
+
+    items: Sequence[BatchItem]
+    """X1, then X2, then X3."""
+    counts: SourceCounts
+    visits: Sequence[PromptVisit]
+    """Every fresh and re-evaluated group, and every reused one."""
+
+
+class Method(Protocol):
+    """One training method; `step` counts from 1 in every call."""
+
+    def syncs_rollout_policy(self, step: int) -> bool:
+        """Whether α takes the current weights before this step generates (Algorithm 1, lines 3–5)."""
+
+    def observe_fresh(self, step: int, fresh: Sequence[RolloutGroup]) -> None:
+        """See this step's fresh groups: fix the candidates of X3, then store (lines 8 and 9)."""
+
+    def prompts_to_reevaluate(self, step: int) -> Sequence[str]:
+        """Prompt ids that the current policy shall answer again in this step (lines 13 and 14)."""
+
+    def compose(
+        self, step: int, fresh: Sequence[RolloutGroup], reevaluated: Sequence[RolloutGroup]
+    ) -> ComposedBatch:
+        """X1 ∪ X2 ∪ X3, at most B groups, no prompt twice (lines 11–17)."""
+
+    def thresholds(self) -> ThresholdValues:
+        """The thresholds in force in the step under way."""
+
+    def buffers(self, step: int) -> tuple[BufferState | None, BufferState | None]:
+        """Difficult and high-quality buffer after the step; None where the method has none."""
+
+    def finish_step(self, step: int) -> None:
+        """Move to the thresholds of the next step (Eq. 8) and drop what is too old."""
+
+    def change_parameters(self, changes: Mapping[str, Any], step: int) -> None:
+        """Take new values of `c1`, `c2`, `c3`, `v`, `m` or `max_reevaluated_prompts` from `step` on.
+
+        Raises ConfigError, changing nothing, where the method has no such parameter or the value is illegal.
+        """
+
+    def stored_groups(self) -> Sequence[RolloutGroup]:
+        """Groups whose payloads a checkpoint must keep, in the order that `load_state_dict` expects them."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """JSON-ready state without payloads."""
+
+    def load_state_dict(self, state: Mapping[str, Any], payloads: Sequence[object]) -> None:
+        """Restore what `state_dict` gave, with the payloads of `stored_groups`."""

@@ -1,0 +1,377 @@
+"""The journal's lines: every number a run records, named and described once.
+
+Schema 1. A reader accepts all schemas up to its own; a writer writes its own. Two runs are equal when
+`comparable` gives the same for all their step, evaluation and tracking records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from bapo.rollout import BatchSource
+
+SCHEMA = 1
+
+RATIO_BIN_EDGES: tuple[float, ...] = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.02, 1.05, 1.1, 1.2, 1.4, 2.0)
+"""Edges of the ratio histogram: 13 bins, the outer two open, bin i = [edge i-1, edge i)."""
+
+
+class Record(BaseModel):
+    """Part of a journal line. Unknown fields of a newer minor writer are kept out, not fatal."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, use_attribute_docstrings=True)
+
+
+class SourceCounts(Record):
+    """Groups of one step by what became of them."""
+
+    fresh: int
+    """Rolled out by α."""
+    x1: int
+    """Fresh groups kept by the online filter and trained on."""
+    reevaluated: int
+    """Difficult prompts answered again by the current policy."""
+    improved: int
+    """Re-evaluated with c1 < accuracy < 1: candidates of X2."""
+    x2: int
+    """Improved groups that found room in the batch."""
+    solved: int
+    """Re-evaluated with accuracy 1; left the difficult buffer."""
+    still_difficult: int
+    """Re-evaluated with accuracy ≤ c1; stay in the difficult buffer."""
+    surplus_stored: int
+    """Improved groups without room in the batch that entered the high-quality buffer."""
+    surplus_dropped: int
+    """Improved groups without room in the batch that were dropped."""
+    x3_candidates: int
+    """Stored groups within today's [c2, c3], not in X1 or X2."""
+    x3: int
+    """Stored groups trained on again."""
+    batch: int
+    """X1 + X2 + X3."""
+    batch_size: int
+    """B."""
+    fill_rate: float
+    """batch / B."""
+
+
+class PromptVisit(Record):
+    """One prompt's group in one step."""
+
+    prompt_id: str
+    source: BatchSource
+    num_correct: int
+    policy_version: int
+    """Version of the policy that generated the group; staleness = step - 1 - policy_version."""
+    in_batch: bool
+    reason: str | None = None
+    """Why it was not trained on: all_wrong, all_correct, filtered, no_room, solved, still_difficult, surplus_stored,
+    surplus_dropped."""
+
+
+class ThresholdValues(Record):
+    """The thresholds in force in this step."""
+
+    c1: float | None
+    c2: float | None
+    c3: float | None
+    r_tot: float
+    """Mean fresh reward of the last ten steps, before this one."""
+    difficult_max_count: int | None
+    """Largest number of correct responses that counts as difficult."""
+    reusable_min_count: int | None
+    """Smallest reusable number of correct responses."""
+    reusable_max_count: int | None
+    """Largest; below the smallest where nothing is admitted."""
+
+
+class BufferState(Record):
+    """One buffer after the step."""
+
+    size: int
+    capacity: int | None
+    age_mean: float | None
+    """Steps since the entry's latest evaluation (difficult) or generation (high quality); None when empty."""
+    age_max: int | None
+    entered: int
+    """New prompts in this step."""
+    refreshed: int
+    """Prompts that were there and were stored again."""
+    left_improved: int
+    """Left because a fresh or re-evaluated group was above c1 (difficult buffer)."""
+    evicted: int
+    """Pushed out by capacity."""
+    expired: int
+    """Removed for their age (high-quality buffer)."""
+
+
+class UpdateValues(Record):
+    """What the optimizer step did; token means."""
+
+    loss: float
+    entropy: float
+    """Nats per token."""
+    grad_norm: float
+    kl: float
+    """KL(π_θ ‖ behaviour policy), nats per token."""
+    clip_fraction: float
+    ratio_mean: float
+    ratio_max: float
+    ratio_histogram: Sequence[int]
+    """Tokens per bin of RATIO_BIN_EDGES."""
+    num_mini_batches: int
+    num_tokens: int
+    num_groups_skipped: int
+    """Groups left out of forward and backward because their gradient is exactly zero."""
+    learning_rate: float
+    tv_tokens: Mapping[BatchSource, float] = {}
+    """½·mean|ρ - 1| per source, before the update."""
+    tv_sequences: Mapping[BatchSource, float] = {}
+    """The same over whole responses."""
+
+
+class Cost(Record):
+    """Everything generated so far. Rollouts count responses, dropped ones included."""
+
+    num_rollouts: int
+    """Responses of training: fresh and re-evaluated."""
+    num_tokens: int
+    """Response tokens of training."""
+    num_tracking_rollouts: int
+    num_evaluation_rollouts: int
+
+
+class StepRecord(Record):
+    """One training step."""
+
+    schema_: int = Field(default=SCHEMA, alias="schema")
+    type: Literal["step"] = "step"
+    attempt: int
+    step: int
+    """From 1."""
+    num_steps: int
+    """Steps of the whole run."""
+    epoch: int
+    """From 0."""
+    group_size: int
+    skipped: bool
+    """The batch was empty, or had no gradient at all in it: no optimizer step."""
+    rollout_version: int
+    """Policy version of α."""
+    trainer_version: int
+    """Policy version of the current weights before the update: step - 1."""
+    counts: SourceCounts
+    fresh_histogram: Sequence[int]
+    """Fresh groups by number of correct responses, 0..G."""
+    reevaluated_histogram: Sequence[int]
+    """Re-evaluated groups by number of correct responses, 0..G."""
+    batch_histogram: Sequence[int]
+    """Groups trained on by number of correct responses, 0..G."""
+    prompts: Sequence[PromptVisit]
+    thresholds: ThresholdValues
+    difficult_buffer: BufferState | None
+    high_quality_buffer: BufferState | None
+    update: UpdateValues | None
+    """None in a skipped step."""
+    reward_mean: float
+    """Over the fresh responses."""
+    batch_reward_mean: float | None
+    """Over the responses trained on; None for an empty batch."""
+    response_length_mean: float
+    """Tokens, fresh responses."""
+    response_length_max: int
+    response_clip_ratio: float
+    """Share of fresh responses cut at the token limit."""
+    cost: Cost
+    timing: Mapping[str, float]
+    """Seconds per phase (`gen`, `reevaluation`, `batch`, `update`, `checkpoint`, `tracking`, `evaluation`, `step`),
+    `elapsed` since the attempt began, and `unix_time` at the end of the step."""
+    system: Mapping[str, float]
+    """Memory in bytes, CPU and GPU utilisation in percent."""
+
+
+class Interval(Record):
+    """A figure with its 95 % confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class EvaluationRecord(Record):
+    """One held-out set answered by the current policy."""
+
+    schema_: int = Field(default=SCHEMA, alias="schema")
+    type: Literal["evaluation"] = "evaluation"
+    attempt: int
+    step: int
+    """Completed training steps; 0 is the base model."""
+    dataset: str
+    """Such as "CD-34"."""
+    num_samples: int
+    """k of avg@k."""
+    num_correct: Sequence[int]
+    """Correct of k samples, per problem."""
+    prompt_ids: Sequence[str]
+    avg_at_k: Interval
+    greedy: Interval
+    pass_at: Mapping[int, Interval]
+    timing: Mapping[str, float]
+
+
+class TrackingRecord(Record):
+    """The tracked training prompts, sampled G times by the current policy apart from training."""
+
+    schema_: int = Field(default=SCHEMA, alias="schema")
+    type: Literal["tracking"] = "tracking"
+    attempt: int
+    step: int
+    replicate: int
+    """0, and at step 0 also 1: the base model sampled again, the null of every unlock rate."""
+    group_size: int
+    prompt_ids: Sequence[str]
+    num_correct: Sequence[int]
+    timing: Mapping[str, float]
+
+
+class EventRecord(Record):
+    """Something that happened between steps."""
+
+    schema_: int = Field(default=SCHEMA, alias="schema")
+    type: Literal["event"] = "event"
+    attempt: int
+    step: int
+    """Completed training steps at the time."""
+    event: Literal[
+        "started",
+        "resumed",
+        "warning",
+        "checkpoint",
+        "checkpoint_damaged",
+        "parameter_change",
+        "parameter_refused",
+        "stop",
+        "finished",
+        "failed",
+    ]
+    message: str
+    """One sentence for people."""
+    data: Mapping[str, Any] = {}
+    """`parameter_*` and `stop`: id, author, set; `checkpoint`: name, bytes; `resumed`: checkpoint, from_step."""
+    timing: Mapping[str, float] = {}
+    """`unix_time`."""
+
+
+AnyRecord = Annotated[
+    StepRecord | EvaluationRecord | TrackingRecord | EventRecord, Field(discriminator="type")
+]
+_ADAPTER: TypeAdapter[AnyRecord] = TypeAdapter(AnyRecord)
+
+
+class SampledResponse(Record):
+    """One response of a sampled group."""
+
+    text: str
+    reward: int
+    num_tokens: int
+    logprob_sum: float
+
+
+class SampleRecord(Record):
+    """One line of `samples.jsonl`: a group of the step with its responses."""
+
+    schema_: int = Field(default=SCHEMA, alias="schema")
+    type: Literal["sample"] = "sample"
+    attempt: int
+    step: int
+    prompt_id: str
+    prompt: str
+    answer: Mapping[str, Any]
+    """Ground truth that the verifier used."""
+    source: BatchSource
+    num_correct: int
+    group_size: int
+    policy_version: int
+    in_batch: bool
+    responses: Sequence[SampledResponse]
+
+
+def parse_record(line: str | bytes) -> AnyRecord:
+    """One journal line. Raises pydantic.ValidationError where it is not a record of a known schema."""
+    return _ADAPTER.validate_json(line)
+
+
+def dump_record(record: Record) -> bytes:
+    """One journal line, newline included. NaN and infinities are refused by the models' users, not hidden here."""
+    return record.model_dump_json(by_alias=True).encode() + b"\n"
+
+
+def comparable(record: AnyRecord) -> dict[str, Any]:
+    """The record without what may differ between equal runs: `timing`, `system` and `attempt`."""
+    return record.model_dump(mode="json", by_alias=True, exclude={"timing", "system", "attempt"})
+
+
+def metrics(record: AnyRecord) -> dict[str, float]:
+    """A record's scalars by metric name: verl's names where verl has one, else `bapo/…`. Events have none."""
+    match record:
+        case StepRecord():
+            return _step_metrics(record)
+        case EvaluationRecord():
+            prefix = f"val-core/{record.dataset}/acc"
+            return {
+                f"{prefix}/mean@{record.num_samples}": record.avg_at_k.value,
+                f"{prefix}/mean@{record.num_samples}/low": record.avg_at_k.low,
+                f"{prefix}/mean@{record.num_samples}/high": record.avg_at_k.high,
+                f"{prefix}/greedy": record.greedy.value,
+                **{f"{prefix}/pass@{k}": interval.value for k, interval in record.pass_at.items()},
+            }
+        case TrackingRecord():
+            if record.replicate:
+                return {}
+            responses = record.group_size * len(record.num_correct)
+            return {"bapo/tracking/accuracy": sum(record.num_correct) / responses} if responses else {}
+        case EventRecord():
+            return {}
+
+
+def _step_metrics(record: StepRecord) -> dict[str, float]:
+    values: dict[str, float | None] = {
+        "training/global_step": record.step,
+        "training/epoch": record.epoch,
+        "critic/rewards/mean": record.reward_mean,
+        "bapo/batch/reward_mean": record.batch_reward_mean,
+        "response_length/mean": record.response_length_mean,
+        "response_length/max": record.response_length_max,
+        "response_length/clip_ratio": record.response_clip_ratio,
+        "bapo/policy/rollout_version": record.rollout_version,
+        "bapo/policy/rollout_staleness": record.trainer_version - record.rollout_version,
+    }
+    values |= {f"bapo/batch/{name}": value for name, value in record.counts.model_dump().items()}
+    values |= {f"bapo/thresholds/{name}": value for name, value in record.thresholds.model_dump().items()}
+    for name, buffer in (("difficult", record.difficult_buffer), ("high_quality", record.high_quality_buffer)):
+        if buffer is not None:
+            values |= {f"bapo/buffer/{name}/{key}": value for key, value in buffer.model_dump().items()}
+    values |= {f"bapo/cost/{name}": value for name, value in record.cost.model_dump().items()}
+    if record.update is not None:
+        update = record.update
+        values |= {
+            "actor/pg_loss": update.loss,
+            "actor/entropy": update.entropy,
+            "actor/grad_norm": update.grad_norm,
+            "actor/ppo_kl": update.kl,
+            "actor/pg_clipfrac": update.clip_fraction,
+            "actor/lr": update.learning_rate,
+            "bapo/ratio/mean": update.ratio_mean,
+            "bapo/ratio/max": update.ratio_max,
+            "bapo/update/num_mini_batches": update.num_mini_batches,
+            "bapo/update/num_tokens": update.num_tokens,
+            "bapo/update/num_groups_skipped": update.num_groups_skipped,
+        }
+        values |= {f"bapo/tv/tokens/{source}": value for source, value in update.tv_tokens.items()}
+        values |= {f"bapo/tv/sequences/{source}": value for source, value in update.tv_sequences.items()}
+    values |= {f"timing_s/{name}": value for name, value in record.timing.items()}
+    values |= {f"bapo/system/{name}": value for name, value in record.system.items()}
+    return {name: float(value) for name, value in values.items() if value is not None}

@@ -1,0 +1,53 @@
+"""Rollout groups: what one prompt, answered G times by one policy version, is to the algorithm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+
+class BatchSource(StrEnum):
+    """Where a group of the training batch came from (arXiv:2602.20722, Def. 3.1)."""
+
+    FRESH = "fresh"
+    """X1: rolled out in this step by the rollout policy α."""
+    REEVALUATED = "reevaluated"
+    """X2: a difficult prompt answered again by the current policy π_θt."""
+    REUSED = "reused"
+    """X3: a stored group of good quality from one of the last steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutGroup:
+    """{y_j, r_j}, j = 1..G: the answers of one policy version to one prompt (arXiv:2602.20722, Eq. 4).
+
+    The algorithm reads the counts; `payload` (tensors, or keys of a transfer queue) belongs to the engine that
+    made the group and passes through the loop unread.
+    """
+
+    prompt_id: str
+    num_correct: int
+    """Verified responses, 0..G."""
+    group_size: int
+    """G."""
+    policy_version: int
+    """Completed training steps of the behaviour policy's weights."""
+    step: int
+    """Training step in which the group was generated, from 1."""
+    payload: Any = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.num_correct <= self.group_size:
+            raise ValueError(f"num_correct must lie in 0..{self.group_size}, not {self.num_correct}")
+
+    @property
+    def accuracy(self) -> Fraction:
+        """μ = num_correct / G, exact: thresholds are compared with fractions, never with floats."""
+        return Fraction(self.num_correct, self.group_size)
+
+    @property
+    def is_homogeneous(self) -> bool:
+        """All responses have the same reward, so every advantage is exactly 0 (Eq. 2)."""
+        return self.num_correct in (0, self.group_size)

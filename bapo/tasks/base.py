@@ -1,0 +1,45 @@
+"""What a task is to the rest of the library: problems to train on, held-out problems, and a verified reward."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+def prompt_identity(data_source: str, prompt: str) -> str:
+    """Stable identifier of a prompt: its data source and 64 bits of the hash of the raw prompt."""
+    return f"{data_source}:{hashlib.sha256(prompt.encode()).hexdigest()[:16]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One verifiable problem; equal prompts of one source have equal identities over steps, attempts and runs."""
+
+    prompt_id: str
+    data_source: str
+    """Where the problem belongs to, as in the metric `val-core/<source>/acc/mean@8`."""
+    prompt: str
+    """Content of the user message, before the chat template."""
+    answer: Mapping[str, object] = field(hash=False)
+    """What the verifier needs; JSON values only."""
+
+
+class Task(Protocol):
+    """A source of problems with a verifier."""
+
+    @property
+    def name(self) -> str:
+        """Name of the task, as in `task.type`."""
+
+    @property
+    def train(self) -> Sequence[Problem]:
+        """Training problems in a fixed order, no prompt twice."""
+
+    @property
+    def evaluation_sets(self) -> Mapping[str, Sequence[Problem]]:
+        """Held-out problems by the name of their set; none shares its content with a training problem."""
+
+    def reward(self, problem: Problem, response_text: str) -> int:
+        """1 for a verified response, 0 for any other; never raises on what a model wrote."""

@@ -1,0 +1,137 @@
+"""Adaptive thresholds c2, c3 and what they admit (arXiv:2602.20722, Eq. 8). Exact arithmetic throughout."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+ThresholdRange = tuple[Fraction, Fraction]
+"""A threshold at r_tot = 0 and at r_tot = 1."""
+
+MEAN_ACCURACY_WINDOW_STEPS = 10
+"""Steps over which r_tot averages the fresh rewards; the paper does not define its "global average"."""
+
+
+def threshold_at(r_tot: Fraction, bounds: ThresholdRange) -> Fraction:
+    """c_i = r_tot·(c_i_high - c_i_low) + c_i_low (arXiv:2602.20722, Eq. 8)."""
+    low, high = bounds
+    return r_tot * (high - low) + low
+
+
+def difficult_max_count(c1: Fraction, group_size: int) -> int:
+    """The largest k with k/G ≤ c1."""
+    return math.floor(c1 * group_size)
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """c1, c2 and c3 of one step, as values and as counts of correct responses."""
+
+    c1: Fraction
+    c2: Fraction
+    c3: Fraction
+    r_tot: Fraction
+    group_size: int
+
+    @classmethod
+    def at(
+        cls, r_tot: Fraction, *, c1: Fraction, c2: ThresholdRange, c3: ThresholdRange, group_size: int
+    ) -> Thresholds:
+        """The thresholds in force at mean accuracy r_tot."""
+        return cls(c1, threshold_at(r_tot, c2), threshold_at(r_tot, c3), r_tot, group_size)
+
+    @property
+    def difficult_max(self) -> int:
+        """Largest k with k/G ≤ c1."""
+        return difficult_max_count(self.c1, self.group_size)
+
+    @property
+    def reusable_min(self) -> int:
+        """Smallest k with c2 ≤ k/G."""
+        return math.ceil(self.c2 * self.group_size)
+
+    @property
+    def reusable_max(self) -> int:
+        """Largest k with k/G ≤ c3; below `reusable_min` where [c2, c3] admits no k/G."""
+        return math.floor(self.c3 * self.group_size)
+
+    def is_difficult(self, num_correct: int) -> bool:
+        """k/G ≤ c1."""
+        return num_correct <= self.difficult_max
+
+    def is_reusable(self, num_correct: int) -> bool:
+        """c2 ≤ k/G ≤ c3."""
+        return self.reusable_min <= num_correct <= self.reusable_max
+
+
+def empty_r_tot_intervals(
+    c2: ThresholdRange, c3: ThresholdRange, group_size: int
+) -> list[tuple[Fraction, Fraction]]:
+    """The open intervals of r_tot in [0, 1] in which [c2, c3] contains no k/G, so that X3 starves.
+
+    Each k is admitted where r_tot solves two linear inequalities, that is on one closed interval; what the union of
+    these leaves over is returned. An interval that begins at 0 or ends at 1 includes that end.
+    """
+    admitted = sorted(
+        interval
+        for k in range(group_size + 1)
+        if (interval := _r_tot_admitting(Fraction(k, group_size), c2, c3)) is not None
+    )
+    gaps: list[tuple[Fraction, Fraction]] = []
+    reached, reached_closed = Fraction(0), False
+    for start, end in admitted:
+        if start > reached or (not reached_closed and start > 0):
+            gaps.append((reached, start))
+        if end > reached or not reached_closed:
+            reached = max(reached, end)
+        reached_closed = True
+    if reached < 1 or not reached_closed:
+        gaps.append((reached, Fraction(1)))
+    return gaps
+
+
+def _r_tot_admitting(
+    accuracy: Fraction, c2: ThresholdRange, c3: ThresholdRange
+) -> tuple[Fraction, Fraction] | None:
+    """The closed interval of r_tot in [0, 1] with c2(r_tot) ≤ accuracy ≤ c3(r_tot), or None."""
+    start, end = Fraction(0), Fraction(1)
+    # Both conditions as slope·r_tot ≤ room.
+    for slope, room in ((c2[1] - c2[0], accuracy - c2[0]), (c3[0] - c3[1], c3[0] - accuracy)):
+        if slope > 0:
+            end = min(end, room / slope)
+        elif slope < 0:
+            start = max(start, room / slope)
+        elif room < 0:
+            return None
+    return (start, end) if start <= end else None
+
+
+class MeanAccuracy:
+    """r_tot: mean reward of the fresh rollouts of the last ten steps; 0 before the first."""
+
+    def __init__(self) -> None:
+        self._steps: deque[tuple[int, int]] = deque(maxlen=MEAN_ACCURACY_WINDOW_STEPS)
+
+    @property
+    def value(self) -> Fraction:
+        """Correct over generated responses, exact."""
+        num_responses = sum(generated for _, generated in self._steps)
+        return Fraction(sum(correct for correct, _ in self._steps), num_responses) if num_responses else Fraction(0)
+
+    def add_step(self, num_correct: int, num_responses: int) -> None:
+        """Count one step's fresh rollouts."""
+        self._steps.append((num_correct, num_responses))
+
+    def state_dict(self) -> dict[str, Any]:
+        """JSON-ready state."""
+        return {"steps": [list(step) for step in self._steps]}
+
+    def load_state_dict(self, state: Mapping[str, Sequence[Sequence[int]]]) -> None:
+        """Restore what `state_dict` gave."""
+        self._steps = deque(
+            ((correct, generated) for correct, generated in state["steps"]), maxlen=MEAN_ACCURACY_WINDOW_STEPS
+        )
