@@ -5,7 +5,7 @@ All times are UTC. Lists answer `{"items": …, "next_cursor": …}`. Errors ans
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal

@@ -265,9 +265,7 @@ class EventRecord(Record):
     """`unix_time`."""
 
 
-AnyRecord = Annotated[
-    StepRecord | EvaluationRecord | TrackingRecord | EventRecord, Field(discriminator="type")
-]
+AnyRecord = Annotated[StepRecord | EvaluationRecord | TrackingRecord | EventRecord, Field(discriminator="type")]
 _ADAPTER: TypeAdapter[AnyRecord] = TypeAdapter(AnyRecord)
 
 
@@ -351,7 +349,10 @@ def _step_metrics(record: StepRecord) -> dict[str, float]:
     }
     values |= {f"bapo/batch/{name}": value for name, value in record.counts.model_dump().items()}
     values |= {f"bapo/thresholds/{name}": value for name, value in record.thresholds.model_dump().items()}
-    for name, buffer in (("difficult", record.difficult_buffer), ("high_quality", record.high_quality_buffer)):
+    for name, buffer in (
+        ("difficult", record.difficult_buffer),
+        ("high_quality", record.high_quality_buffer),
+    ):
         if buffer is not None:
             values |= {f"bapo/buffer/{name}/{key}": value for key, value in buffer.model_dump().items()}
     values |= {f"bapo/cost/{name}": value for name, value in record.cost.model_dump().items()}

@@ -68,9 +68,7 @@ class Thresholds:
         return self.reusable_min <= num_correct <= self.reusable_max
 
 
-def empty_r_tot_intervals(
-    c2: ThresholdRange, c3: ThresholdRange, group_size: int
-) -> list[tuple[Fraction, Fraction]]:
+def empty_r_tot_intervals(c2: ThresholdRange, c3: ThresholdRange, group_size: int) -> list[tuple[Fraction, Fraction]]:
     """The open intervals of r_tot in [0, 1] in which [c2, c3] contains no k/G, so that X3 starves.
 
     Each k is admitted where r_tot solves two linear inequalities, that is on one closed interval; what the union of
@@ -94,9 +92,7 @@ def empty_r_tot_intervals(
     return gaps
 
 
-def _r_tot_admitting(
-    accuracy: Fraction, c2: ThresholdRange, c3: ThresholdRange
-) -> tuple[Fraction, Fraction] | None:
+def _r_tot_admitting(accuracy: Fraction, c2: ThresholdRange, c3: ThresholdRange) -> tuple[Fraction, Fraction] | None:
     """The closed interval of r_tot in [0, 1] with c2(r_tot) ≤ accuracy ≤ c3(r_tot), or None."""
     start, end = Fraction(0), Fraction(1)
     # Both conditions as slope·r_tot ≤ room.

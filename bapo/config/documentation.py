@@ -127,7 +127,14 @@ def _kind(members: tuple[Any, ...], *, is_fraction: bool) -> Any:
     origins = {get_origin(member) or member for member in members}
     if is_fraction:
         return "fraction_range" if tuple in origins else "fraction"
-    for origin, kind in ((Literal, "choice"), (frozenset, "choices"), (tuple, "list"), (bool, "flag"), (float, "number"), (int, "integer")):
+    for origin, kind in (
+        (Literal, "choice"),
+        (frozenset, "choices"),
+        (tuple, "list"),
+        (bool, "flag"),
+        (float, "number"),
+        (int, "integer"),
+    ):
         if origin in origins:
             return kind
     return "text"

@@ -122,6 +122,4 @@ class BapoMiniConfig(Section):
     """The groups with accuracy exactly 1/2."""
 
 
-MethodConfig = Annotated[
-    GrpoConfig | GrpoDelayedConfig | BapoConfig | BapoMiniConfig, Field(discriminator="type")
-]
+MethodConfig = Annotated[GrpoConfig | GrpoDelayedConfig | BapoConfig | BapoMiniConfig, Field(discriminator="type")]

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -51,13 +52,9 @@ def _reuse_warnings(config: RunConfig) -> Iterable[ConfigProblem]:
     gaps = empty_r_tot_intervals(method.c2, method.c3, group_size)
     ranges = [[float(bound) for bound in bounds] for bounds in (method.c2, method.c3)]
     remedy = f"widen the range to at least 1/{group_size}, or use a larger rollout.group_size"
-    if gaps == [(0, 1)]:
+    if gaps == [(Fraction(0), Fraction(1))]:
         raise ConfigError(
-            [
-                ConfigProblem(
-                    "method.c2", ranges, f"no accuracy k/{group_size} lies in [c2, c3] at any r_tot: {remedy}"
-                )
-            ]
+            [ConfigProblem("method.c2", ranges, f"no accuracy k/{group_size} lies in [c2, c3] at any r_tot: {remedy}")]
         )
     if gaps:
         named = ", ".join(f"({float(low):.3g}, {float(high):.3g})" for low, high in gaps)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from bapo.config.run import RunConfig
 from bapo.engine import BatchItem
 from bapo.records import BufferState, PromptVisit, SourceCounts, ThresholdValues
 from bapo.rollout import RolloutGroup
@@ -37,10 +38,8 @@ class Method(Protocol):
     def prompts_to_reevaluate(self, step: int) -> Sequence[str]:
         """Prompt ids that the current policy shall answer again in this step (lines 13 and 14)."""
 
-    def compose(
-        self, step: int, fresh: Sequence[RolloutGroup], reevaluated: Sequence[RolloutGroup]
-    ) -> ComposedBatch:
-        """X1 ∪ X2 ∪ X3, at most B groups, no prompt twice (lines 11–17)."""
+    def compose(self, step: int, reevaluated: Sequence[RolloutGroup]) -> ComposedBatch:
+        """X1 ∪ X2 ∪ X3 of the observed fresh groups, at most B groups, no prompt twice (lines 11–17)."""
 
     def thresholds(self) -> ThresholdValues:
         """The thresholds in force in the step under way."""
@@ -51,11 +50,8 @@ class Method(Protocol):
     def finish_step(self, step: int) -> None:
         """Move to the thresholds of the next step (Eq. 8) and drop what is too old."""
 
-    def change_parameters(self, changes: Mapping[str, Any], step: int) -> None:
-        """Take new values of `c1`, `c2`, `c3`, `v`, `m` or `max_reevaluated_prompts` from `step` on.
-
-        Raises ConfigError, changing nothing, where the method has no such parameter or the value is illegal.
-        """
+    def reconfigure(self, config: RunConfig) -> None:
+        """Take the config of a parameter change, from the next step on; buffers and r_tot stay."""
 
     def stored_groups(self) -> Sequence[RolloutGroup]:
         """Groups whose payloads a checkpoint must keep, in the order that `load_state_dict` expects them."""

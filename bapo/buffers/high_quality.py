@@ -1,0 +1,82 @@
+"""B_high: complete groups of good quality from the last steps (arXiv:2602.20722, §3.2 and Alg. 1, line 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bapo.buffers.flow import Flow
+from bapo.records import BufferState
+from bapo.rollout import RolloutGroup
+
+
+class HighQualityBuffer:
+    """One group per prompt, the newest wins; groups leave when they are older than `max_age_steps`."""
+
+    def __init__(self, capacity: int | None, max_age_steps: int) -> None:
+        self.capacity = capacity
+        self.max_age_steps = max_age_steps
+        self._groups: dict[str, RolloutGroup] = {}
+        self._flow = Flow()
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def begin_step(self) -> None:
+        """Start counting a new step's flow."""
+        self._flow = Flow()
+
+    def put(self, group: RolloutGroup) -> None:
+        """Store a group, in place of an older one of the same prompt; the oldest makes room."""
+        if self._groups.pop(group.prompt_id, None) is None:
+            self._flow.entered += 1
+        else:
+            self._flow.refreshed += 1
+        self._groups[group.prompt_id] = group
+        if self.capacity is not None and len(self._groups) > self.capacity:
+            del self._groups[next(iter(self._groups))]
+            self._flow.evicted += 1
+
+    def groups(self) -> Sequence[RolloutGroup]:
+        """All groups, oldest storage first."""
+        return list(self._groups.values())
+
+    def expire(self, next_step: int) -> None:
+        """Remove the groups that will be older than `max_age_steps` in `next_step`."""
+        fresh_enough = {
+            prompt_id: group
+            for prompt_id, group in self._groups.items()
+            if next_step - group.step <= self.max_age_steps
+        }
+        self._flow.expired += len(self._groups) - len(fresh_enough)
+        self._groups = fresh_enough
+
+    def state(self, step: int) -> BufferState:
+        """Size, ages and flow after the step."""
+        ages = [step - group.step for group in self._groups.values()]
+        return BufferState(
+            size=len(ages),
+            capacity=self.capacity,
+            age_mean=sum(ages) / len(ages) if ages else None,
+            age_max=max(ages, default=None),
+            entered=self._flow.entered,
+            refreshed=self._flow.refreshed,
+            left_improved=self._flow.left_improved,
+            evicted=self._flow.evicted,
+            expired=self._flow.expired,
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """JSON-ready groups in order, without their payloads."""
+        return {
+            "groups": [
+                [group.prompt_id, group.num_correct, group.group_size, group.policy_version, group.step]
+                for group in self._groups.values()
+            ]
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any], payloads: Sequence[object]) -> None:
+        """Restore what `state_dict` gave, with the payloads of `groups()`."""
+        self._groups = {
+            entry[0]: RolloutGroup(*entry, payload) for entry, payload in zip(state["groups"], payloads, strict=True)
+        }

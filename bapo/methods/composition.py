@@ -1,0 +1,82 @@
+"""Counting what became of each group of a step, so that every method reports its batch alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bapo.engine import BatchItem
+from bapo.methods.base import ComposedBatch
+from bapo.records import PromptVisit, SourceCounts
+from bapo.rollout import BatchSource, RolloutGroup
+
+
+class Composition:
+    """Collects the groups of one training batch and the reasons of those left out."""
+
+    def __init__(self, batch_size: int) -> None:
+        self.batch_size = batch_size
+        self.items: list[BatchItem] = []
+        self._visits: list[PromptVisit] = []
+        self._num = dict.fromkeys(SourceCounts.model_fields, 0)
+
+    @property
+    def room(self) -> int:
+        """Groups that still fit in."""
+        return self.batch_size - len(self.items)
+
+    @property
+    def prompt_ids(self) -> set[str]:
+        """Prompts of the batch so far."""
+        return {item.group.prompt_id for item in self.items}
+
+    def train_on(self, group: RolloutGroup, source: BatchSource) -> None:
+        """Put a group into the batch."""
+        assert self.room > 0, "the batch is full"
+        self.items.append(BatchItem(group, source))
+        self._visit(group, source, reason=None)
+
+    def leave_out(self, group: RolloutGroup, source: BatchSource, reason: str) -> None:
+        """Note why a generated group is not trained on."""
+        self._visit(group, source, reason=reason)
+
+    def count(self, **num: int) -> None:
+        """Set counts that do not follow from the items."""
+        self._num.update(num)
+
+    def _visit(self, group: RolloutGroup, source: BatchSource, *, reason: str | None) -> None:
+        self._visits.append(
+            PromptVisit(
+                prompt_id=group.prompt_id,
+                source=source,
+                num_correct=group.num_correct,
+                policy_version=group.policy_version,
+                in_batch=reason is None,
+                reason=reason,
+            )
+        )
+
+    def result(self, fresh: Sequence[RolloutGroup], reevaluated: Sequence[RolloutGroup]) -> ComposedBatch:
+        """The finished batch; asserts that it holds no prompt twice and no more than B groups."""
+        sources = [item.source for item in self.items]
+        assert len(self.prompt_ids) == len(self.items) <= self.batch_size
+        counts = self._num | {
+            "fresh": len(fresh),
+            "x1": sources.count(BatchSource.FRESH),
+            "reevaluated": len(reevaluated),
+            "x2": sources.count(BatchSource.REEVALUATED),
+            "x3": sources.count(BatchSource.REUSED),
+            "batch": len(sources),
+            "batch_size": self.batch_size,
+        }
+        return ComposedBatch(
+            self.items,
+            SourceCounts(**counts | {"fill_rate": len(sources) / self.batch_size}),
+            self._visits,
+        )
+
+
+def reason_left_out(group: RolloutGroup) -> str:
+    """Why a filter left a fresh group out."""
+    if group.num_correct == 0:
+        return "all_wrong"
+    return "all_correct" if group.num_correct == group.group_size else "filtered"
