@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from bapo.config import ConfigError, ConfigProblem, Resolution, RunConfig, apply_changes, resolve
 from bapo.journal import append_line, complete_lines
 
 CONTROL_FILE = "control.jsonl"
@@ -65,3 +66,17 @@ def read_requests(run_folder: Path) -> tuple[Sequence[ControlRequest], Sequence[
         except ValidationError as error:
             rejected.append(f"{CONTROL_FILE} line {number}: {error.errors(include_url=False)[0]['msg']}")
     return requests, rejected
+
+
+def changed_config(config: RunConfig, changes: Mapping[str, Any]) -> Resolution:
+    """The running config with new values. Raises ConfigError where a field cannot change or a value is illegal."""
+    fixed = [field for field in changes if field not in CHANGEABLE_FIELDS]
+    if fixed:
+        names = ", ".join(CHANGEABLE_FIELDS)
+        raise ConfigError(
+            [
+                ConfigProblem(field, changes[field], f"cannot change while the run goes on: only {names} can")
+                for field in fixed
+            ]
+        )
+    return resolve(apply_changes(config.model_dump(mode="json"), changes))

@@ -77,6 +77,10 @@ class HighQualityBuffer:
 
     def load_state_dict(self, state: Mapping[str, Any], payloads: Sequence[object]) -> None:
         """Restore what `state_dict` gave, with the payloads of `groups()`."""
-        self._groups = {
-            entry[0]: RolloutGroup(*entry, payload) for entry, payload in zip(state["groups"], payloads, strict=True)
-        }
+        restored = (
+            RolloutGroup(prompt_id, num_correct, group_size, policy_version, step, payload)
+            for (prompt_id, num_correct, group_size, policy_version, step), payload in zip(
+                state["groups"], payloads, strict=True
+            )
+        )
+        self._groups = {group.prompt_id: group for group in restored}

@@ -61,7 +61,8 @@ def _reuse_warnings(config: RunConfig) -> Iterable[ConfigProblem]:
         yield ConfigProblem(
             "method.c2",
             ranges,
-            f"no accuracy k/{group_size} lies in [c2, c3] while r_tot is in {named}, so nothing is reused there: {remedy}",
+            f"no accuracy k/{group_size} lies in [c2, c3] while r_tot is in {named}, so nothing is reused then: "
+            f"{remedy}",
         )
 
 

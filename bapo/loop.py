@@ -1,0 +1,117 @@
+"""Algorithm 1 (arXiv:2602.20722), for any method and any engine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from bapo.engine import Engine, Generation, Policy, UpdateStats
+from bapo.methods.base import ComposedBatch, Method
+from bapo.prompts import PromptSchedule
+from bapo.records import ThresholdValues
+from bapo.rollout import RolloutGroup
+from bapo.tasks.base import Problem
+
+
+@dataclass(slots=True)
+class StepOutcome:
+    """Everything that one training step did."""
+
+    step: int
+    rollout_version: int
+    """Policy version of α."""
+    fresh: Generation
+    reevaluated: Generation | None
+    batch: ComposedBatch
+    update: UpdateStats | None
+    """None where the batch was empty."""
+    thresholds: ThresholdValues
+    """In force in this step."""
+    timing: dict[str, float] = field(default_factory=dict)
+    """Seconds per phase."""
+
+
+class Loop:
+    """Runs training steps in order; its own state is the version of α."""
+
+    def __init__(
+        self,
+        *,
+        problems: Mapping[str, Problem],
+        schedule: PromptSchedule,
+        method: Method,
+        engine: Engine,
+        group_size: int,
+    ) -> None:
+        self.method = method
+        self._problems = problems
+        self._schedule = schedule
+        self._engine = engine
+        self._group_size = group_size
+        self._rollout_version = 0
+
+    def run_step(self, step: int) -> StepOutcome:
+        """One iteration of Algorithm 1; `step` counts from 1."""
+        method, engine = self.method, self._engine
+        timing: dict[str, float] = {}
+
+        # Lines 2–7: off-policy rollout.
+        if method.syncs_rollout_policy(step):
+            self._rollout_version = step - 1
+            engine.sync_rollout_policy(self._rollout_version)
+        with _timed(timing, "gen"):
+            fresh = self._generate(self._schedule.batch(step), Policy.ROLLOUT, step, "rollout")
+
+        # Lines 8 and 9: store.
+        with _timed(timing, "batch"):
+            thresholds = method.thresholds()
+            method.observe_fresh(step, fresh.groups)
+            difficult = method.prompts_to_reevaluate(step)
+
+        # Lines 13–15: re-evaluate difficult prompts with the current policy.
+        reevaluated = None
+        if difficult:
+            with _timed(timing, "reevaluation"):
+                prompts = [self._problems[prompt_id] for prompt_id in difficult]
+                reevaluated = self._generate(prompts, Policy.CURRENT, step, "reevaluation")
+
+        # Lines 11, 16 and 17: X1 ∪ X2 ∪ X3.
+        with _timed(timing, "batch"):
+            batch = method.compose(step, reevaluated.groups if reevaluated else ())
+
+        # Line 18: update.
+        update = None
+        if batch.items:
+            with _timed(timing, "update"):
+                update = engine.update(batch.items, step=step)
+
+        with _timed(timing, "batch"):
+            method.finish_step(step)
+        return StepOutcome(step, self._rollout_version, fresh, reevaluated, batch, update, thresholds, timing)
+
+    def _generate(self, problems: Sequence[Problem], policy: Policy, step: int, purpose: str) -> Generation:
+        return self._engine.generate(problems, group_size=self._group_size, policy=policy, step=step, purpose=purpose)
+
+    def stored_groups(self) -> Sequence[RolloutGroup]:
+        """Groups that a checkpoint must keep with their payloads."""
+        return self.method.stored_groups()
+
+    def state_dict(self) -> dict[str, Any]:
+        """JSON-ready state of loop and method."""
+        return {"rollout_version": self._rollout_version, "method": self.method.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any], payloads: Sequence[object]) -> None:
+        """Restore what `state_dict` gave, with the payloads of `stored_groups`."""
+        self._rollout_version = state["rollout_version"]
+        self.method.load_state_dict(state["method"], payloads)
+
+
+@contextmanager
+def _timed(timing: dict[str, float], phase: str) -> Iterator[None]:
+    """Add the wall time of the block to a phase, in seconds."""
+    begin = time.perf_counter()
+    yield
+    timing[phase] = timing.get(phase, 0.0) + time.perf_counter() - begin
