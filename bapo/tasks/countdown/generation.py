@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
-MAX_DRAWS_WITHOUT_PROGRESS = 20_000
+from bapo.config.errors import ConfigError, ConfigProblem
+from bapo.tasks.countdown.problems import CountdownProblem
+
+MAX_DRAWS_WITHOUT_PROGRESS = 50_000
 """A generator of distinct problems from a finite set gives up after this many draws without a new one."""
 
 _OPERATOR_WEIGHTS = {"+": 0.35, "-": 0.3, "*": 0.25, "/": 0.1}
@@ -31,7 +34,7 @@ _SHARES_PERCENT = {Split.TRAIN: 35, Split.WARM_START: 40, Split.TEST: 20, Split.
 def split_of(nums: Sequence[int]) -> Split:
     """The use of a number multiset: decided by the hash of the sorted numbers, so it never changes."""
     content = ",".join(map(str, sorted(nums)))
-    bucket = int.from_bytes(hashlib.sha256(content.encode()).digest()[:8]) % 100
+    bucket = int.from_bytes(hashlib.sha256(content.encode()).digest()[:8], "big") % 100
     for split, share in _SHARES_PERCENT.items():
         if bucket < share:
             return split
@@ -50,8 +53,8 @@ class Expression:
     def join(self, operator: str, right: Expression) -> Expression:
         """The expression `self operator right`."""
         precedence = _SUM if operator in "+-" else _PRODUCT
-        left_text = self._within(self.precedence < precedence)
-        right_text = right._within(
+        left_text = self._within_parentheses(self.precedence < precedence)
+        right_text = right._within_parentheses(
             right.precedence < precedence or (operator in "-/" and right.precedence == precedence)
         )
         match operator:
@@ -65,14 +68,14 @@ class Expression:
                 value = self.value / right.value
         return Expression(left_text + operator + right_text, value, precedence)
 
-    def _within(self, in_parentheses: bool) -> str:
-        return f"({self.text})" if in_parentheses else self.text
+    def _within_parentheses(self, needed: bool) -> str:
+        return f"({self.text})" if needed else self.text
 
 
 def random_expression(nums: Sequence[int], draw: random.Random) -> Expression:
     """A random expression that uses each number once: two random parts are joined until one is left.
 
-    Divisions occur only where they are exact, so every intermediate value is a whole number.
+    A division that would not be exact becomes a product, so every intermediate value is a whole number.
     """
     parts = [Expression(str(number), Fraction(number)) for number in nums]
     operators, weights = list(_OPERATOR_WEIGHTS), list(_OPERATOR_WEIGHTS.values())
@@ -84,3 +87,72 @@ def random_expression(nums: Sequence[int], draw: random.Random) -> Expression:
             operator = "*"
         parts.append(left.join(operator, right))
     return parts[0]
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemRange:
+    """Which problems are drawn."""
+
+    min_number: int
+    max_number: int
+    max_target: int
+    num_operands: tuple[int, ...]
+    """How many numbers a problem has; each of these is equally likely."""
+
+
+def random_problem(
+    limits: ProblemRange, split: Split, draw: random.Random
+) -> tuple[CountdownProblem, Expression] | None:
+    """One draw: numbers, and the value of a random expression of them as the target.
+
+    Returns None where the numbers belong to another split, or the value is no target within 1..max_target.
+    """
+    size = draw.choice(limits.num_operands)
+    nums = tuple(draw.randint(limits.min_number, limits.max_number) for _ in range(size))
+    if split_of(nums) is not split:
+        return None
+    expression = random_expression(nums, draw)
+    if not 1 <= expression.value <= limits.max_target:
+        return None
+    return CountdownProblem(nums, int(expression.value)), expression
+
+
+def distinct_problems(
+    count: int,
+    limits: ProblemRange,
+    split: Split,
+    draw: random.Random,
+    *,
+    without: Collection[CountdownProblem] = (),
+    without_multisets: Collection[tuple[int, ...]] = (),
+    field: str,
+) -> list[CountdownProblem]:
+    """`count` solvable problems of a split that differ in numbers or target.
+
+    None of them is among `without`, none has the numbers of `without_multisets`.
+
+    Raises:
+        ConfigError: there are not that many; `field` is the config field that asked for them.
+    """
+    seen = {problem.content for problem in without}
+    problems: list[CountdownProblem] = []
+    draws_without_progress = 0
+    while len(problems) < count:
+        drawn = random_problem(limits, split, draw)
+        if drawn is not None:
+            problem, _ = drawn
+            if problem.content not in seen and problem.multiset not in without_multisets:
+                seen.add(problem.content)
+                problems.append(problem)
+                draws_without_progress = 0
+                continue
+        draws_without_progress += 1
+        if draws_without_progress == MAX_DRAWS_WITHOUT_PROGRESS:
+            operands = " or ".join(map(str, limits.num_operands))
+            remedy = (
+                f"numbers {limits.min_number}..{limits.max_number} taken {operands} at a time and targets up to "
+                f"{limits.max_target} gave only {len(problems)} distinct problems that are set apart for this use "
+                f"({split}); ask for fewer, raise task.max_number or task.max_target, or name a data file"
+            )
+            raise ConfigError([ConfigProblem(field, count, remedy)])
+    return problems

@@ -1,0 +1,159 @@
+"""Countdown as a task: training problems and the held-out sets CD-34 and CD-4, disjoint by number multiset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from bapo.config.errors import ConfigError, ConfigProblem
+from bapo.draws import generator
+from bapo.tasks.base import Problem
+from bapo.tasks.countdown.expression import is_solution
+from bapo.tasks.countdown.files import read_problems
+from bapo.tasks.countdown.generation import ProblemRange, Split, distinct_problems
+from bapo.tasks.countdown.problems import COMPACT_TEMPLATE, CountdownProblem, as_problems
+
+CD_34 = "CD-34"
+"""Held-out problems of three or four numbers."""
+CD_4 = "CD-4"
+"""Held-out problems of four numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountdownTask:
+    """Problems of a file or of the generator, with the exact verifier."""
+
+    train: Sequence[Problem]
+    evaluation_sets: Mapping[str, Sequence[Problem]]
+    num_withheld: int
+    """Rows of the train file left out because a held-out problem has the same numbers."""
+    name: str = "countdown"
+
+    def reward(self, problem: Problem, response_text: str) -> int:
+        """1 if the response uses each given number exactly once and reaches the target, else 0."""
+        nums, target = problem.answer["nums"], problem.answer["target"]
+        assert isinstance(nums, list)
+        assert isinstance(target, int)
+        return int(is_solution(response_text, nums, target))
+
+
+def build_countdown(
+    *,
+    train_file: str | None = None,
+    test_file: str | None = None,
+    num_train: int = 2048,
+    num_test: int = 200,
+    min_number: int = 1,
+    max_number: int = 12,
+    max_target: int = 40,
+    num_operands: tuple[int, ...] = (3, 4),
+    prompt_template: str = COMPACT_TEMPLATE,
+    seed: int = 0,
+) -> CountdownTask:
+    """Countdown from files, or generated where none is named; arguments are the fields of the `task` section.
+
+    No held-out problem has the numbers of a training problem, in any order. Of a train file, at most `num_train`
+    problems are used. Without a test file, the held-out sets are taken out of the train file.
+
+    Raises:
+        ConfigError: a file cannot be used, or there are not enough problems.
+    """
+    limits = ProblemRange(min_number, max_number, max_target, num_operands)
+    rows = read_problems(train_file, field="task.train_file") if train_file else None
+    if test_file:
+        test_rows = read_problems(test_file, field="task.test_file")
+        held_out = _held_out_from(test_rows, num_test, seed, field="task.test_file", path=test_file)
+    elif rows is not None:
+        held_out = _held_out_from(rows, num_test, seed, field="task.train_file", path=train_file)
+    else:
+        held_out = _generated_held_out(num_test, limits, seed)
+
+    held_out_multisets = {problem.multiset for problems in held_out.values() for problem in problems}
+    if rows is not None:
+        train = [row for row in rows if row.multiset not in held_out_multisets]
+        num_withheld = len(rows) - len(train)
+        if not train:
+            remedy = (
+                f"all {len(rows)} problems have the numbers of a held-out problem, so none is left to train on; "
+                "lower task.num_test or give more problems"
+            )
+            raise ConfigError([ConfigProblem("task.train_file", train_file, remedy)])
+        if len(train) > num_train:
+            train = generator(seed, 0, "countdown-train").sample(train, num_train)
+    else:
+        train = _generated_train(num_train, limits, seed, held_out_multisets)
+        num_withheld = 0
+    return CountdownTask(
+        as_problems(train, "countdown", prompt_template),
+        {name: as_problems(problems, name, prompt_template) for name, problems in held_out.items()},
+        num_withheld,
+    )
+
+
+def validation_problems(
+    count: int, limits: ProblemRange, *, seed: int = 0, prompt_template: str = COMPACT_TEMPLATE
+) -> Sequence[Problem]:
+    """Generated problems for choices that must not look at the test sets; disjoint from train and test."""
+    draw = generator(seed, 0, "countdown-validation")
+    problems = distinct_problems(count, limits, Split.VALIDATION, draw, field="count")
+    return as_problems(problems, "countdown-validation", prompt_template)
+
+
+def _generated_train(
+    count: int, limits: ProblemRange, seed: int, held_out_multisets: Collection[tuple[int, ...]]
+) -> list[CountdownProblem]:
+    """Training problems of the generator; only a test file can hold multisets of its training share."""
+    draw = generator(seed, 0, "countdown-train")
+    return distinct_problems(
+        count, limits, Split.TRAIN, draw, without_multisets=held_out_multisets, field="task.num_train"
+    )
+
+
+def _generated_held_out(count: int, limits: ProblemRange, seed: int) -> dict[str, Sequence[CountdownProblem]]:
+    """CD-34 and CD-4 of the generator: no problem in both."""
+    mixed = distinct_problems(
+        count,
+        replace(limits, num_operands=(3, 4)),
+        Split.TEST,
+        generator(seed, 0, "countdown-test-34"),
+        field="task.num_test",
+    )
+    four = distinct_problems(
+        count,
+        replace(limits, num_operands=(4,)),
+        Split.TEST,
+        generator(seed, 0, "countdown-test-4"),
+        without=mixed,
+        field="task.num_test",
+    )
+    return {CD_34: mixed, CD_4: four}
+
+
+def _held_out_from(
+    rows: Sequence[CountdownProblem], count: int, seed: int, *, field: str, path: str | None
+) -> dict[str, Sequence[CountdownProblem]]:
+    """CD-34 and CD-4 drawn from rows of a file: no problem in both, none twice in another order."""
+    order = list(rows)
+    generator(seed, 0, "countdown-test").shuffle(order)
+    taken: set[tuple[tuple[int, ...], int]] = set()
+
+    def take(name: str, fits: Callable[[CountdownProblem], bool]) -> list[CountdownProblem]:
+        problems: list[CountdownProblem] = []
+        for row in order:
+            if len(problems) == count:
+                break
+            if fits(row) and row.content not in taken:
+                taken.add(row.content)
+                problems.append(row)
+        if len(problems) < count:
+            remedy = (
+                f"only {len(problems)} distinct problems are there for {name}, and task.num_test asks for {count}; "
+                "lower task.num_test or give more problems"
+            )
+            raise ConfigError([ConfigProblem(field, path, remedy)])
+        return problems
+
+    return {
+        CD_34: take(CD_34, lambda row: len(row.nums) in (3, 4)),
+        CD_4: take(CD_4, lambda row: len(row.nums) == 4),
+    }
