@@ -1,0 +1,83 @@
+"""The folder of a run: its config, attempts, control file and checkpoints."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bapo.config import ConfigError, ConfigProblem, RunConfig, resolve
+from bapo.config.resolve import difference
+from bapo.journal import attempt_folders
+
+CONFIG_FILE = "config.json"
+SUMMARY_FILE = "summary.json"
+LOCK_FILE = ".trainer-lock"
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace a file so that a reader sees the old content or the new, never a part."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def read_config(run_folder: Path) -> RunConfig:
+    """The config that the run was submitted with. Raises ConfigError where there is none or it is not legal."""
+    path = run_folder / CONFIG_FILE
+    try:
+        explicit = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise ConfigError([ConfigProblem("run folder", str(run_folder), f"it holds no {CONFIG_FILE}")]) from None
+    except json.JSONDecodeError as error:
+        raise ConfigError([ConfigProblem("run folder", str(path), f"not readable as JSON: {error}")]) from None
+    return resolve(explicit).config
+
+
+def claim_config(run_folder: Path, config: RunConfig) -> None:
+    """Write the config of a new run; of an existing one, check that it is the same.
+
+    Raises ConfigError naming each field that differs.
+    """
+    path = run_folder / CONFIG_FILE
+    if not path.exists():
+        run_folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, config.model_dump_json(indent=2).encode())
+        return
+    changes = difference(config, read_config(run_folder))
+    if changes:
+        raise ConfigError(
+            [
+                ConfigProblem(field, ours, f"the run in {run_folder} has {theirs!r}: use that, or another folder")
+                for field, (theirs, ours) in changes.items()
+            ]
+        )
+
+
+def next_attempt(run_folder: Path) -> int:
+    """Number of the attempt that would start now, from 1."""
+    folders = attempt_folders(run_folder)
+    return int(folders[-1].name.removeprefix("attempt-")) + 1 if folders else 1
+
+
+@contextmanager
+def exclusive(run_folder: Path) -> Iterator[None]:
+    """Hold the run folder against a second trainer; the lock goes with the process, however it ends.
+
+    Raises ConfigError where another trainer holds it.
+    """
+    run_folder.mkdir(parents=True, exist_ok=True)
+    with (run_folder / LOCK_FILE).open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(
+                [ConfigProblem("run folder", str(run_folder), "another trainer is at work in it: wait or stop it")]
+            ) from None
+        yield
