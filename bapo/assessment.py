@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-
-from bapo.evaluation import evaluate_counts
+from collections.abc import Iterator, Sequence
 
 from bapo.config import RunConfig
 from bapo.draws import generator
 from bapo.engine import Engine, Policy
+from bapo.evaluation import avg_at_k, figures
 from bapo.records import EvaluationRecord, TrackingRecord
 from bapo.tasks.base import Problem, Task
 
@@ -56,7 +55,7 @@ class Assessment:
             timing={"tracking": time.perf_counter() - begin, "unix_time": time.time()},
         )
 
-    def _evaluate(self, completed: int, dataset: str, problems: tuple[Problem, ...]) -> EvaluationRecord:
+    def _evaluate(self, completed: int, dataset: str, problems: Sequence[Problem]) -> EvaluationRecord:
         begin = time.perf_counter()
         num_samples = self._config.evaluation.num_samples
         generation = self._engine.generate(
@@ -67,7 +66,7 @@ class Assessment:
             purpose=f"evaluation:{dataset}",
         )
         num_correct = [group.num_correct for group in generation.groups]
-        figures = evaluate_counts(num_correct, num_samples, greedy=self._engine.greedy(problems))
+        measured = figures(num_correct, num_samples)
         return EvaluationRecord(
             schema=1,
             attempt=self._attempt,
@@ -76,9 +75,9 @@ class Assessment:
             num_samples=num_samples,
             num_correct=num_correct,
             prompt_ids=[problem.prompt_id for problem in problems],
-            avg_at_k=figures.avg_at_k,
-            greedy=figures.greedy,
-            pass_at=figures.pass_at,
+            avg_at_k=measured.avg_at_k,
+            greedy=avg_at_k(self._engine.greedy(problems), 1),
+            pass_at=measured.pass_at,
             timing={"evaluation": time.perf_counter() - begin, "unix_time": time.time()},
         )
 

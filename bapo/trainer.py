@@ -137,7 +137,7 @@ class _Attempt:
         self._set_up()
         self._resume_or_start()
         for warning in resolve(self.config.model_dump(mode="json")).warnings:
-            self._event("warning", str(warning), field=warning.field)
+            self._event("warning", str(warning), {"field": warning.field})
         if self._completed == 0:
             self._assess()
         while self._completed < self._num_steps:
@@ -150,7 +150,7 @@ class _Attempt:
     def record_failure(self, error: Exception) -> None:
         """Leave the reason in the journal; where even that fails (full disk), standard error has it."""
         try:
-            self._event("failed", f"{type(error).__name__}: {error}", bad_input=isinstance(error, ConfigError))
+            self._event("failed", f"{type(error).__name__}: {error}", {"bad_input": isinstance(error, ConfigError)})
         except OSError as second:
             print(second, file=sys.stderr)
 
@@ -175,17 +175,18 @@ class _Attempt:
     def _resume_or_start(self) -> None:
         folder, damaged = checkpoint.newest_sound(self.run_folder)
         if folder is None:
-            self._event("started", f"{self.config.method.type}, {self._num_steps} steps", num_steps=self._num_steps)
+            self._event(
+                "started", f"{self.config.method.type}, {self._num_steps} steps", {"num_steps": self._num_steps}
+            )
         else:
             self._restore(folder)
             self._event(
                 "resumed",
                 f"from the checkpoint of step {self._completed}",
-                checkpoint=folder.name,
-                from_step=self._completed,
+                {"checkpoint": folder.name, "from_step": self._completed},
             )
         for name, reason in damaged:
-            self._event("checkpoint_damaged", f"{name} is not used: {reason}", checkpoint=name)
+            self._event("checkpoint_damaged", f"{name} is not used: {reason}", {"checkpoint": name})
 
     # ------------------------------------------------------------ one step
 
@@ -254,16 +255,16 @@ class _Attempt:
             try:
                 self.config = self._steering.change(self.config, request, self._loop.method)
             except ConfigError as error:
-                self._event("parameter_refused", str(error), **data)
+                self._event("parameter_refused", str(error), data)
             else:
                 changes = ", ".join(f"{field} = {value}" for field, value in request.set.items())
-                self._event("parameter_change", f"{changes} from step {step}", **data)
+                self._event("parameter_change", f"{changes} from step {step}", data)
         if not stops and not self._stop.is_set():
             return False
         if self._completed != self._saved:
             self._save_checkpoint()
         for request in stops:
-            self._event("stop", f"asked for by {request.author}", id=request.id, author=request.author)
+            self._event("stop", f"asked for by {request.author}", {"id": request.id, "author": request.author})
         if not stops:
             self._event("stop", "asked for by a signal")
         return True
@@ -288,7 +289,7 @@ class _Attempt:
         )
         self._saved = self._completed
         seconds = time.perf_counter() - begin
-        self._event("checkpoint", f"{folder.name} written", {"checkpoint": seconds}, checkpoint=folder.name)
+        self._event("checkpoint", f"{folder.name} written", {"checkpoint": folder.name}, {"checkpoint": seconds})
 
     def _restore(self, folder: Path) -> None:
         state: Mapping[str, Any] = json.loads((folder / STATE_FILE).read_text(encoding="utf-8"))
@@ -301,19 +302,22 @@ class _Attempt:
 
     # ------------------------------------------------------------ journal
 
-    def _event(self, event: str, message: str, timing: Mapping[str, float] | None = None, **data: object) -> None:
-        self._write(
-            EventRecord.model_validate(
-                {
-                    "attempt": self.attempt,
-                    "step": self._completed,
-                    "event": event,
-                    "message": message,
-                    "data": data,
-                    "timing": {**(timing or {}), **self._clock()},
-                }
-            )
-        )
+    def _event(
+        self,
+        event: str,
+        message: str,
+        data: Mapping[str, object] | None = None,
+        timing: Mapping[str, float] | None = None,
+    ) -> None:
+        line = {
+            "attempt": self.attempt,
+            "step": self._completed,
+            "event": event,
+            "message": message,
+            "data": data or {},
+            "timing": {**(timing or {}), **self._clock()},
+        }
+        self._write(EventRecord.model_validate(line))
 
     def _clock(self) -> dict[str, float]:
         return {"elapsed": time.perf_counter() - self._begin, "unix_time": time.time()}
