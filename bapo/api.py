@@ -72,6 +72,20 @@ class UserInfo(Body):
     role: Literal["viewer", "member", "admin"]
 
 
+class Login(Body):
+    """What a browser or a script logs in with: a one-time code or a token."""
+
+    code: str | None = Field(default=None, max_length=200)
+    token: str | None = Field(default=None, max_length=200)
+
+
+class Page(Body):
+    """One page of a list."""
+
+    next_cursor: str | None = None
+    """Ask again with it for the next page; None on the last."""
+
+
 # ---------------------------------------------------------------- configs
 
 
@@ -83,6 +97,35 @@ class RecipeInfo(Body):
     description: str
     config: dict[str, Any]
     """The fields that it sets."""
+
+
+class RecipePage(Page):
+    """The recipes that the server knows."""
+
+    items: Sequence[RecipeInfo]
+
+
+class ConfigFieldInfo(Body):
+    """What a form needs to know of one config field."""
+
+    path: str
+    """Dotted, such as `method.c1`."""
+    description: str
+    default: Any
+    kind: Literal["integer", "number", "fraction", "fraction_range", "text", "flag", "choice", "choices", "list"]
+    optional: bool
+    """May be left empty."""
+    minimum: float | None
+    maximum: float | None
+    choices: Sequence[str]
+    method_types: Sequence[str]
+    """Methods that know the field; empty for fields of all methods."""
+
+
+class ConfigFieldPage(Page):
+    """All config fields."""
+
+    items: Sequence[ConfigFieldInfo]
 
 
 class ConfigDraft(Body):
@@ -191,14 +234,12 @@ class RunDetail(RunSummary):
     allowed_actions: Sequence[Literal["start", "stop", "pause", "resume", "change", "clone", "delete"]]
 
 
-class Page(Body):
-    """One page of a list."""
-
-    next_cursor: str | None = None
-
-
 class RunPage(Page):
+    """Runs, in the order that was asked for."""
+
     items: Sequence[RunSummary]
+    total: int
+    """Runs that the filter matches, on all pages."""
 
 
 class ParameterChange(Body):
@@ -242,6 +283,12 @@ class History(Body):
 # ---------------------------------------------------------------- series, prompts, samples
 
 
+class MetricKeys(Page):
+    """Names of the metrics that a run has recorded so far."""
+
+    items: Sequence[str]
+
+
 class Series(Body):
     """Columnar metrics: `columns[key][i]` belongs to `steps[i]`; None where a step lacks the key."""
 
@@ -278,6 +325,8 @@ class PromptSummary(Body):
 
 
 class PromptPage(Page):
+    """Prompts, by identifier."""
+
     items: Sequence[PromptSummary]
 
 
@@ -287,7 +336,79 @@ class SamplePage(Page):
     items: Sequence[dict[str, Any]]
 
 
+class LogChunk(Body):
+    """A piece of the trainer's output."""
+
+    text: str
+    next_offset: int
+    """Ask again with it for what came later."""
+
+
+class StreamEvent(Body):
+    """One server-sent event.
+
+    `step`: steps `data["from_step"]`..`data["step"]` are stored; `evaluation`, `tracking`, `event`: a record of that
+    type is stored; `status`: the run's row changed. `data["run_id"]` names the run. After a break, ask again with the
+    last `id` in `Last-Event-ID`.
+    """
+
+    id: int
+    event: Literal["step", "evaluation", "tracking", "event", "status"]
+    data: dict[str, Any]
+
+
+# ---------------------------------------------------------------- imports
+
+
+class ImportCreate(Body):
+    """A run that was trained without a server."""
+
+    name: str = Field(min_length=1, max_length=200)
+    source: str = Field(min_length=1, max_length=200)
+    """Identifies the folder, such as a digest of its config and first record: a second import continues the first."""
+    config: dict[str, Any]
+    """The folder's config.json."""
+    attempts: int = Field(ge=1, le=100_000)
+    """Number of the newest attempt in the folder."""
+    tags: Sequence[str] = Field(default=(), max_length=50)
+    notes: str = Field(default="", max_length=100_000)
+    group: str | None = Field(default=None, max_length=200)
+
+
+class ImportInfo(Body):
+    """Where to post the folder's lines."""
+
+    run_id: str
+    fencing_token: int
+    is_new: bool
+    """False when the folder was imported before; its lines are then only completed."""
+
+
 # ---------------------------------------------------------------- workers (worker token)
+
+
+class WorkerInfo(Body):
+    """A worker, for people."""
+
+    id: str
+    name: str
+    host: str
+    slots: int
+    busy: int
+    """Slots in use or promised."""
+    gpus: Sequence[str]
+    version: str
+    online: bool
+    """Its last heartbeat is fresh."""
+    last_seen_at: datetime
+    run_ids: Sequence[str]
+    system: dict[str, float]
+
+
+class WorkerPage(Page):
+    """The workers that have ever registered."""
+
+    items: Sequence[WorkerInfo]
 
 
 class WorkerRegistration(Body):
@@ -310,6 +431,12 @@ class WorkerWelcome(Body):
     broker_url: str
     runs_dir: str
     heartbeat_seconds: float
+
+
+class ClaimRequest(Body):
+    """A worker takes the run that was assigned to it."""
+
+    worker_id: str
 
 
 class Claim(Body):
@@ -336,6 +463,7 @@ class AttemptHeartbeat(Body):
 class WorkerHeartbeat(Body):
     """Sent every few seconds; extends the leases of the attempts named."""
 
+    worker_id: str
     attempts: Sequence[AttemptHeartbeat]
     system: dict[str, float] = {}
 
@@ -360,15 +488,20 @@ class HeartbeatAnswer(Body):
 
 
 class RecordBatch(Body):
-    """Journal lines from a byte offset on; sending a batch again changes nothing."""
+    """Lines of one attempt's file from a byte offset on; sending a batch again changes nothing.
+
+    The token is that of the run's newest attempt; the file may be an earlier attempt's, whose lines never replace a
+    later one's. An empty batch asks how far the server is.
+    """
 
     fencing_token: int
-    attempt: int
+    attempt: int = Field(ge=1, le=100_000)
     kind: Literal["records", "samples", "log"]
     start_offset: int = Field(ge=0)
     """Byte offset of the first line in the attempt's file."""
     end_offset: int = Field(ge=0)
     lines: Sequence[str]
+    """Without their newlines."""
 
 
 class BatchAccepted(Body):
