@@ -153,7 +153,7 @@ class Calls:
     # ------------------------------------------------------------ runs
 
     @Endpoint
-    def createrun_path(self, body: RunCreate, idempotency_key: str | None = None) -> Call[RunDetail]:
+    def create_run(self, body: RunCreate, idempotency_key: str | None = None) -> Call[RunDetail]:
         """Submit a run; the same key again answers the run that the first request made."""
         return post("/runs", RunDetail, body, **{"Idempotency-Key": idempotency_key or uuid.uuid4().hex})
 
@@ -190,12 +190,12 @@ class Calls:
         return get(run_path(run_id), RunDetail)
 
     @Endpoint
-    def updaterun_path(self, run_id: str, body: RunUpdate) -> Call[RunDetail]:
+    def update_run(self, run_id: str, body: RunUpdate) -> Call[RunDetail]:
         """Change name, tags or notes."""
         return Call("PATCH", run_path(run_id), answer(RunDetail), body=body)
 
     @Endpoint
-    def deleterun_path(self, run_id: str) -> Call[None]:
+    def delete_run(self, run_id: str) -> Call[None]:
         """Forget a draft or an ended run; its folder stays."""
         return Call("DELETE", run_path(run_id), _nothing)
 
