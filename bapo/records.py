@@ -187,8 +187,9 @@ class StepRecord(Record):
     """Share of fresh responses cut at the token limit."""
     cost: Cost
     timing: Mapping[str, float]
-    """Seconds per phase (`gen`, `reevaluation`, `batch`, `update`, `checkpoint`, `tracking`, `evaluation`, `step`),
-    `elapsed` since the attempt began, and `unix_time` at the end of the step."""
+    """Seconds: `gen`, `reevaluation`, `batch` (all that the method does), `update`, `step` (all of it), `step_cpu` (CPU
+    time of the trainer process in the step), `journal` (writing the record before this one), `elapsed` since the
+    attempt began, and `unix_time` at the end of the step."""
     system: Mapping[str, float]
     """Memory in bytes, CPU and GPU utilisation in percent."""
 

@@ -191,11 +191,12 @@ class _Attempt:
     # ------------------------------------------------------------ one step
 
     def _run_step(self, step: int) -> None:
-        begin = time.perf_counter()
+        begin, begin_cpu = time.perf_counter(), time.process_time()
         outcome = self._loop.run_step(step)
         self._cost.add_step(outcome)
         self._completed = step
         outcome.timing["step"] = time.perf_counter() - begin
+        outcome.timing["step_cpu"] = time.process_time() - begin_cpu
         self._write_step(outcome)
         self._assess()
         training = self.config.training
