@@ -1,0 +1,1 @@
+"""The dashboard: one more client of the API, with no power that the user's own session does not have."""

@@ -1,0 +1,90 @@
+"""The x-axis of a run's charts: steps, wall time or rollouts."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Literal, NamedTuple
+
+from bapo.api import Series
+
+XKind = Literal["step", "time", "rollouts"]
+
+TIME_KEY = "timing_s/unix_time"
+ROLLOUTS_KEY = "bapo/cost/num_rollouts"
+X_KEYS: dict[XKind, tuple[str, ...]] = {"step": (), "time": (TIME_KEY,), "rollouts": (ROLLOUTS_KEY,)}
+"""Metrics that an axis needs."""
+
+_TITLES: dict[XKind, str] = {"step": "step", "time": "wall time (UTC)", "rollouts": "rollouts so far"}
+
+
+class XAxis(NamedTuple):
+    """Where each step stands."""
+
+    kind: XKind
+    steps: Sequence[int]
+    values: Sequence[Any]
+    """Numbers, or ISO times, one per step."""
+    start: Any
+    """Position of step 0."""
+
+    @property
+    def title(self) -> str:
+        """What the axis shows, for its label."""
+        return _TITLES[self.kind]
+
+    def at(self, step: int) -> Any:
+        """Position of a step; of the next recorded one where it is not among the points (sampling)."""
+        if step <= 0 or not self.steps:
+            return self.start
+        return self.values[min(bisect_left(self.steps, step), len(self.steps) - 1)]
+
+    def layout(self) -> dict[str, Any]:
+        """Axis settings: dates only for wall time, thousands as 12k."""
+        settings: dict[str, Any] = {"title": {"text": self.title}}
+        match self.kind:
+            case "step":
+                return settings | {"tickformat": ",d", "rangemode": "tozero", "minallowed": 0}
+            case "rollouts":
+                return settings | {"tickformat": "~s", "rangemode": "tozero", "minallowed": 0}
+            case "time":
+                return settings | {"type": "date"}
+
+
+def x_axis(series: Series, kind: XKind, started_at: datetime | None) -> XAxis:
+    """The axis of a series; steps without the needed metric (older writers) take the value before them."""
+    if kind == "step":
+        return XAxis("step", series.steps, series.steps, 0)
+    if kind == "rollouts":
+        return XAxis("rollouts", series.steps, _filled(series.columns.get(ROLLOUTS_KEY), len(series.steps), 0.0), 0)
+    origin = started_at.timestamp() if started_at else 0.0
+    seconds = _filled(series.columns.get(TIME_KEY), len(series.steps), origin)
+    return XAxis("time", series.steps, [_iso(value) for value in seconds], _iso(origin))
+
+
+def _filled(column: Sequence[float | None] | None, length: int, before_first: float) -> list[float]:
+    filled, last = [], before_first
+    for value in column if column is not None else [None] * length:
+        last = last if value is None else value
+        filled.append(last)
+    return filled
+
+
+def _iso(unix_time: float) -> str:
+    return datetime.fromtimestamp(unix_time, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
+
+
+def x_hover(kind: XKind) -> str:
+    """Heading of a unified hover label."""
+    return {"step": "step %{x:,d}", "time": "%{x|%H:%M:%S}", "rollouts": "%{x:,d} rollouts"}[kind]
+
+
+def new_figure(axis: XAxis, *, height: int = 260) -> dict[str, Any]:
+    """Layout entries that all charts over training share."""
+    return {
+        "xaxis": axis.layout() | {"unifiedhovertitle": {"text": x_hover(axis.kind)}},
+        "height": height,
+        # The user's zoom survives every redraw of the same chart; another x-axis starts anew.
+        "uirevision": axis.kind,
+    }

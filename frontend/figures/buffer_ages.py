@@ -1,0 +1,61 @@
+"""How old the buffers' entries are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import plotly.graph_objects as go
+
+from bapo.api import Series
+from frontend.figures.axes import XAxis, new_figure
+from frontend.theme import Palette, template
+
+KEYS = (
+    "bapo/buffer/difficult/age_mean",
+    "bapo/buffer/difficult/age_max",
+    "bapo/buffer/high_quality/age_mean",
+    "bapo/buffer/high_quality/age_max",
+)
+
+
+class BufferAges(NamedTuple):
+    """Steps since an entry was evaluated (difficult) or generated (high quality); gaps where a buffer is empty."""
+
+    axis: XAxis
+    difficult_mean: Sequence[float | None]
+    difficult_max: Sequence[float | None]
+    high_quality_mean: Sequence[float | None]
+    high_quality_max: Sequence[float | None]
+
+
+def buffer_ages_data(series: Series, axis: XAxis) -> BufferAges:
+    """Read the ages off the metrics."""
+    missing: list[float | None] = [None] * len(series.steps)
+    return BufferAges(axis, *(series.columns.get(key, missing) for key in KEYS))
+
+
+def buffer_ages_figure(data: BufferAges, palette: Palette) -> go.Figure:
+    """Mean ages solid, the oldest entries dotted."""
+    lines = (
+        ("difficult, mean", data.difficult_mean, palette.bad, "solid", 2.0),
+        ("difficult, oldest", data.difficult_max, palette.bad, "dot", 1.2),
+        ("high-quality, mean", data.high_quality_mean, palette.reused, "solid", 2.0),
+        ("high-quality, oldest", data.high_quality_max, palette.reused, "dot", 1.2),
+    )
+    figure = go.Figure(
+        [
+            go.Scatter(
+                x=data.axis.values,
+                y=values,
+                name=name,
+                mode="lines",
+                line={"color": colour, "dash": dash, "width": width},
+                hovertemplate="%{y:.1f} steps",
+            )
+            for name, values, colour, dash, width in lines
+        ]
+    )
+    return figure.update_layout(
+        template=template(palette), **new_figure(data.axis), yaxis={"title": {"text": "age in steps"}}
+    )

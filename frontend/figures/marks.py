@@ -1,0 +1,76 @@
+"""Vertical marks where a parameter changed or an attempt resumed."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import plotly.graph_objects as go
+
+from bapo.records import EventRecord
+from frontend.figures.axes import XAxis
+from frontend.formatting import config_value
+from frontend.theme import Palette
+
+
+class Mark(NamedTuple):
+    """Something that happened between two steps."""
+
+    step: int
+    """First step that it holds for."""
+    kind: Literal["change", "resumed"]
+    text: str
+    """One sentence."""
+
+
+def marks_of(events: Iterable[EventRecord]) -> list[Mark]:
+    """The events of a run that charts mark, in order."""
+    marks = []
+    for event in events:
+        if event.event == "parameter_change":
+            changed = ", ".join(
+                f"{field.removeprefix('method.')} = {config_value(value)}"
+                for field, value in event.data.get("set", {}).items()
+            )
+            author = event.data.get("author")
+            text = f"step {event.step + 1}: {changed or event.message}" + (f" ({author})" if author else "")
+            marks.append(Mark(event.step + 1, "change", text))
+        elif event.event == "resumed":
+            text = f"attempt {event.attempt} resumed after step {event.step}"
+            marks.append(Mark(event.step + 1, "resumed", text))
+    return marks
+
+
+def add_marks(figure: go.Figure, marks: Sequence[Mark], axis: XAxis, palette: Palette) -> go.Figure:
+    """Draw each mark as a thin vertical line with a hoverable sign at its top."""
+    shapes: list[dict[str, Any]] = list(figure.layout.shapes)
+    annotations: list[dict[str, Any]] = list(figure.layout.annotations)
+    for mark in marks:
+        position = axis.at(mark.step)
+        colour = palette.mark if mark.kind == "change" else palette.reference
+        shapes.append(
+            {
+                "type": "line",
+                "x0": position,
+                "x1": position,
+                "y0": 0,
+                "y1": 1,
+                "yref": "paper",
+                "layer": "below",
+                "line": {"color": colour, "width": 1, "dash": "solid" if mark.kind == "change" else "dot"},
+            }
+        )
+        annotations.append(
+            {
+                "x": position,
+                "y": 1,
+                "yref": "paper",
+                "yanchor": "middle",
+                "text": "◆" if mark.kind == "change" else "↻",
+                "hovertext": html.escape(mark.text),
+                "showarrow": False,
+                "font": {"color": colour, "size": 10},
+            }
+        )
+    return figure.update_layout(shapes=shapes, annotations=annotations)

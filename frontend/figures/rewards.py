@@ -1,0 +1,59 @@
+"""The reward curve: fresh rollouts, and what was trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import plotly.graph_objects as go
+
+from bapo.api import Series
+from frontend.figures.axes import XAxis, new_figure
+from frontend.figures.smoothing import WINDOW_STEPS, moving_mean
+from frontend.theme import Palette, template, translucent
+
+KEYS = ("critic/rewards/mean", "bapo/batch/reward_mean")
+
+
+class Rewards(NamedTuple):
+    """Mean verified reward per step, as a share of the responses."""
+
+    axis: XAxis
+    fresh: Sequence[float | None]
+    fresh_mean: Sequence[float | None]
+    """Moving mean of `fresh`."""
+    batch: Sequence[float | None]
+
+
+def rewards_data(series: Series, axis: XAxis) -> Rewards:
+    """Read the rewards off the metrics and smooth the fresh one."""
+    missing: list[float | None] = [None] * len(series.steps)
+    fresh, batch = (series.columns.get(key, missing) for key in KEYS)
+    return Rewards(axis, fresh, moving_mean(fresh), batch)
+
+
+def rewards_figure(data: Rewards, palette: Palette) -> go.Figure:
+    """Fresh reward with its moving mean; the batch's reward as a thin line, for it is no measure of the policy."""
+    lines = (
+        ("batch, each step", data.batch, translucent(palette.reference, 0.6), 1, "dot"),
+        ("fresh, each step", data.fresh, translucent(palette.fresh, 0.35), 1, "solid"),
+        (f"fresh, mean of {WINDOW_STEPS}", data.fresh_mean, palette.fresh, 2, "solid"),
+    )
+    figure = go.Figure(
+        [
+            go.Scatter(
+                x=data.axis.values,
+                y=values,
+                name=name,
+                mode="lines",
+                line={"color": colour, "width": width, "dash": dash},
+                hovertemplate="%{y:.1%}",
+            )
+            for name, values, colour, width, dash in lines
+        ]
+    )
+    return figure.update_layout(
+        template=template(palette),
+        **new_figure(data.axis),
+        yaxis={"title": {"text": "correct responses"}, "tickformat": ".0%"},
+    )

@@ -1,0 +1,92 @@
+"""What a group with k correct responses is to BAPO, at every mean accuracy r_tot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import plotly.graph_objects as go
+
+from bapo.api import ThresholdMapRow
+from frontend.theme import Palette, template, translucent
+
+ROLE_NAMES = {
+    "nothing": "not used",
+    "difficult": "difficult: re-evaluated later",
+    "fresh": "trained on when fresh (X1)",
+    "difficult+fresh": "X1, and difficult",
+    "fresh+reusable": "X1, and reusable (X3)",
+    "difficult+reusable": "difficult, and reusable (X3)",
+    "difficult+fresh+reusable": "X1, difficult and reusable",
+    "reusable": "reusable (X3)",
+}
+"""Legend texts, in legend order; roles are sorted within a name."""
+
+
+class ThresholdMap(NamedTuple):
+    """Rows by r_tot, columns by k."""
+
+    group_size: int
+    r_tot: Sequence[float]
+    roles: Sequence[Sequence[str]]
+    """`roles[i][k]` at `r_tot[i]`; a key of ROLE_NAMES."""
+
+
+def threshold_map_data(rows: Sequence[ThresholdMapRow]) -> ThresholdMap:
+    """Normalise the order of joined roles."""
+    roles = [["+".join(sorted(role.split("+"))) for role in row.roles] for row in rows]
+    return ThresholdMap(max(len(roles[0]) - 1, 1) if roles else 1, [row.r_tot for row in rows], roles)
+
+
+def _colours(palette: Palette) -> dict[str, str]:
+    return {
+        "nothing": palette.grid,
+        "difficult": palette.ramp[0],
+        "fresh": translucent(palette.fresh, 0.45),
+        "difficult+fresh": palette.reevaluated,
+        "fresh+reusable": palette.reused,
+        "difficult+reusable": palette.ramp[1],
+        "difficult+fresh+reusable": palette.mark,
+        "reusable": translucent(palette.reused, 0.5),
+    }
+
+
+def threshold_map_figure(data: ThresholdMap, palette: Palette) -> go.Figure:
+    """A heat map of roles with a legend of those that occur."""
+    present = [role for role in ROLE_NAMES if any(role in row for row in data.roles)]
+    index = {role: number for number, role in enumerate(present)}
+    colours = _colours(palette)
+    scale: list[Any] = []
+    for number, role in enumerate(present):
+        scale += [[number / len(present), colours[role]], [(number + 1) / len(present), colours[role]]]
+    figure = go.Figure(
+        go.Heatmap(
+            x=[f"{k}/{data.group_size}" for k in range(data.group_size + 1)],
+            y=list(data.r_tot),
+            z=[[index[role] + 0.5 for role in row] for row in data.roles],
+            text=[[ROLE_NAMES[role] for role in row] for row in data.roles],
+            hovertemplate="accuracy %{x} at r_tot = %{y:.2f}<br>%{text}<extra></extra>",
+            zmin=0,
+            zmax=max(len(present), 1),
+            colorscale=scale or None,
+            showscale=False,
+            xgap=2,
+        )
+    )
+    for role in present:
+        figure.add_scatter(
+            x=[None],
+            y=[None],
+            name=ROLE_NAMES[role],
+            mode="markers",
+            marker={"symbol": "square", "size": 10, "color": colours[role]},
+        )
+    return figure.update_layout(
+        template=template(palette),
+        height=300,
+        hovermode="closest",
+        xaxis={"title": {"text": "accuracy of a group, k of G correct"}, "type": "category", "showline": False},
+        yaxis={"title": {"text": "mean accuracy r_tot"}, "range": [0, 1], "showgrid": False},
+        legend={"itemclick": False, "itemdoubleclick": False},
+        uirevision="map",
+    )

@@ -1,0 +1,100 @@
+"""Numbers, shares, durations and times as people read them, the same everywhere."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+MISSING = "–"
+"""Shown where there is no value (yet)."""
+
+THIN_SPACE = "\u202f"
+
+
+def count(value: float | None) -> str:
+    """8 192 → "8,192"; 12 345 → "12.3k"; 1 234 567 → "1.23M"."""
+    if value is None:
+        return MISSING
+    if abs(value) < 9_999.5:
+        return f"{value:,.0f}"
+    for limit, divisor, unit, digits in ((99_950, 1e3, "k", 1), (999_500, 1e3, "k", 0), (9.995e6, 1e6, "M", 2)):
+        if abs(value) < limit:
+            return f"{value / divisor:.{digits}f}{unit}"
+    return f"{value / 1e6:.1f}M" if abs(value) < 9.9995e8 else f"{value / 1e9:.2f}G"
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """0.4123 → "41.2 %", with a space that does not break."""
+    return MISSING if value is None else f"{100 * value:.{digits}f}{THIN_SPACE}%"
+
+
+def points(change: float | None, digits: int = 1) -> str:
+    """A difference of two shares in percentage points, signed: 0.0823 → "+8.2 pts"."""
+    return MISSING if change is None else f"{_signed(100 * change, digits)}{THIN_SPACE}pts"
+
+
+def decimal(value: float | None, digits: int = 3) -> str:
+    """A plain number: fixed digits, scientific where they would not show it."""
+    if value is None:
+        return MISSING
+    if value and abs(value) < 0.5 * 10**-digits:
+        return f"{value:.1e}"
+    return f"{value:.{digits}f}"
+
+
+def signed_decimal(change: float | None, digits: int = 3) -> str:
+    """A signed difference, with a true minus sign."""
+    return MISSING if change is None else _signed(change, digits)
+
+
+def _signed(value: float, digits: int) -> str:
+    text = f"{abs(value):.{digits}f}"
+    if float(text) == 0:
+        return f"±{text}"
+    return f"{'+' if value > 0 else '−'}{text}"
+
+
+def duration(seconds: float | None) -> str:
+    """Two units: "42 s", "3 m 05 s", "1 h 22 m", "2 d 04 h"."""
+    if seconds is None:
+        return MISSING
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} m {whole % 60:02d} s"
+    if whole < 86_400:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} m"
+    return f"{whole // 86_400} d {whole % 86_400 // 3600:02d} h"
+
+
+def ago(moment: datetime | None, now: datetime) -> str:
+    """ "3 minutes ago"; the exact time belongs into the tooltip (`exact_time`)."""
+    if moment is None:
+        return MISSING
+    seconds = (now - moment).total_seconds()
+    if seconds < 10:
+        return "just now"
+    for size, unit in ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")):
+        if seconds >= size:
+            number = int(seconds // size)
+            return f"{number} {unit}{'s' if number != 1 else ''} ago"
+    return "just now"
+
+
+def exact_time(moment: datetime | None) -> str:
+    """Date and time to the second, in UTC."""
+    return MISSING if moment is None else f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def config_value(value: Any) -> str:
+    """A config value as one writes it in a form: `1/8`, `0.25`, `auto`; empty for none."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return ", ".join(config_value(part) for part in value)
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    return str(value)
