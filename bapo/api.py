@@ -5,12 +5,14 @@ All times are UTC. Lists answer `{"items": …, "next_cursor": …}`. Errors ans
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 
 class RunStatus(StrEnum):
@@ -31,6 +33,39 @@ class RunStatus(StrEnum):
 
 TERMINAL_STATUSES = frozenset({RunStatus.CANCELLED, RunStatus.SUCCEEDED, RunStatus.FAILED})
 """A run in one of these never runs again under its id."""
+
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def _storable(value: Any) -> Any:
+    """The value, if JSON and PostgreSQL can hold it. Raises ValueError."""
+    match value:
+        case str():
+            if _UNSTORABLE.search(value):
+                raise ValueError("the text holds a NUL character or half a character: remove it")
+        case bool():
+            pass
+        case int():
+            if not -(2**63) <= value < 2**63:
+                raise ValueError("the number does not fit into 64 bits: give a smaller one")
+        case float():
+            if not math.isfinite(value):
+                raise ValueError("NaN and infinities are no JSON numbers: give a finite one")
+        case dict():
+            for key, member in value.items():
+                _storable(key)
+                _storable(member)
+        case list():
+            for member in value:
+                _storable(member)
+    return value
+
+
+Text = Annotated[str, AfterValidator(_storable)]
+"""Text that can be stored."""
+JsonObject = Annotated[dict[str, Any], AfterValidator(_storable)]
+"""A JSON object that can be stored."""
 
 
 class Body(BaseModel):
@@ -131,10 +166,10 @@ class ConfigFieldPage(Page):
 class ConfigDraft(Body):
     """A config to check: a recipe or a parent run, and changes to it."""
 
-    recipe: str | None = None
-    parent_id: str | None = None
+    recipe: Text | None = None
+    parent_id: Text | None = None
     """Start from this run's config (clone)."""
-    changes: dict[str, Any] = Field(default={}, examples=[{"method.c1": 0.25, "training.steps": 50}])
+    changes: JsonObject = Field(default={}, examples=[{"method.c1": 0.25, "training.steps": 50}])
     """Dotted fields and their new values."""
 
 
@@ -168,10 +203,10 @@ class ConfigReport(Body):
 class RunCreate(ConfigDraft):
     """Submit a run."""
 
-    name: str = Field(min_length=1, max_length=200)
-    tags: Sequence[str] = Field(default=(), max_length=50)
-    notes: str = Field(default="", max_length=100_000)
-    group: str | None = Field(default=None, max_length=200)
+    name: Text = Field(min_length=1, max_length=200)
+    tags: Sequence[Text] = Field(default=(), max_length=50)
+    notes: Text = Field(default="", max_length=100_000)
+    group: Text | None = Field(default=None, max_length=200)
     """Runs with the same group belong together."""
     priority: int = Field(default=50, ge=0, le=100)
     """Higher starts first."""
@@ -182,9 +217,9 @@ class RunCreate(ConfigDraft):
 class RunUpdate(Body):
     """Change what people wrote about a run."""
 
-    name: str | None = Field(default=None, min_length=1, max_length=200)
-    tags: Sequence[str] | None = None
-    notes: str | None = None
+    name: Text | None = Field(default=None, min_length=1, max_length=200)
+    tags: Sequence[Text] | None = None
+    notes: Text | None = None
 
 
 class RunSummary(Body):
@@ -245,7 +280,7 @@ class RunPage(Page):
 class ParameterChange(Body):
     """New values for a running run, at a step boundary."""
 
-    set: dict[str, Any] = Field(min_length=1, examples=[{"method.c1": 0.25}])
+    set: JsonObject = Field(min_length=1, examples=[{"method.c1": 0.25}])
     at_step: int | None = Field(default=None, ge=1)
     """First step that they hold for; empty: the next one."""
 
@@ -363,16 +398,16 @@ class StreamEvent(Body):
 class ImportCreate(Body):
     """A run that was trained without a server."""
 
-    name: str = Field(min_length=1, max_length=200)
-    source: str = Field(min_length=1, max_length=200)
+    name: Text = Field(min_length=1, max_length=200)
+    source: Text = Field(min_length=1, max_length=200)
     """Identifies the folder, such as a digest of its config and first record: a second import continues the first."""
-    config: dict[str, Any]
+    config: JsonObject
     """The folder's config.json."""
     attempts: int = Field(ge=1, le=100_000)
     """Number of the newest attempt in the folder."""
-    tags: Sequence[str] = Field(default=(), max_length=50)
-    notes: str = Field(default="", max_length=100_000)
-    group: str | None = Field(default=None, max_length=200)
+    tags: Sequence[Text] = Field(default=(), max_length=50)
+    notes: Text = Field(default="", max_length=100_000)
+    group: Text | None = Field(default=None, max_length=200)
 
 
 class ImportInfo(Body):
@@ -414,12 +449,12 @@ class WorkerPage(Page):
 class WorkerRegistration(Body):
     """A worker introduces itself at every start."""
 
-    name: str = Field(min_length=1, max_length=200)
-    host: str
+    name: Text = Field(min_length=1, max_length=200)
+    host: Text
     slots: int = Field(ge=1, le=1024)
-    gpus: Sequence[str] = ()
+    gpus: Sequence[Text] = ()
     """Names of the GPUs that it may use."""
-    version: str
+    version: Text
 
 
 class WorkerWelcome(Body):

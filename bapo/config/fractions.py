@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+
+MAX_CHARACTERS = 60
+MAX_MAGNITUDE = 10**9
+_LONG_EXPONENT = re.compile(r"[eE][-+]?\d{4}")
 
 
 def parse_fraction(value: Any) -> Fraction:
@@ -17,10 +22,17 @@ def parse_fraction(value: Any) -> Fraction:
         return value
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(f'{value!r} is not a number: write 0.125 or "1/8"')
+    text = str(value).strip()
     try:
-        return Fraction(str(value).strip())
+        # Digits are counted first: "1e999999999" would fill the memory.
+        if len(text) > MAX_CHARACTERS or _LONG_EXPONENT.search(text):
+            raise ValueError
+        number = Fraction(text)
     except (ValueError, ZeroDivisionError):
-        raise ValueError(f'{value!r} is not a number: write 0.125 or "1/8"') from None
+        raise ValueError(f'{text[:MAX_CHARACTERS]!r} is not a number: write 0.125 or "1/8"') from None
+    if abs(number) > MAX_MAGNITUDE:
+        raise ValueError(f'{text!r} is too large: write a number such as 0.125 or "1/8"')
+    return number
 
 
 def format_fraction(value: Fraction) -> float | str:

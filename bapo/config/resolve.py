@@ -85,7 +85,9 @@ def apply_changes(explicit: Mapping[str, Any], changes: Mapping[str, Any]) -> Ex
     changed = deepcopy(dict(explicit))
     new_type = changes.get("method.type")
     method = changed.get("method", {})
-    if new_type is not None and new_type != method.get("type", RunConfig.model_fields["method"].default.type):
+    default_type = RunConfig.model_fields["method"].default.type
+    # A type that is no text, or a method that is no section, is left for the check of the whole config.
+    if isinstance(new_type, str) and isinstance(method, dict) and new_type != method.get("type", default_type):
         known = METHOD_CONFIGS[new_type].model_fields if new_type in METHOD_CONFIGS else method
         changed["method"] = {field: value for field, value in method.items() if field in known}
     for path, value in changes.items():
@@ -96,8 +98,8 @@ def apply_changes(explicit: Mapping[str, Any], changes: Mapping[str, Any]) -> Ex
             if not isinstance(section, dict):
                 raise ConfigError([ConfigProblem(path, value, f"{name} is a value, not a section: check the path")])
         section[leaf] = value
-    if "method" in changed and "type" not in changed["method"]:
-        changed["method"]["type"] = RunConfig.model_fields["method"].default.type
+    if isinstance(changed.get("method"), dict):
+        changed["method"].setdefault("type", default_type)
     return changed
 
 
