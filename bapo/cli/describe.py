@@ -1,0 +1,70 @@
+"""`bapo recipes` and `bapo config`: what there is to start from and what can be set."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from bapo.cli.failures import plain_errors
+from bapo.config import resolve
+from bapo.config.documentation import FieldDocumentation, documentation
+from bapo.config.recipes import load_recipe, shipped_recipes
+from bapo.config.resolve import flatten
+
+
+def recipes(
+    name: Annotated[str | None, typer.Argument(help="Show this recipe's complete config.")] = None,
+) -> None:
+    """List the recipes, or show the complete config of one."""
+    console = Console()
+    if name is None:
+        for recipe in shipped_recipes():
+            console.print(f"[bold]{recipe.name}[/bold]  {recipe.title}")
+            console.print(f"  {' '.join(recipe.description.split())}\n", highlight=False)
+        return
+    with plain_errors():
+        chosen = load_recipe(name)
+        config = resolve(chosen.explicit).config.model_dump(mode="json")
+    for field, value in flatten(config).items():
+        print(f"{field} = {json.dumps(value)}")
+
+
+def config(
+    search: Annotated[str | None, typer.Argument(help="Only fields whose name contains this text.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Explain the config fields: meaning, range, default."""
+    fields = [field for field in documentation() if search is None or search in field.path]
+    if not fields:
+        raise typer.BadParameter(
+            f"no config field has {search!r} in its name: leave it out to see all", param_hint="search"
+        )
+    if as_json:
+        print(json.dumps([asdict(field) for field in fields], indent=1))
+        return
+    table = Table("field", "default", "values", "meaning", show_lines=True)
+    for field in fields:
+        methods = f" Methods: {', '.join(field.method_types)}." if field.method_types else ""
+        table.add_row(field.path, json.dumps(field.default), values_of(field), field.description + methods)
+    Console().print(table)
+
+
+def values_of(field: FieldDocumentation) -> str:
+    """What a field accepts, in words."""
+    if field.choices:
+        text = " | ".join(field.choices)
+    else:
+        text = field.kind.replace("_", " ")
+        low, high = field.minimum, field.maximum
+        if low is not None and high is not None:
+            text += f", {low:g} to {high:g}"
+        elif low is not None:
+            text += f" from {low:g}"
+        elif high is not None:
+            text += f" up to {high:g}"
+    return f"{text}, or empty" if field.optional else text

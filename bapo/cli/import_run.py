@@ -1,0 +1,95 @@
+"""`bapo import`: bring a run that was trained without a server into one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import track
+
+from bapo.api import ImportCreate, ImportInfo, RecordBatch
+from bapo.cli.failures import plain_errors
+from bapo.client import Client
+from bapo.config import ConfigError, ConfigProblem
+from bapo.journal import RECORDS_FILE, attempt_folders, complete_lines
+from bapo.run_folder import read_config
+from bapo.tail import ATTEMPT_FILES, FileKind, read_lines
+
+
+def import_run(
+    run_folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder that `bapo train --out DIR` made.")],
+    server: Annotated[str, typer.Option(help="Address of the server.")] = "http://127.0.0.1:8000",
+    token: Annotated[str | None, typer.Option(envvar="BAPO_TOKEN", help="API token.")] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(help="File with the API token, such as bapo-data/admin-token.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name in the run history. Default: the folder's.")] = None,
+    group: Annotated[str | None, typer.Option(help="Runs with the same group belong together.")] = None,
+) -> None:
+    """Show a run in a server that was trained without it. Again on the same folder: only what is new is sent.
+
+    The last line of standard output is a JSON summary.
+    """
+    if token is None and token_file is None:
+        raise typer.BadParameter("give --token, --token-file or the variable BAPO_TOKEN", param_hint="--token")
+    with plain_errors():
+        secret = token if token_file is None else token_file.read_text().strip()
+        body = describe_folder(run_folder, name=name, group=group)
+        with Client(server, token=secret) as client:
+            info = client.create_import(body)
+            send_folder(client, info, run_folder)
+            run = client.finish_import(info.run_id)
+    print(json.dumps({"run_id": run.id, "status": run.status, "steps": run.step, "is_new": info.is_new}))
+
+
+def describe_folder(run_folder: Path, *, name: str | None, group: str | None) -> ImportCreate:
+    """What the server is told first. Raises ConfigError where the folder is not that of a run."""
+    config = read_config(run_folder).model_dump(mode="json")
+    attempts = attempt_folders(run_folder)
+    if not attempts:
+        raise ConfigError([ConfigProblem("run folder", str(run_folder), "it holds no attempt: train the run first")])
+    return ImportCreate(
+        name=name or run_folder.resolve().name,
+        source=_identity(config, attempts[0]),
+        config=config,
+        attempts=int(attempts[-1].name.removeprefix("attempt-")),
+        group=group,
+    )
+
+
+def _identity(config: dict[str, Any], first_attempt: Path) -> str:
+    """The same for the same run wherever its folder lies: the config and the first record, which holds a time."""
+    digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode())
+    for line in islice(complete_lines(first_attempt / RECORDS_FILE), 1):
+        digest.update(line)
+    return digest.hexdigest()
+
+
+def send_folder(client: Client, info: ImportInfo, run_folder: Path) -> None:
+    """Send every file of every attempt from where the server's copy ends."""
+    files: list[tuple[int, FileKind, Path]] = [
+        (int(folder.name.removeprefix("attempt-")), kind, folder / file_name)
+        for folder in attempt_folders(run_folder)
+        for kind, file_name in ATTEMPT_FILES.items()
+    ]
+    for number, kind, path in track(files, description="sending", console=Console(stderr=True), transient=True):
+        offset = _post(client, info, number, kind, 0, 0, [])
+        while (batch := read_lines(path, offset)) is not None:
+            offset = _post(client, info, number, kind, batch.start_offset, batch.end_offset, list(batch.lines))
+
+
+def _post(client: Client, info: ImportInfo, number: int, kind: FileKind, start: int, end: int, lines: list[str]) -> int:
+    batch = RecordBatch(
+        fencing_token=info.fencing_token,
+        attempt=number,
+        kind=kind,
+        start_offset=start,
+        end_offset=end,
+        lines=lines,
+    )
+    return client.import_records(info.run_id, batch).next_offset

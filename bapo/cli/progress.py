@@ -1,0 +1,83 @@
+"""The progress of a training run on standard error: a bar on a terminal, a line now and then in a log."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from bapo.records import AnyRecord, EvaluationRecord, EventRecord, StepRecord
+
+PLAIN_LINE_STEPS = 10
+"""Steps between two lines where standard error is no terminal."""
+_TOLD_EVENTS = frozenset(
+    {"started", "resumed", "warning", "checkpoint_damaged", "parameter_change", "parameter_refused"}
+)
+
+
+class TrainingProgress:
+    """Observes a trainer."""
+
+    def __init__(self, num_steps: int | None) -> None:
+        """`num_steps` may be None until the first record says it (a run given in epochs)."""
+        self._console = Console(stderr=True)
+        self._num_steps = num_steps
+        self._progress = Progress(
+            TextColumn("step"),
+            MofNCompleteColumn(),
+            BarColumn(bar_width=None),
+            TimeRemainingColumn(compact=True),
+            TextColumn("{task.description}"),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self._progress.stop()
+
+    def say(self, line: str) -> None:
+        """Print one line above the bar."""
+        self._progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def on_record(self, record: AnyRecord) -> None:
+        """Show a record that has just been written."""
+        match record:
+            case StepRecord():
+                self._show_step(record)
+            case EvaluationRecord():
+                value = record.avg_at_k
+                self.say(
+                    f"step {record.step}: {record.dataset} avg@{record.num_samples} {value.value:.1%} "
+                    f"(95 % interval {value.low:.1%} to {value.high:.1%})"
+                )
+            case EventRecord() if record.event in _TOLD_EVENTS:
+                self.say(f"step {record.step}: {record.event.replace('_', ' ')}: {record.message}")
+            case _:
+                pass
+
+    def _show_step(self, record: StepRecord) -> None:
+        text = step_line(record)
+        if not self._console.is_terminal:
+            if record.step % PLAIN_LINE_STEPS == 0 or record.step == record.num_steps:
+                self.say(f"step {record.step}/{record.num_steps}: {text}")
+            return
+        if self._task is None:
+            # Begun at the first step seen, so that a resumed run's speed, and its ETA, count only what it does now.
+            self._task = self._progress.add_task(text, total=record.num_steps, completed=record.step - 1)
+        self._progress.update(self._task, completed=record.step, description=text)
+
+
+def step_line(record: StepRecord) -> str:
+    """Reward and batch composition of a step, for one line."""
+    counts = record.counts
+    return (
+        f"reward {record.reward_mean:.2f}  batch {counts.batch}/{counts.batch_size}: "
+        f"X1 {counts.x1}, X2 {counts.x2}, X3 {counts.x3}"
+    )

@@ -1,0 +1,60 @@
+"""`bapo train`: train in this process, without any server."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bapo.cli.failures import plain_errors
+from bapo.cli.progress import TrainingProgress
+from bapo.config import apply_changes, parse_assignments, resolve
+from bapo.config.recipes import load_recipe
+
+EXIT_STOPPED = 3
+
+
+def train(
+    recipe: Annotated[str, typer.Argument(help="Name of a recipe (`bapo recipes` lists them) or a .toml file.")],
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="FIELD=VALUE", help="Change a config field; `bapo config` explains them all."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Folder of the run. Default: runs/RECIPE."),
+    ] = None,
+) -> None:
+    """Train a run in this process. The same command on the same folder goes on from its last checkpoint.
+
+    Ctrl-C stops at the next step boundary, after a checkpoint. The last line of standard output is a JSON summary.
+    """
+    with plain_errors():
+        starting_point = load_recipe(recipe)
+        changes = parse_assignments(assignments or [])
+        resolution = resolve(apply_changes(starting_point.explicit, changes))
+        run_folder = out or Path("runs") / starting_point.name
+        stop = threading.Event()
+        with TrainingProgress(resolution.config.training.steps) as progress:
+            for warning in resolution.warnings:
+                progress.say(f"warning: {warning}")
+            progress.say(f"run folder: {run_folder}; loading the model")
+
+            def stop_soon(number: int, _: object) -> None:
+                # The second one ends at once.
+                signal.signal(number, signal.SIG_DFL)
+                stop.set()
+                progress.say("stopping at the next step boundary, with a checkpoint")
+
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, stop_soon)
+            # Only now: importing PyTorch takes seconds, and a mistyped field should not wait for it.
+            from bapo import trainer  # noqa: PLC0415
+
+            summary = trainer.train(run_folder, resolution.config, observer=progress, stop=stop)
+    print(summary.model_dump_json(), flush=True)
+    if summary.status == "stopped":
+        raise SystemExit(EXIT_STOPPED)

@@ -1,0 +1,31 @@
+"""`bapo worker`: a machine joins a server."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def worker(
+    server: Annotated[str, typer.Option(help="Address of the server, such as https://bapo.example.org.")],
+    token: Annotated[str | None, typer.Option(envvar="BAPO_WORKER_TOKEN", help="Worker token.")] = None,
+    token_file: Annotated[Path | None, typer.Option(help="File that holds the worker token.")] = None,
+    slots: Annotated[int, typer.Option(min=1, help="Runs trained at the same time.")] = 1,
+    name: Annotated[str | None, typer.Option(help="Tells a server's workers apart. Default: the host name.")] = None,
+    folder: Annotated[Path, typer.Option(help="Where the worker keeps what it holds.")] = Path("bapo-worker"),
+) -> None:
+    """Take runs from a server and train them on this machine, until Ctrl-C gives the running ones back."""
+    if token is None and token_file is None:
+        raise typer.BadParameter("give --token, --token-file or the variable BAPO_WORKER_TOKEN", param_hint="--token")
+    command = [sys.executable, "-m", "worker", "run", "--server", server, "--slots", str(slots)]
+    command += ["--name", name or socket.gethostname(), "--folder", str(folder)]
+    if token_file is not None:
+        command += ["--token-file", str(token_file)]
+    # By the environment: other users of the machine can read a process's arguments.
+    environment = os.environ | ({"BAPO_WORKER_TOKEN": token} if token else {})
+    os.execve(sys.executable, command, environment)  # noqa: S606

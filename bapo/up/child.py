@@ -1,0 +1,91 @@
+"""A child process of `bapo up`: its own process group, its own log file, and how it is ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+LARGEST_LOG_BYTES = 20_000_000
+"""A log that is larger when its process starts is kept once, as `.1`, and begun anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChildSpec:
+    """What to start and how to stop it."""
+
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Added to ours."""
+    stop_signal: signal.Signals = signal.SIGTERM
+    grace_seconds: float = 10.0
+    """Between the stop signal and SIGKILL."""
+    user: int | None = None
+    group: int | None = None
+    folder: Path | None = None
+
+
+class Child:
+    """A started process."""
+
+    def __init__(self, spec: ChildSpec, logs: Path) -> None:
+        self.spec = spec
+        self.log = logs / f"{spec.name}.log"
+        if self.log.exists() and self.log.stat().st_size > LARGEST_LOG_BYTES:
+            self.log.replace(self.log.with_suffix(".log.1"))
+        self.started = time.monotonic()
+        self._log_start = self.log.stat().st_size if self.log.exists() else 0
+        with self.log.open("ab") as log:
+            # Its own session: the terminal's Ctrl-C reaches only us, and the group can be ended as a whole.
+            self._process = subprocess.Popen(
+                spec.command,
+                env={**os.environ, **spec.environment},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                user=spec.user,
+                group=spec.group,
+                extra_groups=[] if spec.user is not None else None,
+                cwd=spec.folder,
+            )
+        self.pid = self._process.pid
+        self.created = psutil.Process(self.pid).create_time()
+
+    def exit_code(self) -> int | None:
+        """None while it runs."""
+        return self._process.poll()
+
+    def ask_to_stop(self) -> None:
+        """Send the stop signal to the process itself; it ends its own children."""
+        if self._process.poll() is None:
+            self._process.send_signal(self.spec.stop_signal)
+
+    def end(self) -> None:
+        """Wait for a process that was asked to stop; after its grace period kill its group."""
+        try:
+            self._process.wait(self.spec.grace_seconds)
+        except subprocess.TimeoutExpired:
+            kill_group(self.pid)
+            self._process.wait()
+
+    def last_lines(self, count: int = 12) -> str:
+        """The end of what it has written since it started."""
+        with self.log.open("rb") as log:
+            log.seek(self._log_start)
+            return "\n".join(log.read().decode(errors="replace").splitlines()[-count:])
+
+
+def kill_group(leader: int) -> None:
+    """SIGKILL to a process that leads its own group, and to the group."""
+    try:
+        os.killpg(leader, signal.SIGKILL)
+    except ProcessLookupError:
+        return

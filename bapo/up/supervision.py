@@ -1,0 +1,85 @@
+"""Keeps child processes alive: a child that dies is started again, after a pause that grows while it keeps dying."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from bapo.up.child import Child, ChildSpec
+from bapo.up.folder import DataFolder, StartError
+from bapo.up.leftovers import record_processes
+
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 15.0
+STEADY_SECONDS = 30.0
+"""After this long alive a death counts as the first one again."""
+_POLL_SECONDS = 0.05
+
+
+class StartInterruptedError(Exception):
+    """Somebody asked to stop while the start was under way."""
+
+
+class Supervisor:
+    """The children, in the order in which they were started."""
+
+    def __init__(self, folder: DataFolder, say: Callable[[str], None], stop: threading.Event) -> None:
+        """Setting `stop` ends a wait for readiness."""
+        self._logs: Path = folder.logs
+        self._record: Path = folder.processes
+        self._say = say
+        self._stop = stop
+        self._children: list[Child] = []
+        self._pauses: dict[str, float] = {}
+        self._due: dict[str, tuple[float, ChildSpec]] = {}
+
+    def start(self, spec: ChildSpec) -> Child:
+        """Start one child."""
+        child = Child(spec, self._logs)
+        self._children.append(child)
+        record_processes(self._record, self._children)
+        return child
+
+    def wait_until(self, child: Child, is_ready: Callable[[], bool], *, seconds: float) -> None:
+        """Wait for a child's first readiness.
+
+        Raises StartError with the end of its log where it never comes, and StartInterruptedError.
+        """
+        deadline = time.monotonic() + seconds
+        while not is_ready():
+            code = child.exit_code()
+            if code is not None or time.monotonic() > deadline:
+                ended = f"ended with code {code}" if code is not None else f"was not ready after {seconds:.0f} s"
+                raise StartError(f"{child.spec.name} {ended}; {child.log} says:\n{child.last_lines()}")
+            if self._stop.wait(_POLL_SECONDS):
+                raise StartInterruptedError
+
+    def restart_dead(self) -> None:
+        """Notice children that died, and start those whose pause is over."""
+        now = time.monotonic()
+        for child in list(self._children):
+            code = child.exit_code()
+            if code is None:
+                continue
+            name = child.spec.name
+            steady = now - child.started > STEADY_SECONDS
+            pause = FIRST_PAUSE_SECONDS if steady else self._pauses.get(name, FIRST_PAUSE_SECONDS)
+            self._pauses[name] = min(2 * pause, LONGEST_PAUSE_SECONDS)
+            self._say(f"{name} ended (code {code}): starting it again in {pause:g} s; see {child.log}")
+            self._children.remove(child)
+            self._due[name] = (now + pause, child.spec)
+        for name, (when, spec) in list(self._due.items()):
+            if now >= when:
+                del self._due[name]
+                self.start(spec)
+
+    def stop_all(self) -> None:
+        """End all children, the last started first, each after its own grace period."""
+        self._due.clear()
+        for child in reversed(self._children):
+            child.ask_to_stop()
+            child.end()
+        self._children.clear()
+        self._record.unlink(missing_ok=True)

@@ -1,0 +1,64 @@
+"""Keeps the Celery process running and hands over what it delivers."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import queue
+import subprocess
+import sys
+import threading
+
+FIRST_PAUSE_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 30.0
+
+log = logging.getLogger(__name__)
+
+
+class Delivery(threading.Thread):
+    """Run ids from the broker, in `run_ids`."""
+
+    def __init__(self, broker_url: str, queue_name: str) -> None:
+        super().__init__(name="delivery", daemon=True)
+        self.source = (broker_url, queue_name)
+        self.run_ids: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._ended = threading.Event()
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def run(self) -> None:
+        pause = FIRST_PAUSE_SECONDS
+        while not self._ended.is_set():
+            delivered = self._consume()
+            if self._ended.is_set():
+                return
+            pause = FIRST_PAUSE_SECONDS if delivered else min(2 * pause, LONGEST_PAUSE_SECONDS)
+            log.warning("the Celery process ended: starting it again in %.0f s", pause)
+            self._ended.wait(pause)
+
+    def _consume(self) -> bool:
+        """Run one Celery process to its end; whether it delivered anything."""
+        broker_url, queue_name = self.source
+        reading, writing = os.pipe()
+        self._child = subprocess.Popen(
+            [sys.executable, "-m", "worker", "consume", "--queue", queue_name, "--pipe", str(writing)],
+            # Not an argument: the address may hold a password.
+            env={**os.environ, "BAPO_BROKER_URL": broker_url},
+            stdin=subprocess.PIPE,
+            pass_fds=[writing],
+        )
+        os.close(writing)
+        delivered = False
+        with os.fdopen(reading, "rb") as pipe:
+            for line in pipe:
+                delivered = True
+                self.run_ids.put(json.loads(line)["run_id"])
+        self._child.wait()
+        return delivered
+
+    def end(self) -> None:
+        """Stop the Celery process for good."""
+        self._ended.set()
+        if self._child is not None:
+            self._child.kill()
+            self._child.wait()

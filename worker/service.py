@@ -1,0 +1,224 @@
+"""The worker process: registers, claims what is delivered, beats, and on SIGTERM gives its runs back."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import queue
+import socket
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import httpx
+
+from bapo.api import AttemptHeartbeat, ClaimRequest, WorkerHeartbeat, WorkerRegistration, WorkerWelcome
+from bapo.client import ApiError, Client
+from worker.attempts import Attempt, AttemptStore
+from worker.delivery import Delivery
+from worker.supervision import STOP_GRACE_SECONDS, AttemptSupervisor
+from worker.system import gpu_names, utilisation
+
+RETRY_SECONDS = 1.0
+REPORT_GRACE_SECONDS = 10.0
+"""How long a worker that shuts down tries to tell the server how its trainers ended."""
+
+log = logging.getLogger(__name__)
+
+
+class WorkerError(Exception):
+    """The worker cannot work; the message is one line that says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """What the command line says."""
+
+    server: str
+    token: str
+    folder: Path
+    slots: int
+    name: str = socket.gethostname()
+
+
+def hold_folder(folder: Path) -> int:
+    """Hold the worker's folder until the process ends. Raises WorkerError where another worker has it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise WorkerError(f"another worker is at work in {folder}: name another folder with --folder") from None
+    return descriptor
+
+
+class Worker:
+    """One worker of one server."""
+
+    def __init__(self, options: WorkerOptions) -> None:
+        self._options = options
+        self._client = Client(options.server, token=options.token, timeout_seconds=15.0)
+        self._store = AttemptStore(options.folder / "attempts")
+        self._gpus: Sequence[str] = gpu_names()
+        self._supervisors: dict[str, AttemptSupervisor] = {}
+        self._stopping = threading.Event()
+        self._delivery: Delivery | None = None
+        self._worker_id = ""
+
+    def stop(self) -> None:
+        """Ask the worker to give its runs back and end. Safe to call from a signal handler."""
+        self._stopping.set()
+
+    def run(self) -> None:
+        """Work until `stop`. Raises WorkerError where the server refuses the token."""
+        threading.excepthook = _end_process
+        for attempt in self._store.all():
+            log.info("run %s, attempt %d: taken up again", attempt.run_id, attempt.number)
+            self._supervise(AttemptSupervisor(self._client, self._store, attempt))
+        welcome = self._register()
+        if welcome is not None:
+            self._worker_id = welcome.worker_id
+            heart = threading.Thread(target=self._beat, args=(welcome,), name="heartbeat", daemon=True)
+            heart.start()
+            self._take_deliveries()
+        self._shut_down()
+
+    # ------------------------------------------------------------ registration and heartbeat
+
+    def _register(self) -> WorkerWelcome | None:
+        """Introduce ourselves, for as long as it takes; None where we are asked to stop meanwhile."""
+        body = WorkerRegistration(
+            name=self._options.name,
+            host=socket.gethostname(),
+            slots=self._options.slots,
+            gpus=self._gpus,
+            version=version("bapo-control-plane"),
+        )
+        complained = False
+        while not self._stopping.is_set():
+            try:
+                welcome = self._client.register_worker(body)
+            except (httpx.TransportError, ApiError) as error:
+                if isinstance(error, ApiError) and error.status in (401, 403, 422):
+                    raise WorkerError(f"{self._options.server} refuses this worker: {error}") from None
+                if not complained:
+                    log.warning("%s cannot be reached, trying on: %s", self._options.server, error)
+                complained = True
+                self._stopping.wait(RETRY_SECONDS)
+                continue
+            log.info("registered as %s with %d slots", self._options.name, self._options.slots)
+            self._listen(welcome)
+            return welcome
+        return None
+
+    def _listen(self, welcome: WorkerWelcome) -> None:
+        """Take deliveries from the queue that the server names, which a new registration may change."""
+        source = (welcome.broker_url, welcome.queue)
+        if self._delivery is not None:
+            if self._delivery.source == source:
+                return
+            self._delivery.end()
+        self._delivery = Delivery(*source)
+        self._delivery.start()
+
+    def _beat(self, welcome: WorkerWelcome) -> None:
+        while True:
+            try:
+                self._exchange()
+            except httpx.TransportError as error:
+                log.warning("heartbeat: %s", error)
+            except ApiError as error:
+                log.warning("heartbeat: %s", error)
+                if error.status == 404:
+                    # The server's database was replaced: it does not know this worker any more.
+                    welcome = self._register() or welcome
+                    self._worker_id = welcome.worker_id
+            time.sleep(welcome.heartbeat_seconds)
+
+    def _exchange(self) -> None:
+        supervisors = {run_id: each for run_id, each in list(self._supervisors.items()) if each.is_alive()}
+        beats = [
+            AttemptHeartbeat(run_id=run_id, fencing_token=each.attempt.fencing_token, step=each.step)
+            for run_id, each in supervisors.items()
+        ]
+        answer = self._client.heartbeat(
+            WorkerHeartbeat(worker_id=self._worker_id, attempts=beats, system=utilisation())
+        )
+        for run_id in answer.revoked:
+            if run_id in supervisors:
+                supervisors[run_id].revoke()
+        for pending in answer.controls:
+            if pending.run_id in supervisors:
+                supervisors[pending.run_id].control(pending)
+
+    # ------------------------------------------------------------ runs
+
+    def _take_deliveries(self) -> None:
+        while not self._stopping.is_set():
+            assert self._delivery is not None, "registered before"
+            try:
+                run_id = self._delivery.run_ids.get(timeout=0.1)
+            except queue.Empty:
+                continue
+            self._claim(run_id)
+
+    def _claim(self, run_id: str) -> None:
+        try:
+            claim = self._client.claim(run_id, ClaimRequest(worker_id=self._worker_id))
+        except (httpx.TransportError, ApiError) as error:
+            # Claimed before, taken back, or the server is away: it sends again what nobody claims.
+            log.info("run %s is not claimed: %s", run_id, error)
+            return
+        attempt = Attempt(
+            run_id=run_id,
+            number=claim.attempt,
+            fencing_token=claim.fencing_token,
+            run_folder=Path(claim.run_dir),
+            gpu=self._freest_gpu(),
+        )
+        self._store.save(attempt)
+        log.info("run %s, attempt %d: claimed", run_id, attempt.number)
+        self._supervise(AttemptSupervisor(self._client, self._store, attempt, config=claim.config))
+
+    def _supervise(self, supervisor: AttemptSupervisor) -> None:
+        run_id = supervisor.attempt.run_id
+        supervisor.predecessor = self._supervisors.get(run_id)
+        self._supervisors[run_id] = supervisor
+        supervisor.start()
+
+    def _freest_gpu(self) -> str | None:
+        if not self._gpus:
+            return None
+        used = [each.attempt.gpu for each in self._supervisors.values() if each.is_alive()]
+        return min((str(index) for index in range(len(self._gpus))), key=used.count)
+
+    # ------------------------------------------------------------ the end
+
+    def _shut_down(self) -> None:
+        """Stop the trainers at a step boundary and tell the server; what it does not hear, the next start tells."""
+        if self._delivery is not None:
+            self._delivery.end()
+        supervisors = [each for each in self._supervisors.values() if each.is_alive()]
+        for each in supervisors:
+            each.shut_down()
+        deadline = time.monotonic() + STOP_GRACE_SECONDS + REPORT_GRACE_SECONDS
+        for each in supervisors:
+            while each.is_alive() and time.monotonic() < deadline:
+                each.join(0.1)
+                if each.attempt.ending is not None:
+                    deadline = min(deadline, time.monotonic() + REPORT_GRACE_SECONDS)
+
+
+def _end_process(failure: threading.ExceptHookArgs) -> None:
+    """A thread that fails takes the worker with it: the next start finds the trainers again."""
+    log.error(
+        "a thread failed", exc_info=(failure.exc_type, failure.exc_value or failure.exc_type(), failure.exc_traceback)
+    )
+    sys.stderr.flush()
+    os._exit(70)

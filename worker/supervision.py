@@ -1,0 +1,208 @@
+"""Looks after one attempt in a thread of its own: starts or adopts the trainer, uploads, reports how it ended."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+import httpx
+
+from bapo.api import AttemptOutcome, PendingControl
+from bapo.client import ApiError, Client
+from bapo.config import ConfigError, resolve
+from bapo.control import ControlRequest, append_request, read_requests
+from bapo.journal import RECORDS_FILE
+from bapo.run_folder import claim_config
+from worker.attempts import Attempt, AttemptStore, Ending
+from worker.trainer_process import TrainerProcess, ending_of, find_trainer, start_trainer
+from worker.upload import Uploader
+
+POLL_SECONDS = 0.05
+FIRST_RETRY_SECONDS = 0.25
+LONGEST_RETRY_SECONDS = 5.0
+STOP_GRACE_SECONDS = 45.0
+"""Between SIGTERM and SIGKILL: a step, its evaluation and a checkpoint must fit."""
+
+log = logging.getLogger(__name__)
+
+
+class ClaimLostError(Exception):
+    """The server gave the run to another attempt, or knows it no more."""
+
+
+def is_unreachable(error: Exception) -> bool:
+    """Whether trying again later may help: no answer, or an answer that is not about the request."""
+    return isinstance(error, httpx.TransportError) or (isinstance(error, ApiError) and error.status not in (404, 409))
+
+
+class AttemptSupervisor(threading.Thread):
+    """One attempt, from the claim until the server knows how it ended."""
+
+    def __init__(
+        self, client: Client, store: AttemptStore, attempt: Attempt, config: dict[str, object] | None = None
+    ) -> None:
+        """With `config` the attempt is new; without, an earlier life of the worker began it."""
+        super().__init__(name=f"run-{attempt.run_id}", daemon=True)
+        self.attempt = attempt
+        self.predecessor: AttemptSupervisor | None = None
+        """An earlier attempt at the same run that this worker still held: ended before ours begins."""
+        self._client = client
+        self._store = store
+        self._config = config
+        self._uploader = Uploader(client, attempt)
+        self._wake = threading.Event()
+        self._revoked = False
+        self._shut_down = False
+        self._stop_asked_at: float | None = None
+        self._control_lock = threading.Lock()
+        self._next_try = 0.0
+        self._pause = FIRST_RETRY_SECONDS
+
+    # ------------------------------------------------------------ asked from outside
+
+    @property
+    def step(self) -> int:
+        """Latest completed step."""
+        return self._uploader.step
+
+    def revoke(self) -> None:
+        """The run is no longer ours: end its trainer and forget it."""
+        self._revoked = True
+        self._wake.set()
+
+    def shut_down(self) -> None:
+        """Let the trainer end at a step boundary, and give the run back."""
+        self._shut_down = True
+        self._wake.set()
+
+    def control(self, pending: PendingControl) -> None:
+        """Append a request to the run's control file, once."""
+        with self._control_lock:
+            requests, _ = read_requests(self.attempt.run_folder)
+            if any(request.id == pending.id for request in requests):
+                return
+            append_request(
+                self.attempt.run_folder,
+                ControlRequest(
+                    id=pending.id,
+                    author=pending.author,
+                    at_step=pending.at_step,
+                    set=pending.set,
+                    stop=pending.stop,
+                ),
+            )
+
+    # ------------------------------------------------------------ the thread
+
+    def run(self) -> None:
+        """Follow the attempt to its end."""
+        if self.predecessor is not None:
+            self.predecessor.revoke()
+            self.predecessor.join()
+            self.predecessor = None
+        try:
+            self._watch(self._begin())
+        except ClaimLostError as error:
+            log.warning("run %s, attempt %d: %s", self.attempt.run_id, self.attempt.number, error)
+            self._store.forget(self.attempt)
+
+    def _begin(self) -> TrainerProcess | None:
+        """The trainer: a new one, or the one that an earlier life of this worker started."""
+        trainer = None
+        if self._config is None:
+            trainer = find_trainer(self.attempt)
+        elif self.attempt.ending is None:
+            try:
+                config = resolve(self._config).config
+                claim_config(self.attempt.run_folder, config)
+                trainer = start_trainer(self.attempt, config.engine.threads)
+            except (ConfigError, OSError) as error:
+                self._note(ending=Ending(status="failed", reason=str(error)))
+                return None
+        if trainer is not None:
+            self._note(pid=trainer.pid, created=trainer.created)
+        return trainer
+
+    def _watch(self, trainer: TrainerProcess | None) -> None:
+        while True:
+            running = trainer is not None and trainer.is_running()
+            if self._revoked:
+                self._end_at_once(trainer)
+                raise ClaimLostError("the server took it back")
+            if running and trainer is not None:
+                self._carry_out_stop(trainer)
+            elif self.attempt.ending is None:
+                self._note(ending=ending_of(self.attempt, trainer.exit_code if trainer else None))
+            if self._upload() and self.attempt.ending is not None and self._report():
+                self._store.forget(self.attempt)
+                return
+            self._wake.wait(POLL_SECONDS)
+            self._wake.clear()
+
+    def _carry_out_stop(self, trainer: TrainerProcess) -> None:
+        if not self._shut_down:
+            return
+        if self._stop_asked_at is None:
+            self._stop_asked_at = time.monotonic()
+            trainer.ask_to_stop()
+        elif time.monotonic() - self._stop_asked_at > STOP_GRACE_SECONDS:
+            trainer.kill()
+
+    def _end_at_once(self, trainer: TrainerProcess | None) -> None:
+        if trainer is None:
+            return
+        trainer.ask_to_stop()
+        deadline = time.monotonic() + STOP_GRACE_SECONDS
+        while trainer.is_running():
+            if time.monotonic() > deadline:
+                trainer.kill()
+            time.sleep(POLL_SECONDS)
+
+    # ------------------------------------------------------------ talking to the server
+
+    def _upload(self) -> bool:
+        """Upload what is new; true where the server has all there is now."""
+        if time.monotonic() < self._next_try:
+            return False
+        ended = self.attempt.ending is not None
+        try:
+            if not self.attempt.announced and (self.attempt.folder / RECORDS_FILE).exists():
+                self._post_outcome("running", None)
+                self._note(announced=True)
+            while self._uploader.pump(everything=ended):
+                if self._revoked:
+                    return False
+        except (httpx.TransportError, ApiError) as error:
+            self._postpone(error)
+            return False
+        self._pause = FIRST_RETRY_SECONDS
+        return True
+
+    def _report(self) -> bool:
+        assert self.attempt.ending is not None, "only an ended attempt is reported"
+        try:
+            self._post_outcome(self.attempt.ending.status, self.attempt.ending.reason)
+        except (httpx.TransportError, ApiError) as error:
+            self._postpone(error)
+            return False
+        log.info("run %s, attempt %d: %s", self.attempt.run_id, self.attempt.number, self.attempt.ending.status)
+        return True
+
+    def _post_outcome(self, status: str, reason: str | None) -> None:
+        body = {"fencing_token": self.attempt.fencing_token, "status": status, "step": self.step, "reason": reason}
+        self._client.post_outcome(self.attempt.run_id, AttemptOutcome.model_validate(body))
+
+    def _postpone(self, error: httpx.TransportError | ApiError) -> None:
+        if not is_unreachable(error):
+            # A stale fencing token, or a run that is deleted.
+            self._revoked = True
+            return
+        if self._pause == FIRST_RETRY_SECONDS:
+            log.warning("run %s: the server cannot be reached, the trainer goes on: %s", self.attempt.run_id, error)
+        self._next_try = time.monotonic() + self._pause
+        self._pause = min(2 * self._pause, LONGEST_RETRY_SECONDS)
+
+    def _note(self, **changes: object) -> None:
+        self.attempt = self.attempt.model_copy(update=changes)
+        self._store.save(self.attempt)

@@ -1,0 +1,132 @@
+"""The detached trainer process: start, find again, signal, and read how it ended.
+
+It leads a session of its own, so that neither the worker's end nor the terminal's Ctrl-C touches it. A process is
+known by its id and start time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import deque
+from pathlib import Path
+
+import psutil
+
+from bapo.journal import RECORDS_FILE, complete_lines
+from bapo.records import EventRecord, parse_record
+from bapo.run_folder import SUMMARY_FILE
+from bapo.tail import LOG_FILE
+from worker.attempts import Attempt, Ending
+
+_START_TIME_TOLERANCE_SECONDS = 0.5
+
+
+class TrainerProcess:
+    """A trainer that this worker started or found again."""
+
+    def __init__(self, process: psutil.Process, child: subprocess.Popen[bytes] | None = None) -> None:
+        self._process = process
+        self._child = child
+        self.pid = process.pid
+        self.created = process.create_time()
+
+    def is_running(self) -> bool:
+        """Whether it still runs; reaps it where it is our child."""
+        if self._child is not None:
+            return self._child.poll() is None
+        try:
+            return self._process.is_running() and self._process.status() != psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return False
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs, and always where it is not our child."""
+        return self._child.poll() if self._child is not None else None
+
+    def ask_to_stop(self) -> None:
+        """SIGTERM: it ends at the next step boundary, after a checkpoint."""
+        self._signal_group(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """SIGKILL to its whole process group."""
+        self._signal_group(signal.SIGKILL)
+
+    def _signal_group(self, number: signal.Signals) -> None:
+        if self.is_running():
+            os.killpg(self.pid, number)
+
+
+def _command(attempt: Attempt) -> list[str]:
+    return [sys.executable, "-m", "bapo.trainer", str(attempt.run_folder), "--attempt", str(attempt.number)]
+
+
+def start_trainer(attempt: Attempt, threads: int) -> TrainerProcess:
+    """Start the trainer of an attempt with its output in `trainer.log`."""
+    # The trainer reads nothing but its folder; our settings hold secrets.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("BAPO_")}
+    environment["OMP_NUM_THREADS"] = str(threads)
+    environment["PYTHONUNBUFFERED"] = "1"
+    if attempt.gpu is not None:
+        environment["CUDA_VISIBLE_DEVICES"] = attempt.gpu
+    attempt.folder.mkdir(parents=True, exist_ok=True)
+    with (attempt.folder / LOG_FILE).open("ab") as log:
+        child = subprocess.Popen(
+            _command(attempt),
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    return TrainerProcess(psutil.Process(child.pid), child)
+
+
+def find_trainer(attempt: Attempt) -> TrainerProcess | None:
+    """The attempt's trainer, started by an earlier life of this worker; None where it has ended or never began."""
+    if attempt.pid is not None:
+        try:
+            process = psutil.Process(attempt.pid)
+            created = process.create_time()
+        except psutil.NoSuchProcess:
+            return None
+        same = attempt.created is not None and abs(created - attempt.created) < _START_TIME_TOLERANCE_SECONDS
+        return TrainerProcess(process) if same else None
+    # The worker died between starting it and writing its id down: its arguments tell.
+    arguments = _command(attempt)[1:]
+    for process in psutil.process_iter(["cmdline"]):
+        if (process.info["cmdline"] or [])[1:] == arguments:
+            return TrainerProcess(process)
+    return None
+
+
+def ending_of(attempt: Attempt, exit_code: int | None) -> Ending:
+    """How a trainer that runs no more ended, from what it left in its folder and, where known, its exit code.
+
+    Without a summary or a recorded failure it was killed: `lost`, to be tried again from its last checkpoint.
+    """
+    summary = attempt.folder / SUMMARY_FILE
+    if summary.exists():
+        return Ending(status=json.loads(summary.read_bytes())["status"])
+    failure = _recorded_failure(attempt.folder / RECORDS_FILE)
+    if failure is not None:
+        return Ending(status="failed", reason=failure)
+    if exit_code is not None and exit_code > 0:
+        return Ending(status="failed", reason=_last_line(attempt.folder / LOG_FILE) or f"exit code {exit_code}")
+    how = f"was ended by {signal.Signals(-exit_code).name}" if exit_code else "is gone without a summary"
+    return Ending(status="lost", reason=f"the trainer {how}")
+
+
+def _recorded_failure(path: Path) -> str | None:
+    newest = deque(complete_lines(path), maxlen=1)
+    record = parse_record(newest[0]) if newest else None
+    return record.message if isinstance(record, EventRecord) and record.event == "failed" else None
+
+
+def _last_line(path: Path) -> str | None:
+    lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
+    return lines[-1] if lines else None

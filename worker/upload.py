@@ -1,0 +1,99 @@
+"""Uploads an attempt's files line by line; the server's byte offset decides what is next.
+
+After a failure the server is asked how far it is before anything is sent again, so nothing is lost and nothing is
+sent that it has.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bapo.api import RecordBatch
+from bapo.client import Client
+from bapo.tail import ATTEMPT_FILES, FileKind, read_lines
+from worker.attempts import Attempt
+
+SLOW_INTERVAL_SECONDS = 0.5
+"""Between two looks at the files that nobody waits for: samples and log."""
+
+_STEP_LINE = re.compile(r'"type":"step","attempt":\d+,"step":(\d+)')
+
+
+@dataclass(slots=True)
+class _File:
+    attempt: int
+    kind: FileKind
+    path: Path
+    offset: int | None = None
+    """Next byte that the server wants; None before it was asked."""
+    next_look: float = 0.0
+
+
+class Uploader:
+    """The files of one run that this worker may upload: the attempt's own and what earlier attempts left."""
+
+    def __init__(self, client: Client, attempt: Attempt) -> None:
+        self._client = client
+        self._attempt = attempt
+        self.step = 0
+        """Latest completed step seen in the journal."""
+        self._files = [
+            _File(number, kind, attempt.run_folder / f"attempt-{number}" / name)
+            for number in range(1, attempt.number + 1)
+            for kind, name in ATTEMPT_FILES.items()
+        ]
+
+    def pump(self, *, everything: bool = False) -> bool:
+        """Upload what is new, at most one batch per file; whether there was anything.
+
+        `everything` looks at all files now. Raises what the client raises; calling it again is always right.
+        """
+        now = time.monotonic()
+        found = False
+        for file in list(self._files):
+            if not everything and now < file.next_look:
+                continue
+            if file.kind != "records":
+                file.next_look = now + SLOW_INTERVAL_SECONDS
+            is_new = self._upload_next(file)
+            found |= is_new
+            if not is_new and file.attempt != self._attempt.number:
+                # An earlier attempt writes no more.
+                self._files.remove(file)
+        return found
+
+    def _upload_next(self, file: _File) -> bool:
+        if file.offset is None:
+            if not file.path.exists():
+                return False
+            file.offset = self._post(file, 0, 0, ())
+        batch = read_lines(file.path, file.offset)
+        if batch is None:
+            return False
+        offset, file.offset = file.offset, None
+        file.offset = self._post(file, offset, batch.end_offset, batch.lines)
+        if file.kind == "records" and file.attempt == self._attempt.number:
+            self._note_step(batch.lines)
+        return True
+
+    def _post(self, file: _File, start: int, end: int, lines: Sequence[str]) -> int:
+        batch = RecordBatch(
+            fencing_token=self._attempt.fencing_token,
+            attempt=file.attempt,
+            kind=file.kind,
+            start_offset=start,
+            end_offset=end,
+            lines=lines,
+        )
+        return self._client.post_records(self._attempt.run_id, batch).next_offset
+
+    def _note_step(self, lines: Sequence[str]) -> None:
+        for line in reversed(lines):
+            match = _STEP_LINE.search(line[:200])
+            if match:
+                self.step = int(match[1])
+                return
