@@ -6,7 +6,9 @@ Schema 1. A reader accepts all schemas up to its own; a writer writes its own. T
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
@@ -20,9 +22,13 @@ RATIO_BIN_EDGES: tuple[float, ...] = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.02, 1.05
 
 
 class Record(BaseModel):
-    """Part of a journal line. Unknown fields of a newer minor writer are kept out, not fatal."""
+    """Part of a journal line. Unknown fields of a newer minor writer are kept out, not fatal.
 
-    model_config = ConfigDict(extra="ignore", frozen=True, use_attribute_docstrings=True)
+    A NaN or an infinity, as a diverging run has them, is written as the string "NaN", "Infinity" or "-Infinity": the
+    line stays JSON and reads back as what it was.
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True, use_attribute_docstrings=True, ser_json_inf_nan="strings")
 
 
 class SourceCounts(Record):
@@ -58,8 +64,12 @@ class SourceCounts(Record):
     """batch / B."""
 
 
-class PromptVisit(Record):
-    """One prompt's group in one step."""
+@dataclass(slots=True)
+class PromptVisit:
+    """One prompt's group in one step.
+
+    Neither a `Record` nor frozen: a step makes one per group, and either would be most of what building a batch costs.
+    """
 
     prompt_id: str
     source: BatchSource
@@ -304,7 +314,7 @@ def parse_record(line: str | bytes) -> AnyRecord:
 
 
 def dump_record(record: Record) -> bytes:
-    """One journal line, newline included. NaN and infinities are refused by the models' users, not hidden here."""
+    """One journal line, newline included."""
     return record.model_dump_json(by_alias=True).encode() + b"\n"
 
 
@@ -314,7 +324,7 @@ def comparable(record: AnyRecord) -> dict[str, Any]:
 
 
 def metrics(record: AnyRecord) -> dict[str, float]:
-    """A record's scalars by metric name: verl's names where verl has one, else `bapo/…`. Events have none."""
+    """A record's finite scalars by metric name: verl's names where verl has one, else `bapo/…`. Events have none."""
     match record:
         case StepRecord():
             return _step_metrics(record)
@@ -376,4 +386,4 @@ def _step_metrics(record: StepRecord) -> dict[str, float]:
         values |= {f"bapo/tv/sequences/{source}": value for source, value in update.tv_sequences.items()}
     values |= {f"timing_s/{name}": value for name, value in record.timing.items()}
     values |= {f"bapo/system/{name}": value for name, value in record.system.items()}
-    return {name: float(value) for name, value in values.items() if value is not None}
+    return {name: float(value) for name, value in values.items() if value is not None and math.isfinite(value)}

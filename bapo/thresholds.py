@@ -29,35 +29,34 @@ def difficult_max_count(c1: Fraction, group_size: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """c1, c2 and c3 of one step, as values and as counts of correct responses."""
+    """c1, c2 and c3 of one step, as values and as counts of correct responses; groups are compared by the counts."""
 
     c1: Fraction
     c2: Fraction
     c3: Fraction
     r_tot: Fraction
-    group_size: int
+    difficult_max: int
+    """Largest k with k/G ≤ c1."""
+    reusable_min: int
+    """Smallest k with c2 ≤ k/G."""
+    reusable_max: int
+    """Largest k with k/G ≤ c3; below `reusable_min` where [c2, c3] admits no k/G."""
 
     @classmethod
     def at(
         cls, r_tot: Fraction, *, c1: Fraction, c2: ThresholdRange, c3: ThresholdRange, group_size: int
     ) -> Thresholds:
         """The thresholds in force at mean accuracy r_tot."""
-        return cls(c1, threshold_at(r_tot, c2), threshold_at(r_tot, c3), r_tot, group_size)
-
-    @property
-    def difficult_max(self) -> int:
-        """Largest k with k/G ≤ c1."""
-        return difficult_max_count(self.c1, self.group_size)
-
-    @property
-    def reusable_min(self) -> int:
-        """Smallest k with c2 ≤ k/G."""
-        return math.ceil(self.c2 * self.group_size)
-
-    @property
-    def reusable_max(self) -> int:
-        """Largest k with k/G ≤ c3; below `reusable_min` where [c2, c3] admits no k/G."""
-        return math.floor(self.c3 * self.group_size)
+        lower, upper = threshold_at(r_tot, c2), threshold_at(r_tot, c3)
+        return cls(
+            c1,
+            lower,
+            upper,
+            r_tot,
+            difficult_max=difficult_max_count(c1, group_size),
+            reusable_min=math.ceil(lower * group_size),
+            reusable_max=math.floor(upper * group_size),
+        )
 
     def is_difficult(self, num_correct: int) -> bool:
         """k/G ≤ c1."""
@@ -71,25 +70,25 @@ class Thresholds:
 def empty_r_tot_intervals(c2: ThresholdRange, c3: ThresholdRange, group_size: int) -> list[tuple[Fraction, Fraction]]:
     """The open intervals of r_tot in [0, 1] in which [c2, c3] contains no k/G, so that X3 starves.
 
-    Each k is admitted where r_tot solves two linear inequalities, that is on one closed interval; what the union of
-    these leaves over is returned. An interval that begins at 0 or ends at 1 includes that end.
+    What `admitting_r_tot_intervals` leaves over; 0 and 1 themselves belong to a gap unless they are admitted.
     """
-    admitted = sorted(
-        interval
-        for k in range(group_size + 1)
-        if (interval := _r_tot_admitting(Fraction(k, group_size), c2, c3)) is not None
-    )
     gaps: list[tuple[Fraction, Fraction]] = []
-    reached, reached_closed = Fraction(0), False
-    for start, end in admitted:
-        if start > reached or (not reached_closed and start > 0):
+    reached = Fraction(0)
+    for start, end in admitting_r_tot_intervals(c2, c3, group_size):
+        if start > reached:
             gaps.append((reached, start))
-        if end > reached or not reached_closed:
-            reached = max(reached, end)
-        reached_closed = True
-    if reached < 1 or not reached_closed:
+        reached = max(reached, end)
+    if reached < 1:
         gaps.append((reached, Fraction(1)))
     return gaps
+
+
+def admitting_r_tot_intervals(
+    c2: ThresholdRange, c3: ThresholdRange, group_size: int
+) -> list[tuple[Fraction, Fraction]]:
+    """The closed intervals of r_tot in [0, 1] in which [c2, c3] contains some k/G, one per such k, by their start."""
+    intervals = (_r_tot_admitting(Fraction(k, group_size), c2, c3) for k in range(group_size + 1))
+    return sorted(interval for interval in intervals if interval is not None)
 
 
 def _r_tot_admitting(accuracy: Fraction, c2: ThresholdRange, c3: ThresholdRange) -> tuple[Fraction, Fraction] | None:

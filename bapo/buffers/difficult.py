@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +25,8 @@ class DifficultBuffer:
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
-        self._prompts: dict[str, DifficultPrompt] = {}
+        # Not a plain dict: taking its first entry passes over the places of all those taken before.
+        self._prompts: OrderedDict[str, DifficultPrompt] = OrderedDict()
         self._flow = Flow()
 
     def __len__(self) -> int:
@@ -48,7 +50,7 @@ class DifficultBuffer:
             self._flow.refreshed += 1
         self._prompts[prompt_id] = DifficultPrompt(num_correct, step)
         if len(self._prompts) > self.capacity:
-            del self._prompts[next(iter(self._prompts))]
+            self._prompts.popitem(last=False)
             self._flow.evicted += 1
 
     def remove_improved(self, prompt_id: str) -> None:
@@ -58,9 +60,9 @@ class DifficultBuffer:
 
     def keep_where(self, is_difficult: Callable[[int], bool]) -> None:
         """Drop the prompts that a changed c1 no longer calls difficult."""
-        self._prompts = {
-            prompt_id: prompt for prompt_id, prompt in self._prompts.items() if is_difficult(prompt.num_correct)
-        }
+        self._prompts = OrderedDict(
+            (prompt_id, prompt) for prompt_id, prompt in self._prompts.items() if is_difficult(prompt.num_correct)
+        )
 
     def least_recently_evaluated(self, limit: int, *, leave_out: Collection[str]) -> Sequence[str]:
         """Up to `limit` prompts to answer again, oldest evaluation first, ties by prompt id."""
@@ -84,7 +86,8 @@ class DifficultBuffer:
             size=len(ages),
             capacity=self.capacity,
             age_mean=sum(ages) / len(ages) if ages else None,
-            age_max=max(ages, default=None),
+            # Entries stand in the order of their steps.
+            age_max=ages[0] if ages else None,
             entered=self._flow.entered,
             refreshed=self._flow.refreshed,
             left_improved=self._flow.left_improved,
@@ -102,6 +105,6 @@ class DifficultBuffer:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` gave."""
-        self._prompts = {
-            prompt_id: DifficultPrompt(num_correct, step) for prompt_id, num_correct, step in state["prompts"]
-        }
+        self._prompts = OrderedDict(
+            (prompt_id, DifficultPrompt(num_correct, step)) for prompt_id, num_correct, step in state["prompts"]
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,8 @@ class HighQualityBuffer:
     def __init__(self, capacity: int | None, max_age_steps: int) -> None:
         self.capacity = capacity
         self.max_age_steps = max_age_steps
-        self._groups: dict[str, RolloutGroup] = {}
+        # Not a plain dict: taking its first entry passes over the places of all those taken before.
+        self._groups: OrderedDict[str, RolloutGroup] = OrderedDict()
         self._flow = Flow()
 
     def __len__(self) -> int:
@@ -27,14 +29,14 @@ class HighQualityBuffer:
         self._flow = Flow()
 
     def put(self, group: RolloutGroup) -> None:
-        """Store a group, in place of an older one of the same prompt; the oldest makes room."""
+        """Store a group of the step under way, in place of one of the same prompt; the oldest makes room."""
         if self._groups.pop(group.prompt_id, None) is None:
             self._flow.entered += 1
         else:
             self._flow.refreshed += 1
         self._groups[group.prompt_id] = group
         if self.capacity is not None and len(self._groups) > self.capacity:
-            del self._groups[next(iter(self._groups))]
+            self._groups.popitem(last=False)
             self._flow.evicted += 1
 
     def groups(self) -> Sequence[RolloutGroup]:
@@ -43,13 +45,9 @@ class HighQualityBuffer:
 
     def expire(self, next_step: int) -> None:
         """Remove the groups that will be older than `max_age_steps` in `next_step`."""
-        fresh_enough = {
-            prompt_id: group
-            for prompt_id, group in self._groups.items()
-            if next_step - group.step <= self.max_age_steps
-        }
-        self._flow.expired += len(self._groups) - len(fresh_enough)
-        self._groups = fresh_enough
+        while self._groups and next_step - next(iter(self._groups.values())).step > self.max_age_steps:
+            self._groups.popitem(last=False)
+            self._flow.expired += 1
 
     def state(self, step: int) -> BufferState:
         """Size, ages and flow after the step."""
@@ -58,7 +56,8 @@ class HighQualityBuffer:
             size=len(ages),
             capacity=self.capacity,
             age_mean=sum(ages) / len(ages) if ages else None,
-            age_max=max(ages, default=None),
+            # Entries stand in the order of their steps.
+            age_max=ages[0] if ages else None,
             entered=self._flow.entered,
             refreshed=self._flow.refreshed,
             left_improved=self._flow.left_improved,
@@ -83,4 +82,4 @@ class HighQualityBuffer:
                 state["groups"], payloads, strict=True
             )
         )
-        self._groups = {group.prompt_id: group for group in restored}
+        self._groups = OrderedDict((group.prompt_id, group) for group in restored)

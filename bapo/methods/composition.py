@@ -33,27 +33,15 @@ class Composition:
         """Put a group into the batch."""
         assert self.room > 0, "the batch is full"
         self.items.append(BatchItem(group, source))
-        self._visit(group, source, reason=None)
+        self._visits.append(_visit(group, source, None))
 
     def leave_out(self, group: RolloutGroup, source: BatchSource, reason: str) -> None:
         """Note why a generated group is not trained on."""
-        self._visit(group, source, reason=reason)
+        self._visits.append(_visit(group, source, reason))
 
     def count(self, **num: int) -> None:
         """Set counts that do not follow from the items."""
         self._num.update(num)
-
-    def _visit(self, group: RolloutGroup, source: BatchSource, *, reason: str | None) -> None:
-        self._visits.append(
-            PromptVisit(
-                prompt_id=group.prompt_id,
-                source=source,
-                num_correct=group.num_correct,
-                policy_version=group.policy_version,
-                in_batch=reason is None,
-                reason=reason,
-            )
-        )
 
     def result(self, fresh: Sequence[RolloutGroup], reevaluated: Sequence[RolloutGroup]) -> ComposedBatch:
         """The finished batch; asserts that it holds no prompt twice and no more than B groups."""
@@ -73,6 +61,10 @@ class Composition:
             SourceCounts(**counts | {"fill_rate": len(sources) / self.batch_size}),
             self._visits,
         )
+
+
+def _visit(group: RolloutGroup, source: BatchSource, reason: str | None) -> PromptVisit:
+    return PromptVisit(group.prompt_id, source, group.num_correct, group.policy_version, reason is None, reason)
 
 
 def reason_left_out(group: RolloutGroup) -> str:
