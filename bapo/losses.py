@@ -1,0 +1,106 @@
+"""The policy loss: a pure function of the tokens' log-probabilities and advantages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from bapo.config.run import LossConfig
+
+_MAX_LOG_RATIO = 20.0
+"""|log ρ| beyond this is cut, as in verl, so that ρ stays finite."""
+_MAX_LOW_VARIANCE_KL = 10.0
+"""verl cuts the k3 estimate here."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossInputs:
+    """One value per response token in each tensor [tokens]; tokens of several responses in any order."""
+
+    policy_logprobs: Tensor
+    """log π_θ(token), with gradient."""
+    rollout_logprobs: Tensor
+    """log b(token) of the behaviour policy b that generated the response."""
+    advantages: Tensor
+    """Â of the token's response."""
+    entropies: Tensor
+    """Entropy of π_θ at the token, nats; with gradient where there is an entropy bonus."""
+    weights: Tensor
+    """Share of the token in the mini-batch's mean; see `token_weights`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossOutput:
+    """The loss with what is worth recording of each token; all but the loss without gradient."""
+
+    loss: Tensor
+    """Scalar: these tokens' part of the mini-batch's loss. Parts of one mini-batch add up."""
+    ratios: Tensor
+    """ρ = π_θ / b [tokens]."""
+    kl: Tensor
+    """ρ·log ρ - (ρ - 1) [tokens], nats: unbiased for KL(π_θ ‖ b) in the mean."""
+    is_clipped: Tensor
+    """Whether clipping took the token's policy gradient away, bool [tokens]."""
+
+
+def policy_loss(inputs: LossInputs, config: LossConfig) -> LossOutput:
+    """PPO-clip on the token ratio, with KL penalty to the behaviour policy and entropy bonus.
+
+    ρ = π_θ / b,  L = Σ_t w_t · ( -min(ρ_t·Â_t, clip(ρ_t, 1 - ε_low, 1 + ε_high)·Â_t) + β·KL_t - γ·H_t )
+
+    With dual clip c, the first term of a negative advantage is at most -c·Â (arXiv:1912.09729, Eq. (5)).
+    Source: arXiv:2602.20722, Eq. (1) and (3); the paper writes KL to a reference policy in (1), to α in (3), and here
+    it is the one of (3). All tensors [tokens].
+    """
+    log_ratios = (inputs.policy_logprobs - inputs.rollout_logprobs).clamp(-_MAX_LOG_RATIO, _MAX_LOG_RATIO)
+    ratios = log_ratios.exp()
+    unclipped = -ratios * inputs.advantages
+    clipped = -ratios.clamp(1 - config.clip_low, 1 + config.clip_high) * inputs.advantages
+    losses = torch.maximum(unclipped, clipped)
+    is_clipped = clipped > unclipped
+    if config.dual_clip is not None:
+        bounds = -config.dual_clip * inputs.advantages
+        is_bounded = (inputs.advantages < 0) & (losses > bounds)
+        losses = torch.where(is_bounded, bounds, losses)
+        is_clipped = is_clipped | is_bounded
+    if config.kl_coefficient:
+        losses = losses + config.kl_coefficient * kl_penalty(log_ratios, config.kl_estimator)
+    if config.entropy_coefficient:
+        losses = losses - config.entropy_coefficient * inputs.entropies
+    with torch.no_grad():
+        kl = kl_penalty(log_ratios, "unbiased")
+    return LossOutput((inputs.weights * losses).sum(), ratios.detach(), kl, is_clipped)
+
+
+def kl_penalty(log_ratios: Tensor, estimator: Literal["unbiased", "low_var_kl"]) -> Tensor:
+    """Estimate KL(π_θ ‖ b) per token from log ρ = log π_θ - log b [tokens], nats.
+
+    `unbiased`: ρ·log ρ - (ρ - 1), whose mean over tokens drawn from b is KL(π_θ ‖ b), and its gradient likewise.
+    `low_var_kl`: 1/ρ - 1 + log ρ (k3), unbiased for tokens drawn from π_θ, cut at ±10 as in verl.
+    """
+    if estimator == "unbiased":
+        # ρ - 1 as expm1, so that values near 0 keep their digits.
+        return log_ratios.exp() * log_ratios - log_ratios.expm1()
+    return ((-log_ratios).expm1() + log_ratios).clamp(-_MAX_LOW_VARIANCE_KL, _MAX_LOW_VARIANCE_KL)
+
+
+def token_weights(
+    lengths: Sequence[int],
+    aggregation: Literal["token-mean", "response-mean"],
+    *,
+    num_tokens: int,
+    num_responses: int,
+) -> Tensor:
+    """Weight of each token of responses of these lengths, response by response [tokens].
+
+    `token-mean`: 1 / num_tokens. `response-mean`: 1 / (num_responses · |y|) (arXiv:2602.20722, Eq. (1)). The totals
+    are those of the whole mini-batch, tokens without gradient included, so that parts of it can be summed.
+    """
+    sizes = torch.tensor(lengths)
+    if aggregation == "token-mean":
+        return torch.full((int(sizes.sum()),), 1 / num_tokens)
+    return (1 / (num_responses * sizes)).repeat_interleave(sizes)

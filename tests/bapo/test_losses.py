@@ -1,0 +1,161 @@
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from bapo.config.run import LossConfig
+from bapo.losses import LossInputs, LossOutput, kl_penalty, policy_loss, token_weights
+
+
+def loss_of(
+    ratios: list[float], advantages: list[float], entropies: list[float] | None = None, **config: Any
+) -> tuple[LossOutput, Tensor]:
+    """The loss of tokens with these ratios, each of weight 1, and its gradient by log π_θ."""
+    rollout = torch.full((len(ratios),), -1.5, dtype=torch.float64)
+    policy = (rollout + torch.tensor(ratios, dtype=torch.float64).log()).requires_grad_()
+    output = policy_loss(
+        LossInputs(
+            policy,
+            rollout,
+            torch.tensor(advantages, dtype=torch.float64),
+            torch.tensor(entropies or [0.0] * len(ratios), dtype=torch.float64),
+            torch.ones(len(ratios), dtype=torch.float64),
+        ),
+        LossConfig(**config),
+    )
+    (gradient,) = torch.autograd.grad(output.loss, policy)
+    return output, gradient
+
+
+@pytest.mark.parametrize(
+    ("ratio", "advantage", "loss", "gradient", "is_clipped"),
+    [
+        # Within the range: -ρ·Â, gradient by log π_θ the same.
+        (1.0, 2.0, -2.0, -2.0, False),
+        (1.1, 2.0, -2.2, -2.2, False),
+        (0.9, -2.0, 1.8, 1.8, False),
+        # Each side of 1 + ε_high = 1.3 with a positive advantage: -min(ρ·Â, 1.3·Â).
+        (1.29, 1.0, -1.29, -1.29, False),
+        (1.31, 1.0, -1.3, 0.0, True),
+        # Each side of 1 - ε_low = 0.8 with a negative one: max(ρ, 0.8)·|Â|.
+        (0.81, -1.0, 0.81, 0.81, False),
+        (0.79, -1.0, 0.8, 0.0, True),
+        # The pessimistic side is never clipped.
+        (0.5, 1.0, -0.5, -0.5, False),
+        (2.0, -1.0, 2.0, 2.0, False),
+        # Without advantage there is nothing to clip.
+        (2.0, 0.0, 0.0, 0.0, False),
+    ],
+)
+def test_clipping_takes_the_gradient_only_outside_and_only_upwards(
+    ratio: float, advantage: float, loss: float, gradient: float, is_clipped: bool
+) -> None:
+    output, gradients = loss_of([ratio], [advantage], clip_low=0.2, clip_high=0.3)
+    assert output.loss.item() == pytest.approx(loss)
+    assert gradients.tolist() == pytest.approx([gradient])
+    assert output.is_clipped.tolist() == [is_clipped]
+    assert output.ratios.tolist() == pytest.approx([ratio])
+
+
+@pytest.mark.parametrize(
+    ("ratio", "advantage", "loss", "is_clipped"),
+    [
+        # Dual clip 3: a negative advantage's loss ρ·|Â| is at most 3·|Â|.
+        (2.9, -2.0, 5.8, False),
+        (3.1, -2.0, 6.0, True),
+        (3.1, 2.0, -2.4, True),  # clipped above at 1.2, not by the dual clip
+        (0.1, -2.0, 1.6, True),  # clipped below at 0.8
+    ],
+)
+def test_dual_clip_bounds_the_loss_of_negative_advantages(
+    ratio: float, advantage: float, loss: float, is_clipped: bool
+) -> None:
+    output, gradient = loss_of([ratio], [advantage], dual_clip=3.0)
+    assert output.loss.item() == pytest.approx(loss)
+    assert output.is_clipped.tolist() == [is_clipped]
+    assert (gradient.item() == 0) == is_clipped
+
+
+def test_kl_estimators_have_their_closed_form() -> None:
+    # ρ = 2: 2·ln 2 - 1 = 0.386294; 1/2 - 1 + ln 2 = 0.193147. ρ = 1: both 0.
+    log_ratios = torch.tensor([math.log(2.0), 0.0], dtype=torch.float64)
+    assert kl_penalty(log_ratios, "unbiased").tolist() == pytest.approx([0.386294361, 0.0], abs=1e-9)
+    assert kl_penalty(log_ratios, "low_var_kl").tolist() == pytest.approx([0.193147181, 0.0], abs=1e-9)
+
+
+def test_low_variance_kl_is_cut_at_ten() -> None:
+    # ρ = e^-2: e² - 1 - 2 = 4.389; ρ = e^-3: e³ - 1 - 3 = 16.09 → 10.
+    assert kl_penalty(torch.tensor([-2.0, -3.0]), "low_var_kl").tolist() == pytest.approx([4.389056, 10.0])
+
+
+def test_unbiased_kl_is_unbiased_in_value_and_gradient_for_tokens_of_the_behaviour_policy() -> None:
+    # Exact expectation over b = (0.5, 0.3, 0.2), compared with KL(π ‖ b) and its gradient by the logits.
+    logits = torch.tensor([0.3, -0.2, 0.5], dtype=torch.float64, requires_grad=True)
+    behaviour = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
+    log_policy = torch.log_softmax(logits, 0)
+    estimate = (behaviour * kl_penalty(log_policy - behaviour.log(), "unbiased")).sum()
+    exact = (log_policy.exp() * (log_policy - behaviour.log())).sum()
+    torch.testing.assert_close(estimate, exact)
+    torch.testing.assert_close(
+        *(torch.autograd.grad(value, logits, retain_graph=True)[0] for value in (estimate, exact))
+    )
+
+
+@pytest.mark.parametrize(("estimator", "penalty"), [("unbiased", 0.386294361), ("low_var_kl", 0.193147181)])
+def test_kl_penalty_is_added_with_its_coefficient(estimator: str, penalty: float) -> None:
+    output, _ = loss_of([2.0], [0.0], kl_coefficient=0.1, kl_estimator=estimator)
+    assert output.loss.item() == pytest.approx(0.1 * penalty)
+    # Recorded is the unbiased estimate, whatever the penalty's.
+    assert output.kl.tolist() == pytest.approx([0.386294361])
+
+
+def test_entropy_bonus_is_subtracted_with_its_coefficient() -> None:
+    assert loss_of([1.0], [1.0], entropies=[2.5], entropy_coefficient=0.01)[0].loss.item() == pytest.approx(-1.025)
+    assert loss_of([1.0], [1.0], entropies=[2.5])[0].loss.item() == pytest.approx(-1.0)
+
+
+def test_ratios_stay_finite() -> None:
+    output, gradient = loss_of([math.exp(30), math.exp(-30)], [-1.0, 1.0])
+    # Cut at e^20 = 4.85e8; below, e^-20.
+    assert output.ratios.tolist() == pytest.approx([math.exp(20), math.exp(-20)])
+    assert gradient.tolist() == [0.0, 0.0]
+
+
+def test_gradient_agrees_with_finite_differences() -> None:
+    torch.manual_seed(0)
+    rollout, advantages = torch.randn(2, 12, dtype=torch.float64)
+    policy = (rollout + 0.3 * torch.randn(12, dtype=torch.float64)).requires_grad_()
+    entropies = torch.rand(12, dtype=torch.float64, requires_grad=True)
+    weights = torch.rand(12, dtype=torch.float64)
+    config = LossConfig(dual_clip=1.5, kl_coefficient=0.1, entropy_coefficient=0.2)
+
+    def loss(policy: Tensor, entropies: Tensor) -> Tensor:
+        return policy_loss(LossInputs(policy, rollout, advantages, entropies, weights), config).loss
+
+    assert torch.autograd.gradcheck(loss, (policy, entropies))
+
+
+def test_on_policy_gradient_is_that_of_the_policy_gradient() -> None:
+    # ρ = 1: ∇L = -Σ w·Â·∇log π.
+    _, gradient = loss_of([1.0, 1.0], [0.5, -2.0])
+    assert gradient.tolist() == pytest.approx([-0.5, 2.0])
+
+
+def test_token_mean_weighs_every_token_alike() -> None:
+    # 3 + 1 of 8 tokens in the mini-batch.
+    weights = token_weights([3, 1], "token-mean", num_tokens=8, num_responses=4)
+    assert weights.tolist() == [0.125] * 4
+
+
+def test_response_mean_weighs_every_response_alike() -> None:
+    # Two of four responses: 1/(4·2) per token of the one with two tokens, 1/(4·1) for the other.
+    weights = token_weights([2, 1], "response-mean", num_tokens=8, num_responses=4)
+    assert weights.tolist() == [0.125, 0.125, 0.25]
+
+
+@pytest.mark.parametrize("aggregation", ["token-mean", "response-mean"])
+def test_weights_of_a_whole_mini_batch_add_up_to_one(aggregation: Any) -> None:
+    weights = token_weights([5, 2, 9], aggregation, num_tokens=16, num_responses=3)
+    assert weights.sum().item() == pytest.approx(1.0)
