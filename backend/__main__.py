@@ -1,0 +1,73 @@
+"""`python -m backend serve | migrate | login-code`; settings come from the environment (`BAPO_…`)."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from pydantic import ValidationError
+from sqlalchemy.exc import OperationalError
+
+from backend import log
+from backend.auth.bootstrap import bootstrap
+from backend.auth.service import new_login_code
+from backend.database import Database
+from backend.migrate import is_current, migrate
+from backend.settings import Settings
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m backend", description="The API server of the BAPO Control Plane.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    serve = commands.add_parser("serve", help="serve /api/v1 until SIGTERM or Ctrl-C")
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    serve.add_argument("--port", type=int, default=8001, help="port to listen on")
+    commands.add_parser("migrate", help="bring the database's schema up to date")
+    commands.add_parser("login-code", help="print a code that logs the administrator in once")
+    options = parser.parse_args(arguments)
+    log.configure()
+    try:
+        settings = Settings()
+        _run(options, settings)
+    except ValidationError as error:
+        for finding in error.errors():
+            name = "BAPO_" + "_".join(str(part) for part in finding["loc"]).upper()
+            print(f"{name}: {finding['msg']}: set it in the environment", file=sys.stderr)
+        return 2
+    except OperationalError as error:
+        print(f"The database does not answer: {error.orig}", file=sys.stderr)
+        return 1
+    except (OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _run(options: argparse.Namespace, settings: Settings) -> None:
+    database = Database(settings.database_url)
+    try:
+        if options.command == "migrate":
+            migrate(database.engine)
+        elif not is_current(database.engine):
+            raise ValueError("The database's schema is not this version's: run `python -m backend migrate` first.")
+        elif options.command == "login-code":
+            with database.session() as session, session.begin():
+                _, admin = bootstrap(session, settings)
+                print(new_login_code(session, admin, settings.login_code_seconds))
+        else:
+            _serve(options, settings)
+    finally:
+        database.close()
+
+
+def _serve(options: argparse.Namespace, settings: Settings) -> None:
+    # Not before it is needed: the other commands start sooner without.
+    from backend.serve import build_server, listen  # noqa: PLC0415
+
+    with listen(options.host, options.port) as listener:
+        build_server(settings).run(sockets=[listener])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

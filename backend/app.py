@@ -1,0 +1,101 @@
+"""The ASGI application, put together from its parts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio.to_thread
+from fastapi import APIRouter, FastAPI
+from sqlalchemy import text
+
+import backend.auth.endpoints
+import backend.configs.endpoints
+import backend.events.endpoints
+import backend.runs.endpoints
+from backend import errors, middleware
+from backend.auth import bootstrap
+from backend.auth.service import Principal, authenticate
+from backend.context import Context, DbSession
+from backend.database import NUM_THREADS, Database
+from backend.events.hub import EventHub
+from backend.permissions import Anybody, Reader, declared_routes
+from backend.settings import Settings
+from bapo import __version__
+from bapo.api import ErrorBody
+
+DESCRIPTION = """Submit training runs, steer them and read what they record.
+
+Send `Authorization: Bearer TOKEN`. Times are UTC. Lists answer `items` and `next_cursor`; every error answers
+`ErrorBody`: code, field, value, remedy and a request id that the server's log repeats."""
+
+ROUTERS = (
+    backend.auth.endpoints.router,
+    backend.configs.endpoints.router,
+    backend.runs.endpoints.router,
+    backend.events.endpoints.router,
+)
+
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    "4XX": {"model": ErrorBody, "description": "The request is refused: what is wrong and what to do."},
+    "5XX": {"model": ErrorBody, "description": "The server failed."},
+}
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The server. Raises RuntimeError where a route does not declare who may call it."""
+    database = Database(settings.database_url)
+    context = Context(settings, database, EventHub(database))
+
+    def principal_of(secret: str) -> Principal | None:
+        with database.session() as session:
+            return authenticate(session, secret)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        with database.session() as session, session.begin():
+            bootstrap.bootstrap(session, settings)
+        anyio.to_thread.current_default_thread_limiter().total_tokens = NUM_THREADS
+        async with context.hub.running():
+            yield
+        database.close()
+
+    app = FastAPI(
+        title="BAPO Control Plane",
+        version=__version__,
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        generate_unique_id_function=lambda route: route.name,
+        # The description of the API is behind the login too.
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        responses=_ERRORS,
+    )
+    app.state.context = context
+    errors.install(app)
+    # The last one added is the first one passed.
+    app.add_middleware(middleware.BodyLimit)
+    app.add_middleware(middleware.Authentication, authenticate=principal_of)
+    app.add_middleware(middleware.HostGuard, hosts=settings.hosts, origins=settings.origins)
+    app.add_middleware(middleware.RequestContext)
+
+    api = APIRouter(prefix="/api/v1")
+    for router in ROUTERS:
+        api.include_router(router)
+
+    @api.get("/openapi.json", tags=["service"], summary="This description", include_in_schema=False)
+    def openapi(_: Reader) -> dict[str, Any]:
+        """OpenAPI 3.1."""
+        return app.openapi()
+
+    @app.get("/healthz", tags=["service"], summary="Whether the server and its database answer")
+    def health(_: Anybody, session: DbSession) -> dict[str, str]:
+        """The one address without a login."""
+        session.execute(text("SELECT 1"))
+        return {"status": "ok", "version": __version__}
+
+    app.include_router(api)
+    declared_routes(app)
+    return app

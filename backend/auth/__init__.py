@@ -1,0 +1,1 @@
+"""Who is asking: users, sessions, tokens, one-time codes."""

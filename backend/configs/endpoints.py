@@ -1,0 +1,51 @@
+"""Recipes, the fields of a config, and its check."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from fastapi import APIRouter
+
+from backend.configs import service
+from backend.context import DbSession
+from backend.errors import not_found
+from backend.permissions import Reader
+from bapo.api import ConfigDraft, ConfigFieldInfo, ConfigFieldPage, ConfigReport, RecipeInfo, RecipePage
+from bapo.config.documentation import documentation
+from bapo.config.recipes import Recipe, shipped_recipes
+
+router = APIRouter(tags=["configs"])
+
+
+def _info(recipe: Recipe) -> RecipeInfo:
+    return RecipeInfo(name=recipe.name, title=recipe.title, description=recipe.description, config=recipe.explicit)
+
+
+@router.get("/recipes", summary="Named starting points")
+def list_recipes(_: Reader) -> RecipePage:
+    """All recipes that come with BAPO."""
+    return RecipePage(items=[_info(recipe) for recipe in shipped_recipes()])
+
+
+@router.get("/recipes/{name}", summary="One recipe")
+def get_recipe(_: Reader, name: str) -> RecipeInfo:
+    """A recipe with the fields that it sets."""
+    for recipe in shipped_recipes():
+        if recipe.name == name:
+            return _info(recipe)
+    raise not_found("recipe", name)
+
+
+@router.get("/config-fields", summary="Every field of a config")
+def list_config_fields(_: Reader) -> ConfigFieldPage:
+    """Meaning, range, default and kind of each field: what a form is made of."""
+    return ConfigFieldPage(items=[ConfigFieldInfo.model_validate(asdict(field)) for field in documentation()])
+
+
+@router.post("/configs/validate", summary="Check a config")
+def validate_config(_: Reader, session: DbSession, draft: ConfigDraft) -> ConfigReport:
+    """The complete config, warnings, the difference to its parent, the threshold map and K1..K3.
+
+    A config that cannot run answers 422 with field, value and remedy of every problem.
+    """
+    return service.report(service.check(session, draft))

@@ -1,0 +1,67 @@
+"""From a recipe or a parent run and changes to a checked config."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from backend.configs.theory import constants, threshold_map
+from backend.errors import presentable
+from backend.runs import repository
+from bapo.api import ConfigDraft, ConfigReport, FieldProblem
+from bapo.config import ConfigError, ConfigProblem, Resolution, RunConfig, apply_changes, resolve
+from bapo.config.recipes import Recipe, shipped_recipes
+from bapo.config.resolve import ExplicitConfig, difference
+
+
+@dataclass(frozen=True)
+class CheckedDraft:
+    """A config that can run, and what it came from."""
+
+    resolution: Resolution
+    recipe: str | None
+    parent_id: str | None
+    diff: dict[str, tuple[Any, Any]]
+
+
+def recipe(name: str) -> Recipe:
+    """A shipped recipe. Raises ConfigError; a path is never opened here."""
+    for each in shipped_recipes():
+        if each.name == name:
+            return each
+    names = ", ".join(each.name for each in shipped_recipes())
+    raise ConfigError([ConfigProblem("recipe", name, f"no such recipe: take one of {names}")])
+
+
+def check(session: Session, draft: ConfigDraft) -> CheckedDraft:
+    """Resolve a draft. Raises ConfigError with every problem, Problem 404 for an unknown parent."""
+    explicit: ExplicitConfig = {}
+    recipe_name = draft.recipe
+    if draft.parent_id is not None:
+        if draft.recipe is not None:
+            remedy = "give a recipe or a parent run, not both: leave one out"
+            raise ConfigError([ConfigProblem("recipe", draft.recipe, remedy)])
+        parent = repository.get(session, draft.parent_id)
+        explicit, recipe_name = parent.explicit, parent.recipe
+    elif draft.recipe is not None:
+        explicit = recipe(draft.recipe).explicit
+    resolution = resolve(apply_changes(explicit, draft.changes))
+    diff = difference(resolution.config, RunConfig.model_validate(explicit))
+    return CheckedDraft(resolution, recipe_name, draft.parent_id, diff)
+
+
+def report(checked: CheckedDraft) -> ConfigReport:
+    """What the form shows of a checked config."""
+    config = checked.resolution.config
+    return ConfigReport(
+        config=config.model_dump(mode="json"),
+        warnings=[
+            FieldProblem(field=warning.field, value=presentable(warning.value), remedy=warning.remedy)
+            for warning in checked.resolution.warnings
+        ],
+        diff=checked.diff,
+        threshold_map=threshold_map(config),
+        constants=constants(config),
+    )

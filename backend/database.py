@@ -1,0 +1,54 @@
+"""Connections to PostgreSQL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from sqlalchemy import Engine, create_engine
+from sqlalchemy.orm import Session, sessionmaker
+
+from backend.events.repository import publish_on_commit
+
+NUM_THREADS = 40
+"""Requests are served by as many threads (the default of Starlette's pool); none of them waits for a connection."""
+
+
+def _dump_json(value: Any) -> str:
+    # NaN and infinities, which JSON lacks, become null.
+    return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+class AnnouncingSession(Session):
+    """A session whose commit publishes the events that were announced in it."""
+
+
+publish_on_commit(AnnouncingSession)
+
+
+class Database:
+    """An engine and its sessions."""
+
+    def __init__(self, url: str) -> None:
+        self.engine: Engine = create_engine(
+            url,
+            pool_size=5,
+            max_overflow=NUM_THREADS,
+            pool_pre_ping=True,
+            json_serializer=_dump_json,
+            json_deserializer=orjson.loads,
+        )
+        self._sessions = sessionmaker(self.engine, expire_on_commit=False, class_=AnnouncingSession)
+
+    def session(self) -> Session:
+        """A session; close it. Use as `with database.session() as session, session.begin():`."""
+        return self._sessions()
+
+    @property
+    def psycopg_url(self) -> str:
+        """The same address for psycopg itself."""
+        return self.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()

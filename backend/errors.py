@@ -1,0 +1,157 @@
+"""Every refusal has one form: code, field, value, remedy, request id."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+from sqlalchemy.exc import DataError
+from starlette.exceptions import HTTPException
+
+from bapo.api import ErrorBody, FieldProblem
+from bapo.config import ConfigError
+
+LOG = logging.getLogger(__name__)
+
+MAX_VALUE_CHARACTERS = 500
+"""A value is repeated up to this length."""
+
+_CODES = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}
+_REMEDIES = {
+    404: "there is nothing at this address: check it against /api/v1/openapi.json",
+    405: "this address does not know this method: check it against /api/v1/openapi.json",
+}
+
+
+class Problem(HTTPException):
+    """Raised anywhere in a request to refuse it."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        remedy: str,
+        *,
+        field: str | None = None,
+        value: Any = None,
+        problems: Sequence[FieldProblem] = (),
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(status, code, headers)
+        self.code = code
+        self.remedy = remedy
+        self.field = field
+        self.value = value
+        self.problems = problems
+
+
+def not_found(what: str, identifier: str) -> Problem:
+    """404: there is no such thing, or none that the caller may see."""
+    return Problem(404, "not_found", f"there is no {what} {identifier!r}: check the identifier")
+
+
+def invalid_config(error: ConfigError) -> Problem:
+    """422 with every problem of a config."""
+    return Problem(
+        422,
+        "invalid_config",
+        error.problems[0].remedy,
+        field=error.problems[0].field,
+        value=error.problems[0].value,
+        problems=[
+            FieldProblem(field=problem.field, value=presentable(problem.value), remedy=problem.remedy)
+            for problem in error.problems
+        ],
+    )
+
+
+def presentable(value: Any) -> Any:
+    """The value as JSON where it is short and storable, else the beginning of its text."""
+    try:
+        if len(orjson.dumps(value)) <= MAX_VALUE_CHARACTERS:
+            return value
+    except TypeError:
+        pass
+    text = repr(value)
+    return text if len(text) <= MAX_VALUE_CHARACTERS else text[:MAX_VALUE_CHARACTERS] + "…"
+
+
+def problem_response(problem: Problem, request_id: str) -> Response:
+    """The answer that refuses a request."""
+    body = ErrorBody(
+        code=problem.code,
+        field=problem.field,
+        value=presentable(problem.value),
+        remedy=problem.remedy,
+        problems=problem.problems,
+        request_id=request_id,
+    )
+    return Response(
+        body.model_dump_json(), status_code=problem.status_code, media_type="application/json", headers=problem.headers
+    )
+
+
+def validation_problem(error: ValidationError | RequestValidationError, prefix: Sequence[str] = ()) -> Problem:
+    """422 naming each field of a body or of the address that is not as it should be."""
+    problems = []
+    for finding in error.errors():
+        path = [str(part) for part in finding["loc"] if part not in ("body", "query", "path", "header")]
+        message = str(finding["msg"]).removeprefix("Value error, ")
+        remedy = (
+            "no such field: remove it" if finding["type"] == "extra_forbidden" else message[0].lower() + message[1:]
+        )
+        field = ".".join([*prefix, *path]) or str(finding["loc"][0])
+        # Without a value the whole body would be repeated.
+        value = None if finding["type"] == "missing" else presentable(finding.get("input"))
+        problems.append(FieldProblem(field=field, value=value, remedy=remedy))
+    first = problems[0]
+    return Problem(422, "invalid_request", first.remedy, field=first.field, value=first.value, problems=problems)
+
+
+def _unstorable(error: Exception) -> Problem:
+    cause = str(getattr(error, "orig", error)).strip().splitlines()[0]
+    return Problem(422, "invalid_value", f"a value cannot be stored: {cause}")
+
+
+def request_id_of(request: Request) -> str:
+    """The identifier that the answer and the log share."""
+    return str(request.scope["state"]["request_id"])
+
+
+def install(app: FastAPI) -> None:
+    """Translate every exception that a route can raise."""
+
+    def on_http(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        if not isinstance(error, Problem):
+            status = error.status_code
+            error = Problem(
+                status,
+                _CODES.get(status, f"http_{status}"),
+                _REMEDIES.get(status, str(error.detail)),
+                headers=dict(error.headers or {}),
+            )
+        return problem_response(error, request_id_of(request))
+
+    def on_validation(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        return problem_response(validation_problem(error), request_id_of(request))
+
+    def on_unstorable(request: Request, error: Exception) -> Response:
+        LOG.info("unstorable value", extra={"request_id": request_id_of(request)})
+        return problem_response(_unstorable(error), request_id_of(request))
+
+    def on_config(request: Request, error: Exception) -> Response:
+        assert isinstance(error, ConfigError)
+        return problem_response(invalid_config(error), request_id_of(request))
+
+    app.add_exception_handler(HTTPException, on_http)
+    app.add_exception_handler(RequestValidationError, on_validation)
+    app.add_exception_handler(DataError, on_unstorable)
+    app.add_exception_handler(UnicodeEncodeError, on_unstorable)
+    app.add_exception_handler(ConfigError, on_config)

@@ -1,0 +1,92 @@
+"""The event streams."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+import anyio.to_thread
+import orjson
+from fastapi import APIRouter, Header
+from fastapi.responses import StreamingResponse
+
+from backend.context import Context, ContextOf, DbSession
+from backend.events import repository
+from backend.permissions import Reader
+from backend.runs import repository as runs
+from bapo.api import StreamEvent
+
+router = APIRouter(tags=["events"])
+
+SILENCE_SECONDS = 15.0
+"""A comment is sent after this silence, so that proxies keep the connection and both sides notice a dead one."""
+
+LastEventId = Annotated[int | None, Header(ge=0, description="The last event's id that was received.")]
+
+_STREAM_ANSWER: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Events"}
+}
+
+
+class EventStream(StreamingResponse):
+    """Never cached, never buffered."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, content: AsyncIterator[bytes]) -> None:
+        super().__init__(content, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+
+
+@router.get("/events", response_class=EventStream, responses=_STREAM_ANSWER, summary="What happens to all runs")
+def all_events(_: Reader, context: ContextOf, last_event_id: LastEventId = None) -> EventStream:
+    """Server-sent events of all runs, see `StreamEvent`; one can go on after a break with `Last-Event-ID`."""
+    return EventStream(_stream(context, None, last_event_id))
+
+
+@router.get(
+    "/runs/{run_id}/events", response_class=EventStream, responses=_STREAM_ANSWER, summary="What happens to a run"
+)
+def run_events(
+    _: Reader, session: DbSession, context: ContextOf, run_id: str, last_event_id: LastEventId = None
+) -> EventStream:
+    """Server-sent events of one run, see `StreamEvent`; one can go on after a break with `Last-Event-ID`."""
+    runs.get(session, run_id)
+    return EventStream(_stream(context, run_id, last_event_id))
+
+
+async def _stream(context: Context, run_id: str | None, last_event_id: int | None) -> AsyncIterator[bytes]:
+    async with context.hub.subscribe(run_id) as subscription:
+        # A browser shows the connection as open once the first byte is there.
+        yield b"retry: 1000\n\n"
+        # Subscribed first, then read: nothing falls between, and what comes twice is left out below.
+        last_id = 0
+        for event in await anyio.to_thread.run_sync(_beginning, context, run_id, last_event_id):
+            last_id = event.id
+            yield _encode(event)
+        while True:
+            try:
+                next_event = await subscription.next(SILENCE_SECONDS)
+            except TimeoutError:
+                yield b": still here\n\n"
+                continue
+            if next_event is None:
+                return
+            if next_event.id > last_id:
+                yield _encode(next_event)
+
+
+def _beginning(context: Context, run_id: str | None, last_event_id: int | None) -> list[StreamEvent]:
+    """What the reader missed; for a new reader of one run, how the run stands."""
+    with context.database.session() as session:
+        if last_event_id is not None:
+            return list(repository.events_after(session, last_event_id, run_id))
+        if run_id is None:
+            return []
+        # The identifier first: what is committed in between is then sent again, not left out.
+        latest_id = repository.latest_id(session)
+        data = {"run_id": run_id, **repository.status_data(runs.get(session, run_id))}
+        return [StreamEvent(id=latest_id, event="status", data=data)]
+
+
+def _encode(event: StreamEvent) -> bytes:
+    return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.id, event.event.encode(), orjson.dumps(event.data))

@@ -1,0 +1,138 @@
+"""One listener per process; every open stream has a queue."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+
+import anyio.to_thread
+import psycopg
+
+from backend.database import Database
+from backend.events import repository
+from bapo.api import StreamEvent
+
+LOG = logging.getLogger(__name__)
+
+QUEUE_SIZE = 2_000
+"""A reader that falls this far behind is cut off; it comes back with its last event's id."""
+RECONNECT_SECONDS = 1.0
+
+
+class Subscription:
+    """One reader."""
+
+    def __init__(self, run_id: str | None) -> None:
+        self.run_id = run_id
+        self._queue: asyncio.Queue[StreamEvent | None] = asyncio.Queue(QUEUE_SIZE)
+
+    def offer(self, event: StreamEvent) -> None:
+        """Hand over an event, or end the stream of a reader that does not keep up."""
+        if self.run_id is not None and event.data["run_id"] != self.run_id:
+            return
+        try:
+            self._queue.put_nowait(event)
+        except asyncio.QueueFull:
+            self.close()
+
+    def close(self) -> None:
+        """End the stream; what waits is dropped."""
+        while not self._queue.empty():
+            self._queue.get_nowait()
+        self._queue.put_nowait(None)
+
+    async def next(self, timeout_seconds: float) -> StreamEvent | None:
+        """The next event; None at the end. Raises TimeoutError after a silence."""
+        return await asyncio.wait_for(self._queue.get(), timeout_seconds)
+
+
+class EventHub:
+    """Listens to the database and hands events on."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._subscriptions: set[Subscription] = set()
+        self._observers: list[Callable[[StreamEvent], None]] = []
+        self._last_id = 0
+        self._listening = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._closed = False
+
+    def observe(self, observer: Callable[[StreamEvent], None]) -> None:
+        """Call this in the event loop with every event."""
+        self._observers.append(observer)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Listen as long as the block runs."""
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.create_task(self._listen(), name="event hub")
+        try:
+            await self._listening.wait()
+            yield
+        finally:
+            self.close_streams()
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    def close_streams(self) -> None:
+        """End all streams, so that the server can stop."""
+        self._closed = True
+        for subscription in self._subscriptions:
+            subscription.close()
+
+    def close_streams_threadsafe(self) -> None:
+        """End all streams from another thread or from a signal handler."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self.close_streams)
+
+    @asynccontextmanager
+    async def subscribe(self, run_id: str | None) -> AsyncIterator[Subscription]:
+        """A queue of the events from now on."""
+        subscription = Subscription(run_id)
+        self._subscriptions.add(subscription)
+        if self._closed:
+            subscription.close()
+        try:
+            yield subscription
+        finally:
+            self._subscriptions.discard(subscription)
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                await self._listen_once()
+            except psycopg.OperationalError as error:
+                LOG.warning("lost the database, trying again", extra={"cause": str(error).strip()})
+                await asyncio.sleep(RECONNECT_SECONDS)
+
+    async def _listen_once(self) -> None:
+        connection = await psycopg.AsyncConnection.connect(self._database.psycopg_url, autocommit=True)
+        async with connection:
+            await connection.execute(f"LISTEN {repository.CHANNEL}")
+            # What was committed while nobody listened. The first time there is nothing to make up for.
+            missed = await anyio.to_thread.run_sync(self._missed)
+            for event in missed:
+                self._deliver(event)
+            self._listening.set()
+            async for notification in connection.notifies():
+                self._deliver(StreamEvent.model_validate_json(notification.payload))
+
+    def _missed(self) -> list[StreamEvent]:
+        with self._database.session() as session:
+            if self._last_id == 0:
+                self._last_id = repository.latest_id(session)
+            return list(repository.events_after(session, self._last_id, None))
+
+    def _deliver(self, event: StreamEvent) -> None:
+        if event.id <= self._last_id:
+            return
+        self._last_id = event.id
+        for observer in self._observers:
+            observer(event)
+        for subscription in self._subscriptions:
+            subscription.offer(event)

@@ -1,0 +1,101 @@
+"""SQL of the event log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import orjson
+from sqlalchemy import delete, event, func, insert, select, text
+from sqlalchemy.orm import Session
+
+from backend.models import Run, StreamRow
+from bapo.api import StreamEvent
+
+CHANNEL = "bapo_stream"
+STREAM_LOCK = 0x6261706F02
+"""Advisory lock of the event log."""
+REPLAY_LIMIT = 5_000
+MAX_TEXT_CHARACTERS = 500
+"""A notification of PostgreSQL holds 8,000 bytes."""
+
+
+class Announcement(NamedTuple):
+    """An event that becomes public with the commit."""
+
+    run_id: str
+    event: str
+    data: dict[str, Any]
+
+
+def announce(session: Session, run_id: str, name: str, data: dict[str, Any]) -> None:
+    """Tell everybody who listens, once the transaction is committed."""
+    session.info.setdefault("announcements", []).append(Announcement(run_id, name, {"run_id": run_id, **data}))
+
+
+def announce_status(session: Session, run: Run) -> None:
+    """The run's row changed."""
+    announce(session, run.id, "status", status_data(run))
+
+
+def status_data(run: Run) -> dict[str, Any]:
+    """What a `status` event says."""
+    return {
+        "status": run.status.value,
+        "name": run.name,
+        "step": run.step,
+        "num_steps": run.num_steps,
+        "attempt": run.attempt,
+        "reason": None if run.status_reason is None else run.status_reason[:MAX_TEXT_CHARACTERS],
+    }
+
+
+def _publish(session: Session) -> None:
+    """Write what was announced, as the transaction's last act: whoever holds the lock waits for no other lock."""
+    announcements: list[Announcement] = session.info.pop("announcements", [])
+    if not announcements:
+        return
+    session.flush()
+    session.execute(select(func.pg_advisory_xact_lock(STREAM_LOCK)))
+    rows = [each._asdict() for each in announcements]
+    ids = session.scalars(insert(StreamRow).returning(StreamRow.id, sort_by_parameter_order=True), rows).all()
+    payloads = [
+        orjson.dumps({"id": number, "event": each.event, "data": each.data}).decode()
+        for number, each in zip(ids, announcements, strict=True)
+    ]
+    session.execute(
+        text("SELECT pg_notify(:channel, payload) FROM unnest(CAST(:payloads AS text[])) AS payload"),
+        {"channel": CHANNEL, "payloads": payloads},
+    )
+
+
+def _forget(session: Session) -> None:
+    session.info.pop("announcements", None)
+
+
+def publish_on_commit(session_class: type[Session]) -> None:
+    """Make every commit of these sessions publish what was announced in it."""
+    event.listen(session_class, "before_commit", _publish)
+    event.listen(session_class, "after_rollback", _forget)
+
+
+def events_after(session: Session, last_id: int, run_id: str | None) -> Sequence[StreamEvent]:
+    """What was published since, of one run or of all, oldest first."""
+    query = select(StreamRow).where(StreamRow.id > last_id).order_by(StreamRow.id).limit(REPLAY_LIMIT)
+    if run_id is not None:
+        query = query.where(StreamRow.run_id == run_id)
+    return [
+        StreamEvent.model_validate({"id": row.id, "event": row.event, "data": row.data})
+        for row in session.scalars(query)
+    ]
+
+
+def latest_id(session: Session) -> int:
+    """The newest event's identifier."""
+    return session.scalars(select(func.coalesce(func.max(StreamRow.id), 0))).one()
+
+
+def prune(session: Session, seconds: float) -> None:
+    """Forget events older than this."""
+    age = func.make_interval(0, 0, 0, 0, 0, 0, seconds)
+    session.execute(delete(StreamRow).where(StreamRow.at < func.now() - age))

@@ -1,0 +1,178 @@
+"""What every request passes before it reaches a route. Pure ASGI, so that streams stay streams."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+import uuid
+from collections.abc import Callable
+from functools import partial
+from urllib.parse import urlsplit
+
+import anyio.to_thread
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from backend.auth.service import Principal
+from backend.errors import Problem, problem_response
+from bapo.client import SESSION_COOKIE
+
+LOG = logging.getLogger(__name__)
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+OPEN_PATHS = frozenset({"/healthz", "/api/v1/auth/login"})
+"""Reached without credentials: the health check, and the login, which takes them in its body."""
+
+MAX_BODY_BYTES = 2_000_000
+MAX_BATCH_BYTES = 64_000_000
+"""Of a batch of journal lines."""
+SLOW_SECONDS = 1.0
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+class RequestContext:
+    """Gives the request an identifier, logs failures and turns exceptions into an answer that names it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        given = Headers(scope=scope).get("X-Request-ID", "")
+        request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        scope.setdefault("state", {})["request_id"] = request_id
+        status = 0
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers["X-Request-ID"] = request_id
+                headers["X-Content-Type-Options"] = "nosniff"
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        begin = time.perf_counter()
+        try:
+            await self.app(scope, receive, send_with_headers)
+        except Problem as problem:
+            await problem_response(problem, request_id)(scope, receive, send_with_headers)
+        except Exception:
+            LOG.exception("request failed", extra={"request_id": request_id, "path": scope["path"]})
+            if status:
+                raise
+            failure = Problem(500, "internal_error", "the server failed: try again, or report the request id")
+            await problem_response(failure, request_id)(scope, receive, send_with_headers)
+        seconds = time.perf_counter() - begin
+        if seconds > SLOW_SECONDS and not scope["path"].endswith("/events"):
+            LOG.warning(
+                "slow request", extra={"request_id": request_id, "path": scope["path"], "seconds": round(seconds, 3)}
+            )
+
+
+class HostGuard:
+    """Refuses hosts and origins that are not ours: DNS rebinding and cross-site requests end here."""
+
+    def __init__(self, app: ASGIApp, hosts: frozenset[str], origins: frozenset[str]) -> None:
+        self.app = app
+        self._hosts = hosts
+        self._origins = origins
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            headers = Headers(scope=scope)
+            host = urlsplit(f"//{headers.get('host', '')}").hostname
+            if host not in self._hosts:
+                raise Problem(
+                    421,
+                    "unknown_host",
+                    "this server does not answer for that host: name it in BAPO_ALLOWED_HOSTS",
+                    field="Host",
+                    value=headers.get("host"),
+                )
+            origin = headers.get("origin")
+            if scope["method"] not in SAFE_METHODS and origin is not None and not self.is_own(origin, headers):
+                raise Problem(
+                    403,
+                    "foreign_origin",
+                    "changes are only taken from this server's own pages: open them at BAPO_PUBLIC_URL",
+                    field="Origin",
+                    value=origin,
+                )
+        await self.app(scope, receive, send)
+
+    def is_own(self, origin: str, headers: Headers) -> bool:
+        """Whether a page of that origin is one of ours: the public address, or the one that it was loaded from."""
+        # The host has passed the allow-list above, so that an origin that equals it is no stranger.
+        return origin.lower() in self._origins or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+
+
+class Authentication:
+    """Finds out who is asking. Without credentials nothing but `OPEN_PATHS` is reached, not even a 404."""
+
+    def __init__(self, app: ASGIApp, authenticate: Callable[[str], Principal | None]) -> None:
+        self.app = app
+        self._authenticate = authenticate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope["state"]["principal"] = await self._principal(Request(scope))
+        await self.app(scope, receive, send)
+
+    async def _principal(self, request: Request) -> Principal | None:
+        scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+        cookie = request.cookies.get(SESSION_COOKIE)
+        secret = bearer.strip() if scheme.lower() == "bearer" else cookie
+        principal = await anyio.to_thread.run_sync(partial(self._authenticate, secret)) if secret else None
+        if principal is None:
+            if request.url.path in OPEN_PATHS:
+                return None
+            raise Problem(
+                401,
+                "not_authenticated",
+                "log in, or send `Authorization: Bearer TOKEN` with a valid token",
+                headers={"WWW-Authenticate": "Bearer"},
+            )
+        by_cookie = secret is cookie
+        if by_cookie and request.method not in SAFE_METHODS and "origin" not in request.headers:
+            raise Problem(
+                403,
+                "missing_origin",
+                "a change that is authorised by the session cookie must carry the Origin header",
+                field="Origin",
+            )
+        return principal
+
+
+class BodyLimit:
+    """Refuses bodies that are too large, by their announced length or as they come in."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        limit = MAX_BATCH_BYTES if scope["path"].endswith("/records") else MAX_BODY_BYTES
+        too_large = Problem(413, "too_large", f"the body is larger than {limit} bytes: send less at once", field="body")
+        announced = Headers(scope=scope).get("content-length", "0")
+        if not announced.isdigit() or int(announced) > limit:
+            raise too_large
+        received = 0
+
+        async def limited() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > limit:
+                raise too_large
+            return message
+
+        await self.app(scope, limited, send)

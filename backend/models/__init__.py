@@ -1,0 +1,31 @@
+"""The tables. Importing this package registers all of them with `Base.metadata`."""
+
+from backend.models.accounts import ApiToken, LoginCode, Project, Session, User
+from backend.models.base import Base
+from backend.models.records import IngestOffset, LogPiece, MetricChunk, MetricKey, Sample, SparseRecord, StepRow
+from backend.models.runs import Attempt, AuditRow, Control, Run, RunGroup
+from backend.models.stream import StreamRow
+from backend.models.workers import Worker
+
+__all__ = [
+    "ApiToken",
+    "Attempt",
+    "AuditRow",
+    "Base",
+    "Control",
+    "IngestOffset",
+    "LogPiece",
+    "LoginCode",
+    "MetricChunk",
+    "MetricKey",
+    "Project",
+    "Run",
+    "RunGroup",
+    "Sample",
+    "Session",
+    "SparseRecord",
+    "StepRow",
+    "StreamRow",
+    "User",
+    "Worker",
+]

@@ -1,0 +1,179 @@
+"""Runs, their attempts, the requests to them and who did what."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Enum,
+    ForeignKey,
+    Identity,
+    Index,
+    Sequence,
+    Text,
+    UniqueConstraint,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, JSON
+from sqlalchemy.orm import Mapped, mapped_column
+
+from backend.models.base import Base, new_id
+from bapo.api import RunStatus
+
+STATUS = Enum(
+    RunStatus,
+    native_enum=False,
+    create_constraint=True,
+    length=20,
+    name="run_status",
+    values_callable=lambda states: [state.value for state in states],
+)
+
+FENCING_TOKENS = Sequence("fencing_tokens", metadata=Base.metadata, data_type=BigInteger)
+"""A later claim has a larger token."""
+
+
+class RunGroup(Base):
+    """Runs that belong together."""
+
+    __tablename__ = "run_groups"
+    __table_args__ = (UniqueConstraint("project_id", "name"),)
+
+    id: Mapped[str] = mapped_column(primary_key=True, default=new_id)
+    project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"))
+    name: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class Run(Base):
+    """A training run. The columns from `step` on repeat its latest records, so that a list of runs reads one table."""
+
+    __tablename__ = "runs"
+    __table_args__ = (
+        Index("ix_runs_project_created", "project_id", "created_at", "id"),
+        Index("ix_runs_project_status_created", "project_id", "status", "created_at"),
+        Index("ix_runs_queue", text("priority DESC"), "queued_at", postgresql_where=text("status = 'queued'")),
+        Index("ix_runs_tags", "tags", postgresql_using="gin"),
+        Index(
+            "uq_runs_idempotency",
+            "owner_id",
+            "idempotency_key",
+            unique=True,
+            postgresql_where=text("idempotency_key IS NOT NULL"),
+        ),
+        Index(
+            "uq_runs_import",
+            "project_id",
+            "import_source",
+            unique=True,
+            postgresql_where=text("import_source IS NOT NULL"),
+        ),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True, default=new_id)
+    project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"))
+    owner_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
+    group_id: Mapped[str | None] = mapped_column(ForeignKey("run_groups.id"), index=True)
+    parent_id: Mapped[str | None] = mapped_column(ForeignKey("runs.id", ondelete="SET NULL"), index=True)
+    name: Mapped[str]
+    status: Mapped[RunStatus] = mapped_column(STATUS)
+    status_reason: Mapped[str | None]
+    recipe: Mapped[str | None]
+    method: Mapped[str]
+    # JSON, not JSONB, which would lose the order of the fields.
+    config: Mapped[dict[str, Any]] = mapped_column(JSON)
+    explicit: Mapped[dict[str, Any]] = mapped_column(JSON)
+    diff: Mapped[dict[str, Any]] = mapped_column(JSON)
+    tags: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=text("'{}'"))
+    notes: Mapped[str] = mapped_column(server_default="")
+    priority: Mapped[int] = mapped_column(server_default="50")
+    idempotency_key: Mapped[str | None]
+    request_hash: Mapped[str | None]
+    """SHA-256 of the body that came with the idempotency key."""
+    import_source: Mapped[str | None]
+    """Identifies the folder of an imported run."""
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    queued_at: Mapped[datetime | None]
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+    attempt: Mapped[int] = mapped_column(server_default="0")
+    """Number of the newest claimed attempt."""
+    host: Mapped[str | None]
+    """Where the run's folder is."""
+    num_attempts_without_progress: Mapped[int] = mapped_column(server_default="0")
+    step: Mapped[int] = mapped_column(server_default="0")
+    num_steps: Mapped[int] = mapped_column(server_default="0")
+    num_rollouts: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    reward_mean: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)
+    step_seconds: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)
+    """Moving average of the wall time of a step."""
+    eval_name: Mapped[str | None]
+    eval_base: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)
+    eval_latest: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)
+
+
+class Attempt(Base):
+    """One try of one worker at a run."""
+
+    __tablename__ = "attempts"
+    __table_args__ = (
+        CheckConstraint("state IN ('assigned', 'claimed', 'running', 'ended')", name="state"),
+        Index("ix_attempts_active", "worker_id", postgresql_where=text("state <> 'ended'")),
+    )
+
+    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    worker_id: Mapped[str | None] = mapped_column(ForeignKey("workers.id"))
+    """None for an imported attempt."""
+    state: Mapped[str]
+    fencing_token: Mapped[int | None] = mapped_column(BigInteger)
+    assigned_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    sent_at: Mapped[datetime | None]
+    """When the broker last took the message."""
+    num_sent: Mapped[int] = mapped_column(server_default="0")
+    claimed_at: Mapped[datetime | None]
+    lease_expires_at: Mapped[datetime | None]
+    ended_at: Mapped[datetime | None]
+    outcome: Mapped[str | None]
+    reason: Mapped[str | None]
+    first_step: Mapped[int] = mapped_column(server_default="0")
+    """Steps that the run had completed when the attempt was claimed: going beyond is progress."""
+
+
+class Control(Base):
+    """A stop, pause or parameter change that somebody asked for."""
+
+    __tablename__ = "controls"
+    __table_args__ = (
+        CheckConstraint("kind IN ('stop', 'pause', 'change')", name="kind"),
+        CheckConstraint("state IN ('pending', 'applied', 'refused')", name="state"),
+        Index("ix_controls_pending", "run_id", postgresql_where=text("state = 'pending'")),
+    )
+
+    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True)
+    id: Mapped[str] = mapped_column(primary_key=True)
+    kind: Mapped[str]
+    author: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    changes: Mapped[dict[str, Any]]
+    at_step: Mapped[int | None]
+    state: Mapped[str]
+    applied_step: Mapped[int | None]
+    reason: Mapped[str | None]
+
+
+class AuditRow(Base):
+    """Who did what, when."""
+
+    __tablename__ = "audit"
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    run_id: Mapped[str | None] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"), index=True)
+    at: Mapped[datetime] = mapped_column(server_default=func.clock_timestamp())
+    author: Mapped[str]
+    action: Mapped[str]
+    detail: Mapped[dict[str, Any]]

@@ -1,0 +1,63 @@
+"""What the server needs to know, from the environment only."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class Settings(BaseSettings):
+    """Environment variables, each with the prefix `BAPO_`."""
+
+    model_config = SettingsConfigDict(env_prefix="BAPO_", frozen=True, use_attribute_docstrings=True)
+
+    database_url: str
+    """PostgreSQL, as `postgresql+psycopg://user@host/name`."""
+    broker_url: str
+    """Celery's broker, `redis://…` or `redis+socket:///…`."""
+    runs_dir: Path
+    """Folder that holds the runs' folders."""
+    runs_dir_shared: bool = False
+    """Whether all workers see the same `runs_dir`; otherwise a run stays on the host that began it."""
+    admin_token_file: Path
+    """Holds the administrator's token; created with mode 600 where missing."""
+    worker_token_file: Path
+    """Holds the token of the workers on this machine; created with mode 600 where missing."""
+    public_url: str = "http://127.0.0.1:8000"
+    """Address that people type: its host and origin are allowed."""
+    allowed_hosts: str = ""
+    """More host names that requests may name, separated by commas."""
+    lease_seconds: float = Field(default=30.0, gt=0)
+    """A run whose worker is silent for longer is lost and queued again."""
+    session_seconds: float = Field(default=30 * 86_400.0, gt=0)
+    """How long a login lasts."""
+    login_code_seconds: float = Field(default=3_600.0, gt=0)
+    """How long a one-time code is good for."""
+    max_attempts_without_progress: int = Field(default=3, ge=1)
+    """A run that was lost this often in a row without completing a further step has failed."""
+    stream_retention_seconds: float = Field(default=86_400.0, gt=0)
+    """How long an interrupted event stream can be taken up again."""
+
+    @property
+    def heartbeat_seconds(self) -> float:
+        """Time between two heartbeats of a worker: several fit into a lease, and a stop is heard soon."""
+        return min(2.0, self.lease_seconds / 5)
+
+    @cached_property
+    def hosts(self) -> frozenset[str]:
+        """Host names that a request may be addressed to, lower case, without ports."""
+        named = (host.strip().lower() for host in self.allowed_hosts.split(","))
+        public = urlsplit(self.public_url).hostname
+        return LOOPBACK_HOSTS | {host for host in named if host} | ({public} if public else set())
+
+    @cached_property
+    def origins(self) -> frozenset[str]:
+        """Origins of our own pages."""
+        parts = urlsplit(self.public_url)
+        return frozenset({f"{parts.scheme}://{parts.netloc}".lower()})
