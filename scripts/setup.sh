@@ -25,9 +25,14 @@ has_nvidia_gpu() {
     [ -e /dev/nvidia0 ] || { command -v nvidia-smi >/dev/null 2>&1 && nvidia-smi -L 2>/dev/null | grep -q GPU; }
 }
 
-# pip_install WHAT... : quiet unless it fails.
+# pip_install WHAT... : what pip says goes to a log, which `pip_failed` shows.
 pip_install() {
-    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --no-input "$@"
+    "$VENV/bin/python" -m pip install --disable-pip-version-check --no-input --no-compile "$@" >>"$VENV/pip.log" 2>&1
+}
+
+pip_failed() {
+    tail -n 30 "$VENV/pip.log" >&2
+    die "$* could not be installed; pip's messages are above, all of them in $VENV/pip.log"
 }
 
 torch_version() {
@@ -40,19 +45,17 @@ install_torch() {
     case "$installed" in "$version" | "$version"+*) return ;; esac
     if has_nvidia_gpu || [ "$(uname -s)" = Darwin ]; then
         say "installing PyTorch $version"
-        pip_install --no-deps "torch==$version" || die "PyTorch $version could not be installed; pip's message is above"
+        pip_install --no-deps "torch==$version" || pip_failed "PyTorch $version"
         return
     fi
     say "installing PyTorch $version, the build for the CPU"
     # The plain wheel for Linux brings gigabytes of CUDA, so only a wheel that says +cpu will do.
-    if pip_install --no-deps "torch==$version+cpu" 2>"$VENV/torch.log"; then
+    if pip_install --no-deps "torch==$version+cpu"; then
         return
     fi
     say "pip's own sources do not have it: taking it from PyTorch's wheel index"
-    if ! pip_install --no-deps --index-url https://download.pytorch.org/whl/cpu "torch==$version" 2>>"$VENV/torch.log"; then
-        cat "$VENV/torch.log" >&2
-        die "PyTorch $version could not be installed; pip's messages are above"
-    fi
+    pip_install --no-deps --index-url https://download.pytorch.org/whl/cpu "torch==$version+cpu" ||
+        pip_failed "PyTorch $version"
 }
 
 set_up() {
@@ -77,7 +80,9 @@ set_up() {
     install_torch
     say "installing the packages of requirements.lock ($kind)"
     pip_install -c "$ROOT/requirements.lock" setuptools &&
-        pip_install -c "$ROOT/requirements.lock" --no-build-isolation -e "$ROOT$extras" ||
-        die "the packages could not be installed; pip's message is above"
+        pip_install -c "$ROOT/requirements.lock" --no-build-isolation --config-settings editable_mode=compat \
+            -e "$ROOT$extras" || pip_failed "The packages of requirements.lock"
+    # All cores at once, where pip would take one.
+    "$VENV/bin/python" -m compileall -q -j 0 "$VENV/lib" >>"$VENV/pip.log" 2>&1 || true
     printf '%s' "$stamp $ROOT" >"$VENV/ready-for-$kind"
 }

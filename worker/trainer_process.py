@@ -71,6 +71,7 @@ def start_trainer(attempt: Attempt, threads: int) -> TrainerProcess:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("BAPO_")}
     environment["OMP_NUM_THREADS"] = str(threads)
     environment["PYTHONUNBUFFERED"] = "1"
+    environment["PYTHONSAFEPATH"] = "1"
     if attempt.gpu is not None:
         environment["CUDA_VISIBLE_DEVICES"] = attempt.gpu
     attempt.folder.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ from bapo.cli.describe import config, recipes
 from bapo.cli.import_run import import_run
 from bapo.cli.train import train
 from bapo.cli.up import up
-from bapo.cli.warm_start import warm_start
+from bapo.cli.warm_start import warm_start_model
 from bapo.cli.worker import worker
 
 app = typer.Typer(
@@ -24,4 +24,4 @@ app.command("worker")(worker)
 app.command("import")(import_run)
 app.command("recipes")(recipes)
 app.command("config")(config)
-app.command("warm-start")(warm_start)
+app.command("warm-start")(warm_start_model)

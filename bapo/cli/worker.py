@@ -27,5 +27,5 @@ def worker(
     if token_file is not None:
         command += ["--token-file", str(token_file)]
     # By the environment: other users of the machine can read a process's arguments.
-    environment = os.environ | ({"BAPO_WORKER_TOKEN": token} if token else {})
+    environment = os.environ | {"PYTHONSAFEPATH": "1"} | ({"BAPO_WORKER_TOKEN": token} if token else {})
     os.execve(sys.executable, command, environment)  # noqa: S606

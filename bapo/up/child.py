@@ -46,7 +46,8 @@ class Child:
             # Its own session: the terminal's Ctrl-C reaches only us, and the group can be ended as a whole.
             self._process = subprocess.Popen(
                 spec.command,
-                env={**os.environ, **spec.environment},
+                # Not from the current folder, which may have a `worker` or `backend` of its own.
+                env={**os.environ, **spec.environment, "PYTHONSAFEPATH": "1"},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

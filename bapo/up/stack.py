@@ -137,7 +137,7 @@ class Stack:
         """Run one of the backend's commands to its end and return what it printed."""
         result = subprocess.run(
             backend_command(command),
-            env={**os.environ, **backend_environment(self._folder, addresses)},
+            env={**os.environ, **backend_environment(self._folder, addresses), "PYTHONSAFEPATH": "1"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bapo.up.child import Child, ChildSpec
@@ -34,6 +34,11 @@ class Supervisor:
         self._children: list[Child] = []
         self._pauses: dict[str, float] = {}
         self._due: dict[str, tuple[float, ChildSpec]] = {}
+
+    @property
+    def children(self) -> Sequence[Child]:
+        """Those that run, or have died unnoticed."""
+        return tuple(self._children)
 
     def start(self, spec: ChildSpec) -> Child:
         """Start one child."""
