@@ -13,8 +13,10 @@ import os
 import sys
 import threading
 import time
+import warnings
 
 from celery import Celery
+from celery.exceptions import SecurityWarning
 from kombu.exceptions import OperationalError
 
 RUN_TASK = "bapo.run"
@@ -83,4 +85,7 @@ def consume(broker_url: str, queue: str, pipe: int) -> None:
 
     for watch in (end_with_the_worker, watch_the_broker):
         threading.Thread(target=watch, name=watch.__name__, daemon=True).start()
-    app.Worker(queues=[queue], pool="solo", without_gossip=True, without_mingle=True, without_heartbeat=True).start()
+    # It warns of pickled messages taken by root; only JSON is accepted.
+    warnings.simplefilter("ignore", SecurityWarning)
+    options = {"without_gossip": True, "without_mingle": True, "without_heartbeat": True, "quiet": True}
+    app.Worker(queues=[queue], pool="solo", **options).start()

@@ -40,21 +40,32 @@ class Delivery(threading.Thread):
         """Run one Celery process to its end; whether it delivered anything."""
         broker_url, queue_name = self.source
         reading, writing = os.pipe()
-        self._child = subprocess.Popen(
+        child = subprocess.Popen(
             [sys.executable, "-m", "worker", "consume", "--queue", queue_name, "--pipe", str(writing)],
             # Not an argument: the address may hold a password.
             env={**os.environ, "BAPO_BROKER_URL": broker_url},
             stdin=subprocess.PIPE,
             pass_fds=[writing],
         )
+        self._child = child
         os.close(writing)
         delivered = False
-        with os.fdopen(reading, "rb") as pipe:
+        with child, os.fdopen(reading, "rb") as pipe:
             for line in pipe:
                 delivered = True
                 self.run_ids.put(json.loads(line)["run_id"])
-        self._child.wait()
         return delivered
+
+    @property
+    def pid(self) -> int | None:
+        """Of the Celery process."""
+        return self._child.pid if self._child is not None else None
+
+    def close_pipe(self) -> None:
+        """What the kernel does when the worker dies: the Celery process ends."""
+        assert self._child is not None
+        assert self._child.stdin is not None
+        self._child.stdin.close()
 
     def end(self) -> None:
         """Stop the Celery process for good."""

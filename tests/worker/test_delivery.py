@@ -1,0 +1,73 @@
+"""Celery carries run ids over a real Redis, and its process never outlives the worker."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from bapo.up.folder import DataFolder
+from bapo.up.redis import EmbeddedRedis
+from bapo.up.supervision import Supervisor
+from worker.consumer import RUN_TASK, celery_app
+from worker.delivery import Delivery
+
+
+@pytest.fixture
+def redis() -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="bapo-worker-") as path:
+        folder = DataFolder(Path(path))
+        folder.prepare()
+        supervisor = Supervisor(folder, print, threading.Event())
+        server = EmbeddedRedis(folder)
+        supervisor.wait_until(supervisor.start(server.spec()), server.is_ready, seconds=20)
+        yield server.url
+        supervisor.stop_all()
+
+
+@pytest.fixture
+def delivery(redis: str) -> Iterator[Delivery]:
+    made = Delivery(redis, "worker-a")
+    made.start()
+    yield made
+    made.end()
+    made.join()
+
+
+def send(broker_url: str, run_id: str, queue_name: str = "worker-a") -> None:
+    with celery_app(broker_url) as app:
+        app.send_task(RUN_TASK, args=[run_id], queue=queue_name)
+
+
+def test_run_ids_arrive_in_order_and_only_from_the_own_queue(redis: str, delivery: Delivery) -> None:
+    send(redis, "not ours", "worker-b")
+    for run_id in ("r1", "r2", "r3"):
+        send(redis, run_id)
+    assert [delivery.run_ids.get(timeout=30) for _ in range(3)] == ["r1", "r2", "r3"]
+    with pytest.raises(queue.Empty):
+        delivery.run_ids.get(timeout=0.2)
+
+
+def test_a_killed_celery_process_is_replaced(redis: str, delivery: Delivery) -> None:
+    send(redis, "r1")
+    assert delivery.run_ids.get(timeout=30) == "r1"
+    assert delivery.pid is not None
+    os.kill(delivery.pid, signal.SIGKILL)
+    send(redis, "r2")
+    assert delivery.run_ids.get(timeout=30) == "r2"
+
+
+def test_the_celery_process_ends_with_its_worker(redis: str, delivery: Delivery) -> None:
+    send(redis, "r1")
+    assert delivery.run_ids.get(timeout=30) == "r1"
+    process = psutil.Process(delivery.pid)
+    # What the kernel does to the pipe of a killed worker.
+    delivery.close_pipe()
+    process.wait(20)

@@ -1,0 +1,151 @@
+"""The detached trainer: started, found again, signalled, and what its end means."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from bapo.journal import Journal
+from bapo.records import EventRecord
+from worker.attempts import Attempt, AttemptStore, Ending
+from worker.trainer_process import ending_of, find_trainer, start_trainer
+
+
+@pytest.fixture
+def attempt(tmp_path: Path) -> Attempt:
+    return Attempt(run_id="run-1", number=1, fencing_token=7, run_folder=tmp_path / "run-1")
+
+
+def event(name: str, message: str) -> EventRecord:
+    return EventRecord.model_validate({"attempt": 1, "step": 0, "event": name, "message": message})
+
+
+def test_a_trainer_without_a_config_fails_with_its_message(attempt: Attempt) -> None:
+    trainer = start_trainer(attempt, threads=1)
+    assert psutil.Process(trainer.pid).pid == os.getpgid(trainer.pid)
+    while trainer.is_running():
+        pass
+    assert trainer.exit_code == 2
+    ending = ending_of(attempt, trainer.exit_code)
+    assert ending.status == "failed"
+    assert "it holds no config.json" in (ending.reason or "")
+
+
+def test_a_killed_trainer_is_lost_and_tried_again(attempt: Attempt) -> None:
+    trainer = start_trainer(attempt, threads=1)
+    trainer.kill()
+    while trainer.is_running():
+        pass
+    assert ending_of(attempt, trainer.exit_code) == Ending(status="lost", reason="the trainer was ended by SIGKILL")
+
+
+def test_a_trainer_is_found_again_by_its_id_and_start_time(attempt: Attempt) -> None:
+    trainer = start_trainer(attempt, threads=1)
+    known = attempt.model_copy(update={"pid": trainer.pid, "created": trainer.created})
+    found = find_trainer(known)
+    assert found is not None
+    assert found.pid == trainer.pid
+    assert find_trainer(known.model_copy(update={"created": trainer.created - 5})) is None
+    trainer.kill()
+    while trainer.is_running():
+        pass
+    assert find_trainer(known) is None
+
+
+def test_a_trainer_whose_id_was_never_written_down_is_found_by_its_arguments(attempt: Attempt) -> None:
+    trainer = start_trainer(attempt, threads=1)
+    found = find_trainer(attempt)
+    assert found is not None
+    assert found.pid == trainer.pid
+    assert find_trainer(attempt.model_copy(update={"number": 2})) is None
+    found.kill()
+    assert not found.is_running() or trainer.exit_code is None
+    while trainer.is_running():
+        pass
+
+
+def test_the_trainer_sees_none_of_our_secrets(attempt: Attempt, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BAPO_WORKER_TOKEN", "secret")
+    trainer = start_trainer(attempt, threads=3)
+    environment = psutil.Process(trainer.pid).environ()
+    trainer.kill()
+    while trainer.is_running():
+        pass
+    assert not [name for name in environment if name.startswith("BAPO_")]
+    assert environment["OMP_NUM_THREADS"] == "3"
+
+
+@pytest.mark.parametrize("status", ["succeeded", "stopped"])
+def test_a_summary_says_how_an_adopted_trainer_ended(attempt: Attempt, status: str) -> None:
+    attempt.folder.mkdir(parents=True)
+    (attempt.folder / "summary.json").write_text(json.dumps({"status": status}))
+    assert ending_of(attempt, None).status == status
+
+
+def test_a_recorded_failure_is_the_reason(attempt: Attempt) -> None:
+    journal = Journal(attempt.folder)
+    journal.write(event("started", "go"))
+    journal.write(event("failed", "ValueError: no"))
+    journal.close()
+    assert ending_of(attempt, None) == Ending(status="failed", reason="ValueError: no")
+
+
+def test_a_journal_that_just_ends_means_lost(attempt: Attempt) -> None:
+    journal = Journal(attempt.folder)
+    journal.write(event("started", "go"))
+    journal.close()
+    assert ending_of(attempt, None) == Ending(status="lost", reason="the trainer is gone without a summary")
+
+
+def test_an_exit_code_without_a_record_is_explained_by_the_log(attempt: Attempt) -> None:
+    attempt.folder.mkdir(parents=True)
+    (attempt.folder / "trainer.log").write_text("Traceback\nMemoryError: too much\n\n")
+    assert ending_of(attempt, 1) == Ending(status="failed", reason="MemoryError: too much")
+
+
+def test_attempts_outlive_the_worker(tmp_path: Path, attempt: Attempt) -> None:
+    store = AttemptStore(tmp_path / "attempts")
+    other = attempt.model_copy(update={"number": 2, "ending": Ending(status="lost", reason="x")})
+    store.save(attempt)
+    store.save(other)
+    assert list(AttemptStore(tmp_path / "attempts").all()) == [attempt, other]
+    store.forget(attempt)
+    assert list(store.all()) == [other]
+
+
+def test_a_second_worker_in_the_same_folder_is_refused(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("t")
+    command = [sys.executable, "-m", "worker", "run", "--server", "http://127.0.0.1:9", "--token-file", str(token)]
+    command += ["--folder", str(tmp_path / "worker")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as first:
+        assert first.stderr is not None
+        assert "cannot be reached" in first.stderr.readline()
+        second = subprocess.run(command, capture_output=True, text=True, check=False)
+        first.terminate()
+        assert first.wait(20) == 0
+    assert second.returncode == 1
+    assert "another worker is at work in" in second.stderr
+    assert len(second.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--slots", "0", "--token-file", "/dev/null"], "a worker needs at least one slot"),
+        (["--token-file", "/nowhere/token"], "/nowhere/token cannot be read"),
+        ([], "a worker token is needed"),
+    ],
+)
+def test_wrong_options_are_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
+    command = [sys.executable, "-m", "worker", "run", "--server", "http://127.0.0.1:9", "--folder", str(tmp_path)]
+    result = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert message in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
