@@ -1,3 +1,3 @@
 """Fixtures for all tests."""
 
-pytest_plugins = ["tests.services"]
+pytest_plugins = ["tests.services", "tests.stack"]

@@ -62,9 +62,9 @@ def values_of(field: FieldDocumentation) -> str:
         text = field.kind.replace("_", " ")
         low, high = field.minimum, field.maximum
         if low is not None and high is not None:
-            text += f", {low:g} to {high:g}"
+            text += f", {low:.15g} to {high:.15g}"
         elif low is not None:
-            text += f" from {low:g}"
+            text += f" from {low:.15g}"
         elif high is not None:
-            text += f" up to {high:g}"
+            text += f" up to {high:.15g}"
     return f"{text}, or empty" if field.optional else text

@@ -20,13 +20,16 @@ from bapo.journal import RECORDS_FILE, attempt_folders, complete_lines
 from bapo.run_folder import read_config
 from bapo.tail import ATTEMPT_FILES, FileKind, read_lines
 
+LOCAL_TOKEN_FILE = Path("bapo-data/admin-token")
+"""Where `bapo up` in this folder keeps its token."""
+
 
 def import_run(
     run_folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder that `bapo train --out DIR` made.")],
     server: Annotated[str, typer.Option(help="Address of the server.")] = "http://127.0.0.1:8000",
     token: Annotated[str | None, typer.Option(envvar="BAPO_TOKEN", help="API token.")] = None,
     token_file: Annotated[
-        Path | None, typer.Option(help="File with the API token, such as bapo-data/admin-token.")
+        Path | None, typer.Option(help="File with the API token, by default bapo-data/admin-token.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name in the run history. Default: the folder's.")] = None,
     group: Annotated[str | None, typer.Option(help="Runs with the same group belong together.")] = None,
@@ -36,7 +39,9 @@ def import_run(
     The last line of standard output is a JSON summary.
     """
     if token is None and token_file is None:
-        raise typer.BadParameter("give --token, --token-file or the variable BAPO_TOKEN", param_hint="--token")
+        if not LOCAL_TOKEN_FILE.exists():
+            raise typer.BadParameter("give --token, --token-file or the variable BAPO_TOKEN", param_hint="--token")
+        token_file = LOCAL_TOKEN_FILE
     with plain_errors():
         secret = token if token_file is None else token_file.read_text().strip()
         body = describe_folder(run_folder, name=name, group=group)

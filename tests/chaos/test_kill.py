@@ -1,0 +1,176 @@
+"""kill -9 in the middle of a run: it completes by itself, and its records equal those of an undisturbed run.
+
+None is lost, none is there twice: the records are read through the API and compared as whole lists.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import httpx
+import psutil
+import pytest
+
+from bapo.api import RunStatus
+from bapo.calls import Call
+from bapo.client import ApiError, Client
+from tests.stack import Stack, all_records, at_step, ended, essence, submit, wait_for
+
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(420)]
+
+T = TypeVar("T")
+
+MIDDLE = 25
+"""Of 60 steps; the checkpoints before it are those of steps 10 and 20."""
+
+
+@pytest.fixture
+def client(stack: Stack) -> Iterator[Client]:
+    with stack.client() as client:
+        yield client
+
+
+def assert_equal_to_undisturbed(client: Client, run_id: str, undisturbed: list[dict[str, Any]]) -> None:
+    for kind in ("step", "evaluation", "tracking"):
+        recorded = essence(all_records(client, run_id, kind))
+        expected = [record for record in undisturbed if record["type"] == kind]
+        assert recorded == sorted(expected, key=lambda record: record["step"]), kind
+
+
+def kill(process: psutil.Process) -> None:
+    os.kill(process.pid, signal.SIGKILL)
+    wait_for(lambda: not psutil.pid_exists(process.pid) or process.status() == psutil.STATUS_ZOMBIE)
+
+
+def test_an_undisturbed_run_through_the_server_equals_one_without(
+    client: Client, undisturbed_records: list[dict[str, Any]]
+) -> None:
+    run_id = submit(client, "undisturbed")
+    run = ended(client, run_id)
+    assert (run.status, run.attempt, run.step) == (RunStatus.SUCCEEDED, 1, 60)
+    assert_equal_to_undisturbed(client, run_id, undisturbed_records)
+
+
+def test_kill_the_trainer(stack: Stack, client: Client, undisturbed_records: list[dict[str, Any]]) -> None:
+    run_id = submit(client, "trainer killed")
+    at_step(client, run_id, MIDDLE)
+    kill(stack.trainer(run_id))
+    run = ended(client, run_id)
+    assert (run.status, run.attempt, run.step) == (RunStatus.SUCCEEDED, 2, 60)
+    assert_equal_to_undisturbed(client, run_id, undisturbed_records)
+
+
+def test_kill_the_worker(stack: Stack, client: Client, undisturbed_records: list[dict[str, Any]]) -> None:
+    run_id = submit(client, "worker killed")
+    at_step(client, run_id, MIDDLE)
+    trainer = stack.trainer(run_id)
+    kill(stack.service("worker"))
+    assert trainer.is_running()
+    run = ended(client, run_id)
+    # The next worker takes the same trainer up again: it is still the first attempt.
+    assert (run.status, run.attempt, run.step) == (RunStatus.SUCCEEDED, 1, 60)
+    assert_equal_to_undisturbed(client, run_id, undisturbed_records)
+
+
+@pytest.mark.parametrize("service", ["backend", "postgres", "redis", "frontend"])
+def test_kill_a_service(stack: Stack, client: Client, undisturbed_records: list[dict[str, Any]], service: str) -> None:
+    run_id = submit(client, f"{service} killed")
+    at_step(client, run_id, MIDDLE)
+    with client_that_waits(stack) as patient:
+        kill(stack.service(service))
+        run = ended(patient, run_id)
+        assert (run.status, run.attempt, run.step) == (RunStatus.SUCCEEDED, 1, 60)
+        assert_equal_to_undisturbed(patient, run_id, undisturbed_records)
+
+
+def test_training_does_not_notice_that_the_server_is_away(
+    stack: Stack, client: Client, undisturbed_records: list[dict[str, Any]]
+) -> None:
+    run_id = submit(client, "outage")
+    at_step(client, run_id, MIDDLE)
+    trainer = stack.trainer(run_id)
+    backend = stack.service("backend")
+    backend.suspend()
+    try:
+        wait_for(lambda: not trainer.is_running() or trainer.status() == psutil.STATUS_ZOMBIE)
+        journal = stack.folder / "runs" / run_id / "attempt-1" / "records.jsonl"
+        assert '"step":60' in journal.read_text().splitlines()[-1]
+    finally:
+        backend.resume()
+    run = ended(client, run_id)
+    assert (run.status, run.attempt, run.step) == (RunStatus.SUCCEEDED, 1, 60)
+    assert_equal_to_undisturbed(client, run_id, undisturbed_records)
+
+
+def test_kill_everything_but_the_trainer(
+    make_stack: Callable[[], Stack], undisturbed_records: list[dict[str, Any]]
+) -> None:
+    stack = make_stack()
+    stack.start("--no-demo")
+    with stack.client() as client:
+        run_id = submit(client, "all killed")
+        at_step(client, run_id, MIDDLE)
+        trainer = stack.trainer(run_id)
+        services = [stack.service(name) for name in ("worker", "backend", "frontend", "redis")]
+        stack.stop(signal.SIGKILL)
+        kill(services[0])
+    assert trainer.is_running()
+    stack.start("--no-demo")
+    assert "ended what an earlier start left running" in stack.output
+    assert not any(service.is_running() for service in services)
+    with stack.client() as client:
+        run = ended(client, run_id)
+        assert (run.status, run.step) == (RunStatus.SUCCEEDED, 60)
+        assert_equal_to_undisturbed(client, run_id, undisturbed_records)
+    stack.stop()
+
+
+def test_ctrl_c_checkpoints_and_the_next_start_goes_on(
+    make_stack: Callable[[], Stack], undisturbed_records: list[dict[str, Any]]
+) -> None:
+    stack = make_stack()
+    stack.start("--no-demo")
+    with stack.client() as client:
+        run_id = submit(client, "interrupted")
+        reached = at_step(client, run_id, MIDDLE).step
+    bystander = psutil.Process().pid
+    assert stack.stop(signal.SIGINT) == 0
+    assert psutil.pid_exists(bystander)
+    assert stack.processes() == []
+    checkpoints = sorted((stack.folder / "runs" / run_id / "checkpoints").glob("step-*"))
+    # Not the one of step 20: one was written where it stopped.
+    assert int(checkpoints[-1].name.removeprefix("step-")) >= reached
+    stack.start("--no-demo")
+    with stack.client() as client:
+        run = ended(client, run_id)
+        assert (run.status, run.attempt, run.step) == (RunStatus.SUCCEEDED, 2, 60)
+        assert_equal_to_undisturbed(client, run_id, undisturbed_records)
+    stack.stop()
+
+
+def client_that_waits(stack: Stack) -> Client:
+    """For a server that is away for a moment."""
+    return PatientClient(stack.url, token=(stack.folder / "admin-token").read_text().strip())
+
+
+class PatientClient(Client):
+    """Asks again until there is an answer."""
+
+    def send(self, call: Call[T]) -> T:
+        """Make one call of the table."""
+
+        def answer() -> T | None:
+            try:
+                return super(PatientClient, self).send(call)
+            except httpx.TransportError:
+                return None
+            except ApiError as error:
+                if error.status >= 500:
+                    return None
+                raise
+
+        value: T = wait_for(answer)
+        return value

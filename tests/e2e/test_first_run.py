@@ -1,0 +1,142 @@
+"""From `bapo up` to a run that succeeded, over REST alone."""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from bapo.api import ParameterChange, RunStatus
+from bapo.client import Client
+from tests.stack import SMALL_RUN, Stack, all_records, at_step, ended, submit, wait_for
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture
+def client(stack: Stack) -> Iterator[Client]:
+    with stack.client() as client:
+        yield client
+
+
+def test_the_link_logs_in_once(stack: Stack) -> None:
+    link = re.search(r"(http://\S+/login\?code=\S+)", stack.output)
+    assert link is not None
+    with httpx.Client(follow_redirects=True) as browser:
+        page = browser.get(link[1])
+        assert page.status_code == 200
+        assert page.url.path == "/runs"
+    with httpx.Client(follow_redirects=True) as browser:
+        assert browser.get(link[1]).url.path != "/runs"
+
+
+def test_the_admin_token_is_for_its_owner_only(stack: Stack) -> None:
+    assert stat.S_IMODE((stack.folder / "admin-token").stat().st_mode) == 0o600
+
+
+def test_a_second_instance_on_the_same_folder_is_one_line(stack: Stack) -> None:
+    command = [sys.executable, "-m", "bapo", "up", "--data", str(stack.folder), "--port", "1", "--no-browser"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stdout == ""
+    assert f"Another instance (process {stack.pid}, {stack.url}) is at work in" in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_submit_train_and_read(client: Client) -> None:
+    run_id = submit(client, "first")
+    run = ended(client, run_id)
+    assert run.status is RunStatus.SUCCEEDED, run.status_reason
+    steps = all_records(client, run_id, "step")
+    assert [record["step"] for record in steps] == list(range(1, 61))
+    assert {record["dataset"] for record in all_records(client, run_id, "evaluation")} == {"CD-34", "CD-4"}
+    assert client.samples(run_id, step=60).items
+    assert client.metrics(run_id, ["critic/rewards/mean"]).steps == list(range(1, 61))
+
+
+def test_two_runs_train_side_by_side(client: Client) -> None:
+    first, second = submit(client, "left"), submit(client, "right", **{"method.type": "grpo"})
+
+    def both() -> bool:
+        return {client.run(run_id).status for run_id in (first, second)} == {RunStatus.RUNNING}
+
+    wait_for(both)
+    assert {ended(client, run_id).status for run_id in (first, second)} == {RunStatus.SUCCEEDED}
+
+
+def test_pause_frees_the_worker_and_resume_goes_on(client: Client) -> None:
+    run_id = submit(client, "paused")
+    at_step(client, run_id, 5)
+    client.pause(run_id)
+    paused = wait_for(lambda: run if (run := client.run(run_id)).status is RunStatus.PAUSED else None)
+    assert 5 <= paused.step < 60
+    client.resume(run_id)
+    run = ended(client, run_id)
+    assert (run.status, run.attempt) == (RunStatus.SUCCEEDED, 2)
+    assert [record["step"] for record in all_records(client, run_id, "step")] == list(range(1, 61))
+
+
+def test_stop_cancels_at_a_step_boundary(client: Client) -> None:
+    run_id = submit(client, "stopped", **{"training.steps": 2000})
+    at_step(client, run_id, 5)
+    client.stop(run_id)
+    assert ended(client, run_id).status is RunStatus.CANCELLED
+
+
+def test_a_parameter_changes_in_a_running_run(client: Client) -> None:
+    run_id = submit(client, "changed", **{"training.steps": 300})
+    at_step(client, run_id, 5)
+    change = client.change_parameters(run_id, ParameterChange(set={"method.c1": "1/4"}))
+    applied = wait_for(
+        lambda: next((each for each in client.history(run_id).controls if each.state == "applied"), None)
+    )
+    assert applied.id == change.id
+    steps = wait_for(
+        lambda: [each for each in all_records(client, run_id, "step") if each["step"] >= applied.applied_step]
+    )
+    assert steps[0]["thresholds"]["c1"] == 0.25
+    client.stop(run_id)
+    ended(client, run_id)
+
+
+def test_a_model_that_is_missing_fails_with_its_remedy(client: Client) -> None:
+    run_id = submit(client, "no model", **{"model.path": "/nowhere"})
+    run = ended(client, run_id)
+    assert run.status is RunStatus.FAILED
+    assert "/nowhere" in (run.status_reason or "")
+
+
+def test_a_folder_trained_without_a_server_is_imported_once(client: Client, stack: Stack, tmp_path: Path) -> None:
+    changes = {**SMALL_RUN, "training.steps": 8}
+    assignments = [part for field, value in changes.items() for part in ("--set", f"{field}={json.dumps(value)}")]
+    out = tmp_path / "offline"
+    trained = subprocess.run(
+        [sys.executable, "-m", "bapo", "train", "countdown-demo", *assignments, "--out", str(out)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert trained.returncode == 0, trained.stderr
+    to_server = ["--server", stack.url, "--token-file", str(stack.folder / "admin-token")]
+    answers = []
+    for _ in range(2):
+        imported = subprocess.run(
+            [*(sys.executable, "-m", "bapo", "import", str(out)), *to_server],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert imported.returncode == 0, imported.stderr
+        answers.append(json.loads(imported.stdout.splitlines()[-1]))
+    assert [answer["is_new"] for answer in answers] == [True, False]
+    assert answers[0]["run_id"] == answers[1]["run_id"]
+    assert answers[0]["status"] == "succeeded"
+    records = all_records(client, answers[0]["run_id"], "step")
+    assert [record["step"] for record in records] == list(range(1, 9))

@@ -1,0 +1,213 @@
+"""Fixtures: the whole product in a temporary folder, started by the command that people type."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from bapo.api import TERMINAL_STATUSES, RunCreate, RunDetail
+from bapo.client import Client
+from bapo.records import comparable, parse_record
+
+START_SECONDS = 120.0
+SMALL_RUN: Mapping[str, Any] = {
+    "task.num_train": 48,
+    "task.num_test": 8,
+    "rollout.batch_size": 12,
+    "rollout.group_size": 4,
+    "method.v": 3,
+    "method.m": 2,
+    "method.c2": ["0", "0"],
+    "method.c3": ["1/2", "3/4"],
+    "training.batch_size": 12,
+    "training.mini_batch_size": 5,
+    "training.steps": 60,
+    "training.checkpoint_interval": 10,
+    "tracking.num_prompts": 8,
+    "tracking.interval": 15,
+    "evaluation.interval": 20,
+    "evaluation.num_samples": 2,
+}
+"""A run of a few seconds in which everything happens: re-evaluation, reuse, tracking, evaluation, checkpoints."""
+
+
+def wait_for(condition: Callable[[], Any], seconds: float = 120.0) -> Any:
+    """The first true value of the condition."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"not within {seconds:.0f} s"
+        time.sleep(0.05)
+    return value
+
+
+def essence(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What must be equal between equal runs, of records as the API answers them."""
+    return [comparable(parse_record(json.dumps(record))) for record in records]
+
+
+class Stack:
+    """One `bapo up`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port: int = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.output = ""
+        self._process: subprocess.Popen[str] | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self, *arguments: str) -> None:
+        """Start, and return when it has printed its link."""
+        options = ["--port", str(self.port), "--data", str(self.folder), "--no-browser", *arguments]
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "bapo", "up", *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
+        assert self._process.stdout is not None
+        self.output = ""
+        for line in self._process.stdout:
+            self.output += line
+            if "Ctrl-C stops everything" in line:
+                return
+        raise AssertionError(f"bapo up ended with code {self._process.wait()}:\n{self.output}")
+
+    def stop(self, number: signal.Signals = signal.SIGINT, seconds: float = 120.0) -> int:
+        """Signal it and wait for its end."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        self._process.send_signal(number)
+        code = self._process.wait(seconds)
+        self.output += self._process.stdout.read() if number != signal.SIGKILL else ""
+        self._process.stdout.close()
+        self._process = None
+        return code
+
+    @property
+    def is_up(self) -> bool:
+        return self._process is not None
+
+    def client(self) -> Client:
+        return Client(self.url, token=(self.folder / "admin-token").read_text().strip())
+
+    def service(self, name: str) -> psutil.Process:
+        """A child of `bapo up` by its name."""
+        entries = json.loads((self.folder / "processes.json").read_bytes())
+        return next(psutil.Process(entry["pid"]) for entry in entries if entry["name"] == name)
+
+    def trainer(self, run_id: str) -> psutil.Process:
+        """The trainer of a run that is at work."""
+
+        def pid() -> int | None:
+            for path in (self.folder / "worker" / "attempts").glob(f"{run_id}-*.json"):
+                found: int | None = json.loads(path.read_bytes())["pid"]
+                return found
+            return None
+
+        return psutil.Process(wait_for(pid))
+
+    def processes(self) -> list[psutil.Process]:
+        """Every process that mentions the data folder, trainers included."""
+        found = []
+        for process in psutil.process_iter(["cmdline"]):
+            if process.pid != os.getpid() and any(str(self.folder) in part for part in process.info["cmdline"] or []):
+                found.append(process)
+        return found
+
+    def kill_everything(self) -> None:
+        """Whatever a failed test left."""
+        for process in self.processes():
+            try:
+                process.kill()
+            except psutil.NoSuchProcess:
+                continue
+
+
+@pytest.fixture(scope="session")
+def make_stack() -> Iterator[Callable[[], Stack]]:
+    """Makes stacks, and sees to it that nothing of them is left."""
+    with tempfile.TemporaryDirectory(prefix="bapo-stack-", ignore_cleanup_errors=True) as place:
+        made: list[Stack] = []
+
+        def make() -> Stack:
+            made.append(Stack(Path(place) / f"data-{len(made)}"))
+            return made[-1]
+
+        yield make
+        for stack in made:
+            if stack.is_up:
+                stack.stop(signal.SIGTERM)
+            stack.kill_everything()
+
+
+@pytest.fixture(scope="session")
+def stack(make_stack: Callable[[], Stack]) -> Stack:
+    """A running product that tests share."""
+    made = make_stack()
+    made.start("--no-demo")
+    return made
+
+
+@pytest.fixture(scope="session")
+def undisturbed_records(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """The small run, trained without any server: what every disturbed run must equal."""
+    folder = tmp_path_factory.mktemp("undisturbed") / "run"
+    assignments = [part for field, value in SMALL_RUN.items() for part in ("--set", f"{field}={json.dumps(value)}")]
+    result = subprocess.run(
+        [sys.executable, "-m", "bapo", "train", "countdown-demo", *assignments, "--out", str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert result.returncode == 0, result.stderr
+    lines = (folder / "attempt-1" / "records.jsonl").read_text().splitlines()
+    return [comparable(record) for record in map(parse_record, lines) if record.type != "event"]
+
+
+def submit(client: Client, name: str, **changes: Any) -> str:
+    """Submit the small run."""
+    body = RunCreate(recipe="countdown-demo", name=name, changes={**SMALL_RUN, **changes})
+    return client.create_run(body).id
+
+
+def at_step(client: Client, run_id: str, step: int) -> RunDetail:
+    """The run, once it has completed a step."""
+    return wait_for(lambda: run if (run := client.run(run_id)).step >= step else None)
+
+
+def ended(client: Client, run_id: str, seconds: float = 240.0) -> RunDetail:
+    """The run, once it has ended."""
+    return wait_for(lambda: run if (run := client.run(run_id)).status in TERMINAL_STATUSES else None, seconds)
+
+
+def all_records(client: Client, run_id: str, kind: str) -> list[dict[str, Any]]:
+    """Every record of a type, page by page."""
+    items: list[dict[str, Any]] = []
+    cursor: str | None = None
+    while True:
+        page = client.records(run_id, type=kind, cursor=cursor, limit=50)
+        items += page.items
+        cursor = page.next_cursor
+        if cursor is None:
+            return items
