@@ -75,6 +75,10 @@ def load_language_model(path: str, device: torch.device) -> LanguageModel:
     _check_vocabulary(path, model, tokenizer)
     if not has_attention_only(model):
         raise _problem(path, f"model type {config.model_type!r} has layers without keys and values: not supported")
+    # Loaded weights may lie at odd addresses of a mapped file. How a product is rounded depends on that, so that a copy
+    # of the model would give other last digits, and a resumed run differ from an undisturbed one.
+    for parameter in model.parameters():
+        parameter.data = parameter.data.clone()
     # Dropout would make π_θ differ from the policy that generated; nothing else depends on the mode.
     model.train(False).to(device)
     return LanguageModel(model, tokenizer, _eos_token_ids(path, model, tokenizer))

@@ -86,7 +86,7 @@ def choose_tokens(
 
     The token is the first whose cumulative probability exceeds the uniform number.
     """
-    logprobs = torch.log_softmax(logits.float() / (temperature or 1.0), dim=-1)
+    logprobs = torch.log_softmax(logits / (temperature or 1.0), dim=-1)
     if temperature == 0:
         tokens = logprobs.argmax(dim=-1)
     else:

@@ -1,12 +1,17 @@
 """A toy model with random weights: large enough for every path, small enough for every test."""
 
+import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedModel, PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+
+from bapo.local.payload import GroupPayload
+from bapo.local.sampling import SampledGroup
 
 VOCABULARY = ["<pad>", "<eos>", "<unk>", *(str(number) for number in range(10)), "+", "-", "*", "/", "(", ")", "="]
 
@@ -71,3 +76,52 @@ def save_toy(tmp_path: Path) -> Callable[[], Path]:
         return folder
 
     return save
+
+
+class MakePayload(Protocol):
+    """Makes a group as sampling would have left it; the log-probabilities are made up unless given."""
+
+    def __call__(
+        self,
+        prompt: list[int],
+        responses: list[list[int]],
+        rewards: list[int],
+        *,
+        logprobs: list[float] | None = None,
+    ) -> GroupPayload: ...
+
+
+class RandomPayload(Protocol):
+    """Makes a group of responses of random lengths, from 1 on."""
+
+    def __call__(self, seed: int, *, prompt_length: int, max_length: int, rewards: list[int]) -> GroupPayload: ...
+
+
+@pytest.fixture(scope="session")
+def make_payload() -> MakePayload:
+    def make(
+        prompt: list[int],
+        responses: list[list[int]],
+        rewards: list[int],
+        *,
+        logprobs: list[float] | None = None,
+    ) -> GroupPayload:
+        tokens = [token for response in responses for token in response]
+        values = -torch.rand(len(tokens), generator=torch.Generator().manual_seed(len(tokens)))
+        if logprobs is not None:
+            values = torch.tensor(logprobs)
+        lengths = tuple(len(response) for response in responses)
+        ended = tuple(response[-1] == 1 for response in responses)
+        return GroupPayload(tuple(prompt), SampledGroup(torch.tensor(tokens), values, lengths, ended), tuple(rewards))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def random_payload(make_payload: MakePayload) -> RandomPayload:
+    def make(seed: int, *, prompt_length: int, max_length: int, rewards: list[int]) -> GroupPayload:
+        draws = random.Random(seed)
+        responses = [[*(draws.randrange(3, 24) for _ in range(draws.randrange(max_length))), 1] for _ in rewards]
+        return make_payload([draws.randrange(3, 24) for _ in range(prompt_length)], responses, rewards)
+
+    return make
