@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,7 +13,11 @@ from sqlalchemy import text
 import backend.auth.endpoints
 import backend.configs.endpoints
 import backend.events.endpoints
+import backend.imports.endpoints
+import backend.prompts.endpoints
+import backend.records.endpoints
 import backend.runs.endpoints
+import backend.workers.endpoints
 from backend import errors, middleware
 from backend.auth import bootstrap
 from backend.auth.service import Principal, authenticate
@@ -22,8 +26,9 @@ from backend.database import NUM_THREADS, Database
 from backend.events.hub import EventHub
 from backend.permissions import Anybody, Reader, declared_routes
 from backend.settings import Settings
+from backend.workers.dispatcher import Dispatcher
 from bapo import __version__
-from bapo.api import ErrorBody
+from bapo.api import ErrorBody, StreamEvent
 
 DESCRIPTION = """Submit training runs, steer them and read what they record.
 
@@ -34,7 +39,11 @@ ROUTERS = (
     backend.auth.endpoints.router,
     backend.configs.endpoints.router,
     backend.runs.endpoints.router,
+    backend.records.endpoints.router,
+    backend.prompts.endpoints.router,
     backend.events.endpoints.router,
+    backend.imports.endpoints.router,
+    backend.workers.endpoints.router,
 )
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
@@ -43,10 +52,20 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
+def _wake(dispatcher: Dispatcher) -> Callable[[StreamEvent], None]:
+    """A run may be waiting, or a slot free."""
+
+    def observer(event: StreamEvent) -> None:
+        if event.event == "status":
+            dispatcher.wake()
+
+    return observer
+
+
 def create_app(settings: Settings) -> FastAPI:
     """The server. Raises RuntimeError where a route does not declare who may call it."""
     database = Database(settings.database_url)
-    context = Context(settings, database, EventHub(database))
+    context = Context(settings, database, EventHub(database), Dispatcher(database, settings))
 
     def principal_of(secret: str) -> Principal | None:
         with database.session() as session:
@@ -57,8 +76,11 @@ def create_app(settings: Settings) -> FastAPI:
         with database.session() as session, session.begin():
             bootstrap.bootstrap(session, settings)
         anyio.to_thread.current_default_thread_limiter().total_tokens = NUM_THREADS
+        context.hub.observe(_wake(context.dispatcher))
         async with context.hub.running():
+            context.dispatcher.start()
             yield
+            await anyio.to_thread.run_sync(context.dispatcher.end)
         database.close()
 
     app = FastAPI(

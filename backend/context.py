@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from backend.database import Database
 from backend.events.hub import EventHub
 from backend.settings import Settings
+from backend.workers.dispatcher import Dispatcher
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Context:
     settings: Settings
     database: Database
     hub: EventHub
+    dispatcher: Dispatcher
 
 
 def context_of(request: Request) -> Context:

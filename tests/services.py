@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
+import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
@@ -217,9 +218,8 @@ def database(postgres_url: str) -> Iterator[Database]:
 
 def wait_until(condition: Callable[[], bool], timeout_seconds: float = 20.0) -> None:
     """Wait for a condition. Raises AssertionError when it does not come true."""
+    deadline = time.monotonic() + timeout_seconds
     ticker = threading.Event()
-    for _ in range(int(timeout_seconds / 0.01)):
-        if condition():
-            return
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come true in time"
         ticker.wait(0.01)
-    raise AssertionError("the condition did not come true in time")

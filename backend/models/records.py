@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, ForeignKey, Identity, Index, Integer, Text
+from sqlalchemy import BigInteger, Boolean, ForeignKey, Identity, Index, Integer, Text, text
 from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -21,6 +21,7 @@ class StepRow(Base):
     """One training step, as the latest attempt recorded it."""
 
     __tablename__ = "steps"
+    __table_args__ = (Index("ix_steps_tail", "run_id", "step", postgresql_where=text("metrics IS NOT NULL")),)
 
     run_id: Mapped[str] = mapped_column(ForeignKey(RUN_ID, ondelete="CASCADE"), primary_key=True)
     step: Mapped[int] = mapped_column(primary_key=True)

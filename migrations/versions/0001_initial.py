@@ -321,6 +321,9 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name=op.f("fk_steps_run_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("run_id", "step", name=op.f("pk_steps")),
     )
+    op.create_index(
+        "ix_steps_tail", "steps", ["run_id", "step"], unique=False, postgresql_where=sa.text("metrics IS NOT NULL")
+    )
     op.create_table(
         "stream",
         sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),

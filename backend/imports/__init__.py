@@ -1,0 +1,1 @@
+"""Runs that were trained without a server."""

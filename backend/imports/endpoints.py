@@ -1,0 +1,37 @@
+"""`bapo import`."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from backend.context import DbSession
+from backend.imports import service
+from backend.permissions import Writer
+from backend.runs import presentation
+from backend.runs import repository as runs
+from backend.workers.service import accept, current_attempt
+from bapo.api import BatchAccepted, ImportCreate, ImportInfo, RecordBatch, RunDetail
+
+router = APIRouter(tags=["imports"])
+
+
+@router.post("/imports", status_code=201, summary="Begin to import a folder")
+def begin_import(caller: Writer, session: DbSession, body: ImportCreate) -> ImportInfo:
+    """The same source again continues the import that was begun before."""
+    return service.begin(session, body, caller)
+
+
+@router.post("/imports/{run_id}/records", summary="Lines of an imported folder's file")
+def import_records(caller: Writer, session: DbSession, run_id: str, body: RecordBatch) -> BatchAccepted:
+    """By byte offset, as a worker uploads them."""
+    run = service.lock_import(session, run_id, caller)
+    return accept(session, run, current_attempt(session, run, body.fencing_token), body)
+
+
+@router.post("/imports/{run_id}/finish", summary="All lines of a folder are there")
+def finish_import(caller: Writer, session: DbSession, run_id: str) -> RunDetail:
+    """The run takes the state that its journal ends in."""
+    service.finish(session, service.lock_import(session, run_id, caller))
+    session.flush()
+    row = runs.row(session, run_id)
+    return presentation.detail(row, None, caller)

@@ -1,0 +1,90 @@
+"""An import is a run with one attempt that no worker holds; its files are stored as a worker's would be."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from backend.auth.service import Principal
+from backend.errors import Problem
+from backend.events.repository import announce_status
+from backend.models import Attempt, Run
+from backend.records.repository import last_event
+from backend.runs import repository as runs
+from backend.runs.steering import lock_own
+from backend.runs.submission import new_run
+from backend.workers.repository import next_fencing_token
+from bapo.api import ImportCreate, ImportInfo, RunStatus
+from bapo.config import resolve
+
+_ENDINGS = {"finished": RunStatus.SUCCEEDED, "failed": RunStatus.FAILED, "stop": RunStatus.CANCELLED}
+
+
+def begin(session: Session, body: ImportCreate, caller: Principal) -> ImportInfo:
+    """Make a run for a folder, or find the one that it was imported into. Raises ConfigError for a bad config."""
+    project_id = runs.default_project_id(session)
+    known = runs.with_import_source(session, project_id, body.source)
+    run = _create(session, body, caller) if known is None else lock_own(session, known.id, caller)
+    # A folder that went on training has further attempts by now.
+    if body.attempts > run.attempt:
+        run.attempt = body.attempts
+        session.add(
+            Attempt(
+                run_id=run.id,
+                number=body.attempts,
+                state="ended",
+                outcome="imported",
+                fencing_token=next_fencing_token(session),
+            )
+        )
+        session.flush()
+    attempt = runs.attempt(session, run)
+    assert attempt is not None, "made above, now or by an earlier import"
+    assert attempt.fencing_token is not None, "made above, now or by an earlier import"
+    return ImportInfo(run_id=run.id, fencing_token=attempt.fencing_token, is_new=known is None)
+
+
+def _create(session: Session, body: ImportCreate, caller: Principal) -> Run:
+    run = new_run(session, body.name, resolve(body.config).config, caller, group=body.group)
+    run.import_source = body.source
+    run.explicit = run.config
+    run.tags = list(body.tags)
+    run.notes = body.notes
+    # No worker may take it, and it has no end yet.
+    run.status = RunStatus.CANCELLED
+    run.status_reason = "being imported"
+    session.add(run)
+    session.flush()
+    runs.add_audit(session, run.id, caller.name, "imported", {"source": body.source})
+    announce_status(session, run)
+    return run
+
+
+def lock_import(session: Session, run_id: str, caller: Principal) -> Run:
+    """An imported run of this caller. Raises Problem 409 for any other run."""
+    run = lock_own(session, run_id, caller)
+    if run.import_source is None:
+        raise Problem(
+            409,
+            "not_an_import",
+            "this run was trained here: only imported runs take files",
+            field="run_id",
+            value=run_id,
+        )
+    return run
+
+
+def finish(session: Session, run: Run) -> None:
+    """Give the run the state that its newest attempt's journal ends in.
+
+    Not a move in a run's life: it has had its life elsewhere.
+    """
+    event = last_event(session, run.id, run.attempt, tuple(_ENDINGS))
+    run.status = RunStatus.CANCELLED if event is None else _ENDINGS[event["event"]]
+    if run.status is RunStatus.SUCCEEDED:
+        run.status_reason = None
+    elif run.status is RunStatus.FAILED and event is not None:
+        run.status_reason = event["message"]
+    else:
+        run.status_reason = f"imported: its journal ends after step {run.step}"
+    run.started_at, run.finished_at = runs.recorded_times(session, run)
+    announce_status(session, run)

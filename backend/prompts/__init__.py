@@ -1,0 +1,1 @@
+"""Training prompts over a whole run."""

@@ -1,0 +1,247 @@
+"""SQL of records: what ingest writes and what the pages read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Text, cast, func, select, text, tuple_
+from sqlalchemy.dialects.postgresql import ARRAY, insert
+from sqlalchemy.orm import Session
+
+from backend.models import IngestOffset, LogPiece, MetricChunk, MetricKey, SparseRecord, StepRow
+
+# ---------------------------------------------------------------- writing
+
+
+def next_offset(session: Session, run_id: str, attempt: int, kind: str) -> int:
+    """How far a file is stored."""
+    offset = session.get(IngestOffset, (run_id, attempt, kind))
+    return 0 if offset is None else offset.next_offset
+
+
+def set_next_offset(session: Session, run_id: str, attempt: int, kind: str, offset: int) -> None:
+    """A file is stored up to here."""
+    values = {"run_id": run_id, "attempt": attempt, "kind": kind, "next_offset": offset}
+    query = insert(IngestOffset).values(values)
+    key = [IngestOffset.run_id, IngestOffset.attempt, IngestOffset.kind]
+    session.execute(query.on_conflict_do_update(index_elements=key, set_={"next_offset": offset}))
+
+
+def steps_of_later_attempts(session: Session, run_id: str, attempt: int, steps: Sequence[int]) -> set[int]:
+    """Those of the steps that a later attempt has recorded."""
+    query = select(StepRow.step).where(StepRow.run_id == run_id, StepRow.step.in_(steps), StepRow.attempt > attempt)
+    return set(session.scalars(query))
+
+
+def upsert_steps(session: Session, rows: Sequence[dict[str, Any]]) -> None:
+    """Store steps over what an earlier attempt recorded of them."""
+    query = insert(StepRow)
+    changed = {name: query.excluded[name] for name in rows[0] if name not in ("run_id", "step")}
+    query = query.on_conflict_do_update(index_elements=[StepRow.run_id, StepRow.step], set_=changed)
+    session.connection().execute(query, rows)
+
+
+def upsert_sparse(session: Session, rows: Sequence[dict[str, Any]]) -> None:
+    """Store records over what an earlier attempt recorded in their place."""
+    query = insert(SparseRecord)
+    changed = {name: query.excluded[name] for name in ("attempt", "metrics", "record")}
+    key = [SparseRecord.run_id, SparseRecord.type, SparseRecord.step, SparseRecord.identity]
+    query = query.on_conflict_do_update(
+        index_elements=key, set_=changed, where=SparseRecord.attempt <= query.excluded.attempt
+    )
+    session.connection().execute(query, rows)
+
+
+def add_metric_keys(session: Session, run_id: str, keys: Collection[str]) -> None:
+    """Note names of metrics."""
+    known = set(session.scalars(select(MetricKey.key).where(MetricKey.run_id == run_id, MetricKey.key.in_(keys))))
+    rows = [{"run_id": run_id, "key": key} for key in sorted(set(keys) - known)]
+    if rows:
+        session.connection().execute(insert(MetricKey).on_conflict_do_nothing(), rows)
+
+
+def add_log(session: Session, run_id: str, attempt: int, content: str) -> None:
+    """Append to the log."""
+    session.add(LogPiece(run_id=run_id, attempt=attempt, text=content))
+
+
+# ---------------------------------------------------------------- series
+
+
+class StepRange(NamedTuple):
+    """From and to, both included."""
+
+    first: int
+    last: int
+
+
+def metric_keys(session: Session, run_id: str) -> Sequence[str]:
+    """Names of a run's metrics."""
+    query = select(MetricKey.key).where(MetricKey.run_id == run_id).order_by(MetricKey.key)
+    return session.scalars(query).all()
+
+
+class ChunkRow(NamedTuple):
+    """One key's values of a hundred steps."""
+
+    key: str
+    chunk: int
+    series: list[float | None]
+
+
+def metric_chunks(session: Session, run_id: str, keys: Sequence[str], first: int, last: int) -> list[ChunkRow]:
+    """The chunks `first`..`last` of these keys."""
+    query = select(MetricChunk.key, MetricChunk.chunk, MetricChunk.series).where(
+        MetricChunk.run_id == run_id, MetricChunk.key.in_(keys), MetricChunk.chunk.between(first, last)
+    )
+    return [ChunkRow(key, chunk, series) for key, chunk, series in session.execute(query)]
+
+
+_TAIL = text("""
+    SELECT step, ARRAY(SELECT (metrics ->> key)::float8 FROM unnest(CAST(:keys AS text[])) WITH ORDINALITY
+                       AS wanted(key, place) ORDER BY place)
+    FROM steps
+    WHERE run_id = :run_id AND metrics IS NOT NULL AND step BETWEEN :first AND :last
+""")
+
+
+def metric_tail(
+    session: Session, run_id: str, keys: Sequence[str], steps: StepRange
+) -> list[tuple[int, list[float | None]]]:
+    """The values, in the order of the keys, of each step that is not in a chunk."""
+    parameters = {"run_id": run_id, "keys": list(keys), "first": steps.first, "last": steps.last}
+    return [(step, values) for step, values in session.execute(_TAIL, parameters)]
+
+
+def sparse_metrics(
+    session: Session, run_id: str, keys: Sequence[str], steps: StepRange
+) -> list[tuple[int, dict[str, float]]]:
+    """The metrics of the evaluations and trackings that have one of the keys."""
+    query = select(SparseRecord.step, SparseRecord.metrics).where(
+        SparseRecord.run_id == run_id,
+        SparseRecord.type.in_(("evaluation", "tracking")),
+        SparseRecord.step.between(steps.first, steps.last),
+        SparseRecord.metrics.op("?|")(cast(list(keys), ARRAY(Text))),
+    )
+    return [(step, values) for step, values in session.execute(query)]
+
+
+class HistogramRow(NamedTuple):
+    """The histograms of a step."""
+
+    step: int
+    fresh: list[int]
+    reevaluated: list[int]
+    batch: list[int]
+
+
+def histograms(session: Session, run_id: str, steps: StepRange, every: int = 1) -> list[HistogramRow]:
+    """The histograms of every n-th step of the range, and of its last."""
+    query = (
+        select(StepRow.step, StepRow.fresh_histogram, StepRow.reevaluated_histogram, StepRow.batch_histogram)
+        .where(StepRow.run_id == run_id, StepRow.step.between(steps.first, steps.last))
+        .order_by(StepRow.step)
+    )
+    if every > 1:
+        newest = select(func.max(StepRow.step)).where(
+            StepRow.run_id == run_id, StepRow.step.between(steps.first, steps.last)
+        )
+        query = query.where((StepRow.step % every == 0) | (StepRow.step == newest.scalar_subquery()))
+    return [HistogramRow(*row) for row in session.execute(query)]
+
+
+# ---------------------------------------------------------------- records and logs
+
+
+class Place(NamedTuple):
+    """Where a record stands in the order of all records of a run."""
+
+    step: int
+    identifier: int
+    """0 for a training step, which comes first, else the record's own."""
+
+
+class PlacedRecord(NamedTuple):
+    """A record and its place."""
+
+    place: Place
+    record: dict[str, Any]
+
+
+def step_records(
+    session: Session, run_id: str, steps: StepRange, after: Place | None, limit: int
+) -> list[PlacedRecord]:
+    """Training steps by step."""
+    query = (
+        select(StepRow)
+        .where(StepRow.run_id == run_id, StepRow.step.between(steps.first, steps.last))
+        .order_by(StepRow.step)
+        .limit(limit)
+    )
+    if after is not None:
+        query = query.where(StepRow.step > after.step)
+    return [PlacedRecord(Place(row.step, 0), whole_record(row)) for row in session.scalars(query)]
+
+
+def whole_record(row: StepRow) -> dict[str, Any]:
+    """The record as the trainer wrote it."""
+    visits = zip(
+        row.prompt_ids,
+        row.prompt_sources,
+        row.prompt_num_correct,
+        row.prompt_policy_versions,
+        row.prompt_in_batch,
+        row.prompt_reasons,
+        strict=True,
+    )
+    names = ("prompt_id", "source", "num_correct", "policy_version", "in_batch", "reason")
+    return {**row.record, "prompts": [dict(zip(names, visit, strict=True)) for visit in visits]}
+
+
+def sparse_records(
+    session: Session, run_id: str, type_: str | None, steps: StepRange, after: Place | None, limit: int
+) -> list[PlacedRecord]:
+    """Evaluations, trackings and events by step, then in the order in which they came in."""
+    query = (
+        select(SparseRecord.step, SparseRecord.id, SparseRecord.record)
+        .where(SparseRecord.run_id == run_id, SparseRecord.step.between(steps.first, steps.last))
+        .order_by(SparseRecord.step, SparseRecord.id)
+        .limit(limit)
+    )
+    if type_ is not None:
+        query = query.where(SparseRecord.type == type_)
+    if after is not None:
+        query = query.where(tuple_(SparseRecord.step, SparseRecord.id) > after)
+    return [PlacedRecord(Place(step, number), record) for step, number, record in session.execute(query)]
+
+
+def last_event(session: Session, run_id: str, attempt: int, events: Collection[str]) -> dict[str, Any] | None:
+    """The newest event of these kinds that an attempt recorded."""
+    query = (
+        select(SparseRecord.record)
+        .where(SparseRecord.run_id == run_id, SparseRecord.type == "event", SparseRecord.attempt == attempt)
+        .where(SparseRecord.record["event"].astext.in_(events))
+        .order_by(SparseRecord.id.desc())
+        .limit(1)
+    )
+    return session.scalars(query).one_or_none()
+
+
+def log_after(session: Session, run_id: str, offset: int, limit: int) -> list[tuple[int, str]]:
+    """Pieces of the log after an offset."""
+    query = (
+        select(LogPiece.id, LogPiece.text)
+        .where(LogPiece.run_id == run_id, LogPiece.id > offset)
+        .order_by(LogPiece.id)
+        .limit(limit)
+    )
+    return [(number, piece) for number, piece in session.execute(query)]
+
+
+def log_end(session: Session, run_id: str, limit: int) -> list[tuple[int, str]]:
+    """The last pieces of the log."""
+    query = (
+        select(LogPiece.id, LogPiece.text).where(LogPiece.run_id == run_id).order_by(LogPiece.id.desc()).limit(limit)
+    )
+    return [(number, piece) for number, piece in session.execute(query)][::-1]

@@ -1,0 +1,1 @@
+"""Workers: registration, claims, heartbeats, and who gets which run."""

@@ -1,0 +1,49 @@
+"""Hands run identifiers to Celery. It only delivers: what it loses is sent again, what it doubles is refused."""
+
+from __future__ import annotations
+
+import logging
+
+from celery import Celery
+from kombu.exceptions import OperationalError
+
+LOG = logging.getLogger(__name__)
+
+RUN_TASK = "bapo.run"
+TIMEOUT_SECONDS = 2.0
+
+
+class Broker:
+    """The producer's side of the queues."""
+
+    def __init__(self, url: str) -> None:
+        self._app = Celery("bapo", broker=url, set_as_current=False)
+        self._app.conf.update(
+            task_serializer="json",
+            task_ignore_result=True,
+            broker_connection_timeout=TIMEOUT_SECONDS,
+            broker_transport_options={
+                "socket_timeout": TIMEOUT_SECONDS,
+                "socket_connect_timeout": TIMEOUT_SECONDS,
+                "retry_on_timeout": False,
+            },
+        )
+        self._is_away = False
+
+    def send(self, run_id: str, queue: str) -> bool:
+        """Put a run into a worker's queue; false where the broker does not answer."""
+        try:
+            self._app.send_task(RUN_TASK, args=[run_id], queue=queue, retry=False)
+        except OperationalError as error:
+            if not self._is_away:
+                LOG.warning("the broker does not answer; runs wait until it does", extra={"cause": str(error)})
+            self._is_away = True
+            return False
+        if self._is_away:
+            LOG.info("the broker answers again")
+        self._is_away = False
+        return True
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._app.close()

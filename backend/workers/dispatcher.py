@@ -1,0 +1,156 @@
+"""Gives queued runs to free workers, and gives up attempts whose lease is over. One server at a time does this."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
+
+from backend.database import Database
+from backend.events import repository as events
+from backend.models import Attempt, Run
+from backend.runs import lifecycle
+from backend.runs import repository as runs
+from backend.settings import Settings
+from backend.workers import losses, repository
+from backend.workers.broker import Broker
+from backend.workers.repository import FreeWorker
+
+LOG = logging.getLogger(__name__)
+
+DISPATCH_LOCK = 0x6261706F03
+"""Advisory lock of the one dispatcher."""
+INTERVAL_SECONDS = 1.0
+RESEND_SECONDS = 5.0
+"""A promised run that is not claimed by then is sent again."""
+PRUNE_INTERVAL_SECONDS = 600.0
+MAX_RUNS_PER_ROUND = 500
+
+
+class Dispatcher(threading.Thread):
+    """Looks once a second, and at once when it is woken."""
+
+    def __init__(self, database: Database, settings: Settings) -> None:
+        super().__init__(name="dispatcher", daemon=True)
+        self._database = database
+        self._settings = settings
+        self._broker = Broker(settings.broker_url)
+        self._fresh_seconds = fresh_seconds(settings)
+        self._wake = threading.Event()
+        self._ended = threading.Event()
+        self._pruned_at = time.monotonic()
+
+    def wake(self) -> None:
+        """There may be something to do."""
+        self._wake.set()
+
+    def end(self) -> None:
+        """Stop, and wait until it has stopped."""
+        self._ended.set()
+        self._wake.set()
+        self.join()
+        self._broker.close()
+
+    def run(self) -> None:
+        """Be the dispatcher whenever no other server is."""
+        while not self._ended.is_set():
+            try:
+                with self._database.engine.connect() as connection:
+                    self._serve_as_leader(connection)
+            except OperationalError as error:
+                LOG.warning("the database does not answer", extra={"cause": str(error.orig).strip()})
+            except Exception:
+                # A fault in one round must not end all dispatching; the log has it.
+                LOG.exception("dispatching failed")
+            self._ended.wait(INTERVAL_SECONDS)
+
+    def _serve_as_leader(self, connection: Connection) -> None:
+        """Work for as long as this connection, which holds the lock, lives; return at once where another has it."""
+        query = text("SELECT pg_try_advisory_lock(:key)")
+        is_leader: bool = connection.execute(query, {"key": DISPATCH_LOCK}).scalar_one()
+        connection.commit()
+        if not is_leader:
+            return
+        try:
+            with self._database.session() as session, session.begin():
+                repository.extend_all_leases(session, self._settings.lease_seconds)
+            while not self._ended.is_set():
+                connection.execute(text("SELECT 1"))
+                connection.commit()
+                self.work()
+                self._wake.wait(INTERVAL_SECONDS)
+                self._wake.clear()
+        finally:
+            # The lock goes with the session of the database, not with this object.
+            connection.invalidate()
+
+    def work(self) -> None:
+        """One round."""
+        with self._database.session() as session, session.begin():
+            repository.withdraw_from_stale_workers(session, self._fresh_seconds)
+            expired = repository.expired(session)
+        for run_id, number in expired:
+            self._lose(run_id, number)
+        with self._database.session() as session, session.begin():
+            self._assign(session)
+        with self._database.session() as session:
+            messages = repository.unsent(session, RESEND_SECONDS)
+        for message in messages:
+            if not self._broker.send(message.run_id, message.queue):
+                break
+            with self._database.session() as session, session.begin():
+                repository.mark_sent(session, message)
+        if time.monotonic() - self._pruned_at > PRUNE_INTERVAL_SECONDS:
+            self._pruned_at = time.monotonic()
+            with self._database.session() as session, session.begin():
+                events.prune(session, self._settings.stream_retention_seconds)
+
+    def _lose(self, run_id: str, number: int) -> None:
+        with self._database.session() as session, session.begin():
+            run = runs.lock(session, run_id)
+            attempt = session.get(Attempt, (run_id, number), populate_existing=True)
+            # Looked at again under the lock: a heartbeat may have come meanwhile.
+            if attempt is None or attempt.state == "ended" or not repository.is_expired(session, attempt):
+                return
+            seconds = self._settings.lease_seconds
+            losses.lose(session, run, attempt, f"its worker was not heard of for {seconds:g} s", self._settings)
+        LOG.warning("run lost", extra={"run_id": run_id, "attempt": number})
+
+    def _assign(self, session: Session) -> None:
+        workers = {worker.id: worker for worker in repository.free_workers(session, self._fresh_seconds)}
+        for run in repository.waiting_runs(session, MAX_RUNS_PER_ROUND):
+            worker = self._choose(list(workers.values()), run)
+            if worker is None:
+                self._say_why(session, run, list(workers.values()))
+                continue
+            workers[worker.id] = worker._replace(free=worker.free - 1)
+            session.add(Attempt(run_id=run.id, number=run.attempt + 1, worker_id=worker.id, state="assigned"))
+            runs.add_audit(session, run.id, lifecycle.SYSTEM, "assigned", {"attempt": run.attempt + 1})
+
+    def _choose(self, workers: list[FreeWorker], run: Run) -> FreeWorker | None:
+        """The worker with most free slots among those that see the run's folder."""
+        fit = [worker for worker in workers if worker.free > 0 and self._sees_folder(worker, run)]
+        return max(fit, key=lambda worker: worker.free, default=None)
+
+    def _sees_folder(self, worker: FreeWorker, run: Run) -> bool:
+        return self._settings.runs_dir_shared or run.host in (None, worker.host)
+
+    def _say_why(self, session: Session, run: Run, workers: list[FreeWorker]) -> None:
+        if not workers:
+            reason = "waits for a worker: none is connected"
+        elif not any(self._sees_folder(worker, run) for worker in workers):
+            reason = f"waits for a worker on {run.host}, where its folder is"
+        else:
+            reason = "waits for a free slot"
+        if run.status_reason != reason:
+            run.status_reason = reason
+            events.announce_status(session, run)
+
+
+def fresh_seconds(settings: Settings) -> float:
+    """A worker that was not heard of for so long gets no new runs."""
+    return 3 * settings.heartbeat_seconds + 1

@@ -1,0 +1,95 @@
+"""The workers' own routes, and the list of workers for people."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from backend.context import ContextOf, DbSession, SettingsOf
+from backend.permissions import Reader, WorkerCaller
+from backend.runs import presentation
+from backend.runs import repository as runs
+from backend.workers import repository, service
+from backend.workers.dispatcher import fresh_seconds
+from bapo.api import (
+    AttemptOutcome,
+    BatchAccepted,
+    Claim,
+    ClaimRequest,
+    HeartbeatAnswer,
+    RecordBatch,
+    RunSummary,
+    WorkerHeartbeat,
+    WorkerInfo,
+    WorkerPage,
+    WorkerRegistration,
+    WorkerWelcome,
+)
+
+router = APIRouter(tags=["workers"])
+
+
+@router.get("/workers", summary="The workers")
+def list_workers(_: Reader, session: DbSession, settings: SettingsOf) -> WorkerPage:
+    """All that have ever registered, by name, with the runs that each holds."""
+    rows = repository.workers(session, fresh_seconds(settings))
+    items = [
+        WorkerInfo(
+            id=row.worker.id,
+            name=row.worker.name,
+            host=row.worker.host,
+            slots=row.worker.slots,
+            busy=len(row.run_ids),
+            gpus=row.worker.gpus,
+            version=row.worker.version,
+            online=row.is_fresh,
+            last_seen_at=row.worker.last_seen_at,
+            run_ids=row.run_ids,
+            system=row.worker.system,
+        )
+        for row in rows
+    ]
+    return WorkerPage(items=items)
+
+
+@router.post("/workers/register", summary="A worker has started")
+def register_worker(
+    caller: WorkerCaller, session: DbSession, context: ContextOf, body: WorkerRegistration
+) -> WorkerWelcome:
+    """Known by its name over restarts. Answers where its queue is and how often to send heartbeats."""
+    worker = service.register(session, body, caller)
+    context.dispatcher.wake()
+    return WorkerWelcome(
+        worker_id=worker.id,
+        queue=worker.queue,
+        broker_url=context.settings.broker_url,
+        runs_dir=str(context.settings.runs_dir),
+        heartbeat_seconds=context.settings.heartbeat_seconds,
+    )
+
+
+@router.post("/workers/heartbeat", summary="A worker says what it is running")
+def heartbeat(caller: WorkerCaller, session: DbSession, settings: SettingsOf, body: WorkerHeartbeat) -> HeartbeatAnswer:
+    """Extends the leases of the attempts named; answers requests to them, and which are no longer the worker's."""
+    return service.heartbeat(session, body, caller, settings)
+
+
+@router.post("/workers/runs/{run_id}/claim", summary="Take an assigned run")
+def claim_run(caller: WorkerCaller, session: DbSession, settings: SettingsOf, run_id: str, body: ClaimRequest) -> Claim:
+    """Works once; 409 where the run is claimed already or not for this worker."""
+    return service.claim(session, run_id, body.worker_id, caller, settings)
+
+
+@router.post("/workers/runs/{run_id}/records", summary="Upload lines of an attempt's file")
+def post_records(caller: WorkerCaller, session: DbSession, run_id: str, body: RecordBatch) -> BatchAccepted:
+    """By byte offset: lines that are stored are skipped, a gap stores nothing; the answer says what is wanted next."""
+    return service.store_records(session, run_id, body, caller)
+
+
+@router.post("/workers/runs/{run_id}/outcome", summary="A trainer is up, or has ended")
+def post_outcome(
+    caller: WorkerCaller, session: DbSession, settings: SettingsOf, run_id: str, body: AttemptOutcome
+) -> RunSummary:
+    """Told again, nothing more happens."""
+    service.note_outcome(session, run_id, body, caller, settings)
+    session.flush()
+    return presentation.summary(runs.row(session, run_id))

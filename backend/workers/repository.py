@@ -1,0 +1,195 @@
+"""SQL of workers and of what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, delete, func, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from backend.models import ApiToken, Attempt, Run, Worker
+from backend.models.runs import FENCING_TOKENS
+from bapo.api import RunStatus, WorkerRegistration
+
+
+def seconds_from_now(seconds: float) -> ColumnElement[Any]:
+    """A time of the database's clock."""
+    return func.now() + func.make_interval(0, 0, 0, 0, 0, 0, seconds)
+
+
+def register(session: Session, token_id: str, body: WorkerRegistration) -> Worker | None:
+    """The worker of that name, made or brought up to date; None where another valid token has the name."""
+    values = {
+        "host": body.host,
+        "slots": body.slots,
+        "gpus": list(body.gpus),
+        "version": body.version,
+        "token_id": token_id,
+    }
+    valid = select(ApiToken.id).where(ApiToken.id == Worker.token_id, ApiToken.revoked_at.is_(None))
+    query = (
+        insert(Worker)
+        .values(name=body.name, queue="", **values)
+        .on_conflict_do_update(
+            index_elements=[Worker.name],
+            set_={**values, "registered_at": func.now(), "last_seen_at": func.now()},
+            where=(Worker.token_id == token_id) | ~valid.exists(),
+        )
+        .returning(Worker)
+    )
+    worker = session.scalars(query, execution_options={"populate_existing": True}).one_or_none()
+    if worker is not None:
+        worker.queue = f"worker-{worker.id}"
+    return worker
+
+
+def get(session: Session, token_id: str, worker_id: str) -> Worker | None:
+    """A worker that this token speaks for."""
+    return session.scalars(select(Worker).where(Worker.id == worker_id, Worker.token_id == token_id)).one_or_none()
+
+
+def touch(session: Session, worker: Worker, system: dict[str, float]) -> None:
+    """The worker has been heard of."""
+    query = update(Worker).where(Worker.id == worker.id).values(last_seen_at=func.now(), system=system)
+    session.execute(query.execution_options(synchronize_session=False))
+
+
+class WorkerRow(NamedTuple):
+    """A worker with what it holds."""
+
+    worker: Worker
+    is_fresh: bool
+    run_ids: list[str]
+
+
+def workers(session: Session, fresh_seconds: float) -> list[WorkerRow]:
+    """All workers by name."""
+    is_fresh = Worker.last_seen_at > seconds_from_now(-fresh_seconds)
+    found = session.execute(select(Worker, is_fresh).order_by(Worker.name)).all()
+    held: dict[str, list[str]] = {}
+    active = select(Attempt).where(Attempt.state != "ended").order_by(Attempt.assigned_at)
+    for attempt in session.scalars(active):
+        assert attempt.worker_id is not None, "an imported attempt is ended from the start"
+        held.setdefault(attempt.worker_id, []).append(attempt.run_id)
+    return [WorkerRow(worker, fresh, held.get(worker.id, [])) for worker, fresh in found]
+
+
+# ---------------------------------------------------------------- attempts
+
+
+def next_fencing_token(session: Session) -> int:
+    """Larger than all before."""
+    return int(session.scalars(select(FENCING_TOKENS.next_value())).one())
+
+
+def extend_lease(session: Session, attempt: Attempt, seconds: float) -> None:
+    """The worker has this much time for its next heartbeat."""
+    query = update(Attempt).where(Attempt.run_id == attempt.run_id, Attempt.number == attempt.number)
+    query = query.values(lease_expires_at=seconds_from_now(seconds))
+    session.execute(query.execution_options(synchronize_session=False))
+
+
+def extend_all_leases(session: Session, seconds: float) -> None:
+    """Nobody could send a heartbeat while no server was up."""
+    least = seconds_from_now(seconds)
+    query = update(Attempt).where(Attempt.lease_expires_at < least).values(lease_expires_at=least)
+    session.execute(query.execution_options(synchronize_session=False))
+
+
+def with_token(session: Session, run_id: str, fencing_token: int) -> Attempt | None:
+    """The attempt that was claimed with this token."""
+    query = select(Attempt).where(Attempt.run_id == run_id, Attempt.fencing_token == fencing_token)
+    return session.scalars(query).one_or_none()
+
+
+def expired(session: Session) -> Sequence[tuple[str, int]]:
+    """Run and number of the attempts whose lease is over."""
+    query = select(Attempt.run_id, Attempt.number).where(
+        Attempt.state.in_(("claimed", "running")), Attempt.lease_expires_at < func.now()
+    )
+    return session.execute(query).all()
+
+
+def is_expired(session: Session, attempt: Attempt) -> bool:
+    """Whether this lease is over now."""
+    query = select(Attempt.lease_expires_at < func.now())
+    query = query.where(Attempt.run_id == attempt.run_id, Attempt.number == attempt.number)
+    return bool(session.scalars(query).one())
+
+
+def withdraw_from_stale_workers(session: Session, fresh_seconds: float) -> None:
+    """Take promised runs back from workers that are not heard of."""
+    stale = select(Worker.id).where(Worker.last_seen_at <= seconds_from_now(-fresh_seconds))
+    query = delete(Attempt).where(Attempt.state == "assigned", Attempt.worker_id.in_(stale))
+    session.execute(query.execution_options(synchronize_session=False))
+
+
+# ---------------------------------------------------------------- dispatch
+
+
+class FreeWorker(NamedTuple):
+    """A worker that can take runs now."""
+
+    id: str
+    host: str
+    free: int
+
+
+def free_workers(session: Session, fresh_seconds: float) -> list[FreeWorker]:
+    """Workers that are heard of, with their free slots, also none."""
+    used = (
+        select(Attempt.worker_id, func.count().label("used"))
+        .where(Attempt.state != "ended")
+        .group_by(Attempt.worker_id)
+        .subquery()
+    )
+    free = Worker.slots - func.coalesce(used.c.used, 0)
+    query = (
+        select(Worker.id, Worker.host, free)
+        .join(used, used.c.worker_id == Worker.id, isouter=True)
+        .where(Worker.last_seen_at > seconds_from_now(-fresh_seconds))
+        .order_by(Worker.name)
+    )
+    return [FreeWorker(*row) for row in session.execute(query)]
+
+
+def waiting_runs(session: Session, limit: int) -> Sequence[Run]:
+    """Queued runs that no worker was promised, most urgent first, locked; what somebody else holds is left out."""
+    promised = select(Attempt.run_id).where(Attempt.run_id == Run.id, Attempt.state == "assigned")
+    query = (
+        select(Run)
+        .where(Run.status == RunStatus.QUEUED, ~promised.exists())
+        .order_by(Run.priority.desc(), Run.queued_at, Run.id)
+        .limit(limit)
+        .with_for_update(skip_locked=True, key_share=True)
+    )
+    return session.scalars(query).all()
+
+
+class Message(NamedTuple):
+    """A run to be sent to a worker's queue."""
+
+    run_id: str
+    number: int
+    queue: str
+
+
+def unsent(session: Session, resend_seconds: float) -> list[Message]:
+    """Promised runs that were not sent, or not claimed for a while."""
+    query = (
+        select(Attempt.run_id, Attempt.number, Worker.queue)
+        .join(Worker, Attempt.worker_id == Worker.id)
+        .where(Attempt.state == "assigned")
+        .where(Attempt.sent_at.is_(None) | (Attempt.sent_at < seconds_from_now(-resend_seconds)))
+        .order_by(Attempt.assigned_at)
+    )
+    return [Message(*row) for row in session.execute(query)]
+
+
+def mark_sent(session: Session, message: Message) -> None:
+    """The broker has it."""
+    query = update(Attempt).where(Attempt.run_id == message.run_id, Attempt.number == message.number)
+    query = query.values(sent_at=func.now(), num_sent=Attempt.num_sent + 1)
+    session.execute(query.execution_options(synchronize_session=False))
