@@ -142,7 +142,7 @@ class Worker:
             time.sleep(welcome.heartbeat_seconds)
 
     def _exchange(self) -> None:
-        supervisors = {run_id: each for run_id, each in list(self._supervisors.items()) if each.is_alive()}
+        supervisors = {run_id: each for run_id, each in self._supervisors.copy().items() if each.is_alive()}
         beats = [
             AttemptHeartbeat(run_id=run_id, fencing_token=each.attempt.fencing_token, step=each.step)
             for run_id, each in supervisors.items()
@@ -189,6 +189,8 @@ class Worker:
     def _supervise(self, supervisor: AttemptSupervisor) -> None:
         run_id = supervisor.attempt.run_id
         supervisor.predecessor = self._supervisors.get(run_id)
+        for ended in [key for key, each in self._supervisors.items() if each.is_ended]:
+            del self._supervisors[ended]
         self._supervisors[run_id] = supervisor
         supervisor.start()
 

@@ -66,6 +66,11 @@ class AttemptSupervisor(threading.Thread):
         """Latest completed step."""
         return self._uploader.step
 
+    @property
+    def is_ended(self) -> bool:
+        """Whether the thread has begun and is over."""
+        return self.ident is not None and not self.is_alive()
+
     def revoke(self) -> None:
         """The run is no longer ours: end its trainer and forget it."""
         self._revoked = True

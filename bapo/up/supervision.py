@@ -32,6 +32,8 @@ class Supervisor:
         self._say = say
         self._stop = stop
         self._children: list[Child] = []
+        self._order: list[str] = []
+        """Names in the order of their first start: whoever needs another was started after it."""
         self._pauses: dict[str, float] = {}
         self._due: dict[str, tuple[float, ChildSpec]] = {}
 
@@ -43,7 +45,10 @@ class Supervisor:
     def start(self, spec: ChildSpec) -> Child:
         """Start one child."""
         child = Child(spec, self._logs)
+        if spec.name not in self._order:
+            self._order.append(spec.name)
         self._children.append(child)
+        self._children.sort(key=lambda each: self._order.index(each.spec.name))
         record_processes(self._record, self._children)
         return child
 
@@ -81,7 +86,7 @@ class Supervisor:
                 self.start(spec)
 
     def stop_all(self) -> None:
-        """End all children, the last started first, each after its own grace period."""
+        """End all children one after the other, in the opposite order of their first start."""
         self._due.clear()
         for child in reversed(self._children):
             child.ask_to_stop()
