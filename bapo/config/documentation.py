@@ -59,9 +59,9 @@ def documentation() -> tuple[FieldDocumentation, ...]:
 
 
 @cache
-def field_paths() -> tuple[str, ...]:
-    """Every dotted field name."""
-    return tuple(field.path for field in documentation())
+def method_types() -> tuple[str, ...]:
+    """Every `method.type`."""
+    return next(field.choices for field in documentation() if field.path == "method.type")
 
 
 def _members(annotation: Any) -> tuple[Any, ...]:

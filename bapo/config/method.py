@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from bapo.config.fractions import ExactFraction
 from bapo.config.section import Section
@@ -13,14 +13,18 @@ from bapo.config.section import Section
 
 def _accuracy_below_one(value: Fraction) -> Fraction:
     if not 0 <= value < 1:
-        raise ValueError(
-            f"{float(value):g} is outside [0, 1): give an accuracy threshold of at least 0 and less than 1"
-        )
+        raise ValueError("must be at least 0 and less than 1")
+    return value
+
+
+def _two_values(value: object) -> object:
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise ValueError("must be two values, at r_tot = 0 and at r_tot = 1, such as [0.125, 0.5]")
     return value
 
 
 Threshold = Annotated[ExactFraction, AfterValidator(_accuracy_below_one)]
-ThresholdRange = tuple[Threshold, Threshold]
+ThresholdRange = Annotated[tuple[Threshold, Threshold], BeforeValidator(_two_values)]
 StepInterval = Annotated[int, Field(ge=1, le=1_000_000)]
 Capacity = Annotated[int, Field(ge=1, le=10_000_000)]
 
@@ -33,7 +37,7 @@ class FilterConfig(Section):
     `uniform` keeps a random share of all fresh groups."""
     mean: Annotated[float, Field(ge=0, le=1)] = 0.5
     """Accuracy that the gaussian filter always keeps."""
-    std: Annotated[float, Field(gt=0, le=10)] = 0.2
+    std: Annotated[float, Field(ge=0.001, le=10)] = 0.2
     """Standard deviation of the gaussian filter, in accuracy."""
     share: Annotated[float, Field(gt=0, le=1)] = 0.6
     """Share of the fresh groups that the uniform filter keeps."""
@@ -122,4 +126,5 @@ class BapoMiniConfig(Section):
     """The groups with accuracy exactly 1/2."""
 
 
-MethodConfig = Annotated[GrpoConfig | GrpoDelayedConfig | BapoConfig | BapoMiniConfig, Field(discriminator="type")]
+# The default comes first: documentation takes what several methods share from the first one that has it.
+MethodConfig = Annotated[BapoConfig | BapoMiniConfig | GrpoConfig | GrpoDelayedConfig, Field(discriminator="type")]

@@ -6,16 +6,15 @@ import json
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from bapo.config.documentation import field_paths
-from bapo.config.errors import ConfigError, ConfigProblem, problems_of
+from bapo.config.errors import ConfigError, ConfigProblem
+from bapo.config.findings import problems_of
 from bapo.config.method import BapoConfig, MethodConfig
-from bapo.config.run import RunConfig
-from bapo.thresholds import empty_r_tot_intervals
+from bapo.config.run import DEFAULT_METHOD_TYPE, RunConfig
+from bapo.thresholds import admitting_r_tot_intervals, empty_r_tot_intervals
 
 METHOD_CONFIGS: dict[str, type[BaseModel]] = {
     member.model_fields["type"].default: member for member in get_args(get_args(MethodConfig)[0])
@@ -40,7 +39,7 @@ def resolve(explicit: Mapping[str, Any]) -> Resolution:
     try:
         config = RunConfig.model_validate(explicit)
     except ValidationError as error:
-        raise ConfigError(problems_of(error, field_paths())) from None
+        raise ConfigError(problems_of(error)) from None
     return Resolution(config, deepcopy(dict(explicit)), tuple(_reuse_warnings(config)))
 
 
@@ -49,13 +48,13 @@ def _reuse_warnings(config: RunConfig) -> Iterable[ConfigProblem]:
     method, group_size = config.method, config.rollout.group_size
     if not isinstance(method, BapoConfig) or "reused" in method.without:
         return
-    gaps = empty_r_tot_intervals(method.c2, method.c3, group_size)
     ranges = [[float(bound) for bound in bounds] for bounds in (method.c2, method.c3)]
     remedy = f"widen the range to at least 1/{group_size}, or use a larger rollout.group_size"
-    if gaps == [(Fraction(0), Fraction(1))]:
+    if not admitting_r_tot_intervals(method.c2, method.c3, group_size):
         raise ConfigError(
             [ConfigProblem("method.c2", ranges, f"no accuracy k/{group_size} lies in [c2, c3] at any r_tot: {remedy}")]
         )
+    gaps = empty_r_tot_intervals(method.c2, method.c3, group_size)
     if gaps:
         named = ", ".join(f"({float(low):.3g}, {float(high):.3g})" for low, high in gaps)
         yield ConfigProblem(
@@ -75,7 +74,7 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
             raise ConfigError([ConfigProblem("--set", assignment, "write FIELD=VALUE, such as method.c1=0.25")])
         try:
             changes[field.strip()] = json.loads(text)
-        except json.JSONDecodeError:
+        except ValueError:
             changes[field.strip()] = text
     return changes
 
@@ -85,9 +84,8 @@ def apply_changes(explicit: Mapping[str, Any], changes: Mapping[str, Any]) -> Ex
     changed = deepcopy(dict(explicit))
     new_type = changes.get("method.type")
     method = changed.get("method", {})
-    default_type = RunConfig.model_fields["method"].default.type
     # A type that is no text, or a method that is no section, is left for the check of the whole config.
-    if isinstance(new_type, str) and isinstance(method, dict) and new_type != method.get("type", default_type):
+    if isinstance(new_type, str) and isinstance(method, dict) and new_type != method.get("type", DEFAULT_METHOD_TYPE):
         known = METHOD_CONFIGS[new_type].model_fields if new_type in METHOD_CONFIGS else method
         changed["method"] = {field: value for field, value in method.items() if field in known}
     for path, value in changes.items():
@@ -98,8 +96,6 @@ def apply_changes(explicit: Mapping[str, Any], changes: Mapping[str, Any]) -> Ex
             if not isinstance(section, dict):
                 raise ConfigError([ConfigProblem(path, value, f"{name} is a value, not a section: check the path")])
         section[leaf] = value
-    if isinstance(changed.get("method"), dict):
-        changed["method"].setdefault("type", default_type)
     return changed
 
 

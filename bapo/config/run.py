@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from bapo.config.method import BapoConfig, BapoMiniConfig, GrpoConfig, MethodConfig
 from bapo.config.section import Section
@@ -121,6 +122,9 @@ class EngineConfig(Section):
     """CPU threads of the trainer."""
 
 
+DEFAULT_METHOD_TYPE = "bapo"
+
+
 class RunConfig(Section):
     """Everything that determines a run."""
 
@@ -144,6 +148,11 @@ class RunConfig(Section):
     """Responses kept as text."""
     engine: EngineConfig = EngineConfig()
     """What trains."""
+
+    @field_validator("method", mode="before")
+    @classmethod
+    def _method_has_a_type(cls, method: Any) -> Any:
+        return {"type": DEFAULT_METHOD_TYPE, **method} if isinstance(method, Mapping) else method
 
     @model_validator(mode="after")
     def _length_given_once(self) -> Self:
