@@ -11,6 +11,7 @@ from transformers.cache_utils import DynamicCache
 
 from bapo.local.cache import expand_with_gradient
 from bapo.local.payload import GroupPayload
+from bapo.local.sampling import log_distributions
 
 _PADDING_TOKENS = {"cpu": 64, "cuda": 4096}
 """Padding that costs about as much as one forward and backward pass more."""
@@ -39,7 +40,7 @@ def response_logprobs(
         logits_to_keep=1,
     )
     # The prompt's last position gives the first token of each of its responses.
-    first = torch.log_softmax(output.logits[:, -1] / temperature, dim=-1)
+    first = log_distributions(output.logits[:, -1], temperature)
     logprobs = [first[rows_on_device, tokens[starts.to(device)]]]
     entropies = [_entropies(first, with_gradient=entropy_gradient)[rows_on_device]]
     places = [starts]
@@ -57,7 +58,7 @@ def response_logprobs(
             use_cache=True,
         )
         logits = output.logits if bool(is_response.all()) else output.logits[is_response.to(device)]
-        distributions = torch.log_softmax(logits.flatten(0, -2) / temperature, dim=-1)
+        distributions = log_distributions(logits.flatten(0, -2), temperature)
         logprobs.append(distributions.gather(1, tokens[predicted.to(device)].unsqueeze(1)).squeeze(1))
         entropies.append(_entropies(distributions, with_gradient=entropy_gradient))
         places.append(predicted)

@@ -86,7 +86,7 @@ def choose_tokens(
 
     The token is the first whose cumulative probability exceeds the uniform number.
     """
-    logprobs = torch.log_softmax(logits / (temperature or 1.0), dim=-1)
+    logprobs = log_distributions(logits, temperature or 1.0)
     if temperature == 0:
         tokens = logprobs.argmax(dim=-1)
     else:
@@ -96,6 +96,12 @@ def choose_tokens(
         # A threshold that rounds up to the total lies past the last token.
         tokens = tokens.clamp_(max=logits.shape[-1] - 1)
     return tokens, logprobs.gather(1, tokens.unsqueeze(1)).squeeze(1)
+
+
+def log_distributions(logits: Tensor, temperature: float) -> Tensor:
+    """log softmax(logits / T) over the last dimension."""
+    # A division by 1 would copy the largest tensor of all for nothing.
+    return torch.log_softmax(logits if temperature == 1 else logits / temperature, dim=-1)
 
 
 def _truncated(logprobs: Tensor, top_p: float, top_k: int) -> Tensor:
