@@ -28,6 +28,11 @@ def percent(value: float | None, digits: int = 1) -> str:
     return MISSING if value is None else f"{100 * value:.{digits}f}{THIN_SPACE}%"
 
 
+def share(value: float | None, digits: int = 1) -> str:
+    """The number of `percent` without its sign, for ranges: "20.6 → 38.0 %"."""
+    return MISSING if value is None else f"{100 * value:.{digits}f}"
+
+
 def points(change: float | None, digits: int = 1) -> str:
     """A difference of two shares in percentage points, signed: 0.0823 → "+8.2 pts"."""
     return MISSING if change is None else f"{_signed(100 * change, digits)}{THIN_SPACE}pts"

@@ -170,7 +170,8 @@ def template(palette: Palette) -> go.layout.Template:
                 "y": 1.02,
                 "yanchor": "bottom",
                 "font": {"color": palette.text, "size": 11},
-                "itemsizing": "constant",
+                "itemwidth": 30,
+                "traceorder": "normal",
                 "tracegroupgap": 0,
                 "bgcolor": "rgba(0,0,0,0)",
             },
@@ -213,6 +214,7 @@ def mantine_theme() -> dict[str, Any]:
         "fontFamily": FONT_FAMILY,
         "fontFamilyMonospace": MONO_FAMILY,
         "primaryColor": "blue",
+        "colors": {"dark": list(_DARK_SHADES)},
         "defaultRadius": "md",
         "cursorType": "pointer",
         "headings": {"fontFamily": FONT_FAMILY, "fontWeight": "600"},
@@ -221,6 +223,21 @@ def mantine_theme() -> dict[str, Any]:
             "Badge": {"defaultProps": {"variant": "light", "radius": "sm", "tt": "none"}},
         },
     }
+
+
+_DARK_SHADES = (
+    DARK.text,
+    "#b9c2cd",
+    DARK.muted,
+    "#6c7784",
+    "#39424d",
+    "#2d3540",
+    "#1e242c",
+    DARK.card,
+    "#12161b",
+    DARK.page,
+)
+"""Mantine's greys of the dark scheme, from text to page."""
 
 
 def _channels(colour: str) -> tuple[int, int, int]:

@@ -74,4 +74,4 @@ def accuracy_bins_figure(data: AccuracyBins, palette: Palette) -> go.Figure:
         **new_figure(data.axis, height=320),
         yaxis={"title": {"text": "share of prompts"}, "tickformat": ".0%", "range": [0, 1]},
     )
-    return figure.update_layout(legend={"traceorder": "normal"})
+    return figure.update_layout(legend={"entrywidth": 32, "entrywidthmode": "pixels"})

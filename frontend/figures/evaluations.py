@@ -100,6 +100,7 @@ def evaluations_figure(data: Evaluations, palette: Palette) -> go.Figure:
             mode="lines+markers",
             line={"color": colour, "width": 2},
             marker={"size": 6},
+            cliponaxis=False,
             legendgroup=curve.dataset,
             hovertemplate="%{y:.1%} (%{customdata[0]:.1%} to %{customdata[1]:.1%})",
         )
@@ -111,8 +112,17 @@ def evaluations_figure(data: Evaluations, palette: Palette) -> go.Figure:
                 mode="lines",
                 line={"color": translucent(colour, 0.7), "width": 1.2, "dash": "dot"},
                 hovertemplate="%{y:.1%}",
+                showlegend=False,
             )
         figure.add_hline(y=curve.mean[0], line={"color": translucent(colour, 0.5), "width": 1, "dash": "dash"})
+    if data.curves:
+        figure.add_scatter(
+            x=[None],
+            y=[None],
+            name="base model",
+            mode="lines",
+            line={"color": palette.reference, "width": 1, "dash": "dash"},
+        )
     return figure.update_layout(
         template=template(palette),
         **new_figure(data.axis),

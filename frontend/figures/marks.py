@@ -57,7 +57,7 @@ def add_marks(figure: go.Figure, marks: Sequence[Mark], axis: XAxis, palette: Pa
                 "y0": 0,
                 "y1": 1,
                 "yref": "paper",
-                "layer": "below",
+                "layer": "above",
                 "line": {"color": colour, "width": 1, "dash": "solid" if mark.kind == "change" else "dot"},
             }
         )

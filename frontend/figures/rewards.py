@@ -35,8 +35,8 @@ def rewards_data(series: Series, axis: XAxis) -> Rewards:
 def rewards_figure(data: Rewards, palette: Palette) -> go.Figure:
     """Fresh reward with its moving mean; the batch's reward as a thin line, for it is no measure of the policy."""
     lines = (
-        ("batch, each step", data.batch, translucent(palette.reference, 0.6), 1, "dot"),
-        ("fresh, each step", data.fresh, translucent(palette.fresh, 0.35), 1, "solid"),
+        ("batch", data.batch, translucent(palette.reference, 0.6), 1, "dot"),
+        ("fresh", data.fresh, translucent(palette.fresh, 0.35), 1, "solid"),
         (f"fresh, mean of {WINDOW_STEPS}", data.fresh_mean, palette.fresh, 2, "solid"),
     )
     figure = go.Figure(

@@ -83,10 +83,10 @@ def threshold_map_figure(data: ThresholdMap, palette: Palette) -> go.Figure:
         )
     return figure.update_layout(
         template=template(palette),
-        height=300,
+        height=400,
         hovermode="closest",
         xaxis={"title": {"text": "accuracy of a group, k of G correct"}, "type": "category", "showline": False},
         yaxis={"title": {"text": "mean accuracy r_tot"}, "range": [0, 1], "showgrid": False},
-        legend={"itemclick": False, "itemdoubleclick": False},
+        legend={"itemclick": False, "itemdoubleclick": False, "y": -0.2, "yanchor": "top", "orientation": "v"},
         uirevision="map",
     )

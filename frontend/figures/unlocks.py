@@ -92,6 +92,14 @@ def unlocks_figure(data: Unlocks, palette: Palette) -> go.Figure:
         )
         if null is not None:
             figure.add_hline(y=null, line={"color": colour, "width": 1, "dash": "dash"}, opacity=0.7)
+    if data.null is not None:
+        figure.add_scatter(
+            x=[None],
+            y=[None],
+            name="chance: base model sampled twice",
+            mode="lines",
+            line={"color": palette.reference, "width": 1, "dash": "dash"},
+        )
     return figure.update_layout(
         template=template(palette),
         **new_figure(data.axis),

@@ -51,7 +51,7 @@ def test_the_null_is_base_against_base() -> None:
     assert data.x == [25]
     assert data.rates[0].unlocked == 1.0
     figure = unlocks_figure(data, LIGHT)
-    assert [list(trace.y) for trace in figure.data] == [[1.0], [0.5], [0.0]]
+    assert [list(trace.y) for trace in figure.data[:3]] == [[1.0], [0.5], [0.0]]
     assert [shape.y0 for shape in figure.layout.shapes] == [0.5, 0.0, 0.0]
     assert "chance 50.0 %" in figure.data[0].hovertemplate
 

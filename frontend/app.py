@@ -1,0 +1,47 @@
+"""Puts the dashboard together: Dash in its own ASGI app, the gate in front of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from dash import Dash
+
+from frontend import shell
+from frontend.gate import Gate
+from frontend.pages import new_run, run, runs
+from frontend.session import Api
+from frontend.settings import FrontendSettings
+
+PAGES = (
+    shell.Page(re.compile(r"/runs"), "Runs", runs.layout, query_makes_page=False),
+    shell.Page(re.compile(r"/runs/(?P<run_id>[^/]+)"), "Run", run.layout, query_makes_page=False),
+    shell.Page(re.compile(r"/new"), "New run", new_run.layout, query_makes_page=True),
+)
+
+
+def create_app(settings: FrontendSettings) -> Gate:
+    """The ASGI app that serves the dashboard and passes the API through."""
+    api = Api(settings.backend_url, settings.session_check_seconds)
+    app = Dash(
+        "frontend",
+        backend="fastapi",
+        assets_folder=str(Path(__file__).parent / "assets"),
+        # first.js stands in the head already.
+        assets_ignore=r"first\.js|logo\.svg|icons",
+        index_string=shell.INDEX,
+        title="BAPO",
+        update_title="",
+        suppress_callback_exceptions=True,
+        meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
+    )
+    app.layout = shell.shell_layout()
+    shell.register(app, api, PAGES)
+    for page in (runs, run, new_run):
+        page.register(app, api)
+    # Dash on FastAPI finishes its set-up at the first request for "/", which a deep link never makes: its index page
+    # would come without our assets.
+    untyped: Any = app
+    untyped._setup_server()
+    return Gate(app.server, settings, app.csp_hashes(), api)

@@ -1,0 +1,13 @@
+// Runs before anything is drawn: the chosen colour scheme, else the system's.
+(function () {
+  let scheme = null;
+  try {
+    scheme = localStorage.getItem("mantine-color-scheme-value");
+  } catch (error) {
+    // Storage may be forbidden; the system's choice serves.
+  }
+  if (scheme !== "light" && scheme !== "dark") {
+    scheme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  }
+  document.documentElement.setAttribute("data-mantine-color-scheme", scheme);
+})();

@@ -1,0 +1,112 @@
+"""The frame of a chart: what it answers, the graph, a small menu, and a place for notes and for emptiness."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import dcc, html
+
+from frontend.components.attributes import attributes
+from frontend.components.icon import IconName, icon
+
+MENU: tuple[tuple[str, str, IconName], ...] = (
+    ("fullscreen", "Full screen", "expand"),
+    ("log", "Logarithmic y-axis", "sliders"),
+    ("svg", "Download as SVG", "download"),
+    ("csv", "Download as CSV", "download"),
+    ("link", "Copy link", "link"),
+)
+
+GRAPH_CONFIG: Any = {
+    "displaylogo": False,
+    "responsive": True,
+    # The bar has only what works without any other site; the card's menu has the rest.
+    "displayModeBar": False,
+    "showSendToCloud": False,
+    "plotlyServerURL": "",
+    "doubleClick": "reset+autosize",
+    "scrollZoom": False,
+}
+
+BLANK_FIGURE: dict[str, Any] = {
+    "data": [],
+    "layout": {
+        "xaxis": {"visible": False},
+        "yaxis": {"visible": False},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+    },
+}
+
+
+def chart_card(
+    name: str, title: str, explanation: str, *, height: int = 260, wide: bool = False, empty: str = "No data yet."
+) -> html.Div:
+    """A card of fixed size whose graph is filled by the page's callback; `name` is unique on the page."""
+    menu = dmc.Menu(
+        [
+            dmc.MenuTarget(
+                dmc.ActionIcon(
+                    icon("menu", 16),
+                    variant="subtle",
+                    color="gray",
+                    size="sm",
+                    **attributes(aria_label=f"Menu of {title}"),
+                )
+            ),
+            dmc.MenuDropdown(
+                [
+                    dmc.MenuItem(
+                        label,
+                        leftSection=icon(icon_name, 16),
+                        id={"type": "chart-menu", "name": name, "action": action},
+                    )
+                    for action, label, icon_name in MENU
+                ]
+            ),
+        ],
+        position="bottom-end",
+        shadow="md",
+    )
+    head = html.Div(
+        [
+            html.Div(
+                [
+                    html.H3(title, className="chart-title"),
+                    dmc.Tooltip(
+                        html.Span(
+                            icon("info", 14), className="chart-info", tabIndex=0, **attributes(aria_label=explanation)
+                        ),
+                        label=explanation,
+                    ),
+                ],
+                className="chart-heading",
+            ),
+            html.Div(
+                [html.Span(id={"type": "chart-note", "name": name}, className="chart-note"), menu],
+                className="chart-tools",
+            ),
+        ],
+        className="chart-head",
+    )
+    body = html.Div(
+        [
+            dcc.Graph(
+                id={"type": "chart", "name": name},
+                figure=BLANK_FIGURE,
+                config=GRAPH_CONFIG,
+                style={"height": height},
+                className="chart-graph",
+            ),
+            html.Div(empty, className="chart-empty"),
+        ],
+        className="chart-body",
+        style={"minHeight": height},
+    )
+    return html.Div(
+        [head, body],
+        id={"type": "chart-card", "name": name},
+        className="chart-card loading wide" if wide else "chart-card loading",
+        **attributes(data_chart=name),
+    )

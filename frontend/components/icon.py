@@ -1,0 +1,40 @@
+"""Line icons, drawn by CSS masks so that they take the colour of the text beside them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from dash import html
+
+from frontend.components.attributes import attributes
+
+IconName = Literal[
+    "alert",
+    "check",
+    "copy",
+    "cross",
+    "download",
+    "expand",
+    "info",
+    "link",
+    "logout",
+    "menu",
+    "moon",
+    "pause",
+    "play",
+    "plus",
+    "runs",
+    "search",
+    "sliders",
+    "stop",
+    "sun",
+    "trash",
+    "user",
+]
+
+
+def icon(name: IconName, size: int = 18) -> html.Span:
+    """A decorative icon; what it means must stand beside it or in a label."""
+    return html.Span(
+        className=f"icon icon-{name}", style={"width": size, "height": size}, **attributes(aria_hidden="true")
+    )

@@ -1,0 +1,70 @@
+"""What stands where there is nothing to show: empty states, errors, unknown addresses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dash_mantine_components as dmc
+import httpx
+from dash import dcc
+
+from bapo.client import ApiError
+from frontend.components.icon import IconName, icon
+
+
+def notice(title: str, text: Any, *, icon_name: IconName = "info", action: Any = None) -> dmc.Paper:
+    """A centred message with one thing to do."""
+    return dmc.Paper(
+        dmc.Stack(
+            [
+                dmc.ThemeIcon(icon(icon_name, 24), size=48, radius="xl", variant="light", color="gray"),
+                dmc.Title(title, order=3, ta="center"),
+                dmc.Text(text, c="dimmed", ta="center", maw=520),
+                *([action] if action is not None else []),
+            ],
+            align="center",
+            gap="sm",
+        ),
+        className="notice",
+        p="xl",
+        withBorder=True,
+    )
+
+
+def link_button(label: str, href: str, **properties: Any) -> dcc.Link:
+    """A button that leads to a page."""
+    return dcc.Link(dmc.Button(label, **properties), href=href, className="plain-link")
+
+
+def error_text(error: ApiError | httpx.TransportError) -> str:
+    """What happened, what to do, and the request to ask the administrator about."""
+    if isinstance(error, ApiError):
+        body = error.body
+        given = f"{body.field} = {body.value!r}: " if body.field and body.value is not None else ""
+        return f"{given}{body.remedy} (request {body.request_id})"
+    return "The server does not answer. Training goes on meanwhile; try again in a moment."
+
+
+def error_notice(error: ApiError | httpx.TransportError) -> dmc.Paper:
+    """A page that could not be made."""
+    missing = isinstance(error, ApiError) and error.status == 404
+    return notice(
+        "Not found" if missing else "This could not be loaded",
+        error_text(error),
+        icon_name="alert",
+        action=link_button("Back to the runs", "/runs", variant="light"),
+    )
+
+
+def toast(message: str, *, title: str, colour: str = "red") -> list[dict[str, Any]]:
+    """A passing message in the corner, in the form that the notification container takes."""
+    return [
+        {
+            "action": "show",
+            "title": title,
+            "message": message,
+            "color": colour,
+            "autoClose": 12_000 if colour == "red" else 5_000,
+            "withBorder": True,
+        }
+    ]

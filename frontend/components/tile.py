@@ -1,0 +1,79 @@
+"""A figure at a glance: value, change, and a sparkline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+from urllib.parse import quote
+
+import dash_mantine_components as dmc
+from dash import html
+
+from frontend.components.attributes import attributes
+from frontend.theme import Palette, translucent
+
+SPARKLINE_WIDTH, SPARKLINE_HEIGHT = 120, 28
+
+
+Trend = Literal["good", "bad", "neutral"]
+
+
+class Tile(NamedTuple):
+    """What a tile shows; texts are formatted already."""
+
+    name: str
+    label: str
+    value: str
+    note: str
+    """Interval, null, or what it is measured against, in small type."""
+    change: str | None
+    trend: Trend
+    explanation: str
+    sparkline: Sequence[float | None]
+    colour: str
+
+
+def tile(content: Tile, palette: Palette) -> html.Div:
+    """A tile of fixed height."""
+    change = html.Span(content.change, className=f"tile-change {content.trend}") if content.change is not None else None
+    return html.Div(
+        [
+            dmc.Tooltip(html.Span(content.label, className="tile-label", tabIndex=0), label=content.explanation),
+            html.Div([html.Span(content.value, className="tile-value"), change], className="tile-figures"),
+            html.Div(content.note, className="tile-note"),
+            html.Img(
+                src=sparkline_uri(content.sparkline, content.colour or palette.accent),
+                className="tile-sparkline",
+                alt="",
+            ),
+        ],
+        className="tile",
+        **attributes(data_tile=content.name),
+    )
+
+
+def sparkline_uri(values: Sequence[float | None], colour: str) -> str:
+    """A small line over its area as an SVG image; empty with fewer than two values."""
+    known = [(index, value) for index, value in enumerate(values) if value is not None]
+    if len(known) < 2:
+        return "data:image/svg+xml," + quote(
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {SPARKLINE_WIDTH} {SPARKLINE_HEIGHT}"/>'
+        )
+    low, high = min(value for _, value in known), max(value for _, value in known)
+    span = high - low or 1.0
+    first, last = known[0][0], known[-1][0]
+    points = [
+        (
+            SPARKLINE_WIDTH * (index - first) / (last - first),
+            2 + (SPARKLINE_HEIGHT - 4) * (1 - (value - low) / span if high > low else 0.5),
+        )
+        for index, value in known
+    ]
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    area = f"0,{SPARKLINE_HEIGHT} {line} {SPARKLINE_WIDTH},{SPARKLINE_HEIGHT}"
+    return "data:image/svg+xml," + quote(
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {SPARKLINE_WIDTH} {SPARKLINE_HEIGHT}" '
+        f'preserveAspectRatio="none"><polygon points="{area}" fill="{translucent(colour, 0.12)}"/>'
+        f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.5" '
+        'vector-effect="non-scaling-stroke"/></svg>'
+    )

@@ -1,0 +1,157 @@
+"""The front door: which host may be named, what goes to the backend, who may see a page, what headers leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import httpx
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bapo.client import SESSION_COOKIE
+from frontend.login import HOME, login, login_url, logout, unavailable
+from frontend.proxy import ApiProxy, is_proxied
+from frontend.session import SESSION, Api
+from frontend.settings import FrontendSettings, host_name
+
+STATIC_PREFIXES = ("/assets/", "/_dash-component-suites/")
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+WRONG_HOST = """This host name is not served here.
+Open the dashboard by its own address, or add the name to BAPO_ALLOWED_HOSTS.
+"""
+
+
+def security_headers(script_hashes: Sequence[str], *, https: bool) -> list[tuple[bytes, bytes]]:
+    """Headers of every page and asset of the dashboard; the backend sets those of its own answers."""
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            " ".join(("script-src 'self'", *script_hashes)),
+            # Mantine, AG Grid and Plotly write style attributes and elements.
+            "style-src 'self' 'unsafe-inline'",
+            "img-src 'self' data: blob:",
+            "font-src 'self' data:",
+            "connect-src 'self'",
+            "manifest-src 'self'",
+            "form-action 'self'",
+            "base-uri 'none'",
+            "frame-ancestors 'none'",
+        )
+    )
+    headers = {
+        "content-security-policy": policy,
+        "x-content-type-options": "nosniff",
+        "x-frame-options": "DENY",
+        "referrer-policy": "same-origin",
+        "cross-origin-opener-policy": "same-origin",
+        "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    }
+    if https:
+        headers["strict-transport-security"] = "max-age=31536000"
+    return [(name.encode(), value.encode()) for name, value in headers.items()]
+
+
+class Gate:
+    """ASGI app in front of the dashboard and of the backend."""
+
+    def __init__(self, pages: ASGIApp, settings: FrontendSettings, script_hashes: Sequence[str], api: Api) -> None:
+        self._pages = pages
+        self._static = GZipMiddleware(pages, minimum_size=1000, compresslevel=5)
+        self._hosts = settings.host_names
+        self._headers = security_headers(script_hashes, https=settings.is_https)
+        self._api = api
+        self._proxy = ApiProxy(settings.backend_url)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._pages(scope, receive, send)
+            await self._proxy.close()
+            await self._api.close()
+        elif scope["type"] == "websocket":
+            # Neither the pages nor the API use WebSockets.
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            await self._http(scope, receive, send)
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        hosts = request.headers.getlist("host")
+        if len(hosts) != 1 or host_name(hosts[0]) not in self._hosts:
+            await PlainTextResponse(WRONG_HOST, status_code=421)(scope, receive, self._guarded(send))
+        elif is_proxied(scope["path"]):
+            await self._proxy(scope, receive, send)
+        elif scope["method"] not in SAFE_METHODS and not _is_same_origin(request, hosts[0]):
+            answer = _problem(403, "wrong_origin", "send this request from a page of the dashboard itself")
+            await answer(scope, receive, self._guarded(send))
+        elif scope["path"] == "/login":
+            await (await login(request, self._api))(scope, receive, self._guarded(send))
+        elif scope["path"] == "/logout" and scope["method"] == "POST":
+            await (await logout(request, self._api))(scope, receive, self._guarded(send))
+        else:
+            await self._page(request, scope, receive, self._guarded(send))
+
+    async def _page(self, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
+        session = request.cookies.get(SESSION_COOKIE)
+        try:
+            known = session is not None and await self._api.is_valid(session)
+        except httpx.TransportError:
+            if _is_document(request):
+                await unavailable()(scope, receive, send)
+                return
+            answer: Response = _problem(
+                502, "backend_unreachable", "the BAPO server does not answer: try again in a moment"
+            )
+            await answer(scope, receive, send)
+            return
+        if not known or session is None:
+            path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+            answer = (
+                RedirectResponse(login_url(path), status_code=303)
+                if _is_document(request)
+                else _problem(401, "unauthenticated", "your session has ended: log in again")
+            )
+            await answer(scope, receive, send)
+            return
+        if scope["path"] == "/":
+            await RedirectResponse(HOME, status_code=303)(scope, receive, send)
+            return
+        token = SESSION.set(session)
+        try:
+            static = scope["path"].startswith(STATIC_PREFIXES)
+            await (self._static if static else self._pages)(scope, receive, send)
+        finally:
+            SESSION.reset(token)
+
+    def _guarded(self, send: Send) -> Send:
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                given = {name.lower() for name, _ in message["headers"]}
+                extra = [*self._headers, (b"cache-control", b"no-store")]
+                added = [
+                    (name, value)
+                    for name, value in extra
+                    if name not in given and (name != b"cache-control" or b"etag" not in given)
+                ]
+                message = {**message, "headers": [*message["headers"], *added]}
+            await send(message)
+
+        return guarded
+
+
+def _is_document(request: Request) -> bool:
+    """A page that somebody opens, rather than something that a page asks for."""
+    path = request.url.path
+    return request.method in SAFE_METHODS and not path.startswith((*STATIC_PREFIXES, "/_dash", "/_favicon"))
+
+
+def _is_same_origin(request: Request, host: str) -> bool:
+    """Browsers name the page that sends a request; only our own may send one that acts."""
+    origin = request.headers.get("origin", "")
+    return origin.partition("://")[2].lower() == host.lower()
+
+
+def _problem(status: int, code: str, remedy: str) -> JSONResponse:
+    return JSONResponse({"code": code, "remedy": remedy}, status_code=status)

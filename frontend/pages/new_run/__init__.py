@@ -1,0 +1,214 @@
+"""New run: from a recipe, or from another run with changes."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import Dash, dcc, html
+
+from bapo.api import ConfigDraft, RecipeInfo, RunDetail
+from bapo.config.resolve import flatten
+from frontend.components.chart_card import BLANK_FIGURE, GRAPH_CONFIG
+from frontend.pages.new_run import form
+from frontend.pages.new_run.fields import config_field
+from frontend.pages.new_run.values import FormField
+from frontend.session import Api
+
+FORM = form.FORM
+
+SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("Training", "", ("method.type", "training.steps", "training.learning_rate", "training.seed")),
+    (
+        "Buffers and thresholds",
+        "Which prompts are difficult, which groups may be reused, and how often the policies are brought up to date.",
+        (
+            "method.c1",
+            "method.v",
+            "method.m",
+            "method.c2",
+            "method.max_reevaluated_prompts",
+            "method.c3",
+        ),
+    ),
+    ("Sizes", "", ("rollout.group_size", "rollout.batch_size", "training.batch_size")),
+)
+"""The fields that most runs are about; all others stand below."""
+
+DEFAULT_RECIPE = "countdown-demo"
+
+
+async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> Any:
+    """The form, filled from the recipe or the parent."""
+    client = api.client()
+    recipes = (await client.recipes()).items
+    infos = (await client.config_fields()).items
+    parent = await client.run(query["parent"]) if query.get("parent") else None
+    names = [recipe.name for recipe in recipes]
+    recipe = next((each for each in recipes if each.name == query.get("recipe", DEFAULT_RECIPE)), recipes[0])
+    draft = ConfigDraft(parent_id=parent.id) if parent else ConfigDraft(recipe=recipe.name)
+    base = flatten((await client.validate(draft)).config)
+    fields = form.form_fields(infos, base)
+    return html.Div(
+        [
+            dcc.Store(
+                id="new-start",
+                data={
+                    "recipe": None if parent else recipe.name,
+                    "parent_id": parent.id if parent else None,
+                    "origin": f"“{parent.name}”" if parent else f"the recipe {recipe.name}",
+                    "base": {field.info.path: field.base for field in fields},
+                    "key": uuid.uuid4().hex,
+                },
+            ),
+            dcc.Store(id="new-fields", data=[info.model_dump(mode="json") for info in infos]),
+            _heading(parent, recipe, names),
+            html.Div(
+                [_form(fields, parent, recipe), _summary()],
+                className="form-columns",
+            ),
+        ],
+        className="new-run",
+    )
+
+
+def _heading(parent: RunDetail | None, recipe: RecipeInfo, names: Sequence[str]) -> html.Div:
+    if parent:
+        text: Any = [
+            "Starts from the config of ",
+            dcc.Link(parent.name, href=f"/runs/{parent.id}", className="wrap-anywhere"),
+            " and differs where you change it.",
+        ]
+        return html.Div(
+            [dmc.Title("Clone with changes", order=2), dmc.Text(text, c="dimmed", size="sm")], className="form-heading"
+        )
+    return html.Div(
+        [
+            dmc.Title("New run", order=2),
+            html.Div(
+                [
+                    dmc.Select(
+                        id="new-recipe",
+                        label="Recipe",
+                        value=recipe.name,
+                        data=list(names),
+                        allowDeselect=False,
+                        size="sm",
+                        w=260,
+                        checkIconPosition="right",
+                    ),
+                    dmc.Text(" ".join(recipe.description.split()), c="dimmed", size="sm", className="recipe-text"),
+                ],
+                className="recipe-row",
+            ),
+        ],
+        className="form-heading",
+    )
+
+
+def _form(fields: Sequence[FormField], parent: RunDetail | None, recipe: RecipeInfo) -> html.Div:
+    by_path = {field.info.path: field for field in fields}
+    prominent = {path for _, _, paths in SECTIONS for path in paths}
+    suggested = f"{parent.name} (changed)"[:200] if parent else recipe.title
+    about = html.Div(
+        [
+            dmc.TextInput(
+                id="new-name",
+                label="Name",
+                value=suggested,
+                required=True,
+                size="sm",
+                className="field-wide",
+                inputProps={"maxLength": 200},
+            ),
+            dmc.TagsInput(id="new-tags", label="Tags", value=[], size="sm", placeholder="optional"),
+        ],
+        className="field-grid",
+    )
+    sections = [
+        html.Section(
+            [
+                html.H3(title, className="chart-title"),
+                *([dmc.Text(text, size="sm", c="dimmed")] if text else []),
+                html.Div(
+                    [
+                        config_field(
+                            FORM,
+                            by_path[path].info,
+                            by_path[path].base,
+                            width="wide" if by_path[path].info.kind == "fraction_range" else "normal",
+                        )
+                        for path in paths
+                        if path in by_path
+                    ],
+                    className="field-grid four" if len(paths) == 4 else "field-grid",
+                ),
+            ],
+            className="panel-card",
+        )
+        for title, text, paths in SECTIONS
+    ]
+    rest: dict[str, list[FormField]] = {}
+    for field in fields:
+        if field.info.path not in prominent:
+            rest.setdefault(field.info.path.split(".", 1)[0], []).append(field)
+    everything = dmc.Accordion(
+        [
+            dmc.AccordionItem(
+                [
+                    dmc.AccordionControl([html.Code(section), f" · {len(members)} more"]),
+                    dmc.AccordionPanel(
+                        html.Div([config_field(FORM, info, value) for info, value in members], className="field-grid")
+                    ),
+                ],
+                value=section,
+            )
+            for section, members in rest.items()
+        ],
+        multiple=True,
+        variant="contained",
+        className="all-fields",
+    )
+    return html.Div(
+        [
+            html.Section([html.H3("About", className="chart-title"), about], className="panel-card"),
+            *sections,
+            html.Div([html.H3("All other fields", className="chart-title all-title"), everything]),
+        ],
+        className="form-main",
+    )
+
+
+def _summary() -> html.Div:
+    return html.Div(
+        [
+            html.Div(id="new-problems", className="form-problems"),
+            html.Div(dmc.Skeleton(height=90), id="new-diff", className="panel-card"),
+            html.Div(dmc.Skeleton(height=120), id="new-cost", className="panel-card"),
+            html.Div(
+                [
+                    html.H3("Threshold map", className="chart-title"),
+                    dmc.Text(
+                        "What a group with k of G correct responses is to BAPO, as the mean accuracy rises.",
+                        size="xs",
+                        c="dimmed",
+                    ),
+                    dcc.Graph(id="new-map", figure=BLANK_FIGURE, config=GRAPH_CONFIG, style={"height": 400}),
+                ],
+                id="new-map-card",
+                className="panel-card",
+            ),
+            dmc.Button("Start the run", id="new-submit", fullWidth=True, size="md", disabled=True),
+            dmc.Button(
+                "Save as a draft", id="new-draft", fullWidth=True, variant="subtle", color="gray", disabled=True
+            ),
+        ],
+        className="form-side",
+    )
+
+
+def register(app: Dash, api: Api) -> None:
+    """Validation while typing, and submission."""
+    form.register(app, api)

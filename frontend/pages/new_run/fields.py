@@ -1,0 +1,137 @@
+"""One field of a form: label with symbol and plain name, what it means, its inputs, and room for what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import html
+
+from bapo.api import ConfigFieldInfo
+from frontend.components.attributes import attributes
+from frontend.components.icon import icon
+from frontend.pages.new_run.values import OFF, ON, shown
+from frontend.symbols import SYMBOLS
+
+DEBOUNCE_MILLISECONDS = 300
+
+
+def field_id(form: str, path: str, part: int = 0) -> dict[str, Any]:
+    """Identifier of one input; a range has two parts."""
+    return {"type": f"{form}-field", "path": path, "part": part}
+
+
+def wrap_id(form: str, path: str) -> dict[str, str]:
+    """Identifier of what stands around the inputs: it takes the error."""
+    return {"type": f"{form}-wrap", "path": path}
+
+
+def warning_id(form: str, path: str) -> dict[str, str]:
+    """Identifier of the warning beneath a field."""
+    return {"type": f"{form}-warning", "path": path}
+
+
+def config_field(form: str, info: ConfigFieldInfo, value: Any, *, width: str = "normal") -> html.Div:
+    """The field with its value."""
+    symbol = SYMBOLS.get(info.path)
+    label: Any = _label(info)
+    legal = symbol.legal if symbol and symbol.legal else _legal(info)
+    description = None if symbol else info.description or None
+    return html.Div(
+        [
+            dmc.InputWrapper(
+                _inputs(form, info, shown(info, value)),
+                label=label,
+                description=" ".join(part for part in (description, legal) if part) or None,
+                id=wrap_id(form, info.path),
+                inputWrapperOrder=["label", "input", "description", "error"],
+                className="field-wrap",
+            ),
+            html.Div(id=warning_id(form, info.path), className="field-warning"),
+        ],
+        id={"type": f"{form}-slot", "path": info.path},
+        className=f"field field-{width}",
+        **attributes(data_field=info.path),
+    )
+
+
+def _label(info: ConfigFieldInfo) -> html.Span:
+    symbol = SYMBOLS.get(info.path)
+    if symbol is None:
+        return html.Span(html.Code(info.path), className="field-label")
+    name = symbol.name[0].upper() + symbol.name[1:]
+    return html.Span(
+        [
+            *([html.Span(symbol.symbol, className="symbol")] if symbol.symbol else []),
+            html.Span(name),
+            dmc.Tooltip(
+                html.Span(
+                    icon("info", 14),
+                    className="chart-info",
+                    tabIndex=0,
+                    **attributes(aria_label=symbol.explanation),
+                ),
+                label=f"{symbol.explanation} Field {info.path}.",
+            ),
+        ],
+        className="field-label",
+    )
+
+
+def _legal(info: ConfigFieldInfo) -> str:
+    if info.kind in ("choice", "choices", "flag", "text", "list") or (info.minimum is None and info.maximum is None):
+        return ""
+    if info.minimum is None:
+        return f"At most {info.maximum:,g}."
+    if info.maximum is None:
+        return f"At least {info.minimum:,g}."
+    return f"{info.minimum:,g} to {info.maximum:,g}."
+
+
+def _inputs(form: str, info: ConfigFieldInfo, values: Sequence[Any]) -> Any:
+    identifier = field_id(form, info.path)
+    if info.kind == "fraction_range":
+        return html.Div(
+            [
+                dmc.TextInput(
+                    id=field_id(form, info.path, part),
+                    value=value,
+                    debounce=DEBOUNCE_MILLISECONDS,
+                    size="sm",
+                    leftSection=html.Span(f"r_tot = {part}", className="range-end"),
+                    leftSectionWidth=76,
+                    autoComplete="off",
+                    **attributes(aria_label=f"{info.path} at r_tot = {part}"),
+                )
+                for part, value in enumerate(values)
+            ],
+            className="range",
+        )
+    if info.kind == "choice":
+        return dmc.Select(
+            id=identifier,
+            value=values[0],
+            data=list(info.choices),
+            allowDeselect=False,
+            size="sm",
+            checkIconPosition="right",
+        )
+    if info.kind == "flag":
+        return dmc.SegmentedControl(
+            id=identifier,
+            value=values[0],
+            data=[{"value": ON, "label": "on"}, {"value": OFF, "label": "off"}],
+            size="xs",
+        )
+    if info.kind == "choices":
+        return dmc.MultiSelect(id=identifier, value=values[0], data=list(info.choices), size="sm", clearable=True)
+    return dmc.TextInput(
+        id=identifier,
+        value=values[0],
+        placeholder="empty" if info.optional else None,
+        debounce=DEBOUNCE_MILLISECONDS,
+        size="sm",
+        autoComplete="off",
+        **attributes(aria_label=info.path),
+    )

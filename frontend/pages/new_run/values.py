@@ -1,0 +1,119 @@
+"""Between what people type and config values: parse, show, compare."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from bapo.api import ConfigFieldInfo
+from bapo.config.fractions import parse_fraction
+from frontend.formatting import config_value
+
+LARGEST_DENOMINATOR = 64
+"""Fractions up to this denominator are shown as such: thresholds are accuracies k/G."""
+
+ON, OFF = "on", "off"
+_INTEGER = re.compile(r"[-+]?\d+")
+
+Typed = Mapping[str, Sequence[Any]]
+"""Field path → the values of its inputs, one or two."""
+
+
+class FormField(NamedTuple):
+    """A field and the value that it starts from."""
+
+    info: ConfigFieldInfo
+    base: Any
+
+
+def shown(info: ConfigFieldInfo, value: Any) -> list[Any]:
+    """A config value as the values of the field's inputs."""
+    match info.kind:
+        case "fraction":
+            return [_fraction_text(value)]
+        case "fraction_range":
+            return [_fraction_text(bound) for bound in value] if value else ["", ""]
+        case "flag":
+            return [ON if value else OFF]
+        case "choices":
+            return [list(value or ())]
+        case _:
+            return [config_value(value)]
+
+
+def _fraction_text(value: Any) -> str:
+    if value is None:
+        return ""
+    exact = parse_fraction(value)
+    if exact.denominator == 1 or exact.denominator > LARGEST_DENOMINATOR:
+        return config_value(value)
+    return f"{exact.numerator}/{exact.denominator}"
+
+
+def parsed(info: ConfigFieldInfo, inputs: Sequence[Any]) -> Any:
+    """The config value that the inputs mean; text that is no such value goes to the server as typed."""
+    match info.kind:
+        case "fraction_range":
+            return [_text(part) for part in inputs]
+        case "flag":
+            return inputs[0] == ON
+        case "choices":
+            return sorted(inputs[0] or ())
+        case "list":
+            return [_number(part) for part in _text(inputs[0]).replace(",", " ").split()]
+    text = _text(inputs[0])
+    if not text and info.optional:
+        return None
+    return _number(text) if info.kind in ("integer", "number") else text
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value).strip()
+
+
+def _number(text: str) -> Any:
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def same(info: ConfigFieldInfo, left: Any, right: Any) -> bool:
+    """Whether two values of a field are equal: `1/8`, `"0.125"` and 0.125 are."""
+    if info.kind in ("fraction", "fraction_range"):
+        return bool(_exact(left) == _exact(right))
+    if info.kind == "choices":
+        return sorted(left or ()) == sorted(right or ())
+    if info.kind == "list":
+        return list(left or ()) == list(right or ())
+    return bool(left == right)
+
+
+def _exact(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_exact(part) for part in value]
+    try:
+        return parse_fraction(value)
+    except ValueError:
+        return value if isinstance(value, Fraction) else str(value)
+
+
+def changes(fields: Sequence[FormField], typed: Typed, method: str) -> dict[str, Any]:
+    """The fields that differ from where the form started; those that the method does not know are left out."""
+    changed = {}
+    for info, base in fields:
+        if info.path not in typed or not knows(info, method):
+            continue
+        value = parsed(info, typed[info.path])
+        if not same(info, value, base):
+            changed[info.path] = value
+    return changed
+
+
+def knows(info: ConfigFieldInfo, method: str) -> bool:
+    """Whether the method has the field."""
+    return not info.method_types or method in info.method_types

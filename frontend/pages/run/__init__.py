@@ -1,0 +1,87 @@
+"""One run: state, progress, live charts, and what one can do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import dash_mantine_components as dmc
+from dash import Dash, dcc, html
+
+from frontend.clientside import clientside
+from frontend.components.attributes import attributes
+from frontend.figures.axes import XKind
+from frontend.pages.run import actions, charting, panels, parameters
+from frontend.pages.run.header import status_row, title_row
+from frontend.session import Api
+
+TABS: tuple[tuple[str, str], ...] = (
+    ("overview", "Overview"),
+    ("batch", "Batch"),
+    ("difficulty", "Difficulty"),
+    ("samples", "Samples"),
+    ("log", "Log"),
+    ("config", "Config"),
+    ("history", "History"),
+)
+TILE_NAMES = ("reward", "evaluation", "unsolved", "fill", "rollouts", "speed")
+
+
+async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) -> Any:
+    """The page without its charts, which follow at once."""
+    run = await api.client().run(path["run_id"])
+    tab = query.get("tab", "")
+    x_kind = query.get("x", "")
+    tabs = dmc.Tabs(
+        dmc.TabsList([dmc.TabsTab(label, value=value) for value, label in TABS], className="tabs-list"),
+        id="run-tabs",
+        value=tab if tab in dict(TABS) else TABS[0][0],
+        className="run-tabs",
+    )
+    axis = html.Div(
+        [
+            html.Span("x-axis", className="fact-label"),
+            dmc.SegmentedControl(
+                id="run-x",
+                value=x_kind if x_kind in get_args(XKind) else "step",
+                data=[
+                    {"value": "step", "label": "Step"},
+                    {"value": "time", "label": "Time"},
+                    {"value": "rollouts", "label": "Rollouts"},
+                ],
+                size="xs",
+                **attributes(aria_label="x-axis of the charts"),
+            ),
+        ],
+        id="run-axis",
+        className="run-axis",
+    )
+    return html.Div(
+        [
+            dcc.Store(id="run-id", data=run.id),
+            dcc.Store(id="run-poke"),
+            dcc.Store(id="run-reload", data=0),
+            dcc.Store(id="run-delta"),
+            dcc.Store(id="run-applied"),
+            dcc.Store(id="run-menu"),
+            title_row(run),
+            html.Div(status_row(run), id="run-status", className="run-status"),
+            html.Div(
+                [dmc.Skeleton(className="tile tile-skeleton") for _ in TILE_NAMES], id="run-tiles", className="tiles"
+            ),
+            html.Div([tabs, axis], className="tabs-row"),
+            html.Div(id="run-panel", className="run-panel"),
+            *actions.dialogs(run),
+            parameters.drawer(),
+        ],
+        className="run-page",
+    )
+
+
+def register(app: Dash, api: Api) -> None:
+    """Everything on the page that reacts."""
+    charting.register(app, api)
+    panels.register(app, api)
+    actions.register(app, api)
+    parameters.register(app, api)
+    clientside(app, "run", "address", *charting.ADDRESS)

@@ -1,0 +1,169 @@
+"""The top of a run page: what the run is, how far it is, and what one can do with it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import dash_mantine_components as dmc
+from dash import dcc, html
+
+from bapo.api import RunDetail, RunStatus
+from frontend import formatting
+from frontend.components.attributes import attributes
+from frontend.components.icon import IconName, icon
+from frontend.components.status_badge import MOVING, status_badge
+
+
+class Action(NamedTuple):
+    """A button of the header."""
+
+    verb: str
+    label: str
+    icon_name: IconName
+    colour: str
+    variant: str
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("start", "Start", "play", "blue", "filled"),
+    Action("resume", "Resume", "play", "blue", "filled"),
+    Action("change", "Change parameters", "sliders", "gray", "default"),
+    Action("pause", "Pause", "pause", "gray", "default"),
+    Action("stop", "Stop", "stop", "red", "light"),
+    Action("delete", "Delete", "trash", "red", "light"),
+)
+
+
+def title_row(run: RunDetail) -> html.Div:
+    """Name and buttons; a button that the run's state does not allow is not shown."""
+    buttons = [
+        dmc.Button(
+            action.label,
+            id={"type": "run-action", "verb": action.verb},
+            leftSection=icon(action.icon_name, 16),
+            color=action.colour,
+            variant=action.variant,
+            size="xs",
+            style=action_style(run, action.verb),
+        )
+        for action in ACTIONS
+    ]
+    clone = dcc.Link(
+        dmc.Button("Clone", leftSection=icon("copy", 16), variant="default", color="gray", size="xs"),
+        href=f"/new?parent={run.id}",
+        className="plain-link",
+    )
+    return html.Div(
+        [
+            html.Div(
+                [
+                    dcc.Link("Runs", href="/runs", className="crumb"),
+                    html.H1(run.name, className="run-name", title=run.name),
+                ],
+                className="run-title",
+            ),
+            html.Div([*buttons[:-1], clone, buttons[-1]], className="run-actions"),
+        ],
+        className="run-title-row",
+    )
+
+
+def action_style(run: RunDetail, verb: str) -> dict[str, Any]:
+    """Hidden unless allowed."""
+    return {} if verb in run.allowed_actions else {"display": "none"}
+
+
+def status_row(run: RunDetail, now: datetime | None = None) -> list[Any]:
+    """State, facts, progress; redrawn with every step."""
+    moment = now or datetime.now(UTC)
+    facts: list[Any] = [
+        status_badge(run.status),
+        dmc.Badge(run.method, color="gray", variant="outline"),
+        *([dmc.Badge(f"attempt {run.attempt}", color="gray", variant="outline")] if run.attempt > 1 else []),
+        _fact("owner", run.owner, None),
+        _fact("started", formatting.ago(run.started_at, moment), formatting.exact_time(run.started_at))
+        if run.started_at
+        else _fact("created", formatting.ago(run.created_at, moment), formatting.exact_time(run.created_at)),
+        *([_fact("worker", run.worker, None)] if run.worker else []),
+        *([dcc.Link("parent run", href=f"/runs/{run.parent_id}", className="fact fact-link")] if run.parent_id else []),
+    ]
+    return [html.Div(facts, className="run-facts"), _progress(run, moment), *_reason(run)]
+
+
+def _fact(label: str, value: str, tooltip: str | None) -> html.Span:
+    return html.Span([html.Span(label, className="fact-label"), " ", value], className="fact", title=tooltip)
+
+
+def _progress(run: RunDetail, now: datetime) -> html.Div:
+    share = run.step / run.num_steps if run.num_steps else 0.0
+    if run.status in MOVING and run.eta_seconds is not None:
+        time = f"about {formatting.duration(run.eta_seconds)} left"
+    elif run.started_at is not None:
+        time = f"took {formatting.duration(((run.finished_at or now) - run.started_at).total_seconds())}"
+    else:
+        time = ""
+    if run.started_at is not None and run.finished_at is None and run.eta_seconds is None:
+        time = f"{formatting.duration((now - run.started_at).total_seconds())} since the start"
+    return html.Div(
+        [
+            html.Span(
+                [
+                    html.Span("step ", className="fact-label"),
+                    html.Span(f"{run.step:,}", id="run-step"),
+                    f" / {run.num_steps:,}",
+                ],
+                className="progress-step",
+            ),
+            dmc.Progress(
+                value=100 * share,
+                color=_PROGRESS_COLOURS.get(run.status, "blue"),
+                size="md",
+                radius="xl",
+                transitionDuration=200,
+                className="progress-bar",
+                **attributes(aria_label=f"{100 * share:.0f} % of the steps are done"),
+            ),
+            html.Span(f"{100 * share:.0f}{formatting.THIN_SPACE}%", className="progress-share"),
+            html.Span(time, className="progress-time"),
+        ],
+        className="run-progress",
+    )
+
+
+_PROGRESS_COLOURS = {
+    RunStatus.SUCCEEDED: "green",
+    RunStatus.FAILED: "red",
+    RunStatus.LOST: "yellow",
+    RunStatus.CANCELLED: "gray",
+    RunStatus.PAUSED: "violet",
+}
+
+_REASONS: dict[RunStatus, tuple[str, str]] = {
+    RunStatus.FAILED: ("red", "This run failed"),
+    RunStatus.LOST: ("yellow", "The worker was lost"),
+    RunStatus.QUEUED: ("indigo", "Waiting for a worker"),
+    RunStatus.PAUSED: ("violet", "Paused: its GPU is free, resume goes on from the last checkpoint"),
+    RunStatus.DRAFT: ("gray", "A draft: nothing runs until it is started"),
+    RunStatus.STOPPING: ("orange", "Stopping at the next step boundary, after a checkpoint"),
+    RunStatus.PAUSING: ("grape", "Pausing at the next step boundary, after a checkpoint"),
+}
+
+
+def _reason(run: RunDetail) -> list[Any]:
+    if run.status not in _REASONS:
+        return []
+    colour, title = _REASONS[run.status]
+    text = run.status_reason or (
+        "Its log tells what happened: see the tab Log." if run.status is RunStatus.FAILED else None
+    )
+    return [
+        dmc.Alert(
+            dmc.Text(text, size="sm", className="wrap-anywhere") if text else None,
+            title=title,
+            color=colour,
+            variant="light",
+            p="xs",
+            mt="sm",
+        )
+    ]

@@ -1,0 +1,179 @@
+"""The drawer in which a running run gets new values of its thresholds and intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dash_mantine_components as dmc
+import httpx
+from dash import ALL, Dash, Input, Output, State, ctx, html, no_update
+from pydantic import TypeAdapter
+
+from bapo.api import ConfigFieldInfo, ControlInfo, ParameterChange, RunDetail
+from bapo.client import ApiError
+from bapo.config.resolve import flatten
+from bapo.control import CHANGEABLE_FIELDS
+from frontend.components.notices import error_text
+from frontend.pages.new_run.fields import config_field
+from frontend.pages.new_run.form import by_field, form_fields, problems_of, typed_values
+from frontend.pages.new_run.summary import problem_list
+from frontend.pages.new_run.values import changes, knows
+from frontend.pages.run.panels import control_list
+from frontend.session import Api
+
+FORM = "change"
+
+_INFOS = TypeAdapter(list[ConfigFieldInfo])
+
+
+def drawer() -> dmc.Drawer:
+    """Closed and empty until somebody opens it."""
+    return dmc.Drawer(
+        html.Div(id="change-body"),
+        id="change-drawer",
+        title="Change parameters",
+        position="right",
+        size="md",
+        padding="md",
+    )
+
+
+def values_in_force(run: RunDetail, controls: Sequence[ControlInfo]) -> dict[str, Any]:
+    """The config with what the trainer has applied since, in order."""
+    values = flatten(run.config)
+    applied = [control for control in controls if control.state == "applied" and control.kind == "change"]
+    for control in sorted(applied, key=lambda each: (each.applied_step or 0, each.created_at)):
+        values |= control.set
+    return values
+
+
+def drawer_body(run: RunDetail, infos: Sequence[ConfigFieldInfo], controls: Sequence[ControlInfo]) -> html.Div:
+    """Fields with the values in force, and the requests so far."""
+    values = values_in_force(run, controls)
+    fields = [
+        field
+        for field in form_fields(infos, values)
+        if field.info.path in CHANGEABLE_FIELDS and knows(field.info, run.method)
+    ]
+    if not fields:
+        text = f"{run.method} has no parameter that a running run can change. Clone the run to change others."
+        return html.Div(dmc.Text(text, c="dimmed", size="sm"))
+    return html.Div(
+        [
+            dmc.Text(
+                "The trainer takes new values at a step boundary and writes down what it did. They hold for all later "
+                "steps, also after a resume.",
+                size="sm",
+                c="dimmed",
+                mb="md",
+            ),
+            html.Div(
+                [config_field(FORM, info, value, width="full") for info, value in fields], className="drawer-fields"
+            ),
+            dmc.NumberInput(
+                id="change-step",
+                label="First step with the new values",
+                description="Empty: the next one",
+                min=1,
+                allowDecimal=False,
+                size="sm",
+                mt="sm",
+            ),
+            html.Div(id="change-problems", className="form-problems"),
+            dmc.Button("Apply", id="change-apply", fullWidth=True, mt="md"),
+            html.H3("Requests so far", className="chart-title requests-title"),
+            html.Div(request_list(controls), id="change-requests"),
+        ]
+    )
+
+
+def request_list(controls: Sequence[ControlInfo]) -> list[Any]:
+    """The requests, or that there are none."""
+    return control_list(controls) or [dmc.Text("None yet.", size="sm", c="dimmed")]
+
+
+def register(app: Dash, api: Api) -> None:
+    """Opening, checking, sending."""
+
+    @app.callback(
+        Output("change-drawer", "opened"),
+        Output("change-body", "children"),
+        Input({"type": "run-action", "verb": ALL}, "n_clicks"),
+        State("run-id", "data"),
+        prevent_initial_call=True,
+    )
+    async def open_drawer(_: Any, run_id: str) -> Any:
+        trigger: Any = ctx.triggered_id
+        if not trigger or trigger["verb"] != "change" or not ctx.triggered[0]["value"]:
+            return no_update, no_update
+        client = api.client()
+        try:
+            run, infos, history = (
+                await client.run(run_id),
+                (await client.config_fields()).items,
+                await client.history(run_id),
+            )
+        except (ApiError, httpx.TransportError) as error:
+            return True, dmc.Alert(error_text(error), color="red", variant="light")
+        return True, drawer_body(run, infos, history.controls)
+
+    @app.callback(
+        Output({"type": f"{FORM}-wrap", "path": ALL}, "error"),
+        Output("change-problems", "children"),
+        Output("change-requests", "children"),
+        Input("change-apply", "n_clicks"),
+        State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "value"),
+        State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "id"),
+        State("change-step", "value"),
+        State("run-id", "data"),
+        prevent_initial_call=True,
+    )
+    async def apply(
+        clicks: int | None,
+        values: Sequence[Any],
+        ids: Sequence[Mapping[str, Any]],
+        at_step: int | str | None,
+        run_id: str,
+    ) -> Any:
+        paths = [output["id"]["path"] for output in ctx.outputs_list[0]]
+        if not clicks:
+            return [no_update] * len(paths), no_update, no_update
+        client = api.client()
+        try:
+            run, infos, history = (
+                await client.run(run_id),
+                (await client.config_fields()).items,
+                await client.history(run_id),
+            )
+            fields = form_fields(infos, values_in_force(run, history.controls))
+            wanted = changes(fields, typed_values(ids, values), run.method)
+            if not wanted:
+                text = "Nothing differs from the values in force: change a field first."
+                return [None] * len(paths), dmc.Text(text, size="sm", c="dimmed", mt="sm"), no_update
+            await client.change_parameters(
+                run_id, ParameterChange(set=wanted, at_step=int(at_step) if at_step else None)
+            )
+            history = await client.history(run_id)
+        except ApiError as error:
+            errors, others = by_field(problems_of(error), paths)
+            listed = problem_list(others, colour="red", title="Refused") if others else None
+            return [errors.get(path) for path in paths], listed, no_update
+        except httpx.TransportError as error:
+            return [None] * len(paths), error_text(error), no_update
+        return [None] * len(paths), None, request_list(history.controls)
+
+    @app.callback(
+        Output("change-requests", "children", allow_duplicate=True),
+        Input("run-reload", "data"),
+        State("run-id", "data"),
+        State("change-drawer", "opened"),
+        prevent_initial_call=True,
+    )
+    async def follow(_: int, run_id: str, opened: bool | None) -> Any:
+        if not opened:
+            return no_update
+        try:
+            return request_list((await api.client().history(run_id)).controls)
+        except (ApiError, httpx.TransportError):
+            return no_update

@@ -1,0 +1,235 @@
+"""The figures at the top of a run page."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from bapo.api import HistogramSeries, RunDetail, Series
+from bapo.client import AsyncClient
+from bapo.rollout import BatchSource
+from frontend import formatting
+from frontend.components.tile import Tile, Trend
+from frontend.figures.smoothing import WINDOW_STEPS, moving_mean
+from frontend.theme import Palette
+
+REWARD, FILL, ROLLOUTS, SECONDS = (
+    "critic/rewards/mean",
+    "bapo/batch/fill_rate",
+    "bapo/cost/num_rollouts",
+    "timing_s/step",
+)
+SOURCES = {
+    "X1": ("bapo/batch/x1", BatchSource.FRESH),
+    "X2": ("bapo/batch/x2", BatchSource.REEVALUATED),
+    "X3": ("bapo/batch/x3", BatchSource.REUSED),
+}
+KEYS = (REWARD, FILL, ROLLOUTS, SECONDS, *(key for key, _ in SOURCES.values()))
+SPARKLINE_POINTS = 80
+
+
+class TileData(NamedTuple):
+    """What the tiles are worked out from."""
+
+    first: Series
+    """The first ten steps."""
+    newest: Series
+    """The last ten steps."""
+    course: Series
+    """A sample of all steps, for the sparklines."""
+    first_histograms: HistogramSeries
+    newest_histograms: HistogramSeries
+    course_histograms: HistogramSeries
+    evaluations: Series
+    """avg@k of the set that the run's row names, with its interval."""
+
+
+_SERIES = Series(steps=[], columns={})
+_HISTOGRAMS = HistogramSeries(steps=[], fresh=[], reevaluated=[], batch=[])
+NOTHING = TileData(_SERIES, _SERIES, _SERIES, _HISTOGRAMS, _HISTOGRAMS, _HISTOGRAMS, _SERIES)
+
+
+async def load_tiles(client: AsyncClient, run: RunDetail, palette: Palette) -> list[Tile]:
+    """Fetch the first and the newest steps, and a sample of the course between."""
+    if run.step == 0:
+        return tiles(run, NOTHING, palette)
+    since = max(1, run.step - WINDOW_STEPS + 1)
+    data = TileData(
+        *await asyncio.gather(
+            client.metrics(run.id, KEYS, from_step=1, to_step=WINDOW_STEPS),
+            client.metrics(run.id, KEYS, from_step=since),
+            client.metrics(run.id, KEYS, from_step=1, max_points=SPARKLINE_POINTS),
+            client.histograms(run.id, from_step=1, to_step=WINDOW_STEPS),
+            client.histograms(run.id, from_step=since),
+            client.histograms(run.id, from_step=1, max_points=SPARKLINE_POINTS),
+            _evaluations(client, run),
+        )
+    )
+    return tiles(run, data, palette)
+
+
+async def _evaluations(client: AsyncClient, run: RunDetail) -> Series:
+    key = evaluation_key(run)
+    return await client.metrics(run.id, (key, f"{key}/low", f"{key}/high"), from_step=0) if key else _SERIES
+
+
+def evaluation_key(run: RunDetail) -> str | None:
+    """Metric behind the run's evaluation: "CD-34 avg@8" → `val-core/CD-34/acc/mean@8`."""
+    dataset, separator, num_samples = (run.eval_name or "").rpartition(" avg@")
+    return f"val-core/{dataset}/acc/mean@{num_samples}" if separator else None
+
+
+def tiles(run: RunDetail, data: TileData, palette: Palette) -> list[Tile]:
+    """Means of ten steps, their change since the first ten, and where the rest stands."""
+    return [
+        _reward(data, palette),
+        _evaluation(run, data, palette),
+        _unsolved(data, palette),
+        _fill(data.newest, data.course, palette),
+        _rollouts(run, data.course, palette),
+        _speed(run, data.newest, data.course, palette),
+    ]
+
+
+def _unsolved(data: TileData, palette: Palette) -> Tile:
+    now, then = (_unsolved_share(part) for part in (data.newest_histograms, data.first_histograms))
+    change = None if now is None or then is None or not _is_later(data) else now - then
+    return Tile(
+        "unsolved",
+        "Unsolved prompts",
+        formatting.percent(now),
+        f"fresh at 0/G, {WINDOW_STEPS} steps" if now is not None else "no step yet",
+        None if change is None else formatting.points(change),
+        _trend(None if change is None else -change),
+        "Share of fresh groups without one correct response; the change is against the first ten steps. The tab "
+        "Difficulty shows which of it is chance.",
+        moving_mean([counts[0] / max(1, sum(counts)) for counts in data.course_histograms.fresh]),
+        palette.bad,
+    )
+
+
+def _unsolved_share(histograms: HistogramSeries) -> float | None:
+    total = sum(sum(counts) for counts in histograms.fresh)
+    return sum(counts[0] for counts in histograms.fresh) / total if total else None
+
+
+def _is_later(data: TileData) -> bool:
+    """Whether the newest steps are others than the first."""
+    return bool(data.newest.steps) and data.newest.steps[0] > WINDOW_STEPS
+
+
+def _reward(data: TileData, palette: Palette) -> Tile:
+    now, then = _mean(data.newest, REWARD), _mean(data.first, REWARD)
+    change = None if now is None or then is None or not _is_later(data) else now - then
+    return Tile(
+        "reward",
+        "Training reward",
+        formatting.percent(now),
+        f"mean of {WINDOW_STEPS} steps" if now is not None else "no step yet",
+        None if change is None else formatting.points(change),
+        _trend(change),
+        "Share of correct responses among fresh rollouts; the change is against the first ten steps.",
+        _column(data.course, REWARD),
+        palette.fresh,
+    )
+
+
+def _evaluation(run: RunDetail, data: TileData, palette: Palette) -> Tile:
+    change = (
+        None if run.eval_latest is None or run.eval_base is None or run.step == 0 else run.eval_latest - run.eval_base
+    )
+    key = evaluation_key(run)
+    low, high = (_latest_or_none(data.evaluations, f"{key}/{bound}") for bound in ("low", "high"))
+    note = "not evaluated yet"
+    if low is not None and high is not None:
+        note = f"{formatting.share(low, 0)}–{formatting.percent(high, 0)}, base {formatting.percent(run.eval_base)}"
+    elif run.eval_base is not None:
+        note = f"base model {formatting.percent(run.eval_base)}"
+    return Tile(
+        "evaluation",
+        run.eval_name or "Test accuracy",
+        formatting.percent(run.eval_latest),
+        note,
+        None if change is None else formatting.points(change),
+        _trend(change),
+        "Accuracy on held-out problems with its 95 % interval; the change is against the base model.",
+        [value for value in _column(data.evaluations, key or "") if value is not None],
+        palette.series[0],
+    )
+
+
+def _fill(newest: Series, course: Series, palette: Palette) -> Tile:
+    fill = _mean(newest, FILL)
+    counts = [f"{name} {_latest(newest, key):.0f}" for name, (key, _) in SOURCES.items() if newest.steps]
+    return Tile(
+        "fill",
+        "Batch fill",
+        formatting.percent(fill, 0),
+        "last: " + " · ".join(counts) if counts else "no step yet",
+        None,
+        "neutral",
+        f"Groups trained on, divided by B; mean of the last {WINDOW_STEPS} steps. "
+        "Below: groups per source in the latest step.",
+        _column(course, FILL),
+        palette.series[2],
+    )
+
+
+def _rollouts(run: RunDetail, course: Series, palette: Palette) -> Tile:
+    rollout = run.config["rollout"]
+    fresh_only = run.step * int(rollout["batch_size"]) * int(rollout["group_size"])
+    extra = run.num_rollouts / fresh_only - 1 if fresh_only else None
+    return Tile(
+        "rollouts",
+        "Rollouts",
+        formatting.count(run.num_rollouts),
+        f"{formatting.signed_decimal(100 * extra, 1)}{formatting.THIN_SPACE}% over fresh alone"
+        if extra is not None
+        else "none yet",
+        None,
+        "neutral",
+        "Responses generated for training, re-evaluations and dropped groups included, beside what the fresh rollouts "
+        "alone cost.",
+        _column(course, ROLLOUTS),
+        palette.accent,
+    )
+
+
+def _speed(run: RunDetail, newest: Series, course: Series, palette: Palette) -> Tile:
+    seconds = _mean(newest, SECONDS)
+    return Tile(
+        "speed",
+        "Time per step",
+        formatting.MISSING if seconds is None else f"{seconds:.2f} s",
+        f"{formatting.duration(run.eta_seconds)} left" if run.eta_seconds is not None else f"attempt {run.attempt}",
+        None,
+        "neutral",
+        f"Wall time of a training step, mean of the last {WINDOW_STEPS}.",
+        _column(course, SECONDS),
+        palette.reference,
+    )
+
+
+def _trend(change: float | None) -> Trend:
+    if change is None or abs(change) < 0.0005:
+        return "neutral"
+    return "good" if change > 0 else "bad"
+
+
+def _column(series: Series, key: str) -> Sequence[float | None]:
+    return series.columns.get(key, ())
+
+
+def _mean(series: Series, key: str) -> float | None:
+    known = [value for value in _column(series, key) if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _latest(series: Series, key: str) -> float:
+    return _latest_or_none(series, key) or 0.0
+
+
+def _latest_or_none(series: Series, key: str) -> float | None:
+    known = [value for value in _column(series, key) if value is not None]
+    return known[-1] if known else None

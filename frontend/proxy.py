@@ -1,0 +1,169 @@
+"""Streams API requests to the backend, so that the browser sees one origin. Reads nothing, changes only headers."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Iterable
+
+import httpx
+import orjson
+from starlette.types import Message, Receive, Scope, Send
+
+from bapo.api import ErrorBody
+
+PROXIED_PATHS = frozenset({"/healthz", "/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc", "/api"})
+PROXIED_PREFIX = "/api/"
+
+HOP_BY_HOP = frozenset(
+    {
+        b"connection",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"trailers",
+        b"transfer-encoding",
+        b"upgrade",
+    }
+)
+"""Headers that belong to one connection (RFC 9110, 7.6.1)."""
+FORWARDED = frozenset({b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto"})
+
+CONNECT_SECONDS = 5.0
+BODYLESS_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+Headers = list[tuple[bytes, bytes]]
+
+
+def is_proxied(path: str) -> bool:
+    """Whether a path belongs to the backend."""
+    return path in PROXIED_PATHS or path.startswith(PROXIED_PREFIX)
+
+
+class ApiProxy:
+    """ASGI app that hands each request on, body and answer as streams; server-sent events pass as they come."""
+
+    def __init__(self, backend_url: str) -> None:
+        self._base = httpx.URL(backend_url)
+        limits = httpx.Limits(max_connections=1000, max_keepalive_connections=50)
+        self._transport = httpx.AsyncHTTPTransport(limits=limits, trust_env=False)
+
+    async def close(self) -> None:
+        """Close the connections to the backend."""
+        await self._transport.aclose()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # Without a declared body there is none to read, and `receive` is free to report the disconnect.
+        has_body = _has_body(scope)
+        body_read = asyncio.Event()
+        request = httpx.Request(
+            scope["method"],
+            self._url(scope),
+            headers=_request_headers(scope),
+            stream=_RequestBody(receive, body_read) if has_body else None,
+            extensions={"timeout": {"connect": CONNECT_SECONDS, "pool": CONNECT_SECONDS, "read": None, "write": 60.0}},
+        )
+        if not has_body:
+            body_read.set()
+        answer = asyncio.create_task(self._answer(request, send))
+        gone = asyncio.create_task(_disconnected(receive, body_read))
+        try:
+            await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            # A browser that leaves a stream takes the backend's side of it along.
+            for task in (answer, gone):
+                task.cancel()
+            results = await asyncio.gather(answer, gone, return_exceptions=True)
+        for result in results:
+            if isinstance(result, Exception):
+                raise result
+
+    def _url(self, scope: Scope) -> httpx.URL:
+        target = scope.get("raw_path") or scope["path"].encode()
+        if scope["query_string"]:
+            target += b"?" + scope["query_string"]
+        return self._base.copy_with(raw_path=target)
+
+    async def _answer(self, request: httpx.Request, send: Send) -> None:
+        try:
+            response = await self._transport.handle_async_request(request)
+        except httpx.TransportError:
+            await _refuse(send)
+            return
+        try:
+            headers = _without_hop_by_hop((name.lower(), value) for name, value in response.headers.raw)
+            await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
+            assert isinstance(response.stream, httpx.AsyncByteStream)
+            async for chunk in response.stream:
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            await response.aclose()
+
+
+class _RequestBody(httpx.AsyncByteStream):
+    """The request's body as it arrives."""
+
+    def __init__(self, receive: Receive, finished: asyncio.Event) -> None:
+        self._receive = receive
+        self._finished = finished
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        more = True
+        while more:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise httpx.WriteError("the client went away while it sent its request")
+            more = message.get("more_body", False)
+            yield message.get("body", b"")
+        self._finished.set()
+
+
+def _has_body(scope: Scope) -> bool:
+    if scope["method"] in BODYLESS_METHODS:
+        return False
+    names = {name for name, _ in scope["headers"]}
+    return b"content-length" in names or b"transfer-encoding" in names
+
+
+def _request_headers(scope: Scope) -> Headers:
+    headers = _without_hop_by_hop((name, value) for name, value in scope["headers"] if name not in FORWARDED)
+    client = scope.get("client")
+    host = next((value for name, value in scope["headers"] if name == b"host"), b"")
+    if client:
+        headers.append((b"x-forwarded-for", str(client[0]).encode()))
+    headers += [(b"x-forwarded-host", host), (b"x-forwarded-proto", scope.get("scheme", "http").encode())]
+    names = {name for name, _ in headers}
+    if scope["method"] not in BODYLESS_METHODS and b"content-length" not in names:
+        # Either an empty body or one of unknown length.
+        framing = (b"transfer-encoding", b"chunked") if _has_body(scope) else (b"content-length", b"0")
+        headers.append(framing)
+    return headers
+
+
+def _without_hop_by_hop(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+    given = list(headers)
+    named = {token.strip().lower() for name, value in given if name == b"connection" for token in value.split(b",")}
+    return [(name, value) for name, value in given if name not in HOP_BY_HOP and name not in named]
+
+
+async def _disconnected(receive: Receive, body_read: asyncio.Event) -> None:
+    await body_read.wait()
+    message: Message = {}
+    while message.get("type") != "http.disconnect":
+        message = await receive()
+
+
+async def _refuse(send: Send) -> None:
+    body = ErrorBody(
+        code="backend_unreachable",
+        remedy="the BAPO server does not answer: wait a moment and try again; if it stays away, look at its log",
+        request_id=uuid.uuid4().hex,
+    )
+    content = orjson.dumps(body.model_dump(mode="json"))
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
+    await send({"type": "http.response.start", "status": 502, "headers": headers})
+    await send({"type": "http.response.body", "body": content, "more_body": False})

@@ -1,0 +1,61 @@
+"""Whose request is being served: the user's own session goes with every call to the API."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from contextvars import ContextVar
+
+import httpx
+
+from bapo.client import ApiError, AsyncClient, shared_http
+
+SESSION: ContextVar[str] = ContextVar("bapo_session")
+"""Secret of the session cookie of the request at hand; set by the gate before any page code runs."""
+
+MOST_REMEMBERED = 10_000
+
+
+class Api:
+    """Connections to the backend, shared by all users, and the sessions that it confirmed lately."""
+
+    def __init__(self, backend_url: str, session_check_seconds: float) -> None:
+        self._backend_url = backend_url
+        self._check_seconds = session_check_seconds
+        self._confirmed: dict[bytes, float] = {}
+        self.http: httpx.AsyncClient = shared_http(backend_url)
+
+    def client(self, session: str | None = None) -> AsyncClient:
+        """A client with the power of the request's own session, and no other."""
+        return AsyncClient(self._backend_url, cookie=SESSION.get() if session is None else session, http=self.http)
+
+    async def is_valid(self, session: str) -> bool:
+        """Whether the backend knows the session. Raises httpx.TransportError where it does not answer."""
+        key = _key(session)
+        now = time.monotonic()
+        if self._confirmed.get(key, 0.0) > now:
+            return True
+        self._confirmed.pop(key, None)
+        try:
+            await self.client(session).me()
+        except ApiError as error:
+            if error.status in (401, 403):
+                return False
+            raise httpx.TransportError(str(error)) from error
+        if len(self._confirmed) >= MOST_REMEMBERED:
+            self._confirmed = {known: until for known, until in self._confirmed.items() if until > now}
+        self._confirmed[key] = now + self._check_seconds
+        return True
+
+    def forget(self, session: str) -> None:
+        """Ask the backend again at the next request."""
+        self._confirmed.pop(_key(session), None)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.http.aclose()
+
+
+def _key(session: str) -> bytes:
+    # The secret itself is not kept.
+    return hashlib.sha256(session.encode()).digest()

@@ -1,0 +1,46 @@
+"""Settings of the frontend, from the environment only."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
+
+class FrontendSettings(BaseSettings):
+    """Read from variables with the prefix BAPO_."""
+
+    model_config = SettingsConfigDict(env_prefix="BAPO_", extra="ignore", use_attribute_docstrings=True)
+
+    backend_url: str = "http://127.0.0.1:8100"
+    """Where the API answers."""
+    public_url: str | None = None
+    """Address under which people open the dashboard, such as https://bapo.example.org."""
+    allowed_hosts: str = ""
+    """Further host names that requests may name, separated by commas."""
+    session_check_seconds: float = Field(default=10.0, ge=0)
+    """How long a session that the server has confirmed is let through to the pages without asking again. The data
+    behind the pages is checked by the server at every request."""
+
+    @property
+    def host_names(self) -> frozenset[str]:
+        """Host names, without ports, that a request's Host header may carry."""
+        named = {host.strip().lower() for host in self.allowed_hosts.split(",") if host.strip()}
+        public = urlsplit(self.public_url).netloc if self.public_url else ""
+        return LOOPBACK_HOSTS | {host_name(name) for name in named | ({public} if public else set())}
+
+    @property
+    def is_https(self) -> bool:
+        """Whether browsers reach the dashboard over TLS."""
+        return bool(self.public_url and self.public_url.startswith("https://"))
+
+
+def host_name(authority: str) -> str:
+    """A Host header without its port, in lower case: `[::1]:8000` → `[::1]`."""
+    authority = authority.lower()
+    if authority.startswith("["):
+        return authority.partition("]")[0] + "]"
+    return authority.partition(":")[0]

@@ -1,0 +1,233 @@
+"""The frame around every page: navigation, top bar, theme, connection, and the table of addresses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+import dash_mantine_components as dmc
+import httpx
+from dash import Dash, Input, Output, State, dcc, html, no_update
+
+from bapo.api import UserInfo
+from bapo.client import ApiError
+from frontend.clientside import clientside
+from frontend.components.attributes import attributes
+from frontend.components.icon import IconName, icon
+from frontend.components.notices import error_notice, link_button, notice
+from frontend.session import Api
+from frontend.theme import css_variables, mantine_theme
+
+Query = Mapping[str, str]
+PageLayout = Callable[[Api, Mapping[str, str], Query], Awaitable[Any]]
+
+
+class Page(NamedTuple):
+    """An address and what it shows."""
+
+    pattern: re.Pattern[str]
+    title: str
+    layout: PageLayout
+    query_makes_page: bool
+    """Whether another query is another page; else the page itself follows its query."""
+
+
+NAVIGATION: tuple[tuple[str, str, IconName], ...] = (("Runs", "/runs", "runs"), ("New run", "/new", "plus"))
+
+INDEX = """<!DOCTYPE html>
+<html lang="en">
+<head>
+  {%metas%}
+  <title>{%title%}</title>
+  <link rel="icon" type="image/svg+xml" href="/assets/logo.svg">
+  <script src="/assets/first.js"></script>
+  <style>VARIABLES</style>
+  {%css%}
+</head>
+<body>
+  {%app_entry%}
+  <footer>{%config%}{%scripts%}{%renderer%}</footer>
+</body>
+</html>""".replace("VARIABLES", css_variables())
+
+
+def query_of(search: str | None) -> dict[str, str]:
+    """`?tab=batch` → {"tab": "batch"}."""
+    return dict(parse_qsl((search or "").removeprefix("?")))
+
+
+def shell_layout() -> dmc.MantineProvider:
+    """Everything that stays while pages change."""
+    return dmc.MantineProvider(
+        [
+            dcc.Location(id="url", refresh="callback-nav"),
+            dcc.Store(id="scheme"),
+            dcc.Store(id="route"),
+            dcc.Store(id="live-state"),
+            html.Div(id="title-sink", hidden=True),
+            dmc.NotificationContainer(id="notifications", position="bottom-right"),
+            html.Div(id="connection-banner", className="connection-banner", role="status"),
+            dmc.AppShell(
+                [
+                    dmc.AppShellHeader(_header(), className="shell-header"),
+                    dmc.AppShellNavbar(html.Nav(_links(), className="shell-nav"), id="navbar", p="sm"),
+                    dmc.AppShellMain(html.Div(id="page", className="page")),
+                ],
+                id="appshell",
+                header={"height": 52},
+                navbar={"width": 196, "breakpoint": "md", "collapsed": {"mobile": True}},
+                padding="md",
+            ),
+        ],
+        id="mantine",
+        defaultColorScheme="auto",
+        theme=mantine_theme(),
+    )
+
+
+def _header() -> dmc.Group:
+    return dmc.Group(
+        [
+            dmc.Group(
+                [
+                    dmc.Burger(id="burger", size="sm", hiddenFrom="md", **attributes(aria_label="Navigation")),
+                    dcc.Link(
+                        [html.Img(src="/assets/logo.svg", alt="", width=24, height=24), html.Span("BAPO")],
+                        href="/runs",
+                        className="brand",
+                    ),
+                ],
+                gap="sm",
+                wrap="nowrap",
+            ),
+            dmc.Group(
+                [
+                    dmc.TextInput(
+                        id="search",
+                        placeholder="Search runs",
+                        leftSection=icon("search", 16),
+                        rightSection=dmc.Kbd("/", size="xs"),
+                        size="xs",
+                        w=220,
+                        visibleFrom="sm",
+                        **attributes(aria_label="Search runs"),
+                    ),
+                    html.Span("", id="connection", className="connection", role="status"),
+                    dmc.Tooltip(
+                        dmc.ActionIcon(
+                            [icon("moon"), icon("sun")],
+                            id="scheme-toggle",
+                            variant="subtle",
+                            color="gray",
+                            className="scheme-toggle",
+                            **attributes(aria_label="Switch between light and dark"),
+                        ),
+                        label="Light or dark",
+                    ),
+                    dmc.Menu(
+                        [
+                            dmc.MenuTarget(
+                                dmc.ActionIcon(
+                                    icon("user"), variant="subtle", color="gray", **attributes(aria_label="Account")
+                                )
+                            ),
+                            dmc.MenuDropdown(
+                                [
+                                    dmc.MenuLabel("", id="user"),
+                                    dmc.MenuItem("Log out", id="logout", leftSection=icon("logout", 16)),
+                                ]
+                            ),
+                        ],
+                        position="bottom-end",
+                        shadow="md",
+                    ),
+                ],
+                gap="xs",
+                wrap="nowrap",
+            ),
+        ],
+        justify="space-between",
+        wrap="nowrap",
+        h="100%",
+        px="md",
+    )
+
+
+def _links() -> list[dmc.NavLink]:
+    return [
+        dmc.NavLink(
+            label=label,
+            href=href,
+            leftSection=icon(icon_name),
+            id={"type": "nav", "href": href},
+            active="exact",
+            className="nav-link",
+        )
+        for label, href, icon_name in NAVIGATION
+    ]
+
+
+def register(app: Dash, api: Api, pages: tuple[Page, ...]) -> None:
+    """Routing and everything in the frame that reacts."""
+
+    @app.callback(
+        Output("page", "children"),
+        Output("route", "data"),
+        Input("url", "pathname"),
+        Input("url", "search"),
+        State("route", "data"),
+    )
+    async def show(pathname: str | None, search: str | None, route: str | None) -> Any:
+        for page in pages:
+            match = page.pattern.fullmatch(pathname or "/")
+            if match is None:
+                continue
+            key = f"{pathname}{search or ''}" if page.query_makes_page else (pathname or "/")
+            if key == route:
+                return no_update, no_update
+            try:
+                return await page.layout(api, match.groupdict(), query_of(search)), key
+            except (ApiError, httpx.TransportError) as error:
+                return error_notice(error), key
+        missing = notice(
+            "There is no such page",
+            f"The address {pathname} leads nowhere: it may have been mistyped.",
+            icon_name="alert",
+            action=link_button("Go to the runs", "/runs", variant="light"),
+        )
+        return missing, pathname
+
+    @app.callback(Output("user", "children"), Input("url", "id"))
+    async def who(_: str) -> str:
+        try:
+            user: UserInfo = await api.client().me()
+        except (ApiError, httpx.TransportError):
+            return "server unavailable"
+        return f"{user.name} · {user.role}"
+
+    clientside(
+        app,
+        "shell",
+        "scheme",
+        Output("mantine", "forceColorScheme"),
+        Output("scheme", "data"),
+        Input("scheme-toggle", "n_clicks"),
+    )
+    clientside(
+        app, "shell", "navbar", Output("appshell", "navbar"), Input("burger", "opened"), State("appshell", "navbar")
+    )
+    clientside(app, "run", "followAddress", Output("title-sink", "title"), Input("url", "search"))
+    clientside(app, "shell", "closeNavigation", Output("burger", "opened"), Input("url", "pathname"))
+    clientside(app, "shell", "logout", Output("logout", "disabled"), Input("logout", "n_clicks"), initial=False)
+    clientside(
+        app,
+        "shell",
+        "search",
+        Output("url", "href"),
+        Input("search", "n_submit"),
+        State("search", "value"),
+        initial=False,
+    )
+    clientside(app, "live", "connect", Output("live-state", "data"), Input("url", "pathname"))
