@@ -168,7 +168,7 @@ class StepRecord(Record):
     """From 0."""
     group_size: int
     skipped: bool
-    """The batch was empty, or had no gradient at all in it: no optimizer step."""
+    """The batch was empty: no optimizer step."""
     rollout_version: int
     """Policy version of α."""
     trainer_version: int

@@ -35,7 +35,7 @@ def read_config(run_folder: Path) -> RunConfig:
         explicit = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise ConfigError([ConfigProblem("run folder", str(run_folder), f"it holds no {CONFIG_FILE}")]) from None
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ConfigError([ConfigProblem("run folder", str(path), f"not readable as JSON: {error}")]) from None
     return resolve(explicit).config
 

@@ -21,7 +21,8 @@ class Steering:
 
     def __init__(self, run_folder: Path) -> None:
         self._run_folder = run_folder
-        self._num_rejected = 0
+        self._rejected: Sequence[str] = ()
+        self._num_reported = 0
         self._answered: set[str] = set()
         self._to_repeat: dict[str, int] = {}
         for folder in attempt_folders(run_folder):
@@ -53,9 +54,9 @@ class Steering:
         return due
 
     def rejected(self) -> Sequence[str]:
-        """Messages about lines of the control file that are no requests, each once."""
-        new = self._rejected[self._num_rejected :]
-        self._num_rejected = len(self._rejected)
+        """Messages about lines of the control file that `due` found to be no requests, each once."""
+        new = self._rejected[self._num_reported :]
+        self._num_reported = len(self._rejected)
         return new
 
     @staticmethod

@@ -78,9 +78,11 @@ class Bapo:
         """X1: the fresh groups that the online filter keeps (Alg. 1, line 11)."""
         kept = filters.keep(self._method.filter, self._fresh, generator(self._seed, step, "filter"))
         kept_ids = {group.prompt_id for group in kept}
+        draws_blindly = self._method.filter.type == "uniform"
         for group in self._fresh:
             if group.prompt_id not in kept_ids:
-                composition.leave_out(group, BatchSource.FRESH, reason_left_out(group))
+                reason = "filtered" if draws_blindly else reason_left_out(group)
+                composition.leave_out(group, BatchSource.FRESH, reason)
             elif composition.room:
                 composition.train_on(group, BatchSource.FRESH)
             else:
