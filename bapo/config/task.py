@@ -13,6 +13,7 @@ class CountdownTaskConfig(Section):
     """Countdown: reach a target with each of the given numbers exactly once (arXiv:2602.20722, planning)."""
 
     type: Literal["countdown"] = "countdown"
+    """What the problems are."""
     train_file: str | None = None
     """Parquet or JSONL file with columns `nums` and `target`. Empty: problems are generated."""
     test_file: str | None = None

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bapo.config import RunConfig, apply_changes, resolve
+from bapo.config.documentation import FieldDocumentation, documentation, method_types
+from bapo.config.resolve import METHOD_CONFIGS, flatten
+
+
+def field(path: str) -> FieldDocumentation:
+    (found,) = (each for each in documentation() if each.path == path)
+    return found
+
+
+def dumped(method: str) -> dict[str, Any]:
+    config = resolve({"method": {"type": method}, "training": {"steps": 1}}).config
+    return flatten(config.model_dump(mode="json"))
+
+
+def test_every_field_of_every_method_is_documented_once() -> None:
+    paths = [each.path for each in documentation()]
+    assert len(paths) == len(set(paths))
+    assert set(paths) == set().union(*(dumped(method) for method in METHOD_CONFIGS))
+
+
+@pytest.mark.parametrize("documented", documentation(), ids=lambda each: each.path)
+def test_every_field_says_what_it_means(documented: FieldDocumentation) -> None:
+    assert documented.description
+    assert documented.kind in ("choice", "choices") or not documented.choices
+    assert documented.optional or documented.default is not None
+
+
+@pytest.mark.parametrize("documented", documentation(), ids=lambda each: each.path)
+def test_every_default_is_accepted_as_a_value(documented: FieldDocumentation) -> None:
+    explicit = {"training": {"steps": 1}} if documented.path != "training.steps" else {"training": {"epochs": 1}}
+    resolve(apply_changes(explicit, {documented.path: documented.default}))
+
+
+@pytest.mark.parametrize("method", METHOD_CONFIGS)
+def test_method_types_are_those_that_know_the_field(method: str) -> None:
+    known = {each.path for each in documentation() if not each.method_types or method in each.method_types}
+    assert known == set(dumped(method))
+
+
+def test_the_default_method_is_bapo() -> None:
+    assert field("method.type").default == RunConfig().method.type == "bapo"
+    assert method_types() == field("method.type").choices == field("method.type").method_types
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "minimum", "maximum", "optional"),
+    [
+        ("method.c1", "fraction", 0, 1, False),
+        ("method.c2", "fraction_range", 0, 1, False),
+        ("method.v", "integer", 1, 1_000_000, False),
+        ("method.without", "choices", None, None, False),
+        ("method.difficult_buffer.capacity", "integer", 1, 10_000_000, True),
+        ("loss.dual_clip", "number", 1, None, True),
+        ("evaluation.enabled", "flag", None, None, False),
+        ("task.num_operands", "list", None, None, False),
+        ("task.train_file", "text", None, None, True),
+    ],
+)
+def test_kind_and_range_are_read_off_the_types(
+    path: str, kind: str, minimum: float | None, maximum: float | None, optional: bool
+) -> None:
+    documented = field(path)
+    assert (documented.kind, documented.minimum, documented.maximum, documented.optional) == (
+        kind, minimum, maximum, optional,
+    )  # fmt: skip
+
+
+def test_choices_are_listed() -> None:
+    assert field("method.without").choices == ("reevaluated", "reused")
+    assert field("loss.aggregation").choices == ("auto", "token-mean", "response-mean")

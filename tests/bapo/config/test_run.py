@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from bapo.config import RunConfig, resolve
+from bapo.config.method import BapoConfig
+
+STEPS = {"steps": 1}
+
+
+def config(**sections: Any) -> RunConfig:
+    return RunConfig.model_validate({"training": STEPS, **sections})
+
+
+def test_an_empty_config_is_the_demo_with_bapo() -> None:
+    defaults = RunConfig()
+    assert isinstance(defaults.method, BapoConfig)
+    assert (defaults.rollout.group_size, defaults.training.batch_size, defaults.training.steps) == (8, 32, 150)
+
+
+def test_a_method_section_without_a_type_is_bapo() -> None:
+    method = config(method={"m": 3}).method
+    assert isinstance(method, BapoConfig)
+    assert method.m == 3
+
+
+@pytest.mark.parametrize("illegal", [0, -1, 0.5])
+def test_batches_hold_at_least_one_prompt(illegal: float) -> None:
+    smallest = config(training={**STEPS, "batch_size": 1}, rollout={"batch_size": 1})
+    assert smallest.training.batch_size == smallest.rollout.batch_size == 1
+    with pytest.raises(ValidationError):
+        config(training={**STEPS, "batch_size": illegal})
+    with pytest.raises(ValidationError):
+        config(rollout={"batch_size": illegal})
+
+
+def test_a_group_has_at_least_two_responses() -> None:
+    # With one response every group is homogeneous, and no advantage is ever other than 0.
+    assert config(rollout={"group_size": 2}).rollout.group_size == 2
+    with pytest.raises(ValidationError):
+        config(rollout={"group_size": 1})
+
+
+@pytest.mark.parametrize("training", [{"steps": None}, {"steps": 3, "epochs": 1}])
+def test_the_length_is_given_exactly_once(training: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match=r"training.steps\|give exactly one"):
+        RunConfig.model_validate({"training": training})
+
+
+@pytest.mark.parametrize("training", [{"steps": 3}, {"epochs": 2}])
+def test_either_length_will_do(training: dict[str, Any]) -> None:
+    RunConfig.model_validate({"training": training})
+
+
+def test_bapo_mini_needs_an_even_group_size() -> None:
+    config(method={"type": "bapo_mini"}, rollout={"group_size": 6})
+    with pytest.raises(ValidationError, match=r"rollout.group_size\|.*accuracy exactly 1/2"):
+        config(method={"type": "bapo_mini"}, rollout={"group_size": 7})
+
+
+@pytest.mark.parametrize(
+    ("method", "aggregation"),
+    [("grpo", "response-mean"), ("grpo_delayed", "response-mean"), ("bapo", "token-mean"), ("bapo_mini", "token-mean")],
+)
+def test_each_method_has_its_own_loss_aggregation(method: str, aggregation: str) -> None:
+    assert config(method={"type": method}).loss_aggregation == aggregation
+    named = config(method={"type": method}, loss={"aggregation": "token-mean"})
+    assert named.loss_aggregation == "token-mean"
+
+
+def test_a_config_survives_json_exactly() -> None:
+    original = config(method={"c1": "1/3", "c2": ["1/7", 0.3], "c3": ["2/7", "1/2"], "without": ["reused"]})
+    written = json.dumps(original.model_dump(mode="json"))
+    assert RunConfig.model_validate(json.loads(written)) == original
+    assert resolve(json.loads(original.model_dump_json())).config == original
+
+
+def test_a_config_cannot_be_changed() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        config().training.batch_size = 3  # type: ignore[misc]
