@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -12,10 +12,13 @@ from fractions import Fraction
 from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.tasks.countdown.problems import CountdownProblem
 
-MAX_DRAWS_WITHOUT_PROGRESS = 50_000
-"""A generator of distinct problems from a finite set gives up after this many draws without a new one."""
+MAX_DRAWS_PER_PROBLEM = 100
+SPARE_DRAWS = 20_000
+"""A generator of `count` distinct problems from a finite set gives up after 100 · count + 20,000 draws."""
 
-_OPERATOR_WEIGHTS = {"+": 0.35, "-": 0.3, "*": 0.25, "/": 0.1}
+PROBLEM_OPERATORS: Mapping[str, float] = {"+": 0.35, "-": 0.3, "*": 0.25, "/": 0.1}
+"""How often each operator is tried in the expressions that give generated problems their targets."""
+
 _SUM, _PRODUCT, _ATOM = 1, 2, 3
 
 
@@ -28,7 +31,7 @@ class Split(StrEnum):
     VALIDATION = "validation"
 
 
-_SHARES_PERCENT = {Split.TRAIN: 35, Split.WARM_START: 40, Split.TEST: 20, Split.VALIDATION: 5}
+_SHARES_PERCENT = {Split.TRAIN: 35, Split.WARM_START: 40, Split.TEST: 15, Split.VALIDATION: 10}
 
 
 def split_of(nums: Sequence[int]) -> Split:
@@ -72,17 +75,20 @@ class Expression:
         return f"({self.text})" if needed else self.text
 
 
-def random_expression(nums: Sequence[int], draw: random.Random) -> Expression:
+def random_expression(
+    nums: Sequence[int], draw: random.Random, *, operators: Mapping[str, float] = PROBLEM_OPERATORS
+) -> Expression:
     """A random expression that uses each number once: two random parts are joined until one is left.
 
     A division that would not be exact becomes a product, so every intermediate value is a whole number.
+    `operators` are relative frequencies.
     """
     parts = [Expression(str(number), Fraction(number)) for number in nums]
-    operators, weights = list(_OPERATOR_WEIGHTS), list(_OPERATOR_WEIGHTS.values())
+    names, weights = list(operators), list(operators.values())
     while len(parts) > 1:
         left = parts.pop(draw.randrange(len(parts)))
         right = parts.pop(draw.randrange(len(parts)))
-        operator = draw.choices(operators, weights)[0]
+        operator = draw.choices(names, weights)[0]
         if operator == "/" and (right.value == 0 or (left.value / right.value).denominator != 1):
             operator = "*"
         parts.append(left.join(operator, right))
@@ -101,7 +107,11 @@ class ProblemRange:
 
 
 def random_problem(
-    limits: ProblemRange, split: Split, draw: random.Random
+    limits: ProblemRange,
+    split: Split,
+    draw: random.Random,
+    *,
+    operators: Mapping[str, float] = PROBLEM_OPERATORS,
 ) -> tuple[CountdownProblem, Expression] | None:
     """One draw: numbers, and the value of a random expression of them as the target.
 
@@ -111,7 +121,7 @@ def random_problem(
     nums = tuple(draw.randint(limits.min_number, limits.max_number) for _ in range(size))
     if split_of(nums) is not split:
         return None
-    expression = random_expression(nums, draw)
+    expression = random_expression(nums, draw, operators=operators)
     if not 1 <= expression.value <= limits.max_target:
         return None
     return CountdownProblem(nums, int(expression.value)), expression
@@ -136,23 +146,21 @@ def distinct_problems(
     """
     seen = {problem.content for problem in without}
     problems: list[CountdownProblem] = []
-    draws_without_progress = 0
-    while len(problems) < count:
+    for _ in range(MAX_DRAWS_PER_PROBLEM * count + SPARE_DRAWS):
         drawn = random_problem(limits, split, draw)
-        if drawn is not None:
-            problem, _ = drawn
-            if problem.content not in seen and problem.multiset not in without_multisets:
-                seen.add(problem.content)
-                problems.append(problem)
-                draws_without_progress = 0
-                continue
-        draws_without_progress += 1
-        if draws_without_progress == MAX_DRAWS_WITHOUT_PROGRESS:
-            operands = " or ".join(map(str, limits.num_operands))
-            remedy = (
-                f"numbers {limits.min_number}..{limits.max_number} taken {operands} at a time and targets up to "
-                f"{limits.max_target} gave only {len(problems)} distinct problems that are set apart for this use "
-                f"({split}); ask for fewer, raise task.max_number or task.max_target, or name a data file"
-            )
-            raise ConfigError([ConfigProblem(field, count, remedy)])
-    return problems
+        if drawn is None:
+            continue
+        problem, _ = drawn
+        if problem.content in seen or problem.multiset in without_multisets:
+            continue
+        seen.add(problem.content)
+        problems.append(problem)
+        if len(problems) == count:
+            return problems
+    operands = " or ".join(map(str, limits.num_operands))
+    remedy = (
+        f"numbers {limits.min_number}..{limits.max_number} taken {operands} at a time and targets up to "
+        f"{limits.max_target} gave only {len(problems)} distinct problems that are set apart for this use ({split}); "
+        "ask for fewer, raise task.max_number or task.max_target, or name a data file"
+    )
+    raise ConfigError([ConfigProblem(field, count, remedy)])
