@@ -28,9 +28,10 @@ class CheckpointError(OSError):
 def write_checkpoint(run_folder: Path, step: int, fill: Callable[[Path], None], *, keep: int) -> Path:
     """Write the checkpoint of `step` completed steps; return its folder `step-000025`.
 
-    `fill` writes the files into the empty folder it is given. Only once they are on disk under their final name, the
-    oldest checkpoints beyond `keep` go, and with them those of later steps: the run went back behind them. Raises
-    CheckpointError where the disk is full or refuses; the earlier checkpoints are then untouched.
+    `fill` writes the files into the empty folder it is given, and raises OSError where it cannot. Only once they are
+    on disk under their final name, the oldest checkpoints beyond `keep` go, and with them those of later steps: the
+    run went back behind them. Raises CheckpointError where the disk is full or refuses; the earlier checkpoints are
+    then untouched.
     """
     folder = run_folder / CHECKPOINTS_FOLDER
     final = folder / f"{_PREFIX}{step:06d}"
@@ -42,15 +43,14 @@ def write_checkpoint(run_folder: Path, step: int, fill: Callable[[Path], None], 
         fill(temporary)
         _write_manifest(temporary, step)
         _put_in_place(temporary, final)
-    except Exception as error:
+    except OSError as error:
+        raise CheckpointError(
+            f"cannot write the checkpoint of step {step} into {folder}: {error}; earlier checkpoints are kept: "
+            "free some space, then start the run again"
+        ) from error
+    finally:
+        # There only where something above failed.
         shutil.rmtree(temporary, ignore_errors=True)
-        # Libraries that write for `fill` report a full disk as an error of their own.
-        if isinstance(error, OSError) or "No space left on device" in str(error):
-            raise CheckpointError(
-                f"cannot write the checkpoint of step {step} into {folder}: {error}; earlier checkpoints are kept: "
-                "free some space, then start the run again"
-            ) from error
-        raise
     existing = _checkpoints(folder)
     position = existing.index(final)
     for old in [*existing[: max(0, position + 1 - keep)], *existing[position + 1 :]]:

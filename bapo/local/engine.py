@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import resource
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import psutil
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from transformers import PreTrainedModel
 
@@ -48,6 +51,10 @@ class LocalEngine:
         self._task = task
         self._device = _device(config)
         torch.set_num_threads(config.engine.threads)
+        if self._device.type == "cuda":
+            # On a CPU the same machine gives the same bits anyway.
+            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+            torch.use_deterministic_algorithms(True, warn_only=True)
         language_model = load_language_model(config.model.path, self._device)
         self._model = language_model.model
         self._tokenizer = language_model.tokenizer
@@ -158,13 +165,20 @@ class LocalEngine:
     # ------------------------------------------------------------ checkpoint
 
     def save(self, folder: Path, groups: Sequence[RolloutGroup]) -> None:
-        """Write model, α, optimizer and the groups' payloads; the models as Hugging Face folders."""
-        self._model.save_pretrained(folder / CURRENT_FOLDER)
+        """Write model, α, optimizer and the groups' payloads; the models as Hugging Face folders.
+
+        Raises OSError where the disk is full or refuses.
+        """
+        try:
+            self._model.save_pretrained(folder / CURRENT_FOLDER)
+            if not self._rollout_is_current:
+                self._policy_model(Policy.ROLLOUT).save_pretrained(folder / ROLLOUT_FOLDER)
+            save_file(self._updater.state(), folder / OPTIMIZER_FILE)
+            write_payloads(folder / GROUPS_FILE, [_payload(group) for group in groups])
+        except SafetensorError as error:
+            # The values are our own, so that only writing them can fail.
+            raise OSError(str(error)) from error
         self._tokenizer.save_pretrained(folder / CURRENT_FOLDER)
-        if not self._rollout_is_current:
-            self._policy_model(Policy.ROLLOUT).save_pretrained(folder / ROLLOUT_FOLDER)
-        save_file(self._updater.state(), folder / OPTIMIZER_FILE)
-        write_payloads(folder / GROUPS_FILE, [_payload(group) for group in groups])
         state = {"rollout_version": self._rollout_version, "rollout_is_current": self._rollout_is_current}
         (folder / STATE_FILE).write_text(json.dumps(state), encoding="utf-8")
 
@@ -185,11 +199,11 @@ class LocalEngine:
     def utilisation(self) -> Mapping[str, float]:
         """Resident memory now and at its peak, CPU load since the last call; the same of the GPU where there is one."""
         memory = self._process.memory_info().rss
-        # Linux counts the peak in KiB, and brings it up to date less often.
-        peak = max(memory, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+        # macOS counts the peak in bytes, Linux in KiB, and brings it up to date less often.
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
         values = {
             "memory_bytes": float(memory),
-            "memory_peak_bytes": float(peak),
+            "memory_peak_bytes": float(max(memory, peak)),
             "cpu_percent": self._process.cpu_percent(),
         }
         if self._device.type == "cuda":

@@ -121,19 +121,12 @@ def test_leftovers_of_a_killed_writer_are_ignored_and_removed(tmp_path: Path) ->
     assert names(tmp_path) == ["step-000050"]
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)),
-        RuntimeError("I/O error: No space left on device (os error 28)"),
-    ],
-)
-def test_full_disk_keeps_the_old_and_leaves_no_half_checkpoint(tmp_path: Path, error: Exception) -> None:
+def test_full_disk_keeps_the_old_and_leaves_no_half_checkpoint(tmp_path: Path) -> None:
     before = write_checkpoint(tmp_path, 25, content("25"), keep=1)
 
     def fill(folder: Path) -> None:
         (folder / "half").write_text("x")
-        raise error
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with pytest.raises(CheckpointError, match=r"checkpoint of step 50 into .*No space left.*free some space"):
         write_checkpoint(tmp_path, 50, fill, keep=1)

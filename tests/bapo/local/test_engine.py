@@ -1,3 +1,4 @@
+import resource
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -5,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 
+from bapo.checkpoint import CheckpointError, newest_sound, write_checkpoint
 from bapo.config import ConfigError, RunConfig, apply_changes
 from bapo.engine import BatchItem, Engine, Generation, Policy
 from bapo.local.engine import LocalEngine
@@ -199,6 +201,20 @@ def test_a_checkpoint_holds_a_model_folder_to_start_from(engine: LocalEngine, tm
     engine.save(tmp_path, [])
     continued = make_engine(tmp_path / "model")
     assert equal(generate(engine, Policy.CURRENT), generate(continued))
+
+
+def test_a_disk_that_takes_no_more_leaves_the_checkpoint_before(engine: LocalEngine, tmp_path: Path) -> None:
+    before = write_checkpoint(tmp_path, 1, lambda folder: engine.save(folder, []), keep=2)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # No file beyond 10 kB: the toy model's weights take 60.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
+    try:
+        with pytest.raises(CheckpointError, match=r"checkpoint of step 2 into .* File too large"):
+            write_checkpoint(tmp_path, 2, lambda folder: engine.save(folder, []), keep=2)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert newest_sound(tmp_path) == (before, [])
+    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["step-000001"]
 
 
 def test_nothing_in_a_checkpoint_is_pickled(engine: LocalEngine, tmp_path: Path) -> None:
