@@ -92,6 +92,7 @@ class Stack:
 
     def _start(self) -> None:
         folder, supervisor = self._folder, self._supervisor
+        self._say("starting the database, the broker, the server, the pages and a worker")
         postgres, redis = EmbeddedPostgres(folder), EmbeddedRedis(folder)
         addresses = Addresses(self._options.port, free_port(), postgres.url, redis.url)
         # The slowest to import, and it needs nobody to start.
