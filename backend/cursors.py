@@ -1,33 +1,49 @@
-"""Cursors of lists that are ordered by whole numbers."""
+"""Cursors: the place after a page's last row, opaque to callers, checked when it comes back."""
 
 from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Sequence
 
 import orjson
 
 from backend.errors import Problem
 
+Place = Sequence[int | str]
 
-def encode(list_name: str, *place: int) -> str:
-    """The place after a row, opaque to callers."""
+
+def encode(list_name: str, place: Place) -> str:
+    """A cursor of the list of this name."""
     return base64.urlsafe_b64encode(orjson.dumps([list_name, *place])).decode()
 
 
-def decode(cursor: str, list_name: str, size: int) -> list[int]:
-    """The numbers that were encoded. Raises Problem 422 for anything but a cursor of this list."""
+def _decode(cursor: str, list_name: str) -> Place:
     try:
         content = orjson.loads(base64.urlsafe_b64decode(cursor.encode()))
     except (binascii.Error, orjson.JSONDecodeError, UnicodeEncodeError):
         content = None
-    match content:
-        case [str(name), *numbers] if (
-            name == list_name
-            and len(numbers) == size
-            and all(type(number) is int and 0 <= number < 2**63 for number in numbers)
-        ):
-            return numbers
-    raise Problem(
-        422, "invalid_request", "take the cursor from `next_cursor` of the page before", field="cursor", value=cursor
-    )
+    if isinstance(content, list) and content[:1] == [list_name]:
+        return content[1:]
+    raise _foreign(cursor)
+
+
+def _foreign(cursor: str) -> Problem:
+    remedy = "take the cursor from `next_cursor` of a page of the same list in the same order"
+    return Problem(422, "invalid_request", remedy, field="cursor", value=cursor)
+
+
+def decode_numbers(cursor: str, list_name: str) -> tuple[int, int]:
+    """Two numbers that were encoded. Raises Problem 422 for anything but a cursor of this list."""
+    match _decode(cursor, list_name):
+        case [int(first), int(second)] if 0 <= first < 2**31 and 0 <= second < 2**63:
+            return first, second
+    raise _foreign(cursor)
+
+
+def decode_texts(cursor: str, list_name: str, size: int) -> list[str]:
+    """Texts that were encoded. Raises Problem 422 for anything but a cursor of this list."""
+    texts = [part for part in _decode(cursor, list_name) if isinstance(part, str) and "\x00" not in part]
+    if len(texts) != size:
+        raise _foreign(cursor)
+    return texts

@@ -126,20 +126,20 @@ class Authentication:
         await self.app(scope, receive, send)
 
     async def _principal(self, request: Request) -> Principal | None:
+        if request.url.path in OPEN_PATHS:
+            return None
         scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
         cookie = request.cookies.get(SESSION_COOKIE)
-        secret = bearer.strip() if scheme.lower() == "bearer" else cookie
+        by_cookie = scheme.lower() != "bearer"
+        secret = cookie if by_cookie else bearer.strip()
         principal = await anyio.to_thread.run_sync(partial(self._authenticate, secret)) if secret else None
         if principal is None:
-            if request.url.path in OPEN_PATHS:
-                return None
             raise Problem(
                 401,
                 "not_authenticated",
                 "log in, or send `Authorization: Bearer TOKEN` with a valid token",
                 headers={"WWW-Authenticate": "Bearer"},
             )
-        by_cookie = secret is cookie
         if by_cookie and request.method not in SAFE_METHODS and "origin" not in request.headers:
             raise Problem(
                 403,

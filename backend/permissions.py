@@ -46,7 +46,7 @@ class Require:
     def __call__(self, request: Request) -> Principal | None:
         principal: Principal | None = request.scope["state"]["principal"]
         if self.permission is Permission.OPEN:
-            return principal
+            return None
         assert principal is not None, "the middleware lets only open paths through without credentials"
         if self.permission not in GRANTED[principal.role]:
             raise Problem(
@@ -57,7 +57,7 @@ class Require:
         return principal
 
 
-Anybody = Annotated[Principal | None, Depends(Require(Permission.OPEN))]
+Anybody = Annotated[None, Depends(Require(Permission.OPEN))]
 Reader = Annotated[Principal, Depends(Require(Permission.READ))]
 Writer = Annotated[Principal, Depends(Require(Permission.WRITE))]
 WorkerCaller = Annotated[Principal, Depends(Require(Permission.WORK))]

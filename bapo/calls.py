@@ -72,7 +72,7 @@ class Endpoint(Generic[P, T]):
     """Turns a method that describes a call into one that makes it: at once, or awaitable on an `AsyncClient`."""
 
     def __init__(self, describe: Callable[Concatenate[Any, P], Call[T]]) -> None:
-        self._describe = describe
+        self.describe = describe
         self.__doc__ = describe.__doc__
 
     @overload
@@ -85,9 +85,9 @@ class Endpoint(Generic[P, T]):
         if client is None:
             return self
 
-        @functools.wraps(self._describe)
+        @functools.wraps(self.describe)
         def call(*args: P.args, **kwargs: P.kwargs) -> Any:
-            return client.send(self._describe(client, *args, **kwargs))
+            return client.send(self.describe(client, *args, **kwargs))
 
         return call
 

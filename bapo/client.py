@@ -129,7 +129,12 @@ class Client(Calls):
         cookie: str | None = None,
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
-        self.http = httpx.Client(base_url=_base(base_url), headers=_headers(token, cookie), timeout=timeout_seconds)
+        self.http = httpx.Client(
+            base_url=_base(base_url),
+            headers=_headers(token, cookie),
+            timeout=timeout_seconds,
+            cookies=_no_cookies(),
+        )
 
     def send(self, call: Call[T]) -> T:
         """Make one call of the table."""

@@ -112,6 +112,8 @@ class Run(Base):
     step_seconds: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)
     """Moving average of the wall time of a step."""
     eval_name: Mapped[str | None]
+    eval_step: Mapped[int | None]
+    """Step of the latest evaluation of that name."""
     eval_base: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)
     eval_latest: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)
 

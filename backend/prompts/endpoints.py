@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 
 from backend.context import DbSession
-from backend.errors import Problem, not_found
+from backend.cursors import decode_texts, encode
+from backend.errors import not_found
 from backend.models import Run
 from backend.permissions import Reader
 from backend.prompts import repository
@@ -45,10 +44,14 @@ def list_prompts(
     """By identifier: in which steps, from which source and with how many correct responses each was seen."""
     run = runs.get(session, run_id)
     found = repository.page(
-        session, run_id, search=search, after=None if cursor is None else _decode(cursor), limit=limit + 1
+        session,
+        run_id,
+        search=search,
+        after=None if cursor is None else decode_texts(cursor, "prompts", 1)[0],
+        limit=limit + 1,
     )
     items = [_summary(run, visits) for visits in found[:limit]]
-    return PromptPage(items=items, next_cursor=_encode(items[-1].prompt_id) if len(found) > limit else None)
+    return PromptPage(items=items, next_cursor=encode("prompts", [items[-1].prompt_id]) if len(found) > limit else None)
 
 
 @router.get("/runs/{run_id}/prompts/{prompt_id:path}", summary="One training prompt")
@@ -59,15 +62,3 @@ def get_prompt(_: Reader, session: DbSession, run_id: str, prompt_id: str) -> Pr
     if visits is None:
         raise not_found("prompt", prompt_id)
     return _summary(run, visits)
-
-
-def _encode(prompt_id: str) -> str:
-    return base64.urlsafe_b64encode(prompt_id.encode()).decode()
-
-
-def _decode(cursor: str) -> str:
-    try:
-        return base64.urlsafe_b64decode(cursor.encode()).decode()
-    except (binascii.Error, UnicodeError):
-        remedy = "take the cursor from `next_cursor` of the page before"
-        raise Problem(422, "invalid_request", remedy, field="cursor", value=cursor) from None

@@ -8,7 +8,7 @@ import orjson
 from fastapi import APIRouter, Query, Response
 
 from backend.context import DbSession
-from backend.cursors import decode, encode
+from backend.cursors import decode_numbers, encode
 from backend.permissions import Reader
 from backend.records import repository, samples, series
 from backend.records.repository import Place, StepRange
@@ -114,7 +114,7 @@ def get_records(
 ) -> Response:
     """The journal's records as the trainer wrote them, by step; of repeated steps the latest attempt's."""
     runs.get(session, run_id)
-    after = None if cursor is None else Place(*decode(cursor, "records", 2))
+    after = None if cursor is None else Place(*decode_numbers(cursor, "records"))
     steps = StepRange(from_step, to_step)
     found: list[repository.PlacedRecord] = []
     if type in (None, "step"):
@@ -123,7 +123,7 @@ def get_records(
         found += repository.sparse_records(session, run_id, type, steps, after, limit + 1)
     found.sort(key=lambda each: each.place)
     items = found[:limit]
-    next_cursor = encode("records", *items[-1].place) if len(found) > limit else None
+    next_cursor = encode("records", items[-1].place) if len(found) > limit else None
     content = orjson.dumps({"items": [each.record for each in items], "next_cursor": next_cursor})
     return Response(content, media_type="application/json")
 
@@ -140,13 +140,10 @@ def get_samples(
 ) -> Response:
     """Groups with their responses, newest step first."""
     runs.get(session, run_id)
-    after = None
-    if cursor is not None:
-        number, position = decode(cursor, "samples", 2)
-        after = (number, position)
+    after = None if cursor is None else decode_numbers(cursor, "samples")
     found = samples.page(session, run_id, step=step, prompt_id=prompt_id, after=after, limit=limit + 1)
     items = found[:limit]
-    next_cursor = encode("samples", *items[-1][0]) if len(found) > limit else None
+    next_cursor = encode("samples", items[-1][0]) if len(found) > limit else None
     content = orjson.dumps({"items": [record for _, record in items], "next_cursor": next_cursor})
     return Response(content, media_type="application/json")
 

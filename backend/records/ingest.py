@@ -203,7 +203,8 @@ def _follow(session: Session, run: Run, record: AnyRecord) -> None:
             if run.eval_name is None:
                 run.eval_name = name
                 run.eval_base = record.avg_at_k.value
-            if run.eval_name == name and record.step >= run.step:
+            if run.eval_name == name and record.step >= (run.eval_step or 0):
+                run.eval_step = record.step
                 run.eval_latest = record.avg_at_k.value
         case EventRecord():
             if record.event == "started":

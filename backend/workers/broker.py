@@ -26,6 +26,11 @@ class Broker:
                 "socket_timeout": TIMEOUT_SECONDS,
                 "socket_connect_timeout": TIMEOUT_SECONDS,
                 "retry_on_timeout": False,
+                # One try: the dispatcher comes back in a second by itself.
+                "max_retries": 1,
+                "interval_start": 0,
+                "interval_step": 0,
+                "interval_max": 0,
             },
         )
         self._is_away = False

@@ -132,6 +132,7 @@ def upgrade() -> None:
         sa.Column("reward_mean", sa.DOUBLE_PRECISION(), nullable=True),
         sa.Column("step_seconds", sa.DOUBLE_PRECISION(), nullable=True),
         sa.Column("eval_name", sa.Text(), nullable=True),
+        sa.Column("eval_step", sa.Integer(), nullable=True),
         sa.Column("eval_base", sa.DOUBLE_PRECISION(), nullable=True),
         sa.Column("eval_latest", sa.DOUBLE_PRECISION(), nullable=True),
         sa.ForeignKeyConstraint(["group_id"], ["run_groups.id"], name=op.f("fk_runs_group_id")),

@@ -164,9 +164,7 @@ def lines_of(records: Sequence[Record]) -> list[str]:
     return [dump_record(record).decode().rstrip("\n") for record in records]
 
 
-def batch(
-    lines: Sequence[str], *, token: int, start: int = 0, attempt: int = 1, kind: str = "records"
-) -> RecordBatch:
+def batch(lines: Sequence[str], *, token: int, start: int = 0, attempt: int = 1, kind: str = "records") -> RecordBatch:
     """A batch of whole lines that begin at a byte offset."""
     end = start + sum(len(line.encode()) + 1 for line in lines)
     return RecordBatch.model_validate(

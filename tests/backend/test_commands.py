@@ -1,0 +1,111 @@
+"""`python -m backend`, as `bapo up` starts it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+from sqlalchemy import create_engine, text
+
+from bapo.api import Login
+from bapo.client import Client
+from tests.services import new_database, wait_until
+
+
+@pytest.fixture
+def environment(postgres_url: str, tmp_path: Path) -> dict[str, str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith("BAPO_")},
+        "BAPO_DATABASE_URL": postgres_url,
+        "BAPO_BROKER_URL": "redis://127.0.0.1:1/0",
+        "BAPO_RUNS_DIR": str(tmp_path / "runs"),
+        "BAPO_ADMIN_TOKEN_FILE": str(tmp_path / "admin-token"),
+        "BAPO_WORKER_TOKEN_FILE": str(tmp_path / "worker-token"),
+        "BAPO_PUBLIC_URL": f"http://127.0.0.1:{port}",
+    }
+
+
+def backend(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "backend", *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_help_names_the_commands() -> None:
+    result = backend(dict(os.environ), "--help")
+    assert result.returncode == 0
+    assert all(command in result.stdout for command in ("serve", "migrate", "login-code"))
+
+
+def test_a_missing_setting_is_named(environment: dict[str, str]) -> None:
+    del environment["BAPO_DATABASE_URL"]
+    result = backend(environment, "migrate")
+    assert result.returncode == 2
+    assert "BAPO_DATABASE_URL" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_database_that_is_away_is_named(environment: dict[str, str]) -> None:
+    result = backend({**environment, "BAPO_DATABASE_URL": "postgresql+psycopg://127.0.0.1:1/x"}, "migrate")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("The database does not answer")
+
+
+def test_an_old_schema_is_not_served(environment: dict[str, str], postgres_server: str) -> None:
+    with new_database(postgres_server) as url:
+        engine = create_engine(url)
+        with engine.begin() as connection:
+            connection.execute(text("UPDATE alembic_version SET version_num = '0000'"))
+        engine.dispose()
+        result = backend({**environment, "BAPO_DATABASE_URL": url}, "login-code")
+    assert result.returncode == 1
+    assert "python -m backend migrate" in result.stderr
+
+
+def test_serve_logs_in_by_code_and_ends_on_sigterm(environment: dict[str, str]) -> None:
+    assert backend(environment, "migrate").returncode == 0
+    url = environment["BAPO_PUBLIC_URL"]
+    command = [sys.executable, "-m", "backend", "serve", "--port", url.rsplit(":", 1)[1]]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            with Client(url) as client:
+                wait_until(lambda: answers(client) or server.poll() is not None)
+                code = backend(environment, "login-code").stdout.strip()
+                assert re.fullmatch(r"[\w-]{43}", code)
+                assert client.login(Login(code=code))[0].name == "admin"
+            taken = backend(environment, "serve", "--port", url.rsplit(":", 1)[1])
+            assert taken.returncode == 1
+            assert "in use" in taken.stderr
+        finally:
+            server.send_signal(signal.SIGTERM)
+        assert server.wait(20) in (0, -signal.SIGTERM)
+        assert server.stderr is not None
+        assert "Traceback" not in server.stderr.read()
+
+
+def answers(client: Client) -> bool:
+    try:
+        return client.http.get(str(client.http.base_url).replace("/api/v1/", "/healthz")).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def test_the_server_never_imports_torch() -> None:
+    code = "import backend.serve, backend.__main__, sys; print('torch' in sys.modules, 'transformers' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "False False"

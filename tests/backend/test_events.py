@@ -1,0 +1,233 @@
+"""Event streams, over a real connection."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from statistics import median
+
+import anyio
+import httpx
+import pytest
+from sqlalchemy import text
+
+from backend.auth.bootstrap import bootstrap
+from backend.database import Database
+from backend.events import repository
+from bapo.api import RunCreate, RunDetail, StreamEvent
+from bapo.client import ApiError, AsyncClient, Client
+from tests.backend.fake_worker import FakeWorker
+from tests.backend.journals import evaluation, event, step, tracking
+from tests.services import BackendServer, running_backend, wait_until
+
+
+def until(events: Iterator[StreamEvent], name: str) -> list[StreamEvent]:
+    """Events up to the first of this name."""
+    found = []
+    for each in events:
+        found.append(each)
+        if each.event == name:
+            return found
+    raise AssertionError(f"the stream ended before {name}: {found}")
+
+
+def test_a_stream_begins_with_how_the_run_stands(admin: Client, run: RunDetail) -> None:
+    with admin.events(run.id) as events:
+        first = next(events)
+    assert first.event == "status"
+    assert first.data["run_id"] == run.id
+    assert (first.data["status"], first.data["step"], first.data["num_steps"]) == ("queued", 0, 150)
+
+
+def test_what_is_stored_is_announced_in_order(
+    backend_server: BackendServer, worker: FakeWorker, admin: Client, run: RunDetail
+) -> None:
+    claim = worker.begin(run)
+    with backend_server.client() as reader, reader.events(run.id) as events:
+        next(events)
+        worker.upload(claim, [step(1), step(2)])
+        worker.upload(claim, [evaluation(2, 0.3), tracking(2), event("checkpoint", 2)])
+        worker.report(claim, "succeeded")
+        found = until(events, "status")
+    assert [each.event for each in found] == ["step", "evaluation", "tracking", "event", "status"]
+    assert [each.id for each in found] == sorted({each.id for each in found})
+    assert found[0].data == {
+        "run_id": run.id,
+        "from_step": 1,
+        "step": 2,
+        "num_steps": 150,
+        "num_rollouts": 512,
+        "reward_mean": 0.5,
+    }
+    assert found[1].data["dataset"] == "CD-34"
+    assert found[3].data["event"] == "checkpoint"
+    assert found[4].data["status"] == "succeeded"
+
+
+def test_a_break_is_made_up_for(backend_server: BackendServer, worker: FakeWorker, run: RunDetail) -> None:
+    claim = worker.begin(run)
+    with backend_server.client() as reader:
+        with reader.events(run.id) as events:
+            last_id = next(events).id
+        for number in (1, 2, 3):
+            worker.upload(claim, [step(number)])
+        with reader.events(run.id, last_id) as events:
+            missed = [next(events) for _ in range(3)]
+            worker.upload(claim, [step(4)])
+            live = next(events)
+    assert [each.data["step"] for each in missed] == [1, 2, 3]
+    assert live.data["step"] == 4
+    with backend_server.client() as reader, reader.events(run.id, missed[1].id) as events:
+        assert [next(events).data["step"] for _ in range(2)] == [3, 4]
+
+
+def test_all_runs_share_a_stream(backend_server: BackendServer, admin: Client) -> None:
+    with backend_server.client() as reader, reader.events() as events:
+        ids = {admin.create_run(RunCreate(name="x", start=False)).id for _ in range(2)}
+        seen: set[str] = set()
+        for each in events:
+            seen.add(each.data["run_id"])
+            if ids <= seen:
+                break
+
+
+def test_a_stream_of_one_run_is_silent_about_others(
+    backend_server: BackendServer, admin: Client, worker: FakeWorker, run: RunDetail
+) -> None:
+    claim = worker.begin(run)
+    with backend_server.client() as reader, reader.events(run.id) as events:
+        next(events)
+        admin.create_run(RunCreate(name="other", start=False))
+        worker.upload(claim, [step(1)])
+        assert next(events).event == "step"
+
+
+def test_an_unknown_run_has_no_stream(admin: Client) -> None:
+    with pytest.raises(ApiError) as refusal, admin.events("nothing"):
+        pass
+    assert refusal.value.status == 404
+
+
+async def _read_async(server: BackendServer, run_id: str) -> StreamEvent:
+    async with AsyncClient(server.url, token=server.admin_token) as client:
+        assert (await client.run(run_id)).id == run_id
+        async with client.events(run_id) as events:
+            return await anext(events)
+
+
+def test_the_awaitable_client_reads_the_same(backend_server: BackendServer, run: RunDetail) -> None:
+    assert anyio.run(_read_async, backend_server, run.id).data["run_id"] == run.id
+
+
+def test_a_new_step_is_seen_at_once(
+    backend_server: BackendServer, worker: FakeWorker, admin: Client, run: RunDetail
+) -> None:
+    claim = worker.begin(run)
+    seen: dict[int, float] = {}
+    opened = threading.Event()
+
+    def read() -> None:
+        with backend_server.client() as reader, reader.events(run.id) as events:
+            next(events)
+            opened.set()
+            for each in events:
+                if each.event == "step":
+                    seen[each.data["step"]] = time.perf_counter()
+                if each.data["step"] == 20:
+                    return
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    assert opened.wait(10)
+    posted = {}
+    for number in range(1, 21):
+        worker.upload(claim, [step(number)])
+        posted[number] = time.perf_counter()
+    reader.join(10)
+    # From the commit, which is just before the answer to the upload.
+    assert median(seen[number] - posted[number] for number in posted) < 0.05
+
+
+def test_two_servers_share_their_events(
+    backend_server: BackendServer, tmp_path_factory: pytest.TempPathFactory, admin: Client
+) -> None:
+    settings = backend_server.settings
+    second = running_backend(
+        settings.database_url,
+        tmp_path_factory.mktemp("second"),
+        settings.broker_url,
+        admin_token_file=settings.admin_token_file,
+        worker_token_file=settings.worker_token_file,
+    )
+    with second as other, other.client() as reader, reader.events() as events:
+        run = admin.create_run(RunCreate(name="x", start=False))
+        assert next(each for each in events if each.data["run_id"] == run.id).event == "status"
+
+
+def test_the_listener_comes_back(
+    backend_server: BackendServer, database: Database, worker: FakeWorker, run: RunDetail
+) -> None:
+    claim = worker.begin(run)
+    with backend_server.client() as reader, reader.events(run.id) as events:
+        next(events)
+        with database.engine.begin() as connection:
+            query = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'"
+            connection.execute(text(query))
+        worker.upload(claim, [step(1)])
+        assert next(events).data["step"] == 1
+
+
+def test_a_server_that_stops_ends_its_streams(
+    backend_server: BackendServer, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    settings = backend_server.settings
+    begin = time.perf_counter()
+    with running_backend(settings.database_url, tmp_path_factory.mktemp("third"), settings.broker_url) as server:
+        client = server.client()
+        with client.events() as events:
+            server.server.stop()
+            assert list(events) == []
+        client.close()
+    assert time.perf_counter() - begin < 10
+    # The token files of that server were new ones: the first server's are valid again with their next start.
+    restore_tokens(backend_server)
+
+
+def restore_tokens(server: BackendServer) -> None:
+    database = Database(server.settings.database_url)
+    with database.session() as session, session.begin():
+        bootstrap(session, server.settings)
+    database.close()
+
+
+def test_streams_say_that_they_are_alive(
+    backend_server: BackendServer, run: RunDetail, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backend.events.endpoints.SILENCE_SECONDS", 0.02)
+    headers = {"Authorization": f"Bearer {backend_server.admin_token}"}
+    address = f"{backend_server.url}/api/v1/runs/{run.id}/events"
+    with httpx.stream("GET", address, headers=headers) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        assert any(line == ": still here" for line in answer.iter_lines())
+
+
+def test_old_events_are_forgotten(backend_server: BackendServer, database: Database, admin: Client) -> None:
+    admin.create_run(RunCreate(name="x", start=False))
+    with database.session() as session, session.begin():
+        repository.prune(session, 3600)
+        assert repository.events_after(session, 0, None) != []
+        repository.prune(session, -1)
+        assert repository.events_after(session, 0, None) == []
+
+
+def test_what_is_rolled_back_is_not_announced(
+    backend_server: BackendServer, database: Database, admin: Client, run: RunDetail
+) -> None:
+    with database.session() as session:
+        before = repository.latest_id(session)
+        repository.announce(session, run.id, "status", {})
+        session.rollback()
+        session.commit()
+        assert repository.latest_id(session) == before
+    wait_until(lambda: admin.run(run.id).id == run.id)

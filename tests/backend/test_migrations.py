@@ -1,0 +1,56 @@
+"""The schema: built by the migrations, the same as the models'."""
+
+from __future__ import annotations
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import inspect, text
+from sqlalchemy.exc import IntegrityError
+
+from backend.database import Database
+from backend.migrate import alembic_config, is_current, migrate
+from backend.models import Base
+from tests.services import new_database
+
+
+def test_the_migrations_build_what_the_models_say(database: Database) -> None:
+    with database.engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
+
+
+def test_migrating_again_changes_nothing(database: Database) -> None:
+    assert is_current(database.engine)
+    migrate(database.engine)
+    assert is_current(database.engine)
+
+
+def test_the_first_migration_can_be_taken_back(postgres_server: str) -> None:
+    with new_database(postgres_server) as url:
+        database = Database(url)
+        with database.engine.begin() as connection:
+            command.downgrade(alembic_config(connection), "base")
+        assert inspect(database.engine).get_table_names() == ["alembic_version"]
+        assert not is_current(database.engine)
+        migrate(database.engine)
+        assert is_current(database.engine)
+        database.close()
+
+
+def test_a_state_that_is_none_is_refused(database: Database) -> None:
+    with database.engine.connect() as connection:
+        connection.execute(text("INSERT INTO projects (id, name) VALUES ('p', 'p')"))
+        connection.execute(text("INSERT INTO users (id, name, role) VALUES ('u', 'u', 'admin')"))
+        with pytest.raises(IntegrityError, match="run_status"):
+            connection.execute(
+                text(
+                    "INSERT INTO runs (id, project_id, owner_id, name, status, method, config, explicit, diff)"
+                    " VALUES ('r', 'p', 'u', 'r', 'sleeping', 'bapo', '{}', '{}', '{}')"
+                )
+            )
+
+
+def test_what_every_run_needs_is_there_from_the_first(database: Database) -> None:
+    columns = {column["name"] for column in inspect(database.engine).get_columns("runs")}
+    assert {"project_id", "owner_id", "group_id", "parent_id"} <= columns

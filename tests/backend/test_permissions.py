@@ -1,0 +1,80 @@
+"""Every route says who may call it, and nothing but the health check answers a stranger."""
+
+from __future__ import annotations
+
+import pytest
+from fastapi import FastAPI
+
+from backend.app import create_app
+from backend.permissions import Permission, declared_routes
+from backend.settings import Settings
+from tests.services import BackendServer
+
+
+@pytest.fixture
+def app(backend_server: BackendServer) -> FastAPI:
+    return create_app(backend_server.settings)
+
+
+def test_every_route_declares_who_may_call_it(app: FastAPI) -> None:
+    routes = declared_routes(app)
+    assert len(routes) > 30
+    open_routes = {(route.method, route.path) for route in routes if route.permission is Permission.OPEN}
+    assert open_routes == {("GET", "/healthz"), ("POST", "/api/v1/auth/login")}
+
+
+def test_every_change_takes_more_than_reading(app: FastAPI) -> None:
+    readers_changes = {
+        (route.method, route.path)
+        for route in declared_routes(app)
+        if route.method not in ("GET", "HEAD") and route.permission is Permission.READ
+    }
+    assert readers_changes == {("POST", "/api/v1/auth/logout"), ("POST", "/api/v1/configs/validate")}
+
+
+def test_an_app_with_an_undeclared_route_does_not_start(app: FastAPI) -> None:
+    app.get("/forgotten")(lambda: "secret")
+    with pytest.raises(RuntimeError, match="/forgotten does not declare who may call it"):
+        declared_routes(app)
+
+
+def test_nothing_answers_without_credentials(app: FastAPI, backend_server: BackendServer) -> None:
+    paths = [(route.method, route.path) for route in declared_routes(app) if route.path != "/healthz"]
+    paths += [("GET", "/"), ("GET", "/docs"), ("GET", "/openapi.json"), ("GET", "/api/v1/nothing"), ("TRACE", "/")]
+    with backend_server.http() as http:
+        assert http.get("/healthz").status_code == 200
+        for method, path in paths:
+            address = path.replace("{run_id}", "x").replace("{name}", "x").replace("{prompt_id:path}", "x")
+            answer = http.request(method, address)
+            assert answer.status_code == 401, (method, path)
+            assert answer.json()["remedy"]
+
+
+def test_a_workers_token_opens_only_the_workers_routes(app: FastAPI, backend_server: BackendServer) -> None:
+    with backend_server.http() as http:
+        http.headers["Authorization"] = f"Bearer {backend_server.worker_token}"
+        for route in declared_routes(app):
+            if route.permission in (Permission.OPEN, Permission.WORK):
+                continue
+            address = route.path.replace("{run_id}", "x").replace("{name}", "x").replace("{prompt_id:path}", "x")
+            answer = http.request(route.method, address)
+            assert (answer.status_code, answer.json()["code"]) == (403, "forbidden"), route
+
+
+def test_no_persons_token_opens_the_workers_routes(app: FastAPI, backend_server: BackendServer) -> None:
+    work = [route for route in declared_routes(app) if route.permission is Permission.WORK]
+    assert len(work) == 5
+    with backend_server.http() as http:
+        http.headers["Authorization"] = f"Bearer {backend_server.admin_token}"
+        for route in work:
+            answer = http.request(route.method, route.path.replace("{run_id}", "x"))
+            assert answer.status_code == 403, route
+
+
+def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, backend_server: BackendServer) -> None:
+    for name, value in backend_server.settings.model_dump(mode="json").items():
+        monkeypatch.setenv(f"BAPO_{name.upper()}", str(value))
+    monkeypatch.setenv("BAPO_ALLOWED_HOSTS", "Train.Example, 10.0.0.1 ,")
+    settings = Settings()
+    assert {"train.example", "10.0.0.1", "localhost"} <= settings.hosts
+    assert "" not in settings.hosts

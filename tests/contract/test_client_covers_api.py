@@ -1,0 +1,51 @@
+"""The client's table and the server's routes are the same."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any, get_type_hints
+
+import pytest
+from fastapi.routing import APIRoute, iter_route_contexts
+
+from backend.app import create_app
+from bapo.calls import Calls, Endpoint
+from tests.services import BackendServer
+
+NOT_IN_THE_TABLE = {
+    # Their own methods: the login's answer carries a cookie, streams do not end.
+    ("POST", "/auth/login"),
+    ("GET", "/events"),
+    ("GET", "/runs/*/events"),
+    ("GET", "/openapi.json"),
+    ("GET", "/healthz"),
+}
+
+
+def calls() -> Iterator[tuple[str, str]]:
+    for endpoint in vars(Calls).values():
+        if isinstance(endpoint, Endpoint):
+            describe = endpoint.describe
+            hints = get_type_hints(describe)
+            arguments: dict[str, Any] = {}
+            for name, parameter in inspect.signature(describe).parameters.items():
+                if name != "self" and parameter.default is parameter.empty:
+                    arguments[name] = "ARGUMENT" if hints[name] is str else []
+            call = describe(None, **arguments)
+            yield call.method, call.path.replace("ARGUMENT", "*")
+
+
+@pytest.fixture
+def routes(backend_server: BackendServer) -> set[tuple[str, str]]:
+    found = set()
+    for route in iter_route_contexts(create_app(backend_server.settings).routes):
+        assert isinstance(route.original_route, APIRoute)
+        path = re.sub(r"\{[^}]*\}", "*", str(route.path)).removeprefix("/api/v1")
+        found |= {(method, path) for method in route.methods or ()}
+    return found
+
+
+def test_every_call_has_a_route_and_every_route_a_call(routes: set[tuple[str, str]]) -> None:
+    assert set(calls()) == routes - NOT_IN_THE_TABLE
