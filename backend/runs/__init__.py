@@ -1,0 +1,1 @@
+"""Runs: submit, list, read, steer."""

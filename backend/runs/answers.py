@@ -1,0 +1,35 @@
+"""What a trainer's journal says about the requests to it."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from backend.events.repository import announce_status
+from backend.models import Control, Run
+from bapo.records import EventRecord
+
+_STATES = {"parameter_change": "applied", "parameter_refused": "refused", "stop": "applied"}
+
+
+def note(session: Session, run: Run, event: EventRecord) -> None:
+    """Settle the request that this event answers; one that came through the control file itself becomes known."""
+    identifier = event.data.get("id")
+    if event.event not in _STATES or not isinstance(identifier, str):
+        return
+    control = session.get(Control, (run.id, identifier))
+    if control is None:
+        control = Control(
+            run_id=run.id,
+            id=identifier,
+            kind="stop" if event.event == "stop" else "change",
+            author=str(event.data.get("author", "unknown")),
+            changes=dict(event.data.get("set", {})),
+            at_step=None,
+            state="pending",
+        )
+        session.add(control)
+    control.state = _STATES[event.event]
+    # An event stands at the last completed step; what it answers holds from the next one.
+    control.applied_step = int(event.data.get("applied_step", event.step + 1))
+    control.reason = event.message if control.state == "refused" else None
+    announce_status(session, run)

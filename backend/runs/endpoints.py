@@ -1,0 +1,150 @@
+"""Submit, list, read and steer runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query
+from sqlalchemy.orm import Session
+
+from backend.auth.service import Principal
+from backend.context import DbSession
+from backend.errors import Problem
+from backend.permissions import Reader, Writer
+from backend.runs import listing, presentation, repository, steering
+from backend.runs.submission import Submission, submit
+from bapo.api import (
+    ControlInfo,
+    History,
+    ParameterChange,
+    RunCreate,
+    RunDetail,
+    RunPage,
+    RunStatus,
+    RunUpdate,
+)
+
+router = APIRouter(tags=["runs"])
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        description="A request that is sent again with the same key answers the run that the first one made.",
+    ),
+]
+
+
+def _detail(session: Session, run_id: str, caller: Principal) -> RunDetail:
+    session.flush()
+    row = repository.row(session, run_id)
+    return presentation.detail(row, repository.worker_name(session, row.run), caller)
+
+
+@router.post("/runs", status_code=201, summary="Submit a run")
+def create_run(caller: Writer, session: DbSession, body: RunCreate, idempotency_key: IdempotencyKey = None) -> RunDetail:
+    """The run is queued at once, or kept as a draft with `start: false`.
+
+    A config that cannot run answers 422 with field, value and remedy of every problem.
+    """
+    return _detail(session, submit(session, Submission(body, idempotency_key), caller).id, caller)
+
+
+@router.get("/runs", summary="A page of runs")
+def list_runs(
+    _: Reader,
+    session: DbSession,
+    status: Annotated[list[RunStatus], Query(description="Any of these.")] = [],  # noqa: B006
+    method: Annotated[list[str], Query(description="Any of these.")] = [],  # noqa: B006
+    tag: Annotated[list[str], Query(description="All of these.")] = [],  # noqa: B006
+    group: str | None = None,
+    search: Annotated[str | None, Query(max_length=200, description="Words in name, id, notes or tags.")] = None,
+    sort: Annotated[str, Query(description="A column, with - before it for descending.")] = "-created_at",
+    cursor: Annotated[str | None, Query(max_length=2_000)] = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+) -> RunPage:
+    """Filtered and sorted; `total` counts all that match."""
+    filters = listing.RunFilter(status=status, method=method, tag=tag, group=group, search=search, sort=sort)
+    page = listing.list_runs(session, filters, cursor, limit)
+    items = [presentation.summary(row) for row in page.rows]
+    return RunPage(items=items, total=page.total, next_cursor=page.next_cursor)
+
+
+@router.get("/runs/{run_id}", summary="One run")
+def get_run(caller: Reader, session: DbSession, run_id: str) -> RunDetail:
+    """With its complete config and what the caller can do with it now."""
+    return _detail(session, run_id, caller)
+
+
+@router.patch("/runs/{run_id}", summary="Change name, tags or notes")
+def update_run(caller: Writer, session: DbSession, run_id: str, body: RunUpdate) -> RunDetail:
+    """What is left out stays as it is."""
+    steering.update(session, steering.lock_own(session, run_id, caller), body, caller)
+    return _detail(session, run_id, caller)
+
+
+@router.delete("/runs/{run_id}", status_code=204, summary="Forget a draft or an ended run")
+def delete_run(caller: Writer, session: DbSession, run_id: str) -> None:
+    """Its records go with it; its folder stays."""
+    steering.delete(session, steering.lock_own(session, run_id, caller), caller)
+
+
+@router.post("/runs/{run_id}/start", summary="Queue a draft")
+def start_run(caller: Writer, session: DbSession, run_id: str) -> RunDetail:
+    """From here on a worker may take it."""
+    steering.start(session, steering.lock_own(session, run_id, caller), caller)
+    return _detail(session, run_id, caller)
+
+
+@router.post("/runs/{run_id}/stop", summary="Stop a run for good")
+def stop_run(caller: Writer, session: DbSession, run_id: str) -> RunDetail:
+    """At the next step boundary, after a checkpoint; at once where nothing trains."""
+    steering.stop(session, steering.lock_own(session, run_id, caller), caller)
+    return _detail(session, run_id, caller)
+
+
+@router.post("/runs/{run_id}/pause", summary="Pause a run")
+def pause_run(caller: Writer, session: DbSession, run_id: str) -> RunDetail:
+    """It stops at the next step boundary, after a checkpoint, and frees its machine."""
+    steering.pause(session, steering.lock_own(session, run_id, caller), caller)
+    return _detail(session, run_id, caller)
+
+
+@router.post("/runs/{run_id}/resume", summary="Queue a paused run again")
+def resume_run(caller: Writer, session: DbSession, run_id: str) -> RunDetail:
+    """A new attempt goes on from the last checkpoint."""
+    steering.resume(session, steering.lock_own(session, run_id, caller), caller)
+    return _detail(session, run_id, caller)
+
+
+@router.post("/runs/{run_id}/clone", status_code=201, summary="Submit a run that starts from this one's config")
+def clone_run(
+    caller: Writer, session: DbSession, run_id: str, body: RunCreate, idempotency_key: IdempotencyKey = None
+) -> RunDetail:
+    """As `POST /runs` with this run as `parent_id`; the parent is not touched."""
+    if body.parent_id not in (None, run_id):
+        raise Problem(
+            422, "invalid_request", "leave parent_id out: it is the run in the address", field="parent_id", value=body.parent_id
+        )
+    repository.get(session, run_id)
+    clone = submit(session, Submission(body.model_copy(update={"parent_id": run_id}), idempotency_key), caller)
+    return _detail(session, clone.id, caller)
+
+
+@router.post("/runs/{run_id}/parameters", status_code=202, summary="Change parameters of a running run")
+def change_parameters(caller: Writer, session: DbSession, run_id: str, body: ParameterChange) -> ControlInfo:
+    """Checked at once against the run's config; the trainer takes it at a step boundary and answers in the journal."""
+    run = steering.lock_own(session, run_id, caller)
+    return presentation.control(steering.change_parameters(session, run, body, caller))
+
+
+@router.get("/runs/{run_id}/history", summary="Who did what to a run")
+def get_history(_: Reader, session: DbSession, run_id: str) -> History:
+    """The audit trail, and each request with what became of it."""
+    repository.get(session, run_id)
+    return History(
+        audit=[presentation.audit_entry(row) for row in repository.audit(session, run_id)],
+        controls=[presentation.control(row) for row in repository.controls(session, run_id)],
+    )

@@ -1,0 +1,63 @@
+"""A run moves to another state: the move is checked, dated, noted and announced. The run must be locked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from backend.events.repository import announce_status
+from backend.models import Attempt, Run
+from backend.runs import repository, states
+from bapo.api import RunStatus
+
+SYSTEM = "system"
+"""Author of what nobody asked for."""
+
+
+def move(
+    session: Session,
+    run: Run,
+    status: RunStatus,
+    *,
+    author: str,
+    reason: str | None = None,
+    detail: dict[str, Any] | None = None,
+) -> None:
+    """Change the state. Raises IllegalMove."""
+    states.check_move(run.status, status)
+    before, run.status, run.status_reason = run.status, status, reason
+    now = repository.clock(session)
+    # A run that its machine gave back keeps its place.
+    if status is RunStatus.QUEUED and before in (RunStatus.DRAFT, RunStatus.PAUSED):
+        run.queued_at = now
+    if status is RunStatus.STARTING and run.started_at is None:
+        run.started_at = now
+    if states.is_terminal(status):
+        run.finished_at = now
+    entry = {"from": before.value, "to": status.value, "attempt": run.attempt, **(detail or {})}
+    repository.add_audit(session, run.id, author, "status", entry | ({"reason": reason} if reason else {}))
+    announce_status(session, run)
+
+
+def end_attempt(session: Session, attempt: Attempt, outcome: str, reason: str | None) -> None:
+    """The attempt is over: its lease no longer counts."""
+    attempt.state = "ended"
+    attempt.outcome = outcome
+    attempt.reason = reason
+    attempt.ended_at = repository.clock(session)
+    attempt.lease_expires_at = None
+
+
+def close_controls(session: Session, run: Run, reason: str) -> None:
+    """Refuse what was not answered before a run ended for good."""
+    for control in repository.pending_controls(session, [run.id]):
+        control.state = "refused"
+        control.reason = reason
+
+
+def settle_stops(session: Session, run: Run) -> None:
+    """The run has stopped: the stops and pauses that asked for it are done with."""
+    for control in repository.pending_stops(session, run.id):
+        control.state = "applied"
+        control.applied_step = run.step

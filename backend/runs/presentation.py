@@ -1,0 +1,110 @@
+"""Runs as the API shows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from backend.auth.service import Principal
+from backend.models import AuditRow, Control
+from backend.permissions import GRANTED, Permission
+from backend.runs import states
+from backend.runs.repository import RunRow
+from bapo.api import AuditEntry, ControlInfo, RunDetail, RunStatus, RunSummary
+from bapo.config.resolve import METHOD_CONFIGS
+from bapo.control import CHANGEABLE_FIELDS
+
+
+def summary_fields(row: RunRow) -> dict[str, Any]:
+    """The fields of a `RunSummary`."""
+    run = row.run
+    is_training = run.status in (RunStatus.RUNNING, RunStatus.STARTING)
+    eta = (run.num_steps - run.step) * run.step_seconds if is_training and run.step_seconds is not None else None
+    return {
+        "id": run.id,
+        "name": run.name,
+        "status": run.status,
+        "method": run.method,
+        "recipe": run.recipe,
+        "step": run.step,
+        "num_steps": run.num_steps,
+        "attempt": run.attempt,
+        "tags": run.tags,
+        "group": row.group,
+        "owner": row.owner,
+        "parent_id": run.parent_id,
+        "created_at": run.created_at,
+        "started_at": run.started_at,
+        "finished_at": run.finished_at,
+        "num_rollouts": run.num_rollouts,
+        "reward_mean": run.reward_mean,
+        "eval_name": run.eval_name,
+        "eval_base": run.eval_base,
+        "eval_latest": run.eval_latest,
+        "eta_seconds": eta,
+        "status_reason": run.status_reason,
+    }
+
+
+def summary(row: RunRow) -> RunSummary:
+    """A row of the list."""
+    return RunSummary(**summary_fields(row))
+
+
+def detail(row: RunRow, worker: str | None, caller: Principal) -> RunDetail:
+    """One run for this caller."""
+    run = row.run
+    return RunDetail(
+        **summary_fields(row),
+        config=run.config,
+        explicit=run.explicit,
+        diff=run.diff,
+        notes=run.notes,
+        priority=run.priority,
+        worker=worker,
+        allowed_actions=allowed_actions(row, caller),
+    )
+
+
+def changeable_fields(config: dict[str, Any]) -> list[str]:
+    """The fields of this run's method that can change while it runs."""
+    known = METHOD_CONFIGS[config["method"]["type"]].model_fields
+    return [field for field in CHANGEABLE_FIELDS if field.removeprefix("method.") in known]
+
+
+def allowed_actions(row: RunRow, caller: Principal) -> list[states.Action]:
+    """What this caller can do with the run now."""
+    if Permission.WRITE not in GRANTED[caller.role]:
+        return []
+    possible = [
+        action
+        for action in states.actions(row.run.status)
+        if action != "change" or changeable_fields(row.run.config)
+    ]
+    return possible if may_change(row.run.owner_id, caller) else [each for each in possible if each == "clone"]
+
+
+def may_change(owner_id: str, caller: Principal) -> bool:
+    """A run is changed by its owner and by administrators."""
+    return caller.role == "admin" or caller.id == owner_id
+
+
+def control(row: Control) -> ControlInfo:
+    """A request to a run."""
+    return ControlInfo.model_validate(
+        {
+            "id": row.id,
+            "kind": row.kind,
+            "author": row.author,
+            "created_at": row.created_at,
+            "set": row.changes,
+            "at_step": row.at_step,
+            "state": row.state,
+            "applied_step": row.applied_step,
+            "reason": row.reason,
+        }
+    )
+
+
+def audit_entry(row: AuditRow) -> AuditEntry:
+    """A line of the audit trail."""
+    return AuditEntry(at=row.at, author=row.author, action=row.action, detail=row.detail)

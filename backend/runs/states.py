@@ -1,0 +1,72 @@
+"""The states of a run and the legal moves between them: one table, read by everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from bapo.api import TERMINAL_STATUSES, RunStatus
+
+S = RunStatus
+Action = Literal["start", "stop", "pause", "resume", "change", "clone", "delete"]
+
+LEGAL_MOVES: Mapping[RunStatus, frozenset[RunStatus]] = {
+    S.DRAFT: frozenset({S.QUEUED}),
+    # Claimed by a worker; or cancelled before that. A worker that was given up and comes back goes on (see LOST).
+    S.QUEUED: frozenset({S.STARTING, S.CANCELLED, S.RUNNING}),
+    # A trainer may be done before its worker says that it is up.
+    S.STARTING: frozenset({S.RUNNING, S.PAUSING, S.STOPPING, S.QUEUED, S.SUCCEEDED, S.FAILED, S.LOST}),
+    # Back to the queue when the machine asked the trainer to end, and nobody else did.
+    S.RUNNING: frozenset({S.PAUSING, S.STOPPING, S.QUEUED, S.PAUSED, S.SUCCEEDED, S.FAILED, S.LOST}),
+    # The last step may be done before the request is read.
+    S.PAUSING: frozenset({S.PAUSED, S.STOPPING, S.SUCCEEDED, S.FAILED, S.LOST}),
+    S.PAUSED: frozenset({S.QUEUED, S.CANCELLED}),
+    S.STOPPING: frozenset({S.CANCELLED, S.SUCCEEDED, S.FAILED, S.LOST}),
+    # Lost while it should stop or pause: it has stopped, or is paused.
+    S.LOST: frozenset({S.QUEUED, S.PAUSED, S.CANCELLED, S.FAILED}),
+    S.SUCCEEDED: frozenset(),
+    S.FAILED: frozenset(),
+    S.CANCELLED: frozenset(),
+}
+
+ACTIVE = frozenset({S.STARTING, S.RUNNING, S.PAUSING, S.STOPPING})
+"""A worker holds the run."""
+
+_ACTIONS: Mapping[RunStatus, tuple[Action, ...]] = {
+    S.DRAFT: ("start", "clone", "delete"),
+    S.QUEUED: ("stop", "change", "clone"),
+    S.STARTING: ("stop", "pause", "change", "clone"),
+    S.RUNNING: ("stop", "pause", "change", "clone"),
+    S.PAUSING: ("stop", "clone"),
+    S.PAUSED: ("resume", "stop", "change", "clone"),
+    S.STOPPING: ("clone",),
+    S.LOST: ("stop", "clone"),
+    S.SUCCEEDED: ("clone", "delete"),
+    S.FAILED: ("clone", "delete"),
+    S.CANCELLED: ("clone", "delete"),
+}
+
+
+class IllegalMove(Exception):
+    """A run in this state cannot move to that one."""
+
+    def __init__(self, before: RunStatus, after: RunStatus) -> None:
+        self.before = before
+        self.after = after
+        super().__init__(f"a {before.value} run cannot become {after.value}")
+
+
+def check_move(before: RunStatus, after: RunStatus) -> None:
+    """Raises IllegalMove unless the table has the move."""
+    if after not in LEGAL_MOVES[before]:
+        raise IllegalMove(before, after)
+
+
+def actions(status: RunStatus) -> tuple[Action, ...]:
+    """What a person can do with a run in this state."""
+    return _ACTIONS[status]
+
+
+def is_terminal(status: RunStatus) -> bool:
+    """Whether the run never runs again."""
+    return status in TERMINAL_STATUSES

@@ -1,0 +1,147 @@
+"""What people do to a run: start, stop, pause, resume, change parameters, edit, delete."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from backend.auth.service import Principal
+from backend.errors import Problem
+from backend.events.repository import announce_status
+from backend.models import Control, Run
+from backend.runs import lifecycle, presentation, repository, states
+from bapo.api import ParameterChange, RunStatus, RunUpdate
+from bapo.config import ConfigError, ConfigProblem, RunConfig
+from bapo.control import changed_config
+
+
+def lock_own(session: Session, run_id: str, caller: Principal) -> Run:
+    """Lock a run that this caller may change. Raises Problem 404 and 403."""
+    run = repository.lock(session, run_id)
+    if not presentation.may_change(run.owner_id, caller):
+        raise Problem(
+            403, "not_your_run", "only its owner and administrators change a run: clone it instead", field="id", value=run_id
+        )
+    return run
+
+
+def start(session: Session, run: Run, caller: Principal) -> None:
+    """Queue a draft."""
+    _require(run, "start")
+    lifecycle.move(session, run, RunStatus.QUEUED, author=caller.name)
+
+
+def resume(session: Session, run: Run, caller: Principal) -> None:
+    """Queue a paused run again."""
+    _require(run, "resume")
+    # Somebody has looked at it: the count of fruitless attempts begins anew.
+    run.num_attempts_without_progress = 0
+    lifecycle.move(session, run, RunStatus.QUEUED, author=caller.name)
+
+
+def stop(session: Session, run: Run, caller: Principal) -> None:
+    """End the run: at once where nothing trains, else at the next step boundary. Again does nothing more."""
+    if run.status is RunStatus.STOPPING:
+        return
+    _require(run, "stop")
+    if run.status in states.ACTIVE:
+        _add_control(session, run, "stop", caller, {}, None)
+        lifecycle.move(session, run, RunStatus.STOPPING, author=caller.name)
+        return
+    promised = repository.assigned_attempt(session, run)
+    if promised is not None:
+        session.delete(promised)
+    lifecycle.close_controls(session, run, "the run was cancelled first")
+    lifecycle.move(session, run, RunStatus.CANCELLED, author=caller.name)
+
+
+def pause(session: Session, run: Run, caller: Principal) -> None:
+    """Stop at the next step boundary, to be resumed later. Again does nothing more."""
+    if run.status in (RunStatus.PAUSING, RunStatus.PAUSED):
+        return
+    _require(run, "pause")
+    _add_control(session, run, "pause", caller, {}, None)
+    lifecycle.move(session, run, RunStatus.PAUSING, author=caller.name)
+
+
+def change_parameters(session: Session, run: Run, change: ParameterChange, caller: Principal) -> Control:
+    """Ask for new values. Raises ConfigError where they would not be legal, Problem where it is too late."""
+    _require(run, "change")
+    config = RunConfig.model_validate(run.config)
+    known = presentation.changeable_fields(run.config)
+    unknown = [field for field in change.set if field not in known]
+    if unknown:
+        remedy = f"cannot change while a {run.method} run goes on: only {', '.join(known)} can"
+        raise ConfigError([ConfigProblem(field, change.set[field], remedy) for field in unknown])
+    if change.at_step is not None and not run.step < change.at_step <= (run.num_steps or change.at_step):
+        raise Problem(
+            422,
+            "step_passed",
+            f"give a step after {run.step}, the last completed one, and up to {run.num_steps}",
+            field="at_step",
+            value=change.at_step,
+        )
+    earlier: dict[str, Any] = {}
+    for control in repository.open_changes(session, run.id):
+        earlier |= control.changes
+    changed_config(config, earlier | change.set)
+    return _add_control(session, run, "change", caller, change.set, change.at_step)
+
+
+def update(session: Session, run: Run, changes: RunUpdate, caller: Principal) -> None:
+    """Name, tags, notes."""
+    fields = {
+        "name": (run.name, changes.name),
+        "tags": (run.tags, None if changes.tags is None else list(changes.tags)),
+        "notes": (run.notes, changes.notes),
+    }
+    edited = {field: new for field, (old, new) in fields.items() if new is not None and new != old}
+    if not edited:
+        return
+    # The audit trail need not repeat long notes.
+    noted = {field: fields[field][0] if field != "notes" else "…" for field in edited}
+    for field, value in edited.items():
+        setattr(run, field, value)
+    repository.add_audit(session, run.id, caller.name, "edited", {"before": noted})
+    announce_status(session, run)
+
+
+def delete(session: Session, run: Run, caller: Principal) -> None:
+    """Forget a draft or an ended run; its folder stays."""
+    _require(run, "delete")
+    repository.add_audit(session, None, caller.name, "deleted", {"run_id": run.id, "name": run.name})
+    repository.delete_run(session, run)
+
+
+def _require(run: Run, action: states.Action) -> None:
+    if action not in states.actions(run.status):
+        possible = ", ".join(states.actions(run.status))
+        raise Problem(
+            409,
+            "illegal_transition",
+            f"a {run.status.value} run cannot do this ({action}): possible now is {possible}",
+            field="status",
+            value=run.status.value,
+        )
+
+
+def _add_control(
+    session: Session, run: Run, kind: str, caller: Principal, changes: dict[str, Any], at_step: int | None
+) -> Control:
+    control = Control(
+        run_id=run.id,
+        id=uuid.uuid4().hex,
+        kind=kind,
+        author=caller.name,
+        changes=changes,
+        at_step=at_step,
+        state="pending",
+    )
+    session.add(control)
+    session.flush()
+    detail = {"control_id": control.id, "set": changes, "at_step": at_step} if kind == "change" else {}
+    repository.add_audit(session, run.id, caller.name, kind, detail)
+    announce_status(session, run)
+    return control

@@ -1,0 +1,106 @@
+"""New runs."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from backend.auth.service import Principal
+from backend.configs import service as configs
+from backend.errors import Problem
+from backend.events.repository import announce_status
+from backend.models import Run
+from backend.runs import lifecycle, repository
+from bapo.api import RunCreate, RunStatus
+from bapo.config import RunConfig
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A request for a run, and the key that makes it safe to send twice."""
+
+    body: RunCreate
+    idempotency_key: str | None
+
+    @property
+    def digest(self) -> str:
+        """Tells whether a second request with the key is the same."""
+        return hashlib.sha256(self.body.model_dump_json().encode()).hexdigest()
+
+
+def submit(session: Session, submission: Submission, caller: Principal) -> Run:
+    """Make a run, queued or as a draft; with a known idempotency key, find the one made before.
+
+    Raises ConfigError for a config that cannot run, Problem 409 for a key that came with another body.
+    """
+    key = submission.idempotency_key
+    if key is None:
+        return _create(session, submission, caller)
+    if (known := repository.with_idempotency_key(session, caller.id, key)) is not None:
+        return _same(known, submission)
+    try:
+        with session.begin_nested():
+            return _create(session, submission, caller)
+    except IntegrityError:
+        # Another request with the key was quicker.
+        known = repository.with_idempotency_key(session, caller.id, key)
+        if known is None:
+            raise
+        return _same(known, submission)
+
+
+def _same(run: Run, submission: Submission) -> Run:
+    if run.request_hash != submission.digest:
+        raise Problem(
+            409,
+            "idempotency_key_reused",
+            f"this key made run {run.id} from another body: take a new key",
+            field="Idempotency-Key",
+            value=submission.idempotency_key,
+        )
+    return run
+
+
+def _create(session: Session, submission: Submission, caller: Principal) -> Run:
+    body = submission.body
+    checked = configs.check(session, body)
+    run = new_run(session, body.name, checked.resolution.config, caller, group=body.group)
+    run.recipe = checked.recipe
+    run.parent_id = checked.parent_id
+    run.explicit = checked.resolution.explicit
+    run.diff = dict(checked.diff)
+    run.tags = list(body.tags)
+    run.notes = body.notes
+    run.priority = body.priority
+    run.idempotency_key = submission.idempotency_key
+    run.request_hash = None if submission.idempotency_key is None else submission.digest
+    session.add(run)
+    session.flush()
+    detail = {"recipe": run.recipe, "parent_id": run.parent_id, "changes": body.changes}
+    repository.add_audit(session, run.id, caller.name, "created", detail)
+    if body.start:
+        lifecycle.move(session, run, RunStatus.QUEUED, author=caller.name)
+    else:
+        announce_status(session, run)
+    return run
+
+
+def new_run(session: Session, name: str, config: RunConfig, caller: Principal, *, group: str | None) -> Run:
+    """A draft that is not in the session yet."""
+    project_id = repository.default_project_id(session)
+    return Run(
+        project_id=project_id,
+        owner_id=caller.id,
+        group_id=None if group is None else repository.ensure_group(session, project_id, group),
+        name=name,
+        status=RunStatus.DRAFT,
+        method=config.method.type,
+        config=config.model_dump(mode="json"),
+        explicit={},
+        diff={},
+        # With epochs the trainer says how many steps they are.
+        num_steps=config.training.steps or 0,
+    )
