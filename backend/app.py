@@ -23,17 +23,13 @@ from backend.auth import bootstrap
 from backend.auth.service import Principal, authenticate
 from backend.context import Context, DbSession
 from backend.database import NUM_THREADS, Database
+from backend.description import DESCRIPTION, describe
 from backend.events.hub import EventHub
 from backend.permissions import Anybody, Reader, declared_routes
 from backend.settings import Settings
 from backend.workers.dispatcher import Dispatcher
 from bapo import __version__
 from bapo.api import ErrorBody, StreamEvent
-
-DESCRIPTION = """Submit training runs, steer them and read what they record.
-
-Send `Authorization: Bearer TOKEN`. Times are UTC. Lists answer `items` and `next_cursor`; every error answers
-`ErrorBody`: code, field, value, remedy and a request id that the server's log repeats."""
 
 ROUTERS = (
     backend.auth.endpoints.router,
@@ -110,7 +106,7 @@ def create_app(settings: Settings) -> FastAPI:
     @api.get("/openapi.json", tags=["service"], summary="This description", include_in_schema=False)
     def openapi(_: Reader) -> dict[str, Any]:
         """OpenAPI 3.1."""
-        return app.openapi()
+        return describe(app)
 
     @app.get("/healthz", tags=["service"], summary="Whether the server and its database answer")
     def health(_: Anybody, session: DbSession) -> dict[str, str]:

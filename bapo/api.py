@@ -110,7 +110,7 @@ class UserInfo(Body):
 class Login(Body):
     """What a browser or a script logs in with: a one-time code or a token."""
 
-    code: str | None = Field(default=None, max_length=200)
+    code: str | None = Field(default=None, max_length=200, examples=["a code from a login link"])
     token: str | None = Field(default=None, max_length=200)
 
 
@@ -166,7 +166,7 @@ class ConfigFieldPage(Page):
 class ConfigDraft(Body):
     """A config to check: a recipe or a parent run, and changes to it."""
 
-    recipe: Text | None = None
+    recipe: Text | None = Field(default=None, examples=["countdown-demo"])
     parent_id: Text | None = None
     """Start from this run's config (clone)."""
     changes: JsonObject = Field(default={}, examples=[{"method.c1": 0.25, "training.steps": 50}])
@@ -203,8 +203,8 @@ class ConfigReport(Body):
 class RunCreate(ConfigDraft):
     """Submit a run."""
 
-    name: Text = Field(min_length=1, max_length=200)
-    tags: Sequence[Text] = Field(default=(), max_length=50)
+    name: Text = Field(min_length=1, max_length=200, examples=["BAPO with a wider c1"])
+    tags: Sequence[Text] = Field(default=(), max_length=50, examples=[["demo"]])
     notes: Text = Field(default="", max_length=100_000)
     group: Text | None = Field(default=None, max_length=200)
     """Runs with the same group belong together."""
@@ -217,9 +217,9 @@ class RunCreate(ConfigDraft):
 class RunUpdate(Body):
     """Change what people wrote about a run."""
 
-    name: Text | None = Field(default=None, min_length=1, max_length=200)
-    tags: Sequence[Text] | None = None
-    notes: Text | None = None
+    name: Text | None = Field(default=None, min_length=1, max_length=200, examples=["a better name"])
+    tags: Sequence[Text] | None = Field(default=None, max_length=50)
+    notes: Text | None = Field(default=None, max_length=100_000)
 
 
 class RunSummary(Body):

@@ -37,14 +37,20 @@ class EventStream(StreamingResponse):
         super().__init__(content, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
 
 
-@router.get("/events", response_class=EventStream, responses=_STREAM_ANSWER, summary="What happens to all runs")
+@router.get(
+    "/events", status_code=200, response_class=EventStream, responses=_STREAM_ANSWER, summary="What happens to all runs"
+)
 def all_events(_: Reader, context: ContextOf, last_event_id: LastEventId = None) -> EventStream:
     """Server-sent events of all runs, see `StreamEvent`; one can go on after a break with `Last-Event-ID`."""
     return EventStream(_stream(context, None, last_event_id))
 
 
 @router.get(
-    "/runs/{run_id}/events", response_class=EventStream, responses=_STREAM_ANSWER, summary="What happens to a run"
+    "/runs/{run_id}/events",
+    status_code=200,
+    response_class=EventStream,
+    responses=_STREAM_ANSWER,
+    summary="What happens to a run",
 )
 def run_events(
     _: Reader, session: DbSession, context: ContextOf, run_id: str, last_event_id: LastEventId = None

@@ -99,8 +99,10 @@ def _unknown_field(field: str, method_type: str | None) -> str:
         guess = f"did you mean {_choice(elsewhere)}?"
     elif near:
         guess = f"did you mean {section}.{near}?" if section else f"did you mean {near}?"
-    else:
+    elif members:
         guess = f"take {_choice(members)}"
+    else:
+        guess = "remove it"
     return f"no such {'field' if section else 'section'}: {guess}"
 
 

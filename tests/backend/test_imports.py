@@ -86,6 +86,8 @@ def test_a_config_that_cannot_be_is_refused(admin: Client) -> None:
     with pytest.raises(ApiError) as refusal:
         admin.create_import(body)
     assert (refusal.value.status, refusal.value.body.field) == (422, "method.v")
+    with pytest.raises(ApiError, match="remove it"):
+        admin.create_import(body.model_copy(update={"config": {"no.such": 1}}))
 
 
 def test_only_imports_take_files(admin: Client, run: RunDetail) -> None:

@@ -1,0 +1,118 @@
+"""The description of the API, and the server held to it by generated requests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from schemathesis import Case
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from backend.app import create_app
+from backend.description import describe
+from backend.settings import Settings
+from bapo.api import RunCreate
+from bapo.client import Client
+from tests.services import BackendServer
+
+CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance]
+FEW = settings(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    derandomize=True,
+    database=None,
+)
+
+
+def _description() -> dict[str, Any]:
+    nowhere = Path("nowhere")
+    settings = Settings(
+        database_url="postgresql+psycopg://nowhere/nothing",
+        broker_url="redis://nowhere",
+        runs_dir=nowhere,
+        admin_token_file=nowhere,
+        worker_token_file=nowhere,
+    )
+    return describe(create_app(settings))
+
+
+DESCRIPTION = _description()
+OPERATIONS: dict[str, Any] = {
+    f"{found.ok().method.upper()} {found.ok().path}": found.ok()
+    for found in schemathesis.openapi.from_dict(DESCRIPTION).get_all_operations()
+    if isinstance(found, Ok)
+}
+# Streams do not end; a logout would end the session of the next request.
+REQUESTABLE = [name for name in OPERATIONS if not name.endswith("/events") and "/auth/" not in name]
+
+
+@pytest.fixture(scope="module")
+def description() -> dict[str, Any]:
+    return DESCRIPTION
+
+
+@pytest.mark.parametrize("name", REQUESTABLE)
+def test_the_server_keeps_to_its_description(name: str, backend_server: BackendServer, admin: Client) -> None:
+    is_workers = OPERATIONS[name].definition.raw["x-permission"] == "work"
+    token = backend_server.worker_token if is_workers else backend_server.admin_token
+    run = admin.create_run(RunCreate(name="draft", recipe="countdown-demo", start=False))
+
+    @FEW
+    @given(case=OPERATIONS[name].as_strategy(), is_known=st.booleans())
+    def check(case: Case[Any], is_known: bool) -> None:
+        if is_known and "run_id" in case.path_parameters:
+            case.path_parameters["run_id"] = run.id
+        case.call_and_validate(
+            base_url=backend_server.url, headers={"Authorization": f"Bearer {token}"}, checks=CHECKS, timeout=20
+        )
+
+    check()
+
+
+def operations(description: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    return [
+        (f"{method} {path}", operation)
+        for path, methods in description["paths"].items()
+        for method, operation in methods.items()
+    ]
+
+
+def test_every_operation_is_explained(description: dict[str, Any]) -> None:
+    for name, operation in operations(description):
+        assert operation["summary"], name
+        assert operation["description"], name
+        assert operation["tags"], name
+        assert "security" in operation, name
+    identifiers = [operation["operationId"] for _, operation in operations(description)]
+    assert len(set(identifiers)) == len(identifiers)
+    assert {"create_run", "get_metrics", "validate_config"} <= set(identifiers)
+
+
+def test_bodies_have_examples(description: dict[str, Any]) -> None:
+    schemas = description["components"]["schemas"]
+    for name in ("RunCreate", "ConfigDraft", "ParameterChange", "RunUpdate", "Login"):
+        properties = schemas[name]["properties"].values()
+        assert "examples" in schemas[name] or any("examples" in each for each in properties), name
+
+
+def test_errors_have_one_form(description: dict[str, Any]) -> None:
+    for name, operation in operations(description):
+        answers = operation["responses"]
+        assert answers["4XX"]["content"]["application/json"]["schema"]["$ref"].endswith("/ErrorBody"), name
+    assert "HTTPValidationError" not in description["components"]["schemas"]
+
+
+def test_the_description_is_served_behind_the_login(admin: Client, description: dict[str, Any]) -> None:
+    served = admin.http.get("/openapi.json").json()
+    assert served["paths"].keys() == description["paths"].keys()
