@@ -99,7 +99,8 @@ def config_value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list | tuple):
-        return ", ".join(config_value(part) for part in value)
+        parts = [f"[{config_value(part)}]" if isinstance(part, list | tuple) else config_value(part) for part in value]
+        return ", ".join(parts)
     if isinstance(value, float):
         return f"{value:.12g}"
     return str(value)

@@ -149,7 +149,7 @@ main {{ width: 100%; max-width: 420px; padding: 32px; background: var(--card);
 h1 {{ margin: 0; font-size: 24px; letter-spacing: 0.02em; }}
 h2 {{ margin: 28px 0 8px; font-size: 13px; color: var(--muted); font-weight: 600; }}
 .lead {{ margin: 4px 0 24px; color: var(--muted); }}
-.problem {{ margin: 0 0 16px; padding: 10px 12px; border-radius: 8px; color: var(--bad);
+.problem {{ margin: 12px 0 16px; padding: 10px 12px; border-radius: 8px; color: var(--bad);
   border: 1px solid var(--bad); overflow-wrap: anywhere; }}
 label {{ display: block; margin-bottom: 6px; font-weight: 600; font-size: 13px; }}
 input {{ width: 100%; height: 40px; padding: 0 12px; font: inherit; color: inherit; background: var(--page);

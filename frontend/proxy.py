@@ -96,12 +96,25 @@ class ApiProxy:
         try:
             headers = _without_hop_by_hop((name.lower(), value) for name, value in response.headers.raw)
             await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
-            assert isinstance(response.stream, httpx.AsyncByteStream)
-            async for chunk in response.stream:
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            await _relay(response, send)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             await response.aclose()
+
+
+async def _relay(response: httpx.Response, send: Send) -> None:
+    """Hand the body on as it comes.
+
+    Raises httpx.TransportError where the backend breaks off, so that the server cuts the answer short instead of making
+    it look complete; only a stream of events may end anywhere.
+    """
+    assert isinstance(response.stream, httpx.AsyncByteStream)
+    try:
+        async for chunk in response.stream:
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+    except httpx.TransportError:
+        if not response.headers.get("content-type", "").startswith("text/event-stream"):
+            raise
 
 
 class _RequestBody(httpx.AsyncByteStream):

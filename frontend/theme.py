@@ -6,11 +6,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import plotly.graph_objects as go
+import plotly.io
 
 from bapo.api import RunStatus
+
+# Figures get our template when they are shown; plotly's own would be copied into each before.
+plotly.io.templates.default = None
 
 Scheme = Literal["light", "dark"]
 
@@ -99,11 +103,11 @@ STATUS_COLOURS: dict[RunStatus, str] = {
     RunStatus.RUNNING: "blue",
     RunStatus.PAUSING: "grape",
     RunStatus.PAUSED: "violet",
-    RunStatus.STOPPING: "orange",
+    RunStatus.STOPPING: "pink",
     RunStatus.CANCELLED: "gray",
     RunStatus.SUCCEEDED: "green",
     RunStatus.FAILED: "red",
-    RunStatus.LOST: "yellow",
+    RunStatus.LOST: "orange",
 }
 """Mantine colour name of each run state; the CSS variables of the same name serve the tables."""
 
@@ -134,7 +138,7 @@ def translucent(colour: str, alpha: float) -> str:
 
 
 @cache
-def template(palette: Palette) -> go.layout.Template:
+def template(palette: Palette) -> dict[str, Any]:
     """Axes, fonts, hover and legend of every chart in one scheme."""
     axis: dict[str, Any] = {
         "gridcolor": palette.grid,
@@ -147,7 +151,7 @@ def template(palette: Palette) -> go.layout.Template:
         "title": {"font": {"color": palette.muted, "size": 11}, "standoff": 8},
         "automargin": True,
     }
-    return go.layout.Template(
+    built = go.layout.Template(
         layout={
             "font": {"family": FONT_FAMILY, "size": 12, "color": palette.text},
             "paper_bgcolor": "rgba(0,0,0,0)",
@@ -178,6 +182,14 @@ def template(palette: Palette) -> go.layout.Template:
             "dragmode": "zoom",
         }
     )
+    return cast(dict[str, Any], built.to_plotly_json())
+
+
+def themed(figure: go.Figure, palette: Palette) -> dict[str, Any]:
+    """The figure as JSON with the palette's template, which is worth sharing: copying it costs more than a figure."""
+    drawing: dict[str, Any] = figure.to_plotly_json()
+    drawing["layout"]["template"] = template(palette)
+    return drawing
 
 
 def css_variables() -> str:

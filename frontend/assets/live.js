@@ -6,7 +6,7 @@
   const FASTEST_MS = 250; // At most four redraws a second, and fewer where a redraw takes long.
   const SLOWEST_MS = 2000;
   const LIST_MS = 1000;
-  const TILES_MS = 1000;
+  const HEAD_MS = 1000; // Header and tiles.
   const REBUILD_MS = 5000; // Charts of totals.
   const ANSWER_MS = 8000; // After this an unanswered poke is given up.
   const LONGEST_WAIT_MS = 15000;
@@ -28,7 +28,8 @@
     sequence: 0,
     pokeTimer: null,
     interval: FASTEST_MS,
-    lastTiles: 0,
+    lastHead: 0,
+    headTimer: null,
     lastRebuild: 0,
     run: null,
     tab: null,
@@ -178,13 +179,23 @@
     state.inFlight = ++state.sequence;
     const rebuild = now - state.lastRebuild >= REBUILD_MS;
     if (rebuild) state.lastRebuild = now;
-    const tiles = now - state.lastTiles >= TILES_MS;
-    if (tiles) state.lastTiles = now;
+    if (state.target === "run-poke") pokeHead();
     if (state.target === "run-poke" && state.reload) {
       state.reload = false;
       setProps("run-reload", { data: ++state.reloads });
     }
-    setProps(state.target, { data: { seq: state.inFlight, after: state.until, tiles, rebuild } });
+    setProps(state.target, { data: { seq: state.inFlight, after: state.until, rebuild } });
+  }
+
+  // The charts go first; header and tiles follow once a second.
+  function pokeHead() {
+    if (state.headTimer !== null) return;
+    const wait = Math.max(100, state.lastHead + HEAD_MS - Date.now());
+    state.headTimer = setTimeout(() => {
+      state.headTimer = null;
+      state.lastHead = Date.now();
+      if (state.target === "run-poke" && exists("run-status")) setProps("run-head-poke", { data: state.lastHead });
+    }, wait);
   }
 
   function answered() {
@@ -202,14 +213,37 @@
     return box.bottom > -200 && box.top < innerHeight + 200 && box.width > 0;
   }
 
-  function shown(data) {
-    if (!data || data.run !== state.run) return null;
+  // Whole figures from the server take their place; where somebody zoomed, the axis stays as it is.
+  function drawn(data, classes) {
+    const names = window.dash_clientside.callback_context.outputs_list[0].map((output) => output.id.name);
+    const keep = () => names.map(() => window.dash_clientside.no_update);
+    if (!data || data.run !== state.run) return [keep(), keep(), keep(), null];
+    if (data.problem) return [keep(), keep(), names.map(() => data.problem), null];
+    const figures = names.map((name) => zoomed(plot(name), data.figures[name]));
+    const states = names.map((name, index) => {
+      const base = classes[index].split(" ").filter((part) => !["loading", "empty", "ready"].includes(part));
+      return [...base, data.empty.includes(name) ? "empty" : "ready"].join(" ");
+    });
     state.tab = data.tab;
     state.until = data.until;
     state.queues.clear();
     wanted(data);
     schedule();
-    return data.until;
+    return [figures, states, names.map((name) => data.notes[name]), data.until];
+  }
+
+  function zoomed(graph, figure) {
+    const before = graph && graph._fullLayout;
+    // Another x-axis, or a first drawing, begins with all of it in view.
+    if (!figure || !before || before.uirevision !== figure.layout.uirevision) return figure;
+    for (const name of ["xaxis", "yaxis"]) {
+      const axis = before[name];
+      const given = figure.layout[name] || {};
+      if (axis && axis.autorange === false && !given.range) {
+        figure.layout[name] = { ...given, range: [...axis.range], autorange: false };
+      }
+    }
+    return figure;
   }
 
   function apply(delta) {
@@ -232,7 +266,7 @@
     }
     requestAnimationFrame(() => {
       const spent = performance.now() - started;
-      if (!delta.failed) state.interval = Math.min(SLOWEST_MS, Math.max(FASTEST_MS, 4 * spent));
+      if (!delta.failed) state.interval = Math.min(SLOWEST_MS, Math.max(FASTEST_MS, 2 * spent));
       answered();
     });
     return delta.until;
@@ -282,6 +316,6 @@
   }
 
   window.dash_clientside = window.dash_clientside || {};
-  window.dash_clientside.live = { connect, shown, apply };
+  window.dash_clientside.live = { connect, drawn, apply };
   window.bapoLive = { answered, state };
 })();

@@ -28,6 +28,7 @@
     },
 
     closeNavigation() {
+      scrollTo(0, 0);
       return false;
     },
 
@@ -91,6 +92,7 @@
 
   clientside.run = {
     address(tab, axis, search) {
+      if (!onRunPage()) return [noUpdate(), noUpdate()];
       const given = new URLSearchParams(search || "");
       const wanted = new URLSearchParams();
       if (tab !== "overview") wanted.set("tab", tab);
@@ -101,13 +103,16 @@
     },
     // Back and forward in the browser's history.
     followAddress(search) {
-      if (document.getElementById("run-tabs")) {
+      if (onRunPage() && document.getElementById("run-tabs")) {
         const tab = new URLSearchParams(search || "").get("tab") || "overview";
         clientside.set_props("run-tabs", { value: tab });
       }
       return "";
     },
   };
+
+  // The address changes before the page does.
+  const onRunPage = () => /^\/runs\/[^/]+$/.test(location.pathname);
 
   function axisStyle(tab) {
     return ["overview", "batch", "difficulty"].includes(tab) ? {} : { visibility: "hidden" };

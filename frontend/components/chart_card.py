@@ -25,7 +25,7 @@ GRAPH_CONFIG: Any = {
     "displayModeBar": False,
     "showSendToCloud": False,
     "plotlyServerURL": "",
-    "doubleClick": "reset+autosize",
+    "doubleClick": "autosize",
     "scrollZoom": False,
 }
 

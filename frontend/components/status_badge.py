@@ -20,6 +20,7 @@ def status_badge(status: RunStatus, size: str = "md") -> dmc.Badge:
         status.value,
         color=STATUS_COLOURS[status],
         size=size,
+        variant="outline" if status is RunStatus.DRAFT else "light",
         leftSection=dot,
         className="status-badge",
         **attributes(data_status=status.value),

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import plotly.graph_objects as go
 
 from bapo.records import TrackingRecord
-from frontend.figures.axes import XAxis, new_figure
+from frontend.figures.axes import XAxis, over_training
 from frontend.figures.smoothing import WINDOW_STEPS, moving_mean
-from frontend.theme import Palette, accuracy_ramp, template
+from frontend.theme import Palette, accuracy_ramp
 
 
 class AccuracyBins(NamedTuple):
@@ -53,25 +53,24 @@ def accuracy_bins_figure(data: AccuracyBins, palette: Palette) -> go.Figure:
     named = set(range(data.group_size + 1)) if data.group_size <= 8 else {0, data.group_size // 2, data.group_size}
     # A single point draws no area.
     mode = "lines+markers" if len(data.x) == 1 else "lines"
-    figure = go.Figure(
-        [
-            go.Scatter(
-                x=data.x,
-                y=data.shares[k],
-                name=f"{k}/{data.group_size}",
-                stackgroup="bins",
-                mode=mode,
-                line={"width": 0.5, "color": ramp[k]},
-                fillcolor=ramp[k],
-                showlegend=k in named,
-                hovertemplate="%{y:.1%}",
-            )
-            for k in range(data.group_size + 1)
-        ]
+    traces = [
+        go.Scatter(
+            x=data.x,
+            y=data.shares[k],
+            name=f"{k}/{data.group_size}",
+            stackgroup="bins",
+            mode=mode,
+            line={"width": 0.5, "color": ramp[k]},
+            fillcolor=ramp[k],
+            showlegend=k in named,
+            hovertemplate="%{y:.1%}",
+        )
+        for k in range(data.group_size + 1)
+    ]
+    return over_training(
+        traces,
+        data.axis,
+        height=320,
+        legend={"entrywidth": 32, "entrywidthmode": "pixels"},
+        yaxis={"title": {"text": "share of prompts"}, "tickformat": ".0%", "range": [0, 1], "fixedrange": True},
     )
-    figure.update_layout(
-        template=template(palette),
-        **new_figure(data.axis, height=320),
-        yaxis={"title": {"text": "share of prompts"}, "tickformat": ".0%", "range": [0, 1]},
-    )
-    return figure.update_layout(legend={"entrywidth": 32, "entrywidthmode": "pixels"})

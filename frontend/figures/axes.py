@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
+import plotly.graph_objects as go
+
 from bapo.api import Series
 
 XKind = Literal["step", "time", "rollouts"]
@@ -15,6 +17,9 @@ TIME_KEY = "timing_s/unix_time"
 ROLLOUTS_KEY = "bapo/cost/num_rollouts"
 X_KEYS: dict[XKind, tuple[str, ...]] = {"step": (), "time": (TIME_KEY,), "rollouts": (ROLLOUTS_KEY,)}
 """Metrics that an axis needs."""
+
+FIRST_VIEW_STEPS = 10
+"""What a chart shows before there is a step."""
 
 _TITLES: dict[XKind, str] = {"step": "step", "time": "wall time (UTC)", "rollouts": "rollouts so far"}
 
@@ -42,7 +47,11 @@ class XAxis(NamedTuple):
 
     def layout(self) -> dict[str, Any]:
         """Axis settings: dates only for wall time, thousands as 12k."""
+        # Charts with few points, such as evaluations, show as much of the run as the others do.
+        end = self.values[-1] if self.values else FIRST_VIEW_STEPS
         settings: dict[str, Any] = {"title": {"text": self.title}}
+        if self.kind != "time":
+            settings["autorangeoptions"] = {"include": [self.start, end]}
         match self.kind:
             case "step":
                 return settings | {"tickformat": ",d", "rangemode": "tozero", "minallowed": 0}
@@ -80,11 +89,18 @@ def x_hover(kind: XKind) -> str:
     return {"step": "step %{x:,d}", "time": "%{x|%H:%M:%S}", "rollouts": "%{x:,d} rollouts"}[kind]
 
 
-def new_figure(axis: XAxis, *, height: int = 260) -> dict[str, Any]:
-    """Layout entries that all charts over training share."""
-    return {
-        "xaxis": axis.layout() | {"unifiedhovertitle": {"text": x_hover(axis.kind)}},
-        "height": height,
-        # The user's zoom survives every redraw of the same chart; another x-axis starts anew.
-        "uirevision": axis.kind,
-    }
+def over_training(
+    traces: Sequence[go.Scatter], axis: XAxis, *, yaxis: dict[str, Any], height: int = 260, **layout: Any
+) -> go.Figure:
+    """A figure of traces over the run's x-axis; the theme is added where it is shown (`frontend.theme.themed`)."""
+    return go.Figure(
+        traces,
+        {
+            "xaxis": axis.layout() | {"unifiedhovertitle": {"text": x_hover(axis.kind)}},
+            "yaxis": yaxis,
+            "height": height,
+            # Names the axis: a zoom is kept over redraws of the same one (assets/live.js).
+            "uirevision": axis.kind,
+            **layout,
+        },
+    )

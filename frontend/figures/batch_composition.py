@@ -8,8 +8,8 @@ from typing import NamedTuple
 import plotly.graph_objects as go
 
 from bapo.api import Series
-from frontend.figures.axes import XAxis, new_figure
-from frontend.theme import Palette, template, translucent
+from frontend.figures.axes import XAxis, over_training
+from frontend.theme import Palette, translucent
 
 KEYS = ("bapo/batch/x1", "bapo/batch/x2", "bapo/batch/x3", "bapo/batch/batch_size")
 
@@ -38,29 +38,27 @@ def batch_composition_figure(data: BatchComposition, palette: Palette) -> go.Fig
         ("X2 re-evaluated", data.x2, palette.reevaluated),
         ("X3 reused", data.x3, palette.reused),
     )
-    figure = go.Figure(
-        [
-            go.Scatter(
-                x=data.axis.values,
-                y=counts,
-                name=name,
-                stackgroup="batch",
-                mode="lines",
-                line={"width": 0.5, "color": colour, "shape": "hvh"},
-                fillcolor=translucent(colour, 0.85),
-                hovertemplate="%{y:d} groups",
-            )
-            for name, counts, colour in sources
-        ]
+    traces = [
+        go.Scatter(
+            x=data.axis.values,
+            y=counts,
+            name=name,
+            stackgroup="batch",
+            mode="lines",
+            line={"width": 0.5, "color": colour, "shape": "hvh"},
+            fillcolor=translucent(colour, 0.85),
+            hovertemplate="%{y:d} groups",
+        )
+        for name, counts, colour in sources
+    ]
+    traces.append(
+        go.Scatter(
+            x=data.axis.values,
+            y=data.batch_size,
+            name="batch size B",
+            mode="lines",
+            line={"color": palette.reference, "dash": "dash", "width": 1.5},
+            hovertemplate="%{y:d}",
+        )
     )
-    figure.add_scatter(
-        x=data.axis.values,
-        y=data.batch_size,
-        name="batch size B",
-        mode="lines",
-        line={"color": palette.reference, "dash": "dash", "width": 1.5},
-        hovertemplate="%{y:d}",
-    )
-    return figure.update_layout(
-        template=template(palette), **new_figure(data.axis), yaxis={"title": {"text": "groups"}}
-    )
+    return over_training(traces, data.axis, yaxis={"title": {"text": "groups"}})

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import plotly.graph_objects as go
 
 from bapo.api import Series
-from frontend.figures.axes import XAxis, new_figure
-from frontend.theme import Palette, template
+from frontend.figures.axes import XAxis, over_training
+from frontend.theme import Palette
 
 KEYS = (
     "bapo/buffer/difficult/age_mean",
@@ -43,19 +43,15 @@ def buffer_ages_figure(data: BufferAges, palette: Palette) -> go.Figure:
         ("high-quality, mean", data.high_quality_mean, palette.reused, "solid", 2.0),
         ("high-quality, oldest", data.high_quality_max, palette.reused, "dot", 1.2),
     )
-    figure = go.Figure(
-        [
-            go.Scatter(
-                x=data.axis.values,
-                y=values,
-                name=name,
-                mode="lines",
-                line={"color": colour, "dash": dash, "width": width},
-                hovertemplate="%{y:.1f} steps",
-            )
-            for name, values, colour, dash, width in lines
-        ]
-    )
-    return figure.update_layout(
-        template=template(palette), **new_figure(data.axis), yaxis={"title": {"text": "age in steps"}}
-    )
+    traces = [
+        go.Scatter(
+            x=data.axis.values,
+            y=values,
+            name=name,
+            mode="lines",
+            line={"color": colour, "dash": dash, "width": width},
+            hovertemplate="%{y:.1f} steps",
+        )
+        for name, values, colour, dash, width in lines
+    ]
+    return over_training(traces, data.axis, yaxis={"title": {"text": "age in steps"}})

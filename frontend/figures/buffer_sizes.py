@@ -8,8 +8,8 @@ from typing import NamedTuple
 import plotly.graph_objects as go
 
 from bapo.api import Series
-from frontend.figures.axes import XAxis, new_figure
-from frontend.theme import Palette, template
+from frontend.figures.axes import XAxis, over_training
+from frontend.theme import Palette
 
 KEYS = ("bapo/buffer/difficult/size", "bapo/buffer/high_quality/size", "bapo/buffer/difficult/capacity")
 
@@ -36,12 +36,8 @@ def buffer_sizes_figure(data: BufferSizes, palette: Palette) -> go.Figure:
         ("high-quality groups", data.high_quality, {"color": palette.reused, "width": 2}),
         ("difficult capacity", data.difficult_capacity, {"color": palette.reference, "dash": "dash", "width": 1.5}),
     )
-    figure = go.Figure(
-        [
-            go.Scatter(x=data.axis.values, y=values, name=name, mode="lines", line=line, hovertemplate="%{y:,d}")
-            for name, values, line in lines
-        ]
-    )
-    return figure.update_layout(
-        template=template(palette), **new_figure(data.axis), yaxis={"title": {"text": "entries"}}
-    )
+    traces = [
+        go.Scatter(x=data.axis.values, y=values, name=name, mode="lines", line=line, hovertemplate="%{y:,d}")
+        for name, values, line in lines
+    ]
+    return over_training(traces, data.axis, yaxis={"title": {"text": "entries"}})

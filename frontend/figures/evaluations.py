@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import plotly.graph_objects as go
 
 from bapo.api import Series
-from frontend.figures.axes import XAxis, new_figure
-from frontend.theme import Palette, template, translucent
+from frontend.figures.axes import XAxis, over_training
+from frontend.theme import Palette, translucent
 
 KEY_PATTERN = re.compile(
     r"val-core/(?P<dataset>.+)/acc/(?P<figure>mean@\d+|mean@\d+/low|mean@\d+/high|greedy|pass@\d+)"
@@ -77,7 +77,7 @@ def _column(series: Series, key: str) -> Sequence[float | None]:
 
 def evaluations_figure(data: Evaluations, palette: Palette) -> go.Figure:
     """avg@k per set with its 95 % interval, pass@k dotted, the base model's avg@k as a dashed level."""
-    figure = go.Figure()
+    figure = over_training([], data.axis, yaxis={"title": {"text": "accuracy"}, "tickformat": ".0%"})
     for index, curve in enumerate(data.curves):
         colour = palette.series[index % len(palette.series)]
         figure.add_scatter(
@@ -123,8 +123,4 @@ def evaluations_figure(data: Evaluations, palette: Palette) -> go.Figure:
             mode="lines",
             line={"color": palette.reference, "width": 1, "dash": "dash"},
         )
-    return figure.update_layout(
-        template=template(palette),
-        **new_figure(data.axis),
-        yaxis={"title": {"text": "accuracy"}, "tickformat": ".0%"},
-    )
+    return figure

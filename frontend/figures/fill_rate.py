@@ -8,9 +8,9 @@ from typing import NamedTuple
 import plotly.graph_objects as go
 
 from bapo.api import Series
-from frontend.figures.axes import XAxis, new_figure
+from frontend.figures.axes import XAxis, over_training
 from frontend.figures.smoothing import WINDOW_STEPS, moving_mean
-from frontend.theme import Palette, template, translucent
+from frontend.theme import Palette, translucent
 
 KEYS = ("bapo/batch/fill_rate",)
 
@@ -32,28 +32,26 @@ def fill_rate_data(series: Series, axis: XAxis) -> FillRate:
 
 def fill_rate_figure(data: FillRate, palette: Palette) -> go.Figure:
     """Each step, and the moving mean."""
-    figure = go.Figure(
-        [
-            go.Scatter(
-                x=data.axis.values,
-                y=data.fill_rate,
-                name="each step",
-                mode="lines",
-                line={"color": translucent(palette.series[2], 0.35), "width": 1},
-                hovertemplate="%{y:.1%}",
-            ),
-            go.Scatter(
-                x=data.axis.values,
-                y=data.mean,
-                name=f"mean of {WINDOW_STEPS} steps",
-                mode="lines",
-                line={"color": palette.series[2], "width": 2},
-                hovertemplate="%{y:.1%}",
-            ),
-        ]
-    )
-    return figure.update_layout(
-        template=template(palette),
-        **new_figure(data.axis),
-        yaxis={"title": {"text": "batch / B"}, "tickformat": ".0%", "range": [0, 1.05]},
+    traces = [
+        go.Scatter(
+            x=data.axis.values,
+            y=data.fill_rate,
+            name="each step",
+            mode="lines",
+            line={"color": translucent(palette.series[2], 0.35), "width": 1},
+            hovertemplate="%{y:.1%}",
+        ),
+        go.Scatter(
+            x=data.axis.values,
+            y=data.mean,
+            name=f"mean of {WINDOW_STEPS} steps",
+            mode="lines",
+            line={"color": palette.series[2], "width": 2},
+            hovertemplate="%{y:.1%}",
+        ),
+    ]
+    return over_training(
+        traces,
+        data.axis,
+        yaxis={"title": {"text": "batch / B"}, "tickformat": ".0%", "range": [0, 1.05], "fixedrange": True},
     )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import plotly.graph_objects as go
 
 from bapo.api import Series
-from frontend.theme import Palette, template
+from frontend.theme import Palette
 
 KEYS = (
     "bapo/batch/reevaluated",
@@ -67,7 +67,6 @@ def reevaluation_figure(data: ReevaluationFunnel, palette: Palette) -> go.Figure
         )
     )
     return figure.update_layout(
-        template=template(palette),
         height=260,
         bargap=0.35,
         xaxis={"title": {"text": "prompts so far"}, "range": [0, max(total, 1) * 1.25], "tickformat": ",d"},

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import plotly.graph_objects as go
 
 from bapo.api import Series
-from frontend.figures.axes import XAxis, new_figure
+from frontend.figures.axes import XAxis, over_training
 from frontend.figures.smoothing import WINDOW_STEPS, moving_mean
-from frontend.theme import Palette, template, translucent
+from frontend.theme import Palette, translucent
 
 KEYS = ("critic/rewards/mean", "bapo/batch/reward_mean")
 
@@ -39,21 +39,19 @@ def rewards_figure(data: Rewards, palette: Palette) -> go.Figure:
         ("fresh", data.fresh, translucent(palette.fresh, 0.35), 1, "solid"),
         (f"fresh, mean of {WINDOW_STEPS}", data.fresh_mean, palette.fresh, 2, "solid"),
     )
-    figure = go.Figure(
-        [
-            go.Scatter(
-                x=data.axis.values,
-                y=values,
-                name=name,
-                mode="lines",
-                line={"color": colour, "width": width, "dash": dash},
-                hovertemplate="%{y:.1%}",
-            )
-            for name, values, colour, width, dash in lines
-        ]
-    )
-    return figure.update_layout(
-        template=template(palette),
-        **new_figure(data.axis),
+    traces = [
+        go.Scatter(
+            x=data.axis.values,
+            y=values,
+            name=name,
+            mode="lines",
+            line={"color": colour, "width": width, "dash": dash},
+            hovertemplate="%{y:.1%}",
+        )
+        for name, values, colour, width, dash in lines
+    ]
+    return over_training(
+        traces,
+        data.axis,
         yaxis={"title": {"text": "correct responses"}, "tickformat": ".0%"},
     )

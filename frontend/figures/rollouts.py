@@ -8,8 +8,8 @@ from typing import NamedTuple
 import plotly.graph_objects as go
 
 from bapo.api import Series
-from frontend.figures.axes import ROLLOUTS_KEY, XAxis, new_figure
-from frontend.theme import Palette, template, translucent
+from frontend.figures.axes import ROLLOUTS_KEY, XAxis, over_training
+from frontend.theme import Palette, translucent
 
 KEYS = (ROLLOUTS_KEY,)
 
@@ -34,30 +34,28 @@ def rollouts_data(series: Series, axis: XAxis, *, prompts_per_step: int, group_s
 
 def rollouts_figure(data: Rollouts, palette: Palette) -> go.Figure:
     """Rollouts so far, and the fresh ones alone as a dashed reference."""
-    figure = go.Figure(
-        [
-            go.Scatter(
-                x=data.axis.values,
-                y=data.num_rollouts,
-                name="all rollouts",
-                mode="lines",
-                line={"color": palette.accent, "width": 2},
-                fill="tozeroy",
-                fillcolor=translucent(palette.accent, 0.12),
-                hovertemplate="%{y:,d}",
-            ),
-            go.Scatter(
-                x=data.axis.values,
-                y=data.fresh_only,
-                name="without re-evaluation",
-                mode="lines",
-                line={"color": palette.reference, "dash": "dash", "width": 1.5},
-                hovertemplate="%{y:,d}",
-            ),
-        ]
-    )
-    return figure.update_layout(
-        template=template(palette),
-        **new_figure(data.axis),
+    traces = [
+        go.Scatter(
+            x=data.axis.values,
+            y=data.num_rollouts,
+            name="all rollouts",
+            mode="lines",
+            line={"color": palette.accent, "width": 2},
+            fill="tozeroy",
+            fillcolor=translucent(palette.accent, 0.12),
+            hovertemplate="%{y:,d}",
+        ),
+        go.Scatter(
+            x=data.axis.values,
+            y=data.fresh_only,
+            name="without re-evaluation",
+            mode="lines",
+            line={"color": palette.reference, "dash": "dash", "width": 1.5},
+            hovertemplate="%{y:,d}",
+        ),
+    ]
+    return over_training(
+        traces,
+        data.axis,
         yaxis={"title": {"text": "responses"}, "tickformat": "~s"},
     )

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import plotly.graph_objects as go
 
 from bapo.api import Series
-from frontend.figures.axes import XAxis, new_figure
-from frontend.theme import Palette, template
+from frontend.figures.axes import XAxis, over_training
+from frontend.theme import Palette
 
 
 class Scalar(NamedTuple):
@@ -30,19 +30,18 @@ def scalar_data(series: Series, axis: XAxis, key: str, *, name: str, unit: str, 
 
 def scalar_figure(data: Scalar, palette: Palette) -> go.Figure:
     """A single line; skipped steps are gaps."""
-    figure = go.Figure(
-        go.Scatter(
-            x=data.axis.values,
-            y=data.values,
-            name=data.name,
-            mode="lines",
-            line={"color": palette.series[0], "width": 1.5},
-            hovertemplate="%{y:.4g}",
-            showlegend=False,
-        )
+    line = go.Scatter(
+        x=data.axis.values,
+        y=data.values,
+        name=data.name,
+        mode="lines",
+        line={"color": palette.series[0], "width": 1.5},
+        hovertemplate="%{y:.4g}",
+        showlegend=False,
     )
-    return figure.update_layout(
-        template=template(palette),
-        **new_figure(data.axis, height=220),
+    return over_training(
+        [line],
+        data.axis,
+        height=220,
         yaxis={"title": {"text": data.unit}, "rangemode": "tozero" if data.from_zero else "normal"},
     )

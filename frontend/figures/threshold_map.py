@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import plotly.graph_objects as go
 
 from bapo.api import ThresholdMapRow
-from frontend.theme import Palette, template, translucent
+from frontend.theme import Palette, translucent
 
 ROLE_NAMES = {
     "nothing": "not used",
@@ -82,7 +82,6 @@ def threshold_map_figure(data: ThresholdMap, palette: Palette) -> go.Figure:
             marker={"symbol": "square", "size": 10, "color": colours[role]},
         )
     return figure.update_layout(
-        template=template(palette),
         height=400,
         hovermode="closest",
         xaxis={"title": {"text": "accuracy of a group, k of G correct"}, "type": "category", "showline": False},

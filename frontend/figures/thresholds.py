@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import plotly.graph_objects as go
 
 from bapo.api import Series
-from frontend.figures.axes import XAxis, new_figure
-from frontend.theme import Palette, template, translucent
+from frontend.figures.axes import XAxis, over_training
+from frontend.theme import Palette, translucent
 
 KEYS = ("bapo/thresholds/c1", "bapo/thresholds/c2", "bapo/thresholds/c3", "bapo/thresholds/r_tot")
 
@@ -37,24 +37,22 @@ def thresholds_data(series: Series, axis: XAxis, group_size: int) -> ThresholdCu
 def thresholds_figure(data: ThresholdCurves, palette: Palette) -> go.Figure:
     """c2 to c3 as a band, c1 and r_tot as lines; the grid stands at the attainable accuracies k/G."""
     window = {"color": palette.reused, "width": 1.5, "shape": "hv"}
-    figure = go.Figure(
-        [
-            _line(data, data.c2, "c2 reuse from", window),
-            _line(data, data.c3, "c3 reuse up to", window).update(
-                fill="tonexty", fillcolor=translucent(palette.reused, 0.18)
-            ),
-            _line(data, data.c1, "c1 difficult up to", {"color": palette.bad, "width": 1.5, "shape": "hv"}),
-            _line(data, data.r_tot, "r_tot mean accuracy", {"color": palette.text, "width": 1.5, "dash": "dot"}),
-        ]
-    )
-    yaxis: dict[str, Any] = {"title": {"text": "accuracy"}, "range": [0, 1]}
+    traces = [
+        _line(data, data.c2, "c2 reuse from", window),
+        _line(data, data.c3, "c3 reuse up to", window).update(
+            fill="tonexty", fillcolor=translucent(palette.reused, 0.18)
+        ),
+        _line(data, data.c1, "c1 difficult up to", {"color": palette.bad, "width": 1.5, "shape": "hv"}),
+        _line(data, data.r_tot, "r_tot mean accuracy", {"color": palette.text, "width": 1.5, "dash": "dot"}),
+    ]
+    yaxis: dict[str, Any] = {"title": {"text": "accuracy"}, "range": [0, 1], "fixedrange": True}
     if data.group_size <= MOST_TICKS:
         ticks = range(0, data.group_size + 1, 1 if data.group_size <= 8 else 2)
         yaxis |= {
             "tickvals": [k / data.group_size for k in ticks],
             "ticktext": [f"{k}/{data.group_size}" for k in ticks],
         }
-    return figure.update_layout(template=template(palette), **new_figure(data.axis), yaxis=yaxis)
+    return over_training(traces, data.axis, yaxis=yaxis)
 
 
 def _line(data: ThresholdCurves, values: Sequence[float | None], name: str, line: dict[str, Any]) -> go.Scatter:

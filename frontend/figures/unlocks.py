@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import plotly.graph_objects as go
 
 from bapo.records import TrackingRecord
-from frontend.figures.axes import XAxis, new_figure
-from frontend.theme import Palette, template
+from frontend.figures.axes import XAxis, over_training
+from frontend.theme import Palette
 
 
 class MigrationRates(NamedTuple):
@@ -79,7 +79,7 @@ def unlocks_figure(data: Unlocks, palette: Palette) -> go.Figure:
         ("strictly_unlocked", "0/G → at least half", palette.reused),
         ("lost", "above → 0/G", palette.bad),
     )
-    figure = go.Figure()
+    figure = over_training([], data.axis, yaxis={"title": {"text": "share of those prompts"}, "tickformat": ".0%"})
     for field, name, colour in lines:
         null = getattr(data.null, field) if data.null is not None else None
         figure.add_scatter(
@@ -100,8 +100,4 @@ def unlocks_figure(data: Unlocks, palette: Palette) -> go.Figure:
             mode="lines",
             line={"color": palette.reference, "width": 1, "dash": "dash"},
         )
-    return figure.update_layout(
-        template=template(palette),
-        **new_figure(data.axis),
-        yaxis={"title": {"text": "share of those prompts"}, "tickformat": ".0%"},
-    )
+    return figure

@@ -94,7 +94,7 @@ def run_row(run: RunSummary, now: datetime) -> dict[str, Any]:
         if run.eval_latest is None
         else f"{formatting.share(run.eval_base)} → {formatting.percent(run.eval_latest)}",
         "eval_change": change,
-        "eval_change_text": "" if change is None or run.step == 0 else formatting.signed_decimal(100 * change, 1),
+        "eval_change_text": "" if not change else formatting.signed_decimal(100 * change, 1),
         "rollouts": run.num_rollouts,
         "rollouts_text": formatting.count(run.num_rollouts),
         "owner": run.owner,

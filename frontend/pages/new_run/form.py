@@ -17,7 +17,7 @@ from frontend.figures.threshold_map import threshold_map_data, threshold_map_fig
 from frontend.pages.new_run.summary import cost_summary, diff_summary, problem_list
 from frontend.pages.new_run.values import FormField, changes, knows
 from frontend.session import Api
-from frontend.theme import palette_of
+from frontend.theme import palette_of, themed
 
 FORM = "new"
 METHOD = "method.type"
@@ -131,7 +131,8 @@ def register(app: Dash, api: Api) -> None:
         warnings, _ = by_field(report.warnings, paths)
         listed = problem_list(report.warnings, colour="yellow", title="It will run, but") if report.warnings else None
         if report.threshold_map:
-            figure: Any = threshold_map_figure(threshold_map_data(report.threshold_map), palette_of(scheme))
+            palette = palette_of(scheme)
+            figure = themed(threshold_map_figure(threshold_map_data(report.threshold_map), palette), palette)
         else:
             figure = BLANK_FIGURE
         return (

@@ -59,7 +59,9 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
     return html.Div(
         [
             dcc.Store(id="run-id", data=run.id),
+            dcc.Store(id="run-method", data=run.method),
             dcc.Store(id="run-poke"),
+            dcc.Store(id="run-head-poke"),
             dcc.Store(id="run-reload", data=0),
             dcc.Store(id="run-delta"),
             dcc.Store(id="run-applied"),

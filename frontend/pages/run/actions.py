@@ -81,7 +81,6 @@ def register(app: Dash, api: Api) -> None:
         Output({"type": "run-dialog", "verb": ALL}, "opened"),
         Output("notifications", "sendNotifications", allow_duplicate=True),
         Output("run-reload", "data", allow_duplicate=True),
-        Output("run-poke", "data", allow_duplicate=True),
         Output("url", "pathname", allow_duplicate=True),
         Input({"type": "run-action", "verb": ALL}, "n_clicks"),
         Input({"type": "run-confirm", "verb": ALL}, "n_clicks"),
@@ -95,17 +94,16 @@ def register(app: Dash, api: Api) -> None:
         closed: list[bool] = [False] * len(dialogs_shown)
         trigger: Any = ctx.triggered_id
         if not trigger or not ctx.triggered[0]["value"]:
-            return [no_update] * len(dialogs_shown), no_update, no_update, no_update, no_update
+            return [no_update] * len(dialogs_shown), no_update, no_update, no_update
         kind, verb = trigger["type"], trigger["verb"]
         if kind == "run-keep" or (kind == "run-action" and verb == "change"):
-            return closed, no_update, no_update, no_update, no_update
+            return closed, no_update, no_update, no_update
         if kind == "run-action" and verb in CONSEQUENCES:
-            return [shown == verb for shown in dialogs_shown], no_update, no_update, no_update, no_update
+            return [shown == verb for shown in dialogs_shown], no_update, no_update, no_update
         try:
             await perform(api.client(), run_id, verb)
         except (ApiError, httpx.TransportError) as error:
-            return closed, toast(error_text(error), title=f"Could not {verb} the run"), no_update, no_update, no_update
+            return closed, toast(error_text(error), title=f"Could not {verb} the run"), no_update, no_update
         if verb == "delete":
-            return closed, toast("The run is deleted.", title="Deleted", colour="green"), no_update, no_update, "/runs"
-        # The header is told at once; the charts' own pokes go on counting elsewhere.
-        return closed, no_update, reloads + 1, {"seq": -1, "after": -1, "tiles": False, "rebuild": False}, no_update
+            return closed, toast("The run is deleted.", title="Deleted", colour="green"), no_update, "/runs"
+        return closed, no_update, reloads + 1, no_update

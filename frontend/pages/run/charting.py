@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
@@ -15,13 +14,13 @@ from frontend.clientside import clientside
 from frontend.components.chart_card import chart_card
 from frontend.components.notices import error_text
 from frontend.components.tile import tile
-from frontend.pages.run.charts import BY_NAME, charts_of, drawn, is_empty, note_of
+from frontend.pages.run.charts import charts_of, drawn, is_empty, note_of
 from frontend.pages.run.data import load
-from frontend.pages.run.header import ACTIONS, action_style, status_row
+from frontend.pages.run.header import action_style, status_row
 from frontend.pages.run.live import delta
 from frontend.pages.run.tiles import load_tiles
 from frontend.session import Api
-from frontend.theme import palette_of
+from frontend.theme import palette_of, themed
 
 ADDRESS = (
     Output("url", "search"),
@@ -44,7 +43,7 @@ def chart_panel(run: RunDetail, tab: str) -> list[Any]:
             wide=chart.wide,
             empty=chart.empty,
         )
-        for chart in charts_of(tab, run)
+        for chart in charts_of(tab, run.method)
     ]
     hint = (
         [dmc.Text(f"{run.method} keeps no buffers: nothing is re-evaluated or reused.", size="sm", c="dimmed", mt="sm")]
@@ -53,7 +52,7 @@ def chart_panel(run: RunDetail, tab: str) -> list[Any]:
     )
     return [
         dcc.Store(id="charts-mounted", data=tab),
-        dcc.Store(id="charts-shown"),
+        dcc.Store(id="charts-drawn"),
         dcc.Store(id="charts-told"),
         html.Div(cards, className="chart-grid"),
         *hint,
@@ -64,84 +63,93 @@ def register(app: Dash, api: Api) -> None:
     """Drawing, appending, and the header."""
 
     @app.callback(
-        Output({"type": "chart", "name": ALL}, "figure"),
-        Output({"type": "chart-card", "name": ALL}, "className"),
-        Output({"type": "chart-note", "name": ALL}, "children"),
-        Output("charts-shown", "data"),
+        Output("charts-drawn", "data"),
         Input("charts-mounted", "data"),
         Input("run-x", "value"),
         Input("scheme", "data"),
         Input("run-reload", "data"),
         State("run-id", "data"),
+        State("run-method", "data"),
     )
-    async def draw(tab: str, x_kind: Any, scheme: str | None, _: int, run_id: str) -> Any:
-        names: Sequence[str] = [output["id"]["name"] for output in ctx.outputs_list[0]]
-        charts = [BY_NAME[name] for name in names]
-        client = api.client()
+    async def draw(tab: str, x_kind: Any, scheme: str | None, _: int, run_id: str, method: str) -> Any:
+        charts = charts_of(tab, method)
         try:
-            run = await client.run(run_id)
             data = await load(
-                client,
-                run,
+                api.client(),
+                run_id,
                 keys=[key for chart in charts for key in chart.keys],
                 needs=[need for chart in charts for need in chart.needs],
                 x_kind=x_kind,
             )
         except (ApiError, httpx.TransportError) as error:
-            count = len(charts)
-            message = error_text(error)
-            return [no_update] * count, [no_update] * count, [message] * count, no_update
+            return {"run": run_id, "tab": tab, "problem": error_text(error)}
         palette = palette_of(scheme)
-        figures = [drawn(chart, data, palette) for chart in charts]
-        classes = [
-            " ".join(("chart-card", "wide" if chart.wide else "narrow", "empty" if is_empty(figure) else "ready"))
-            for chart, figure in zip(charts, figures, strict=True)
-        ]
-        shown = {"run": run_id, "tab": tab, "until": int(data.series.steps[-1]) if data.series.steps else 0}
-        return figures, classes, [note_of(chart, data) for chart in charts], shown
+        figures = {chart.name: drawn(chart, data, palette) for chart in charts}
+        return {
+            "run": run_id,
+            "tab": tab,
+            "until": int(data.series.steps[-1]) if data.series.steps else 0,
+            "figures": {name: themed(figure, palette) for name, figure in figures.items()},
+            "empty": [name for name, figure in figures.items() if is_empty(figure)],
+            "notes": {chart.name: note_of(chart, data) for chart in charts},
+        }
 
     @app.callback(
-        Output("run-tiles", "children"),
-        Input("scheme", "data"),
-        Input("run-reload", "data"),
-        State("run-id", "data"),
-    )
-    async def show_tiles(scheme: str | None, _: int, run_id: str) -> Any:
-        client = api.client()
-        palette = palette_of(scheme)
-        try:
-            contents = await load_tiles(client, await client.run(run_id), palette)
-        except (ApiError, httpx.TransportError) as error:
-            return dmc.Alert(error_text(error), color="red", variant="light", className="tiles-error")
-        return [tile(content, palette) for content in contents]
-
-    @app.callback(
-        Output("run-status", "children"),
-        Output({"type": "run-action", "verb": ALL}, "style"),
-        Output("run-tiles", "children", allow_duplicate=True),
         Output("run-delta", "data"),
         Input("run-poke", "data"),
         State("run-id", "data"),
+        State("run-method", "data"),
         State("run-tabs", "value"),
         State("run-x", "value"),
         State("scheme", "data"),
         prevent_initial_call=True,
     )
-    async def update(poke: Any, run_id: str, tab: str, x_kind: Any, scheme: str | None) -> Any:
+    async def append(poke: Any, run_id: str, method: str, tab: str, x_kind: Any, scheme: str | None) -> Any:
+        try:
+            return await delta(api.client(), run_id, charts_of(tab, method), x_kind, poke, palette_of(scheme))
+        except (ApiError, httpx.TransportError) as error:
+            return {"seq": poke["seq"], "failed": error_text(error)}
+
+    @app.callback(
+        Output("run-status", "children"),
+        Output({"type": "run-action", "verb": ALL}, "style"),
+        Output("run-tiles", "children"),
+        Input("run-head-poke", "data"),
+        Input("run-reload", "data"),
+        Input("scheme", "data"),
+        State("run-id", "data"),
+    )
+    async def show_head(poked: Any, reloads: int, scheme: str | None, run_id: str) -> Any:
         client = api.client()
         palette = palette_of(scheme)
+        styles = [output["id"]["verb"] for output in ctx.outputs_list[1]]
         try:
             run = await client.run(run_id)
-            contents = await load_tiles(client, run, palette) if poke["tiles"] else None
-            news = await delta(client, run, tab, x_kind, poke, palette)
+            contents = await load_tiles(client, run, palette)
         except (ApiError, httpx.TransportError) as error:
-            failed = {"seq": poke["seq"], "failed": error_text(error)}
-            return no_update, [no_update] * len(ACTIONS), no_update, failed
-        styles = [action_style(run, output["id"]["verb"]) for output in ctx.outputs_list[1]]
-        shown = no_update if contents is None else [tile(content, palette) for content in contents]
-        return status_row(run), styles, shown, news
+            if poked or reloads:
+                # What is shown stays; the banner tells how old it is.
+                return no_update, [no_update] * len(styles), no_update
+            problem = dmc.Alert(error_text(error), color="red", variant="light", className="tiles-error")
+            return no_update, [no_update] * len(styles), problem
+        return (
+            status_row(run),
+            [action_style(run, verb) for verb in styles],
+            [tile(content, palette) for content in contents],
+        )
 
-    clientside(app, "live", "shown", Output("charts-told", "data"), Input("charts-shown", "data"))
+    clientside(
+        app,
+        "live",
+        "drawn",
+        Output({"type": "chart", "name": ALL}, "figure"),
+        Output({"type": "chart-card", "name": ALL}, "className"),
+        Output({"type": "chart-note", "name": ALL}, "children"),
+        Output("charts-told", "data"),
+        Input("charts-drawn", "data"),
+        State({"type": "chart-card", "name": ALL}, "className"),
+        initial=False,
+    )
     clientside(
         app,
         "live",

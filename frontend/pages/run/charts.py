@@ -8,7 +8,6 @@ from typing import Literal
 
 import plotly.graph_objects as go
 
-from bapo.api import HistogramSeries, RunDetail
 from frontend.figures import (
     accuracy_bins,
     batch_composition,
@@ -62,7 +61,7 @@ def _scalar(name: str, key: str, title: str, explanation: str, unit: str, *, fro
 
 
 def _fresh_bins(data: RunData, palette: Palette) -> go.Figure:
-    histograms = data.histograms or HistogramSeries(steps=[], fresh=[], reevaluated=[], batch=[])
+    histograms = data.histograms
     # The server samples long runs apart from the metrics.
     positions = [data.axis.at(step) for step in histograms.steps]
     axis = XAxis(data.axis.kind, histograms.steps, positions, data.axis.start)
@@ -159,8 +158,8 @@ CHARTS: tuple[Chart, ...] = (
         "batch",
         "What became of re-evaluated prompts?",
         "All difficult prompts that the current policy answered again so far. Improved: c1 < accuracy < 1.",
-        lambda data, palette: reevaluation.reevaluation_figure(reevaluation.reevaluation_data(data.series), palette),
-        reevaluation.KEYS,
+        lambda data, palette: reevaluation.reevaluation_figure(reevaluation.reevaluation_data(data.totals), palette),
+        needs=frozenset({"totals"}),
         live="rebuild",
         methods=BUFFERED,
         empty="No prompt has been re-evaluated yet.",
@@ -250,9 +249,9 @@ BY_NAME: Mapping[str, Chart] = {chart.name: chart for chart in CHARTS}
 NO_MARKS = frozenset({"reevaluation"})
 
 
-def charts_of(tab: str, run: RunDetail) -> list[Chart]:
-    """The charts of a tab that mean something for the run's method."""
-    return [chart for chart in CHARTS if chart.tab == tab and (chart.methods is None or run.method in chart.methods)]
+def charts_of(tab: str, method: str) -> list[Chart]:
+    """The charts of a tab that mean something for the method."""
+    return [chart for chart in CHARTS if chart.tab == tab and (chart.methods is None or method in chart.methods)]
 
 
 def drawn(chart: Chart, data: RunData, palette: Palette) -> go.Figure:

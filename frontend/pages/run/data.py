@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import TypeAdapter
 
 from bapo.api import HistogramSeries, RunDetail, Series
 from bapo.client import AsyncClient
 from bapo.records import EventRecord, TrackingRecord
+from frontend.figures import reevaluation
 from frontend.figures.axes import X_KEYS, XAxis, XKind, x_axis
 from frontend.figures.evaluations import KEY_PATTERN
 from frontend.figures.marks import Mark, marks_of
 
-Need = Literal["histograms", "evaluations", "tracking"]
+Need = Literal["histograms", "evaluations", "tracking", "totals"]
 
 MOST_POINTS = 1000
 """Steps that a chart draws at most; the server keeps each metric's extremes when it leaves steps out."""
@@ -24,19 +24,21 @@ MOST_POINTS = 1000
 _TRACKING = TypeAdapter(list[TrackingRecord])
 _EVENTS = TypeAdapter(list[EventRecord])
 NO_SERIES = Series(steps=[], columns={})
+NO_HISTOGRAMS = HistogramSeries(steps=[], fresh=[], reevaluated=[], batch=[])
 
 
-@dataclass(frozen=True, slots=True)
-class RunData:
-    """A run as its charts see it."""
+class RunData(NamedTuple):
+    """A run, or its newest steps, as the charts see it."""
 
     run: RunDetail
     axis: XAxis
     series: Series
-    histograms: HistogramSeries | None
-    evaluations: Series
-    tracking: Sequence[TrackingRecord]
-    marks: Sequence[Mark]
+    histograms: HistogramSeries = NO_HISTOGRAMS
+    evaluations: Series = NO_SERIES
+    tracking: Sequence[TrackingRecord] = ()
+    totals: Series = NO_SERIES
+    """Counts that are summed, of every step."""
+    marks: Sequence[Mark] = ()
 
     @property
     def group_size(self) -> int:
@@ -50,65 +52,90 @@ class RunData:
 
 
 async def load(
-    client: AsyncClient,
-    run: RunDetail,
-    *,
-    keys: Iterable[str],
-    needs: Iterable[Need],
-    x_kind: XKind,
-    from_step: int | None = None,
+    client: AsyncClient, run_id: str, *, keys: Iterable[str], needs: Iterable[Need], x_kind: XKind
 ) -> RunData:
-    """Everything for the charts, fetched at once: the whole run with its marks, or the steps from one on."""
-    wanted = sorted({*keys, *X_KEYS[x_kind]})
+    """The whole run, for drawing its charts; everything is fetched at once."""
     needed = frozenset(needs)
-    whole = from_step is None
-    first = 1 if from_step is None else from_step
-    if run.step == 0:
-        needed -= {"histograms"}
-    series, histograms, evaluations, tracking, events = await asyncio.gather(
-        _series(client, run, wanted, first),
-        client.histograms(run.id, from_step=first, to_step=run.step, max_points=MOST_POINTS)
-        if "histograms" in needed
-        else _nothing(None),
-        _evaluations(client, run) if "evaluations" in needed else _nothing(NO_SERIES),
-        _records(client, run, "tracking") if "tracking" in needed else _nothing([]),
-        _records(client, run, "event") if whole else _nothing([]),
+    run, series, histograms, evaluations, tracking, totals, events = await _together(
+        client.run(run_id),
+        client.metrics(run_id, _wanted(keys, x_kind), from_step=1, max_points=MOST_POINTS),
+        client.histograms(run_id, from_step=1, max_points=MOST_POINTS) if "histograms" in needed else None,
+        _evaluations(client, run_id) if "evaluations" in needed else None,
+        _records(client, run_id, "tracking") if "tracking" in needed else None,
+        client.metrics(run_id, reevaluation.KEYS, from_step=1) if "totals" in needed else None,
+        _records(client, run_id, "event"),
     )
     return RunData(
         run=run,
         axis=x_axis(series, x_kind, run.started_at),
         series=series,
-        histograms=histograms,
-        evaluations=evaluations,
-        tracking=_TRACKING.validate_python(tracking),
+        histograms=histograms or NO_HISTOGRAMS,
+        evaluations=evaluations or NO_SERIES,
+        tracking=_TRACKING.validate_python(tracking or []),
+        totals=totals or NO_SERIES,
         marks=marks_of(_EVENTS.validate_python(events)),
     )
 
 
-async def _nothing(value: Any) -> Any:
-    return value
+async def load_newest(
+    client: AsyncClient, run_id: str, *, keys: Iterable[str], needs: Iterable[Need], x_kind: XKind, from_step: int
+) -> RunData:
+    """The steps from one on, for appending; metrics and histograms hold the same steps."""
+    needed = frozenset(needs)
+    run, series, histograms, totals = await _together(
+        client.run(run_id),
+        client.metrics(run_id, _wanted(keys, x_kind), from_step=from_step),
+        client.histograms(run_id, from_step=from_step) if "histograms" in needed else None,
+        client.metrics(run_id, reevaluation.KEYS, from_step=1) if "totals" in needed else None,
+    )
+    if histograms is not None:
+        # A step may have arrived between the two answers.
+        length = min(len(series.steps), len(histograms.steps))
+        series, histograms = _cut_series(series, length), _cut_histograms(histograms, length)
+    return RunData(
+        run=run,
+        axis=x_axis(series, x_kind, run.started_at),
+        series=series,
+        histograms=histograms or NO_HISTOGRAMS,
+        totals=totals or NO_SERIES,
+    )
 
 
-async def _series(client: AsyncClient, run: RunDetail, keys: Sequence[str], from_step: int) -> Series:
-    if run.step == 0:
-        return NO_SERIES
+def _wanted(keys: Iterable[str], x_kind: XKind) -> list[str]:
     # Some key is needed for there to be steps.
-    asked = keys or ("training/global_step",)
-    # Nothing after the step that the run's row tells: all requests of one drawing must see the same steps.
-    return await client.metrics(run.id, asked, from_step=from_step, to_step=run.step, max_points=MOST_POINTS)
+    return sorted({*keys, *X_KEYS[x_kind]}) or ["training/global_step"]
 
 
-async def _evaluations(client: AsyncClient, run: RunDetail) -> Series:
-    known = await client.metric_keys(run.id)
+async def _together(*requests: Any) -> list[Any]:
+    """Await all requests at once; None stays None."""
+    answers = iter(await asyncio.gather(*(request for request in requests if request is not None)))
+    return [None if request is None else next(answers) for request in requests]
+
+
+def _cut_series(series: Series, length: int) -> Series:
+    return Series(steps=series.steps[:length], columns={key: values[:length] for key, values in series.columns.items()})
+
+
+def _cut_histograms(histograms: HistogramSeries, length: int) -> HistogramSeries:
+    return HistogramSeries(
+        steps=histograms.steps[:length],
+        fresh=histograms.fresh[:length],
+        reevaluated=histograms.reevaluated[:length],
+        batch=histograms.batch[:length],
+    )
+
+
+async def _evaluations(client: AsyncClient, run_id: str) -> Series:
+    known = await client.metric_keys(run_id)
     keys = [key for key in known.items if KEY_PATTERN.fullmatch(key)]
-    return await client.metrics(run.id, keys, from_step=0) if keys else NO_SERIES
+    return await client.metrics(run_id, keys, from_step=0) if keys else NO_SERIES
 
 
-async def _records(client: AsyncClient, run: RunDetail, kind: str) -> list[dict[str, Any]]:
+async def _records(client: AsyncClient, run_id: str, kind: str) -> list[dict[str, Any]]:
     records: list[dict[str, Any]] = []
     cursor: str | None = None
     while True:
-        page = await client.records(run.id, type=kind, cursor=cursor)
+        page = await client.records(run_id, type=kind, cursor=cursor)
         records += page.items
         cursor = page.next_cursor
         if cursor is None:

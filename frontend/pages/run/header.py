@@ -134,18 +134,18 @@ def _progress(run: RunDetail, now: datetime) -> html.Div:
 _PROGRESS_COLOURS = {
     RunStatus.SUCCEEDED: "green",
     RunStatus.FAILED: "red",
-    RunStatus.LOST: "yellow",
+    RunStatus.LOST: "orange",
     RunStatus.CANCELLED: "gray",
     RunStatus.PAUSED: "violet",
 }
 
 _REASONS: dict[RunStatus, tuple[str, str]] = {
     RunStatus.FAILED: ("red", "This run failed"),
-    RunStatus.LOST: ("yellow", "The worker was lost"),
+    RunStatus.LOST: ("orange", "The worker was lost"),
     RunStatus.QUEUED: ("indigo", "Waiting for a worker"),
     RunStatus.PAUSED: ("violet", "Paused: its GPU is free, resume goes on from the last checkpoint"),
     RunStatus.DRAFT: ("gray", "A draft: nothing runs until it is started"),
-    RunStatus.STOPPING: ("orange", "Stopping at the next step boundary, after a checkpoint"),
+    RunStatus.STOPPING: ("pink", "Stopping at the next step boundary, after a checkpoint"),
     RunStatus.PAUSING: ("grape", "Pausing at the next step boundary, after a checkpoint"),
 }
 

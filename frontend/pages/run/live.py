@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Sequence
 from typing import Any, TypedDict
 
-from bapo.api import RunDetail
 from bapo.client import AsyncClient
 from frontend.figures.appending import extension
 from frontend.figures.axes import XKind
 from frontend.figures.smoothing import WINDOW_STEPS
-from frontend.pages.run.charts import charts_of, drawn
-from frontend.pages.run.data import MOST_POINTS, load
-from frontend.theme import Palette
+from frontend.pages.run.charts import Chart
+from frontend.pages.run.data import MOST_POINTS, load_newest
+from frontend.theme import Palette, themed
 
 
 class Poke(TypedDict):
@@ -21,8 +20,6 @@ class Poke(TypedDict):
     seq: int
     after: int
     """Last step that its charts show."""
-    tiles: bool
-    """Whether the tiles are due."""
     rebuild: bool
     """Whether charts of totals are due."""
 
@@ -42,41 +39,36 @@ class Delta(TypedDict):
     """Chart name → whole figure, for charts of totals."""
 
 
-async def delta(client: AsyncClient, run: RunDetail, tab: str, x_kind: XKind, poke: Poke, palette: Palette) -> Delta:
-    """The steps after `poke["after"]` of each chart of the tab."""
+async def delta(
+    client: AsyncClient, run_id: str, charts: Sequence[Chart], x_kind: XKind, poke: Poke, palette: Palette
+) -> Delta:
+    """The steps after `poke["after"]` for each of the charts."""
     after = poke["after"]
     answer = Delta(seq=poke["seq"], after=after, until=after, reload=False, charts={}, figures={})
-    appended = [chart for chart in charts_of(tab, run) if chart.live == "append"]
-    rebuilt = [chart for chart in charts_of(tab, run) if chart.live == "rebuild"] if poke["rebuild"] else []
-    if run.step <= after or not appended:
+    appended = [chart for chart in charts if chart.live == "append"]
+    rebuilt = [chart for chart in charts if chart.live == "rebuild"] if poke["rebuild"] else []
+    if not appended:
         return answer
-    if after == 0 or run.step - after > MOST_POINTS // 2:
+    if after == 0:
         answer["reload"] = True
         return answer
-    # Moving means need the steps before the new ones.
-    newest, whole = await asyncio.gather(
-        load(
-            client,
-            run,
-            keys=[key for chart in appended for key in chart.keys],
-            needs=[need for chart in appended for need in chart.needs],
-            x_kind=x_kind,
-            from_step=max(2, after + 2 - WINDOW_STEPS),
-        ),
-        load(client, run, keys=[key for chart in rebuilt for key in chart.keys], needs=(), x_kind=x_kind)
-        if rebuilt
-        else _nothing(),
+    due = [*appended, *rebuilt]
+    data = await load_newest(
+        client,
+        run_id,
+        keys=[key for chart in due for key in chart.keys],
+        needs=[need for chart in due for need in chart.needs],
+        x_kind=x_kind,
+        # Moving means need the steps before the new ones.
+        from_step=max(1, after + 2 - WINDOW_STEPS),
     )
-    num_new = sum(step > after for step in newest.series.steps)
-    if num_new:
-        answer["until"] = int(newest.series.steps[-1])
+    num_new = sum(step > after for step in data.series.steps)
+    if num_new > MOST_POINTS // 2:
+        answer["reload"] = True
+    elif num_new:
+        answer["until"] = int(data.series.steps[-1])
         for chart in appended:
-            traces, columns = extension(chart.draw(newest, palette), num_new)
+            traces, columns = extension(chart.draw(data, palette), num_new)
             answer["charts"][chart.name] = {"traces": traces, **columns}
-    for chart in rebuilt:
-        answer["figures"][chart.name] = drawn(chart, whole, palette).to_plotly_json()
+        answer["figures"] = {chart.name: themed(chart.draw(data, palette), palette) for chart in rebuilt}
     return answer
-
-
-async def _nothing() -> Any:
-    return None

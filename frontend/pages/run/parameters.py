@@ -51,11 +51,8 @@ def values_in_force(run: RunDetail, controls: Sequence[ControlInfo]) -> dict[str
 def drawer_body(run: RunDetail, infos: Sequence[ConfigFieldInfo], controls: Sequence[ControlInfo]) -> html.Div:
     """Fields with the values in force, and the requests so far."""
     values = values_in_force(run, controls)
-    fields = [
-        field
-        for field in form_fields(infos, values)
-        if field.info.path in CHANGEABLE_FIELDS and knows(field.info, run.method)
-    ]
+    by_path = {field.info.path: field for field in form_fields(infos, values) if knows(field.info, run.method)}
+    fields = [by_path[path] for path in CHANGEABLE_FIELDS if path in by_path]
     if not fields:
         text = f"{run.method} has no parameter that a running run can change. Clone the run to change others."
         return html.Div(dmc.Text(text, c="dimmed", size="sm"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bapo.api import HistogramSeries, RunDetail, Series
 from bapo.client import AsyncClient
@@ -55,18 +55,17 @@ async def load_tiles(client: AsyncClient, run: RunDetail, palette: Palette) -> l
     if run.step == 0:
         return tiles(run, NOTHING, palette)
     since = max(1, run.step - WINDOW_STEPS + 1)
-    data = TileData(
-        *await asyncio.gather(
-            client.metrics(run.id, KEYS, from_step=1, to_step=WINDOW_STEPS),
-            client.metrics(run.id, KEYS, from_step=since),
-            client.metrics(run.id, KEYS, from_step=1, max_points=SPARKLINE_POINTS),
-            client.histograms(run.id, from_step=1, to_step=WINDOW_STEPS),
-            client.histograms(run.id, from_step=since),
-            client.histograms(run.id, from_step=1, max_points=SPARKLINE_POINTS),
-            _evaluations(client, run),
-        )
+    # More awaitables than gather's type tells apart.
+    answers: list[Any] = await asyncio.gather(
+        client.metrics(run.id, KEYS, from_step=1, to_step=WINDOW_STEPS),
+        client.metrics(run.id, KEYS, from_step=since),
+        client.metrics(run.id, KEYS, from_step=1, max_points=SPARKLINE_POINTS),
+        client.histograms(run.id, from_step=1, to_step=WINDOW_STEPS),
+        client.histograms(run.id, from_step=since),
+        client.histograms(run.id, from_step=1, max_points=SPARKLINE_POINTS),
+        _evaluations(client, run),
     )
-    return tiles(run, data, palette)
+    return tiles(run, TileData(*answers), palette)
 
 
 async def _evaluations(client: AsyncClient, run: RunDetail) -> Series:
@@ -136,10 +135,9 @@ def _reward(data: TileData, palette: Palette) -> Tile:
 
 
 def _evaluation(run: RunDetail, data: TileData, palette: Palette) -> Tile:
-    change = (
-        None if run.eval_latest is None or run.eval_base is None or run.step == 0 else run.eval_latest - run.eval_base
-    )
     key = evaluation_key(run)
+    course = [value for value in _column(data.evaluations, key or "") if value is not None]
+    change = course[-1] - course[0] if len(course) > 1 else None
     low, high = (_latest_or_none(data.evaluations, f"{key}/{bound}") for bound in ("low", "high"))
     note = "not evaluated yet"
     if low is not None and high is not None:
@@ -154,7 +152,7 @@ def _evaluation(run: RunDetail, data: TileData, palette: Palette) -> Tile:
         None if change is None else formatting.points(change),
         _trend(change),
         "Accuracy on held-out problems with its 95 % interval; the change is against the base model.",
-        [value for value in _column(data.evaluations, key or "") if value is not None],
+        course,
         palette.series[0],
     )
 
@@ -184,7 +182,7 @@ def _rollouts(run: RunDetail, course: Series, palette: Palette) -> Tile:
         "rollouts",
         "Rollouts",
         formatting.count(run.num_rollouts),
-        f"{formatting.signed_decimal(100 * extra, 1)}{formatting.THIN_SPACE}% over fresh alone"
+        f"{formatting.signed_decimal(100 * extra, 1)}{formatting.THIN_SPACE}% over fresh"
         if extra is not None
         else "none yet",
         None,
