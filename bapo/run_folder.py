@@ -7,11 +7,13 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig, resolve
 from bapo.config.resolve import difference
-from bapo.journal import attempt_folders
+from bapo.journal import RECORDS_FILE, attempt_folders, read_records
+from bapo.records import StepRecord
 
 CONFIG_FILE = "config.json"
 SUMMARY_FILE = "summary.json"
@@ -41,12 +43,13 @@ def read_config(run_folder: Path) -> RunConfig:
 
 
 def claim_config(run_folder: Path, config: RunConfig) -> None:
-    """Write the config of a new run; of an existing one, check that it is the same.
+    """Write the config of a run that has not trained yet; of one that has, check that it is the same.
 
     Raises ConfigError naming each field that differs.
     """
     path = run_folder / CONFIG_FILE
-    if not path.exists():
+    # A run that failed before its first step, by a wrong model path say, may be mended where it is.
+    if not path.exists() or not _has_trained(run_folder):
         run_folder.mkdir(parents=True, exist_ok=True)
         write_atomically(path, config.model_dump_json(indent=2).encode())
         return
@@ -58,6 +61,11 @@ def claim_config(run_folder: Path, config: RunConfig) -> None:
                 for field, (theirs, ours) in changes.items()
             ]
         )
+
+
+def _has_trained(run_folder: Path) -> bool:
+    journals = (read_records(folder / RECORDS_FILE) for folder in attempt_folders(run_folder))
+    return any(isinstance(record, StepRecord) for record in chain.from_iterable(journals))
 
 
 def next_attempt(run_folder: Path) -> int:

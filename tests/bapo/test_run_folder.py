@@ -24,14 +24,10 @@ def test_a_new_folder_takes_the_config_and_keeps_it(tmp_path: Path) -> None:
     claim_config(folder, config(c1="2/6"))
 
 
-def test_another_config_is_refused_field_by_field(tmp_path: Path) -> None:
+def test_a_run_that_never_took_a_step_takes_another_config(tmp_path: Path) -> None:
     claim_config(tmp_path, config())
-    with pytest.raises(ConfigError) as caught:
-        claim_config(tmp_path, config(steps=4, c1="1/4"))
-    assert [(problem.field, problem.value) for problem in caught.value.problems] == [
-        ("method.c1", 0.25), ("training.steps", 4),
-    ]  # fmt: skip
-    assert caught.value.problems[1].remedy == f"the run in {tmp_path} has 3: use that, or another folder"
+    claim_config(tmp_path, config(steps=4))
+    assert read_config(tmp_path) == config(steps=4)
 
 
 def test_a_folder_without_a_config_says_so(tmp_path: Path) -> None:

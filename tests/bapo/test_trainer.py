@@ -189,9 +189,13 @@ def test_a_stop_request_ends_the_run_at_the_boundary_once(undisturbed: Path, tmp
     assert lines(tmp_path) == lines(undisturbed)
 
 
-def test_another_config_on_the_same_folder_is_refused(undisturbed: Path) -> None:
-    with pytest.raises(ConfigError, match=r"training\.learning_rate"):
-        train(undisturbed, config(training__learning_rate=0.01))
+def test_another_config_on_the_same_folder_is_refused_field_by_field(undisturbed: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        train(undisturbed, config(training__learning_rate=0.01, method__v=2))
+    assert [(problem.field, problem.value) for problem in caught.value.problems] == [
+        ("method.v", 2), ("training.learning_rate", 0.01),
+    ]  # fmt: skip
+    assert caught.value.problems[0].remedy == f"the run in {undisturbed} has 3: use that, or another folder"
 
 
 @pytest.mark.parametrize("method", ["grpo", "grpo_delayed", "bapo_mini"])
