@@ -24,6 +24,8 @@ def main() -> None:
         port=arguments.port,
         log_level="warning",
         server_header=False,
+        # Anybody may claim to speak for others; the public address tells all that we need.
+        proxy_headers=False,
         # An open event stream must not hold up the end.
         timeout_graceful_shutdown=2,
     )

@@ -183,6 +183,8 @@
     if (state.target === "run-poke" && state.reload) {
       state.reload = false;
       setProps("run-reload", { data: ++state.reloads });
+      // Where there are charts, their drawing is the answer.
+      if (document.querySelector(".chart-grid")) return;
     }
     setProps(state.target, { data: { seq: state.inFlight, after: state.until, rebuild } });
   }
@@ -218,7 +220,10 @@
     const names = window.dash_clientside.callback_context.outputs_list[0].map((output) => output.id.name);
     const keep = () => names.map(() => window.dash_clientside.no_update);
     if (!data || data.run !== state.run) return [keep(), keep(), keep(), null];
-    if (data.problem) return [keep(), keep(), names.map(() => data.problem), null];
+    if (data.problem) {
+      answered();
+      return [keep(), keep(), names.map(() => data.problem), null];
+    }
     const figures = names.map((name) => zoomed(plot(name), data.figures[name]));
     const states = names.map((name, index) => {
       const base = classes[index].split(" ").filter((part) => !["loading", "empty", "ready"].includes(part));
@@ -228,7 +233,7 @@
     state.until = data.until;
     state.queues.clear();
     wanted(data);
-    schedule();
+    answered();
     return [figures, states, names.map((name) => data.notes[name]), data.until];
   }
 
@@ -251,7 +256,7 @@
     if (delta.seq !== state.inFlight) return window.dash_clientside.no_update;
     const started = performance.now();
     if (delta.failed) {
-      state.news = true;
+      state.news = true; // Asked again, slowly.
       state.interval = SLOWEST_MS;
     } else if (delta.reload) {
       setProps("run-reload", { data: ++state.reloads });
@@ -263,6 +268,8 @@
       state.until = delta.until;
       flush();
       for (const [name, figure] of Object.entries(delta.figures)) redraw(name, figure);
+    } else {
+      state.news = true; // The charts were drawn anew meanwhile: what is new is another question now.
     }
     requestAnimationFrame(() => {
       const spent = performance.now() - started;

@@ -11,7 +11,7 @@ from dash import Dash, dcc, html
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.figures.axes import XKind
-from frontend.pages.run import actions, charting, panels, parameters
+from frontend.pages.run import actions, charting, history, panels, parameters, samples
 from frontend.pages.run.header import status_row, title_row
 from frontend.session import Api
 
@@ -84,6 +84,8 @@ def register(app: Dash, api: Api) -> None:
     """Everything on the page that reacts."""
     charting.register(app, api)
     panels.register(app, api)
+    samples.register(app, api)
+    history.register(app, api)
     actions.register(app, api)
     parameters.register(app, api)
     clientside(app, "run", "address", *charting.ADDRESS)

@@ -19,7 +19,7 @@ from frontend.pages.new_run.fields import config_field
 from frontend.pages.new_run.form import by_field, form_fields, problems_of, typed_values
 from frontend.pages.new_run.summary import problem_list
 from frontend.pages.new_run.values import changes, knows
-from frontend.pages.run.panels import control_list
+from frontend.pages.run.history import control_list
 from frontend.session import Api
 
 FORM = "change"

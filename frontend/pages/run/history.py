@@ -1,0 +1,119 @@
+"""The tab with what people asked of the run, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import dash_mantine_components as dmc
+import httpx
+from dash import Dash, Input, Output, State, html
+
+from bapo.api import AuditEntry, ControlInfo
+from bapo.client import ApiError
+from frontend import formatting
+from frontend.components.attributes import attributes
+from frontend.components.notices import error_notice
+from frontend.session import Api
+from frontend.symbols import short_name
+
+
+def control_list(controls: Sequence[ControlInfo]) -> list[Any]:
+    """Requests with what became of them, newest first."""
+    now = datetime.now(UTC)
+    colours = {"pending": "yellow", "applied": "green", "refused": "red"}
+    items = []
+    for control in sorted(controls, key=lambda each: each.created_at, reverse=True):
+        changes = ", ".join(
+            f"{short_name(path)} = {formatting.config_value(value)}" for path, value in control.set.items()
+        )
+        outcome = {
+            "pending": "waiting for the next step boundary"
+            if control.at_step is None
+            else f"waiting for step {control.at_step:,}",
+            "applied": "" if control.applied_step is None else f"holds from step {control.applied_step:,}",
+            "refused": control.reason or "refused by the trainer",
+        }[control.state]
+        items.append(
+            html.Div(
+                [
+                    dmc.Badge(control.state, color=colours[control.state], **attributes(data_control=control.state)),
+                    html.Span(changes or control.kind, className="control-change"),
+                    html.Span(outcome, className="fact"),
+                    html.Span(
+                        f"{control.author}, {formatting.ago(control.created_at, now)}",
+                        className="fact",
+                        title=formatting.exact_time(control.created_at),
+                    ),
+                ],
+                className="control",
+            )
+        )
+    return items
+
+
+def audit_detail(entry: AuditEntry) -> str:
+    """What an entry says beside its action; empty values are left out."""
+    detail = dict(entry.detail)
+    moved = f"{detail.pop('from')} → {detail.pop('to')}" if {"from", "to"} <= detail.keys() else ""
+    rest = [
+        f"{name.replace('_', ' ')} {_plain(value)}" for name, value in detail.items() if value not in (None, {}, [])
+    ]
+    return ", ".join(part for part in (moved, *rest) if part)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{short_name(name)} = {_plain(part)}" for name, part in value.items())
+    return formatting.config_value(value)
+
+
+def history_panel(audit: Sequence[AuditEntry], controls: Sequence[ControlInfo]) -> html.Div:
+    """Requests to the trainer, and who did what when."""
+    now = datetime.now(UTC)
+    entries = [
+        html.Div(
+            [
+                html.Span(formatting.ago(entry.at, now), className="audit-time", title=formatting.exact_time(entry.at)),
+                html.Span(entry.author, className="audit-author"),
+                html.Span(entry.action.replace("_", " "), className="audit-action"),
+                html.Span(audit_detail(entry), className="audit-detail"),
+            ],
+            className="audit",
+        )
+        for entry in sorted(audit, key=lambda each: each.at, reverse=True)
+    ]
+    return html.Div(
+        [
+            html.Div(
+                [
+                    html.H3("Requests to the trainer", className="chart-title"),
+                    *(control_list(controls) or [dmc.Text("Nobody has asked for a change.", size="sm", c="dimmed")]),
+                ],
+                className="panel-card",
+            ),
+            html.Div(
+                [
+                    html.H3("Who did what", className="chart-title"),
+                    *(entries or [dmc.Text("Nothing yet.", size="sm", c="dimmed")]),
+                ],
+                className="panel-card",
+            ),
+        ],
+        className="panel-stack",
+    )
+
+
+def register(app: Dash, api: Api) -> None:
+    """Fills the tab, and follows what happens."""
+
+    @app.callback(
+        Output("history", "children"), Input("history", "id"), Input("run-reload", "data"), State("run-id", "data")
+    )
+    async def show_history(_: str, __: int, run_id: str) -> Any:
+        try:
+            history = await api.client().history(run_id)
+        except (ApiError, httpx.TransportError) as error:
+            return error_notice(error)
+        return history_panel(history.audit, history.controls)

@@ -1,0 +1,223 @@
+"""Who gets in at the front door, and with what headers things leave: the dashboard in front of the real server."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from bapo.client import SESSION_COOKIE
+from frontend.app import create_app
+from frontend.login import local_path, login_url
+from frontend.settings import FrontendSettings, host_name
+from tests.frontend.serving import serving
+from tests.services import BackendServer
+
+
+@pytest.fixture(scope="module")
+def address(backend_server: BackendServer) -> Iterator[str]:
+    """The dashboard in front of the server."""
+    settings = FrontendSettings(backend_url=backend_server.url, allowed_hosts="bapo.example.org")
+    with serving(create_app(settings)) as url:
+        yield url
+
+
+@pytest.fixture
+def visitor(address: str) -> Iterator[httpx.Client]:
+    """A browser that has not logged in."""
+    with httpx.Client(base_url=address) as client:
+        yield client
+
+
+@pytest.fixture
+def member(visitor: httpx.Client, backend_server: BackendServer) -> httpx.Client:
+    """A browser that has."""
+    answer = visitor.post(
+        "/login", data={"secret": backend_server.admin_token}, headers={"Origin": str(visitor.base_url)}
+    )
+    assert answer.status_code == 303
+    return visitor
+
+
+@pytest.mark.parametrize("path", ["/", "/runs", "/runs/abc?tab=batch", "/new?recipe=countdown-demo", "/no/such/page"])
+def test_a_page_without_a_session_leads_to_the_login_and_back(visitor: httpx.Client, path: str) -> None:
+    answer = visitor.get(path)
+    assert answer.status_code == 303
+    assert answer.headers["location"] == login_url(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/_dash-layout", "/_dash-dependencies", "/assets/style.css", "/_dash-component-suites/dash/deps/react@18.js"],
+)
+def test_what_a_page_asks_for_needs_a_session_too(visitor: httpx.Client, path: str) -> None:
+    assert visitor.get(path).status_code == 401
+
+
+def test_a_callback_without_a_session_is_refused(visitor: httpx.Client) -> None:
+    answer = visitor.post("/_dash-update-component", json={}, headers={"Origin": str(visitor.base_url)})
+    assert answer.status_code == 401
+
+
+@pytest.mark.parametrize("origin", [None, "https://evil.example", "null"])
+def test_only_our_own_pages_may_act(member: httpx.Client, origin: str | None) -> None:
+    headers = {} if origin is None else {"Origin": origin}
+    assert member.post("/_dash-update-component", json={}, headers=headers).status_code == 403
+    assert member.post("/logout", headers=headers).status_code == 403
+    assert member.get("/runs").status_code == 200
+
+
+def test_a_forged_session_is_none(visitor: httpx.Client) -> None:
+    visitor.cookies.set(SESSION_COOKIE, "forged")
+    assert visitor.get("/runs").status_code == 303
+
+
+def test_the_login_page_tells_where_the_link_is(visitor: httpx.Client) -> None:
+    answer = visitor.get("/login?next=/runs/abc")
+    assert answer.status_code == 200
+    assert "login link" in answer.text
+    assert "python -m backend login-code" in answer.text
+    assert 'action="/login?next=/runs/abc"' in answer.text
+
+
+def test_a_wrong_secret_stays_on_the_login_page_and_says_why(visitor: httpx.Client) -> None:
+    answer = visitor.post("/login", data={"secret": "wrong<b>"}, headers={"Origin": str(visitor.base_url)})
+    assert answer.status_code == 401
+    assert 'role="alert"' in answer.text
+    assert "<b>" not in answer.text
+    assert "set-cookie" not in answer.headers
+
+
+def test_an_empty_login_says_what_to_paste(visitor: httpx.Client) -> None:
+    answer = visitor.post("/login", data={"secret": " "}, headers={"Origin": str(visitor.base_url)})
+    assert answer.status_code == 422
+    assert "paste a login code or a token first" in answer.text
+
+
+def test_the_login_link_works_once_and_leads_to_the_runs(visitor: httpx.Client, backend_server: BackendServer) -> None:
+    settings = backend_server.settings
+    environment = {
+        f"BAPO_{name.upper()}": str(getattr(settings, name))
+        for name in ("database_url", "broker_url", "runs_dir", "admin_token_file", "worker_token_file", "public_url")
+    }
+    made = subprocess.run(
+        [sys.executable, "-m", "backend", "login-code"], env=environment, capture_output=True, text=True, check=True
+    )
+    code = made.stdout.strip()
+    answer = visitor.get("/login", params={"code": code})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/runs")
+    cookie = answer.headers["set-cookie"]
+    assert cookie.startswith(f"{SESSION_COOKIE}=")
+    assert "HttpOnly" in cookie
+    assert visitor.get("/runs").status_code == 200
+    again = httpx.get(f"{visitor.base_url}/login", params={"code": code})
+    assert again.status_code == 401
+
+
+def test_the_form_takes_a_code_as_well_as_a_token(member: httpx.Client) -> None:
+    assert member.get("/runs").status_code == 200
+    assert member.get("/").headers["location"] == "/runs"
+
+
+def test_logging_out_ends_the_session_at_once(member: httpx.Client) -> None:
+    secret = member.cookies[SESSION_COOKIE]
+    assert member.get("/runs").status_code == 200
+    answer = member.post("/logout", headers={"Origin": str(member.base_url)})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/login")
+    member.cookies.set(SESSION_COOKIE, secret)
+    assert member.get("/runs").status_code == 303
+
+
+@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", ""])
+def test_an_unknown_host_is_refused(visitor: httpx.Client, host: str) -> None:
+    for path in ("/runs", "/api/v1/me", "/login"):
+        assert visitor.get(path, headers={"Host": host}).status_code in (400, 421)
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost:8000", "127.0.0.1:9", "[::1]:8000", "BAPO.example.org"])
+def test_known_hosts_are_served(visitor: httpx.Client, host: str) -> None:
+    assert visitor.get("/login", headers={"Host": host}).status_code == 200
+
+
+def test_host_names_lose_their_port() -> None:
+    assert [host_name(host) for host in ("a:1", "A", "[::1]:80", "[::1]")] == ["a", "a", "[::1]", "[::1]"]
+
+
+def test_the_api_is_behind_the_same_address_with_the_browsers_cookie(member: httpx.Client) -> None:
+    assert member.get("/api/v1/me").json()["role"] == "admin"
+    assert httpx.get(f"{member.base_url}/api/v1/me").status_code == 401
+    assert httpx.get(f"{member.base_url}/healthz").is_success
+
+
+def test_pages_carry_a_policy_that_allows_no_foreign_and_no_unknown_script(member: httpx.Client) -> None:
+    page = member.get("/runs")
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    scripts = next(part for part in policy.split("; ") if part.startswith("script-src"))
+    assert "unsafe" not in scripts
+    inline = re.findall(r"<script(?![^>]*src=)(?![^>]*application/json)[^>]*>(.*?)</script>", page.text, re.DOTALL)
+    hashes = [f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in inline]
+    assert hashes
+    assert all(digest in scripts for digest in hashes)
+    for name, value in (
+        ("x-content-type-options", "nosniff"),
+        ("x-frame-options", "DENY"),
+        ("cache-control", "no-store"),
+    ):
+        assert page.headers[name] == value
+
+
+def test_a_deep_link_brings_our_own_assets_along(member: httpx.Client) -> None:
+    page = member.get("/runs/abc?tab=batch")
+    for asset in ("style.css", "live.js", "pages.js", "first.js"):
+        path = re.search(rf'"(/assets/{asset}[^"]*)"', page.text)
+        assert path, asset
+        assert member.get(path[1]).is_success
+
+
+def test_scripts_travel_compressed(member: httpx.Client) -> None:
+    assert member.get("/assets/style.css").headers["content-encoding"] == "gzip"
+
+
+def test_without_a_server_pages_say_so_and_try_again() -> None:
+    settings = FrontendSettings(backend_url="http://127.0.0.1:1")
+    cookies = {SESSION_COOKIE: "any"}
+    with serving(create_app(settings)) as url, httpx.Client(base_url=url, cookies=cookies) as client:
+        page = client.get("/runs")
+        assert page.status_code == 503
+        assert '<meta http-equiv="refresh"' in page.text
+        assert client.get("/_dash-layout").status_code == 502
+        answer = client.post("/login", data={"secret": "x"}, headers={"Origin": url})
+        assert answer.status_code == 503
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/runs/abc?tab=log", "/runs/abc?tab=log"),
+        (None, "/runs"),
+        ("", "/runs"),
+        ("//evil.example", "/runs"),
+        ("/\\evil.example", "/runs"),
+        ("https://evil.example", "/runs"),
+        ("/login?next=/login", "/runs"),
+        ("/runs\r\nX: y", "/runs"),
+    ],
+)
+def test_the_login_leads_only_to_our_own_pages(path: str | None, expected: str) -> None:
+    assert local_path(path) == expected
+
+
+def test_the_frontend_imports_neither_torch_nor_the_backend() -> None:
+    code = (
+        "import sys, frontend.app; print([m for m in ('torch', 'backend', 'worker', 'sqlalchemy') if m in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
