@@ -22,6 +22,7 @@ from bapo.client import Client
 from bapo.records import comparable, parse_record
 
 START_SECONDS = 120.0
+NUM_STEPS = 40
 SMALL_RUN: Mapping[str, Any] = {
     "task.num_train": 48,
     "task.num_test": 8,
@@ -33,10 +34,10 @@ SMALL_RUN: Mapping[str, Any] = {
     "method.c3": ["1/2", "3/4"],
     "training.batch_size": 12,
     "training.mini_batch_size": 5,
-    "training.steps": 60,
-    "training.checkpoint_interval": 10,
+    "training.steps": NUM_STEPS,
+    "training.checkpoint_interval": 8,
     "tracking.num_prompts": 8,
-    "tracking.interval": 15,
+    "tracking.interval": 10,
     "evaluation.interval": 20,
     "evaluation.num_samples": 2,
 }

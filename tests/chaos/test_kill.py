@@ -17,14 +17,14 @@ import pytest
 from bapo.api import RunStatus
 from bapo.calls import Call
 from bapo.client import ApiError, Client
-from tests.stack import Stack, all_records, at_step, ended, essence, submit, wait_for
+from tests.stack import NUM_STEPS, Stack, all_records, at_step, ended, essence, submit, wait_for
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(420)]
 
 T = TypeVar("T")
 
-MIDDLE = 25
-"""Of 60 steps; the checkpoints before it are those of steps 10 and 20."""
+MIDDLE = 18
+"""Of 40 steps; the checkpoints before it are those of steps 8 and 16."""
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_an_undisturbed_run_through_the_server_equals_one_without(
 ) -> None:
     run_id = submit(client, "undisturbed")
     run = ended(client, run_id)
-    assert (run.status, run.attempt, run.step) == (RunStatus.SUCCEEDED, 1, 60)
+    assert (run.status, run.attempt, run.step) == (RunStatus.SUCCEEDED, 1, NUM_STEPS)
     assert_equal_to_undisturbed(client, run_id, undisturbed_records)
 
 
@@ -59,7 +59,7 @@ def test_kill_the_trainer(stack: Stack, client: Client, undisturbed_records: lis
     at_step(client, run_id, MIDDLE)
     kill(stack.trainer(run_id))
     run = ended(client, run_id)
-    assert (run.status, run.attempt, run.step) == (RunStatus.SUCCEEDED, 2, 60)
+    assert (run.status, run.attempt, run.step) == (RunStatus.SUCCEEDED, 2, NUM_STEPS)
     assert_equal_to_undisturbed(client, run_id, undisturbed_records)
 
 
@@ -71,7 +71,7 @@ def test_kill_the_worker(stack: Stack, client: Client, undisturbed_records: list
     assert trainer.is_running()
     run = ended(client, run_id)
     # The next worker takes the same trainer up again: it is still the first attempt.
-    assert (run.status, run.attempt, run.step) == (RunStatus.SUCCEEDED, 1, 60)
+    assert (run.status, run.attempt, run.step) == (RunStatus.SUCCEEDED, 1, NUM_STEPS)
     assert_equal_to_undisturbed(client, run_id, undisturbed_records)
 
 
@@ -82,7 +82,7 @@ def test_kill_a_service(stack: Stack, client: Client, undisturbed_records: list[
     with client_that_waits(stack) as patient:
         kill(stack.service(service))
         run = ended(patient, run_id)
-        assert (run.status, run.attempt, run.step) == (RunStatus.SUCCEEDED, 1, 60)
+        assert (run.status, run.attempt, run.step) == (RunStatus.SUCCEEDED, 1, NUM_STEPS)
         assert_equal_to_undisturbed(patient, run_id, undisturbed_records)
 
 
@@ -97,11 +97,11 @@ def test_training_does_not_notice_that_the_server_is_away(
     try:
         wait_for(lambda: not trainer.is_running() or trainer.status() == psutil.STATUS_ZOMBIE)
         journal = stack.folder / "runs" / run_id / "attempt-1" / "records.jsonl"
-        assert '"step":60' in journal.read_text().splitlines()[-1]
+        assert '"step":40' in journal.read_text().splitlines()[-1]
     finally:
         backend.resume()
     run = ended(client, run_id)
-    assert (run.status, run.attempt, run.step) == (RunStatus.SUCCEEDED, 1, 60)
+    assert (run.status, run.attempt, run.step) == (RunStatus.SUCCEEDED, 1, NUM_STEPS)
     assert_equal_to_undisturbed(client, run_id, undisturbed_records)
 
 
@@ -123,7 +123,7 @@ def test_kill_everything_but_the_trainer(
     assert not any(service.is_running() for service in services)
     with stack.client() as client:
         run = ended(client, run_id)
-        assert (run.status, run.step) == (RunStatus.SUCCEEDED, 60)
+        assert (run.status, run.step) == (RunStatus.SUCCEEDED, NUM_STEPS)
         assert_equal_to_undisturbed(client, run_id, undisturbed_records)
     stack.stop()
 
@@ -141,12 +141,12 @@ def test_ctrl_c_checkpoints_and_the_next_start_goes_on(
     assert psutil.pid_exists(bystander)
     assert stack.processes() == []
     checkpoints = sorted((stack.folder / "runs" / run_id / "checkpoints").glob("step-*"))
-    # Not the one of step 20: one was written where it stopped.
+    # Not the one of step 16: one was written where it stopped.
     assert int(checkpoints[-1].name.removeprefix("step-")) >= reached
     stack.start("--no-demo")
     with stack.client() as client:
         run = ended(client, run_id)
-        assert (run.status, run.attempt, run.step) == (RunStatus.SUCCEEDED, 2, 60)
+        assert (run.status, run.attempt, run.step) == (RunStatus.SUCCEEDED, 2, NUM_STEPS)
         assert_equal_to_undisturbed(client, run_id, undisturbed_records)
     stack.stop()
 

@@ -15,7 +15,7 @@ import pytest
 
 from bapo.api import ParameterChange, RunStatus
 from bapo.client import Client
-from tests.stack import SMALL_RUN, Stack, all_records, at_step, ended, submit, wait_for
+from tests.stack import NUM_STEPS, SMALL_RUN, Stack, all_records, at_step, ended, submit, wait_for
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -55,10 +55,10 @@ def test_submit_train_and_read(client: Client) -> None:
     run = ended(client, run_id)
     assert run.status is RunStatus.SUCCEEDED, run.status_reason
     steps = all_records(client, run_id, "step")
-    assert [record["step"] for record in steps] == list(range(1, 61))
+    assert [record["step"] for record in steps] == list(range(1, NUM_STEPS + 1))
     assert {record["dataset"] for record in all_records(client, run_id, "evaluation")} == {"CD-34", "CD-4"}
-    assert client.samples(run_id, step=60).items
-    assert client.metrics(run_id, ["critic/rewards/mean"]).steps == list(range(1, 61))
+    assert client.samples(run_id, step=NUM_STEPS).items
+    assert client.metrics(run_id, ["critic/rewards/mean"]).steps == list(range(1, NUM_STEPS + 1))
 
 
 def test_two_runs_train_side_by_side(client: Client) -> None:
@@ -76,11 +76,11 @@ def test_pause_frees_the_worker_and_resume_goes_on(client: Client) -> None:
     at_step(client, run_id, 5)
     client.pause(run_id)
     paused = wait_for(lambda: run if (run := client.run(run_id)).status is RunStatus.PAUSED else None)
-    assert 5 <= paused.step < 60
+    assert 5 <= paused.step < NUM_STEPS
     client.resume(run_id)
     run = ended(client, run_id)
     assert (run.status, run.attempt) == (RunStatus.SUCCEEDED, 2)
-    assert [record["step"] for record in all_records(client, run_id, "step")] == list(range(1, 61))
+    assert [record["step"] for record in all_records(client, run_id, "step")] == list(range(1, NUM_STEPS + 1))
 
 
 def test_stop_cancels_at_a_step_boundary(client: Client) -> None:
