@@ -179,10 +179,10 @@ def main() -> None:
     verdict = "reached" if slowest <= GOAL_MICROSECONDS else "missed"
     note = (
         "CPU time of thresholds, storing, choosing prompts to answer again, X1 ∪ X2 ∪ X3 and finishing the step: "
-        f"median of {options.steps} steps with a re-evaluation in each, least of {options.repetitions} repetitions. Goal: at "
-        f"most {GOAL_MICROSECONDS:g} µs per generated group where groups are reused for three steps, as in the paper: "
-        f"{verdict} (largest: {slowest:.2f} µs). Where their age is not limited, every step looks through all groups "
-        "stored."
+        f"median of {options.steps} steps with a re-evaluation in each, least of {options.repetitions} repetitions. "
+        f"Goal: at most {GOAL_MICROSECONDS:g} µs per generated group where groups are reused for three steps, as in "
+        f"the paper: {verdict} (largest: {slowest:.2f} µs). Where their age is not limited, every step looks through "
+        "all groups stored."
     )
     results = {
         "machine": where,
