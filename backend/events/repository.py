@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import delete, event, func, insert, select, text
+from sqlalchemy import delete, event, func, select, text
 from sqlalchemy.orm import Session
 
 from backend.models import Run, StreamRow
@@ -57,16 +57,22 @@ def _publish(session: Session) -> None:
         return
     session.flush()
     session.execute(select(func.pg_advisory_xact_lock(STREAM_LOCK)))
-    rows = [each._asdict() for each in announcements]
-    ids = session.scalars(insert(StreamRow).returning(StreamRow.id, sort_by_parameter_order=True), rows).all()
-    payloads = [
-        orjson.dumps({"id": number, "event": each.event, "data": each.data}).decode()
-        for number, each in zip(ids, announcements, strict=True)
-    ]
-    session.execute(
-        text("SELECT pg_notify(:channel, payload) FROM unnest(CAST(:payloads AS text[])) AS payload"),
-        {"channel": CHANNEL, "payloads": payloads},
+    rows = orjson.dumps([each._asdict() for each in announcements]).decode()
+    session.execute(_PUBLISH, {"rows": rows, "channel": CHANNEL})
+
+
+_PUBLISH = text("""
+    WITH published AS (
+        INSERT INTO stream (run_id, event, data)
+        SELECT run_id, event, data
+        FROM ROWS FROM (jsonb_to_recordset(CAST(:rows AS jsonb)) AS (run_id text, event text, data jsonb))
+             WITH ORDINALITY AS announced(run_id, event, data, place)
+        ORDER BY place
+        RETURNING id, event, data
     )
+    SELECT pg_notify(:channel, jsonb_build_object('id', id, 'event', event, 'data', data)::text)
+    FROM published ORDER BY id
+""")
 
 
 def _forget(session: Session) -> None:

@@ -67,6 +67,8 @@ def compact(session: Session, run_id: str, chunks: Collection[int]) -> None:
 
 def dissolve(session: Session, run_id: str, chunks: Collection[int]) -> None:
     """Turn arrays into rows again, from the records."""
+    if not chunks:
+        return
     query = select(MetricChunk.chunk).where(MetricChunk.run_id == run_id, MetricChunk.chunk.in_(chunks)).distinct()
     for chunk in session.scalars(query).all():
         session.execute(delete(MetricChunk).where(MetricChunk.run_id == run_id, MetricChunk.chunk == chunk))

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Response
 from backend.context import DbSession
 from backend.cursors import decode_numbers, encode
 from backend.permissions import Reader
-from backend.records import repository, samples, series
+from backend.records import metric_keys, repository, samples, series
 from backend.records.repository import Place, StepRange
 from backend.runs import repository as runs
 from bapo.api import HistogramSeries, LogChunk, MetricKeys, RecordPage, SamplePage, Series
@@ -34,7 +34,7 @@ _SAMPLED = {"X-Sampled": {"description": "`no`, or how steps were left out.", "s
 def get_metric_keys(_: Reader, session: DbSession, run_id: str) -> MetricKeys:
     """verl's names where verl has one, else `bapo/…`."""
     runs.get(session, run_id)
-    return MetricKeys(items=repository.metric_keys(session, run_id))
+    return MetricKeys(items=metric_keys.read(session, run_id))
 
 
 @router.get(

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from backend.errors import Problem
 from backend.events.repository import announce
 from backend.models import Run
-from backend.records import chunks, repository, samples
+from backend.records import chunks, metric_keys, repository, samples
 from backend.runs import answers
 from bapo.api import RecordBatch
 from bapo.records import AnyRecord, EvaluationRecord, EventRecord, StepRecord, TrackingRecord, metrics, parse_record
@@ -122,23 +122,27 @@ def _complaint(line: Line, run: Run, attempt: int, error: Exception) -> EventRec
 
 def _store_records(session: Session, run: Run, attempt: int, lines: Sequence[Parsed]) -> None:
     steps = {line.record.step: line for line in lines if isinstance(line.record, StepRecord)}
-    newer = repository.steps_of_later_attempts(session, run.id, attempt, list(steps))
+    newer: set[int] = set()
+    if attempt < run.attempt:
+        newer = repository.steps_of_later_attempts(session, run.id, attempt, list(steps))
     kept = [line for step, line in steps.items() if step not in newer]
+    touched = {chunks.chunk_of(line.record.step) for line in kept}
     if kept:
-        touched = {chunks.chunk_of(line.record.step) for line in kept}
-        chunks.dissolve(session, run.id, touched)
+        chunks.dissolve(session, run.id, _complete(run, touched))
         repository.upsert_steps(session, [_step_row(run.id, attempt, line) for line in kept])
     sparse = [_sparse_row(run.id, attempt, line) for line in lines if not isinstance(line.record, StepRecord)]
     if sparse:
         repository.upsert_sparse(session, sparse)
-    keys = {key for line in lines for key in _finite(metrics(line.record))}
-    repository.add_metric_keys(session, run.id, keys)
+    metric_keys.add(session, run.id, {key for line in lines for key in _finite(metrics(line.record))})
     for line in lines:
         _follow(session, run, line.record)
-    if kept:
-        # Only a chunk whose last step is there can be complete.
-        chunks.compact(session, run.id, {chunk for chunk in touched if chunks.last_step(chunk) <= run.step})
+    chunks.compact(session, run.id, _complete(run, touched))
     _announce(session, run, lines)
+
+
+def _complete(run: Run, touched: set[int]) -> set[int]:
+    """Those of the chunks that can have all their steps: their last one is there."""
+    return {chunk for chunk in touched if chunks.last_step(chunk) <= run.step}
 
 
 def _finite(values: dict[str, float]) -> dict[str, float]:

@@ -9,7 +9,7 @@ from sqlalchemy import Text, cast, func, select, text, tuple_
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.orm import Session
 
-from backend.models import IngestOffset, LogPiece, MetricChunk, MetricKey, SparseRecord, StepRow
+from backend.models import IngestOffset, LogPiece, MetricChunk, SparseRecord, StepRow
 
 # ---------------------------------------------------------------- writing
 
@@ -53,14 +53,6 @@ def upsert_sparse(session: Session, rows: Sequence[dict[str, Any]]) -> None:
     session.connection().execute(query, rows)
 
 
-def add_metric_keys(session: Session, run_id: str, keys: Collection[str]) -> None:
-    """Note names of metrics."""
-    known = set(session.scalars(select(MetricKey.key).where(MetricKey.run_id == run_id, MetricKey.key.in_(keys))))
-    rows = [{"run_id": run_id, "key": key} for key in sorted(set(keys) - known)]
-    if rows:
-        session.connection().execute(insert(MetricKey).on_conflict_do_nothing(), rows)
-
-
 def add_log(session: Session, run_id: str, attempt: int, content: str) -> None:
     """Append to the log."""
     session.add(LogPiece(run_id=run_id, attempt=attempt, text=content))
@@ -74,12 +66,6 @@ class StepRange(NamedTuple):
 
     first: int
     last: int
-
-
-def metric_keys(session: Session, run_id: str) -> Sequence[str]:
-    """Names of a run's metrics."""
-    query = select(MetricKey.key).where(MetricKey.run_id == run_id).order_by(MetricKey.key)
-    return session.scalars(query).all()
 
 
 class ChunkRow(NamedTuple):

@@ -44,7 +44,9 @@ def _detail(session: Session, run_id: str, caller: Principal) -> RunDetail:
 
 
 @router.post("/runs", status_code=201, summary="Submit a run")
-def create_run(caller: Writer, session: DbSession, body: RunCreate, idempotency_key: IdempotencyKey = None) -> RunDetail:
+def create_run(
+    caller: Writer, session: DbSession, body: RunCreate, idempotency_key: IdempotencyKey = None
+) -> RunDetail:
     """The run is queued at once, or kept as a draft with `start: false`.
 
     A config that cannot run answers 422 with field, value and remedy of every problem.
@@ -126,7 +128,11 @@ def clone_run(
     """As `POST /runs` with this run as `parent_id`; the parent is not touched."""
     if body.parent_id not in (None, run_id):
         raise Problem(
-            422, "invalid_request", "leave parent_id out: it is the run in the address", field="parent_id", value=body.parent_id
+            422,
+            "invalid_request",
+            "leave parent_id out: it is the run in the address",
+            field="parent_id",
+            value=body.parent_id,
         )
     repository.get(session, run_id)
     clone = submit(session, Submission(body.model_copy(update={"parent_id": run_id}), idempotency_key), caller)

@@ -24,7 +24,7 @@ def move(
     reason: str | None = None,
     detail: dict[str, Any] | None = None,
 ) -> None:
-    """Change the state. Raises IllegalMove."""
+    """Change the state. Raises IllegalMoveError."""
     states.check_move(run.status, status)
     before, run.status, run.status_reason = run.status, status, reason
     now = repository.clock(session)

@@ -69,7 +69,9 @@ def list_runs(session: Session, filters: RunFilter, cursor: str | None, limit: i
         position = tuple_(cast(literal(value), column.type), literal(run_id))
         query = query.where(key < position if is_descending else key > position)
     order = [column.desc(), Run.id.desc()] if is_descending else [column.asc(), Run.id.asc()]
-    found = session.execute(query.add_columns(cast(column, Text).label("position")).order_by(*order).limit(limit + 1)).all()
+    found = session.execute(
+        query.add_columns(cast(column, Text).label("position")).order_by(*order).limit(limit + 1)
+    ).all()
     page = found[:limit]
     has_more = len(found) > limit
     return RunRows(
@@ -117,4 +119,3 @@ def _matches(word: str) -> ColumnElement[bool]:
     for column in columns[1:]:
         found = found | column.icontains(word, autoescape=True)
     return found
-

@@ -76,9 +76,7 @@ def allowed_actions(row: RunRow, caller: Principal) -> list[states.Action]:
     if Permission.WRITE not in GRANTED[caller.role]:
         return []
     possible = [
-        action
-        for action in states.actions(row.run.status)
-        if action != "change" or changeable_fields(row.run.config)
+        action for action in states.actions(row.run.status) if action != "change" or changeable_fields(row.run.config)
     ]
     return possible if may_change(row.run.owner_id, caller) else [each for each in possible if each == "clone"]
 

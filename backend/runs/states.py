@@ -47,7 +47,7 @@ _ACTIONS: Mapping[RunStatus, tuple[Action, ...]] = {
 }
 
 
-class IllegalMove(Exception):
+class IllegalMoveError(Exception):
     """A run in this state cannot move to that one."""
 
     def __init__(self, before: RunStatus, after: RunStatus) -> None:
@@ -57,9 +57,9 @@ class IllegalMove(Exception):
 
 
 def check_move(before: RunStatus, after: RunStatus) -> None:
-    """Raises IllegalMove unless the table has the move."""
+    """Raises IllegalMoveError unless the table has the move."""
     if after not in LEGAL_MOVES[before]:
-        raise IllegalMove(before, after)
+        raise IllegalMoveError(before, after)
 
 
 def actions(status: RunStatus) -> tuple[Action, ...]:

@@ -22,7 +22,11 @@ def lock_own(session: Session, run_id: str, caller: Principal) -> Run:
     run = repository.lock(session, run_id)
     if not presentation.may_change(run.owner_id, caller):
         raise Problem(
-            403, "not_your_run", "only its owner and administrators change a run: clone it instead", field="id", value=run_id
+            403,
+            "not_your_run",
+            "only its owner and administrators change a run: clone it instead",
+            field="id",
+            value=run_id,
         )
     return run
 

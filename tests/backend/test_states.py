@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from backend.runs.states import ACTIVE, LEGAL_MOVES, IllegalMove, actions, check_move
+from backend.runs.states import ACTIVE, LEGAL_MOVES, IllegalMoveError, actions, check_move
 from bapo.api import TERMINAL_STATUSES, RunStatus
 
 S = RunStatus
@@ -39,7 +39,7 @@ def test_the_lives_of_a_run_are_legal(life: list[RunStatus]) -> None:
     ],
 )
 def test_other_moves_are_refused(before: RunStatus, after: RunStatus) -> None:
-    with pytest.raises(IllegalMove, match=f"a {before.value} run cannot become {after.value}"):
+    with pytest.raises(IllegalMoveError, match=f"a {before.value} run cannot become {after.value}"):
         check_move(before, after)
 
 

@@ -1,0 +1,50 @@
+"""Which metrics a run has."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Collection, Sequence
+
+from sqlalchemy import select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from backend.models import MetricKey
+
+REMEMBERED_RUNS = 1_000
+
+
+class _Remembered:
+    """Keys that are known to be in the database; they are never taken out of it but with their run."""
+
+    def __init__(self) -> None:
+        self._keys: OrderedDict[str, frozenset[str]] = OrderedDict()
+
+    def get(self, run_id: str) -> frozenset[str]:
+        return self._keys.get(run_id, frozenset())
+
+    def put(self, run_id: str, keys: frozenset[str]) -> None:
+        self._keys[run_id] = keys
+        self._keys.move_to_end(run_id)
+        while len(self._keys) > REMEMBERED_RUNS:
+            self._keys.popitem(last=False)
+
+
+_REMEMBERED = _Remembered()
+
+
+def add(session: Session, run_id: str, keys: Collection[str]) -> None:
+    """Note names of metrics. Nearly every batch brings none that are new, and then costs no query."""
+    if _REMEMBERED.get(run_id).issuperset(keys):
+        return
+    stored = frozenset(read(session, run_id))
+    # Only what was there before: what is added now counts when it is committed.
+    _REMEMBERED.put(run_id, stored)
+    rows = [{"run_id": run_id, "key": key} for key in sorted(set(keys) - stored)]
+    if rows:
+        session.connection().execute(insert(MetricKey).on_conflict_do_nothing(), rows)
+
+
+def read(session: Session, run_id: str) -> Sequence[str]:
+    """Names of a run's metrics."""
+    return session.scalars(select(MetricKey.key).where(MetricKey.run_id == run_id).order_by(MetricKey.key)).all()
