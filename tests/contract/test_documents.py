@@ -1,0 +1,81 @@
+"""What the repository's documents name is there: files, folders, tests, functions, addresses within them."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = sorted(
+    [
+        path
+        for name in ("README", "ARCHITECTURE", "PAPERS", "CONTRIBUTING", "CHANGELOG")
+        for path in ROOT.glob(f"{name}.md")
+    ]
+    + list((ROOT / "DECISIONS").glob("*.md"))
+)
+TOP_FOLDERS = (
+    "bapo",
+    "backend",
+    "benchmarks",
+    "docs",
+    "frontend",
+    "migrations",
+    "scripts",
+    "tests",
+    "worker",
+    "DECISIONS",
+)
+
+in_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+
+
+def quoted(document: Path) -> list[str]:
+    """Everything between single backticks."""
+    return re.findall(r"`([^`\n]+)`", document.read_text(encoding="utf-8"))
+
+
+@in_document
+def test_named_files_and_folders_exist(document: Path) -> None:
+    named = [text for text in quoted(document) if text.partition("/")[0] in TOP_FOLDERS and "/" in text]
+    missing = [
+        text for text in named if not any(c in text for c in "*<{ ") and not (ROOT / text.partition("::")[0]).exists()
+    ]
+    assert missing == []
+
+
+@in_document
+def test_named_tests_exist(document: Path) -> None:
+    missing = []
+    for text in quoted(document):
+        if not re.fullmatch(r"[\w/]*test_\w+\.py(::\w+)?", text):
+            continue
+        file, _, function = text.partition("::")
+        path = ROOT / file if file.startswith("tests/") else ROOT / "tests" / "bapo" / file
+        if not path.exists() or (function and f"def {function}(" not in path.read_text(encoding="utf-8")):
+            missing.append(text)
+    assert missing == []
+
+
+@in_document
+def test_named_python_objects_exist(document: Path) -> None:
+    missing = []
+    for text in quoted(document):
+        if re.fullmatch(r"(bapo|backend|frontend|worker)(\.\w+)+", text) and not text.endswith((".py", ".md")):
+            try:
+                importlib.import_module(text)
+            except ModuleNotFoundError:
+                module, _, name = text.rpartition(".")
+                if not hasattr(importlib.import_module(module), name):
+                    missing.append(text)
+    assert missing == []
+
+
+@in_document
+def test_links_lead_somewhere(document: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)", document.read_text(encoding="utf-8"))
+    missing = [link for link in links if "://" not in link and not (document.parent / link).exists()]
+    assert missing == []
