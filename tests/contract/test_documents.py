@@ -30,7 +30,7 @@ TOP_FOLDERS = (
     "DECISIONS",
 )
 
-in_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+in_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 
 
 def quoted(document: Path) -> list[str]:

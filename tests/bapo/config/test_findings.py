@@ -102,6 +102,7 @@ def test_an_unknown_method_names_those_there_are(method_type: Any, remedy: str) 
         ("training.steps", "many", "must be a whole number"),
         ("training.steps", [], "must be a whole number"),
         ("training.learning_rate", "fast", "must be a number"),
+        ("training.max_grad_norm", float("inf"), "must be a finite number"),
         ("evaluation.enabled", "perhaps", "must be true or false"),
         ("model.path", 5, "must be text"),
         ("task.prompt_template", "", "must have at least 1 characters"),
