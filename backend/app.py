@@ -8,7 +8,6 @@ from typing import Any
 
 import anyio.to_thread
 from fastapi import APIRouter, FastAPI
-from sqlalchemy import text
 
 import backend.auth.endpoints
 import backend.configs.endpoints
@@ -21,11 +20,12 @@ import backend.workers.endpoints
 from backend import errors, middleware
 from backend.auth import bootstrap
 from backend.auth.service import Principal, authenticate
-from backend.context import Context, DbSession
+from backend.context import Context
 from backend.database import NUM_THREADS, Database
-from backend.description import DESCRIPTION, describe
+from backend.description import DESCRIPTION
 from backend.events.hub import EventHub
-from backend.permissions import Anybody, Reader, declared_routes
+from backend.health import description_router, health_router
+from backend.permissions import declared_routes
 from backend.settings import Settings
 from backend.workers.dispatcher import Dispatcher
 from bapo import __version__
@@ -40,6 +40,7 @@ ROUTERS = (
     backend.events.endpoints.router,
     backend.imports.endpoints.router,
     backend.workers.endpoints.router,
+    description_router,
 )
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
@@ -102,18 +103,7 @@ def create_app(settings: Settings) -> FastAPI:
     api = APIRouter(prefix="/api/v1")
     for router in ROUTERS:
         api.include_router(router)
-
-    @api.get("/openapi.json", tags=["service"], summary="This description", include_in_schema=False)
-    def openapi(_: Reader) -> dict[str, Any]:
-        """OpenAPI 3.1."""
-        return describe(app)
-
-    @app.get("/healthz", tags=["service"], summary="Whether the server and its database answer")
-    def health(_: Anybody, session: DbSession) -> dict[str, str]:
-        """The one address without a login."""
-        session.execute(text("SELECT 1"))
-        return {"status": "ok", "version": __version__}
-
     app.include_router(api)
+    app.include_router(health_router)
     declared_routes(app)
     return app

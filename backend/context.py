@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import Depends, Request
+from fastapi import APIRouter, Depends, Request
+from fastapi.routing import APIRoute
 from sqlalchemy.orm import Session
 
 from backend.database import Database
@@ -31,16 +33,43 @@ def context_of(request: Request) -> Context:
     return context
 
 
-def _session(request: Request) -> Iterator[Session]:
-    with context_of(request).database.session() as session, session.begin():
-        yield session
+async def _session(request: Request) -> Session:
+    # Takes no connection before it is used.
+    return context_of(request).database.session()
 
 
 def _settings(request: Request) -> Settings:
     return context_of(request).settings
 
 
-# Committed when the route returns, before the answer is sent: who has the answer sees its effect.
-DbSession = Annotated[Session, Depends(_session, scope="function")]
+DbSession = Annotated[Session, Depends(_session)]
 SettingsOf = Annotated[Settings, Depends(_settings)]
 ContextOf = Annotated[Context, Depends(context_of)]
+
+
+def _committing(endpoint: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(endpoint)
+    def call(**arguments: Any) -> Any:
+        sessions = [argument for argument in arguments.values() if isinstance(argument, Session)]
+        if not sessions:
+            return endpoint(**arguments)
+        with sessions[0] as session, session.begin():
+            return endpoint(**arguments)
+
+    return call
+
+
+class CommittingRoute(APIRoute):
+    """Commits a route's session when the route returns, before the answer is sent: who has the answer sees its effect.
+
+    In the same thread, without a way back to the event loop: a request that holds a lock must never wait for one of
+    the threads, which may all be waiting for that lock.
+    """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        super().__init__(path, _committing(endpoint), **options)
+
+
+def new_router(*tags: str) -> APIRouter:
+    """A router of a domain package."""
+    return APIRouter(tags=list(tags), route_class=CommittingRoute)

@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from backend.events.repository import publish_on_commit
 
-NUM_THREADS = 40
-"""Requests are served by as many threads (the default of Starlette's pool); none of them waits for a connection."""
+NUM_THREADS = 20
+"""Requests are served by as many threads, and none of them waits for a connection."""
 
 
 def _dump_json(value: Any) -> str:

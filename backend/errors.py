@@ -10,7 +10,7 @@ import orjson
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
-from sqlalchemy.exc import DataError
+from sqlalchemy.exc import DataError, InterfaceError, OperationalError
 from starlette.exceptions import HTTPException
 
 from bapo.api import ErrorBody, FieldProblem
@@ -48,6 +48,9 @@ class Problem(HTTPException):
         self.field = field
         self.value = value
         self.problems = problems
+
+
+DATABASE_AWAY = Problem(503, "database_unavailable", "the database does not answer: try again in a moment")
 
 
 def not_found(what: str, identifier: str) -> Problem:
@@ -146,6 +149,12 @@ def install(app: FastAPI) -> None:
         LOG.info("unstorable value", extra={"request_id": request_id_of(request)})
         return problem_response(_unstorable(error), request_id_of(request))
 
+    def on_database(request: Request, error: Exception) -> Response:
+        assert isinstance(error, OperationalError | InterfaceError)
+        request_id = request_id_of(request)
+        LOG.warning("the database failed", extra={"request_id": request_id, "cause": str(error.orig).strip()})
+        return problem_response(DATABASE_AWAY, request_id)
+
     def on_config(request: Request, error: Exception) -> Response:
         assert isinstance(error, ConfigError)
         return problem_response(invalid_config(error), request_id_of(request))
@@ -154,4 +163,6 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, on_validation)
     app.add_exception_handler(DataError, on_unstorable)
     app.add_exception_handler(UnicodeEncodeError, on_unstorable)
+    app.add_exception_handler(OperationalError, on_database)
+    app.add_exception_handler(InterfaceError, on_database)
     app.add_exception_handler(ConfigError, on_config)

@@ -11,12 +11,13 @@ from functools import partial
 from urllib.parse import urlsplit
 
 import anyio.to_thread
+from sqlalchemy.exc import InterfaceError, OperationalError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.auth.service import Principal
-from backend.errors import Problem, problem_response
+from backend.errors import DATABASE_AWAY, Problem, problem_response
 from bapo.client import SESSION_COOKIE
 
 LOG = logging.getLogger(__name__)
@@ -132,7 +133,11 @@ class Authentication:
         cookie = request.cookies.get(SESSION_COOKIE)
         by_cookie = scheme.lower() != "bearer"
         secret = cookie if by_cookie else bearer.strip()
-        principal = await anyio.to_thread.run_sync(partial(self._authenticate, secret)) if secret else None
+        try:
+            principal = await anyio.to_thread.run_sync(partial(self._authenticate, secret)) if secret else None
+        except (OperationalError, InterfaceError) as error:
+            LOG.warning("the database failed", extra={"cause": str(error.orig).strip()})
+            raise DATABASE_AWAY from None
         if principal is None:
             raise Problem(
                 401,

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from backend.auth import repository, service
-from backend.context import DbSession, SettingsOf
+from backend.context import DbSession, SettingsOf, new_router
 from backend.errors import Problem
 from backend.permissions import Anybody, Reader
 from bapo.api import Login, UserInfo
 from bapo.client import SESSION_COOKIE
 
-router = APIRouter(tags=["account"])
+router = new_router("account")
 
 
 @router.post("/auth/login", summary="Log in with a one-time code or a token")

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from fastapi import APIRouter
-
 from backend.configs import service
-from backend.context import DbSession
+from backend.context import DbSession, new_router
 from backend.errors import not_found
 from backend.permissions import Reader
 from bapo.api import ConfigDraft, ConfigFieldInfo, ConfigFieldPage, ConfigReport, RecipeInfo, RecipePage
 from bapo.config.documentation import documentation
 from bapo.config.recipes import Recipe, shipped_recipes
 
-router = APIRouter(tags=["configs"])
+router = new_router("configs")
 
 
 def _info(recipe: Recipe) -> RecipeInfo:

@@ -7,16 +7,16 @@ from typing import Annotated, Any
 
 import anyio.to_thread
 import orjson
-from fastapi import APIRouter, Header
+from fastapi import Header
 from fastapi.responses import StreamingResponse
 
-from backend.context import Context, ContextOf, DbSession
+from backend.context import Context, ContextOf, DbSession, new_router
 from backend.events import repository
 from backend.permissions import Reader
 from backend.runs import repository as runs
 from bapo.api import StreamEvent
 
-router = APIRouter(tags=["events"])
+router = new_router("events")
 
 SILENCE_SECONDS = 15.0
 """A comment is sent after this silence, so that proxies keep the connection and both sides notice a dead one."""

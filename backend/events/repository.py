@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import orjson
 from sqlalchemy import delete, event, func, select, text
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, SessionTransaction
 
 from backend.models import Run, StreamRow
 from bapo.api import StreamEvent
@@ -52,6 +52,8 @@ def status_data(run: Run) -> dict[str, Any]:
 
 def _publish(session: Session) -> None:
     """Write what was announced, as the transaction's last act: whoever holds the lock waits for no other lock."""
+    if session.in_nested_transaction():
+        return
     announcements: list[Announcement] = session.info.pop("announcements", [])
     if not announcements:
         return
@@ -75,14 +77,14 @@ _PUBLISH = text("""
 """)
 
 
-def _forget(session: Session) -> None:
+def _forget(session: Session, _: SessionTransaction) -> None:
     session.info.pop("announcements", None)
 
 
 def publish_on_commit(session_class: type[Session]) -> None:
     """Make every commit of these sessions publish what was announced in it."""
     event.listen(session_class, "before_commit", _publish)
-    event.listen(session_class, "after_rollback", _forget)
+    event.listen(session_class, "after_soft_rollback", _forget)
 
 
 def events_after(session: Session, last_id: int, run_id: str | None) -> Sequence[StreamEvent]:

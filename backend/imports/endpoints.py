@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
-
-from backend.context import DbSession
+from backend.context import DbSession, new_router
 from backend.imports import service
 from backend.permissions import Writer
 from backend.runs import presentation
@@ -12,7 +10,7 @@ from backend.runs import repository as runs
 from backend.workers.service import accept, current_attempt
 from bapo.api import BatchAccepted, ImportCreate, ImportInfo, RecordBatch, RunDetail
 
-router = APIRouter(tags=["imports"])
+router = new_router("imports")
 
 
 @router.post("/imports", status_code=201, summary="Begin to import a folder")

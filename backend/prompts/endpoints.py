@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
-from backend.context import DbSession
+from backend.context import DbSession, new_router
 from backend.cursors import decode_texts, encode
 from backend.errors import not_found
 from backend.models import Run
@@ -15,7 +15,7 @@ from backend.prompts import repository
 from backend.runs import repository as runs
 from bapo.api import PromptPage, PromptSummary
 
-router = APIRouter(tags=["prompts"])
+router = new_router("prompts")
 
 
 def _summary(run: Run, visits: repository.Visits) -> PromptSummary:

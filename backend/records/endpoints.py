@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import orjson
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
-from backend.context import DbSession
+from backend.context import DbSession, new_router
 from backend.cursors import decode_numbers, encode
 from backend.permissions import Reader
 from backend.records import metric_keys, repository, samples, series
@@ -15,7 +15,7 @@ from backend.records.repository import Place, StepRange
 from backend.runs import repository as runs
 from bapo.api import HistogramSeries, LogChunk, MetricKeys, RecordPage, SamplePage, Series
 
-router = APIRouter(tags=["records"])
+router = new_router("records")
 
 MAX_STEP = 2**31 - 1
 MAX_KEYS = 500

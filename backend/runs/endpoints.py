@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query
+from fastapi import Header, Query
 from sqlalchemy.orm import Session
 
 from backend.auth.service import Principal
-from backend.context import DbSession
+from backend.context import DbSession, new_router
 from backend.errors import Problem
 from backend.permissions import Reader, Writer
 from backend.runs import listing, presentation, repository, steering
@@ -24,7 +24,7 @@ from bapo.api import (
     RunUpdate,
 )
 
-router = APIRouter(tags=["runs"])
+router = new_router("runs")
 
 IdempotencyKey = Annotated[
     str | None,
@@ -68,7 +68,15 @@ def list_runs(
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> RunPage:
     """Filtered and sorted; `total` counts all that match."""
-    filters = listing.RunFilter(status=status, method=method, tag=tag, group=group, search=search, sort=sort)
+    filters = listing.RunFilter(
+        project_id=repository.default_project_id(session),
+        status=status,
+        method=method,
+        tag=tag,
+        group=group,
+        search=search,
+        sort=sort,
+    )
     page = listing.list_runs(session, filters, cursor, limit)
     items = [presentation.summary(row) for row in page.rows]
     return RunPage(items=items, total=page.total, next_cursor=page.next_cursor)

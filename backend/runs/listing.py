@@ -38,6 +38,7 @@ SORTABLE: dict[str, ColumnElement[Any]] = {
 class RunFilter:
     """Which runs, in which order."""
 
+    project_id: str
     status: Sequence[RunStatus]
     method: Sequence[str]
     tag: Sequence[str]
@@ -95,7 +96,7 @@ def _order(sort: str) -> tuple[ColumnElement[Any], bool]:
 
 
 def _conditions(filters: RunFilter) -> Sequence[ColumnElement[bool]]:
-    conditions: list[ColumnElement[bool]] = []
+    conditions: list[ColumnElement[bool]] = [Run.project_id == filters.project_id]
     if filters.status:
         conditions.append(Run.status.in_(filters.status))
     if filters.method:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
-
-from backend.context import ContextOf, DbSession, SettingsOf
+from backend.context import ContextOf, DbSession, SettingsOf, new_router
 from backend.permissions import Reader, WorkerCaller
 from backend.runs import presentation
 from backend.runs import repository as runs
@@ -25,7 +23,7 @@ from bapo.api import (
     WorkerWelcome,
 )
 
-router = APIRouter(tags=["workers"])
+router = new_router("workers")
 
 
 @router.get("/workers", summary="The workers")
