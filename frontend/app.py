@@ -15,8 +15,14 @@ from frontend.session import Api
 from frontend.settings import FrontendSettings
 
 PAGES = (
-    shell.Page(re.compile(r"/runs"), "Runs", runs.layout, query_makes_page=False),
-    shell.Page(re.compile(r"/runs/(?P<run_id>[^/]+)"), "Run", run.layout, query_makes_page=False),
+    shell.Page(re.compile(r"/runs"), "Runs", runs.layout, query_makes_page=False, events="/api/v1/events"),
+    shell.Page(
+        re.compile(r"/runs/(?P<run_id>[^/]+)"),
+        "Run",
+        run.layout,
+        query_makes_page=False,
+        events="/api/v1/runs/{run_id}/events",
+    ),
     shell.Page(re.compile(r"/new"), "New run", new_run.layout, query_makes_page=True),
 )
 

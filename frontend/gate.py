@@ -66,15 +66,23 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._pages(scope, receive, send)
-            await self._proxy.close()
-            await self._api.close()
+            await self._pages(scope, receive, self._closing(send))
         elif scope["type"] == "websocket":
             # Neither the pages nor the API use WebSockets.
             await receive()
             await send({"type": "websocket.close", "code": 1008})
         else:
             await self._http(scope, receive, send)
+
+    def _closing(self, send: Send) -> Send:
+        async def closing(message: Message) -> None:
+            if message["type"].startswith("lifespan.shutdown"):
+                # The server ends as soon as it hears of the end.
+                await self._proxy.close()
+                await self._api.close()
+            await send(message)
+
+        return closing
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)

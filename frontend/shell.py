@@ -32,6 +32,8 @@ class Page(NamedTuple):
     layout: PageLayout
     query_makes_page: bool
     """Whether another query is another page; else the page itself follows its query."""
+    events: str | None = None
+    """Stream of events that the page lives on; names in braces are parts of the address."""
 
 
 NAVIGATION: tuple[tuple[str, str, IconName], ...] = (("Runs", "/runs", "runs"), ("New run", "/new", "plus"))
@@ -65,6 +67,7 @@ def shell_layout() -> dmc.MantineProvider:
             dcc.Location(id="url", refresh="callback-nav"),
             dcc.Store(id="scheme"),
             dcc.Store(id="route"),
+            dcc.Store(id="live-source"),
             dcc.Store(id="live-state"),
             html.Div(id="title-sink", hidden=True),
             dmc.NotificationContainer(id="notifications", position="bottom-right"),
@@ -175,6 +178,7 @@ def register(app: Dash, api: Api, pages: tuple[Page, ...]) -> None:
     @app.callback(
         Output("page", "children"),
         Output("route", "data"),
+        Output("live-source", "data"),
         Input("url", "pathname"),
         Input("url", "search"),
         State("route", "data"),
@@ -186,18 +190,20 @@ def register(app: Dash, api: Api, pages: tuple[Page, ...]) -> None:
                 continue
             key = f"{pathname}{search or ''}" if page.query_makes_page else (pathname or "/")
             if key == route:
-                return no_update, no_update
+                return no_update, no_update, no_update
+            source = page.events.format(**match.groupdict()) if page.events else None
             try:
-                return await page.layout(api, match.groupdict(), query_of(search)), key
+                return await page.layout(api, match.groupdict(), query_of(search)), key, source
             except (ApiError, httpx.TransportError) as error:
-                return error_notice(error), key
+                # Without a page, nothing shows what a stream tells.
+                return error_notice(error), None, None
         missing = notice(
             "There is no such page",
             f"The address {pathname} leads nowhere: it may have been mistyped.",
             icon_name="alert",
             action=link_button("Go to the runs", "/runs", variant="light"),
         )
-        return missing, pathname
+        return missing, pathname, None
 
     @app.callback(Output("user", "children"), Input("url", "id"))
     async def who(_: str) -> str:
@@ -230,4 +236,4 @@ def register(app: Dash, api: Api, pages: tuple[Page, ...]) -> None:
         State("search", "value"),
         initial=False,
     )
-    clientside(app, "live", "connect", Output("live-state", "data"), Input("url", "pathname"))
+    clientside(app, "live", "connect", Output("live-state", "data"), Input("live-source", "data"))

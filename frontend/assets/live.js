@@ -42,13 +42,12 @@
 
   // ---------------------------------------------------------------- connection
 
-  function connect(pathname) {
-    const run = /^\/runs\/([^/]+)$/.exec(pathname || "");
-    const url = run ? `/api/v1/runs/${run[1]}/events` : pathname === "/runs" ? "/api/v1/events" : null;
+  function connect(url) {
+    const run = /^\/api\/v1\/runs\/([^/]+)\/events$/.exec(url || "");
     if (url === state.url && state.stream) return "kept";
     close();
     Object.assign(state, {
-      url, target: run ? "run-poke" : "runs-poke", run: run ? run[1] : null, tab: null, until: 0, news: false,
+      url: url || null, target: run ? "run-poke" : "runs-poke", run: run ? run[1] : null, tab: null, until: 0, news: false,
       reload: false, inFlight: null, interval: run ? FASTEST_MS : LIST_MS, lostAt: null, lastNews: null,
     });
     state.queues.clear();

@@ -118,6 +118,22 @@
     return ["overview", "batch", "difficulty"].includes(tab) ? {} : { visibility: "hidden" };
   }
 
+  // ---------------------------------------------------------------- form
+
+  const PAUSE_MS = 300;
+  let typing = null;
+  let typed = 0;
+
+  clientside.form = {
+    pause() {
+      clearTimeout(typing);
+      typing = setTimeout(() => {
+        if (document.getElementById("new-submit")) clientside.set_props("new-typed", { data: ++typed });
+      }, PAUSE_MS);
+      return noUpdate();
+    },
+  };
+
   // ---------------------------------------------------------------- chart menus
 
   clientside.charts = {

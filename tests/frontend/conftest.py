@@ -12,7 +12,7 @@ from tests.frontend.simulation import Simulation, histograms_of, series_of
 @pytest.fixture(scope="session")
 def run_records() -> list[AnyRecord]:
     """A finished run of 60 steps."""
-    return Simulation(60).records
+    return Simulation(60).train(60).records
 
 
 @pytest.fixture(scope="session")

@@ -7,16 +7,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.serve import listen
+from frontend.proxy import ApiProxy
 from tests.services import wait_until
 
 
 @contextmanager
-def serving(app: ASGIApp) -> Iterator[str]:
-    """The address of the app while it is served."""
-    with listen("127.0.0.1", 0) as listener:
+def serving(app: ASGIApp, port: int = 0) -> Iterator[str]:
+    """The address of the app while it is served, on a free port unless one is named."""
+    with listen("127.0.0.1", port) as listener:
         config = uvicorn.Config(app, log_config=None, proxy_headers=False, timeout_graceful_shutdown=1)
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="app")
@@ -28,3 +29,20 @@ def serving(app: ASGIApp) -> Iterator[str]:
         finally:
             server.should_exit = True
             thread.join()
+
+
+class Relay:
+    """A proxy on its own, which closes its connections when its server ends."""
+
+    def __init__(self, backend_url: str) -> None:
+        self._proxy = ApiProxy(backend_url)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "lifespan":
+            await self._proxy(scope, receive, send)
+            return
+        await receive()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self._proxy.close()
+        await send({"type": "lifespan.shutdown.complete"})

@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Self
 
 from bapo.api import HistogramSeries, Series
 from bapo.records import (
@@ -39,11 +39,13 @@ class Simulation:
     """A run in which every prompt's chance of success rises over the steps."""
 
     num_steps: int
+    """Steps of the whole run."""
     seed: int = 0
     evaluation_interval: int = 50
     tracking_interval: int = 25
     seconds_per_step: float = 0.8
     records: list[AnyRecord] = field(default_factory=list)
+    last_step: int = 0
 
     def __post_init__(self) -> None:
         self._draws = random.Random(self.seed)
@@ -55,11 +57,15 @@ class Simulation:
         self._evaluate(0)
         self._track(0, 0)
         self._track(0, 1)
-        for step in range(1, self.num_steps + 1):
-            self.advance(step)
 
-    def advance(self, step: int) -> None:
-        """Add one step, and what is due after it."""
+    def train(self, steps: int) -> Self:
+        """Add some steps, and what is due after each."""
+        for step in range(self.last_step + 1, self.last_step + steps + 1):
+            self._advance(step)
+        self.last_step += steps
+        return self
+
+    def _advance(self, step: int) -> None:
         self.records.append(self._step(step))
         if step % self.tracking_interval == 0 or step == self.num_steps:
             self._track(step, 0)

@@ -13,8 +13,8 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from bapo.api import ErrorBody
-from frontend.proxy import ApiProxy, is_proxied
-from tests.frontend.serving import serving
+from frontend.proxy import is_proxied
+from tests.frontend.serving import Relay, serving
 from tests.services import wait_until
 
 
@@ -83,7 +83,7 @@ def upstream() -> Upstream:
 @pytest.fixture(scope="module")
 def address(upstream: Upstream) -> Iterator[str]:
     """The proxy in front of the upstream."""
-    with serving(upstream) as backend, serving(ApiProxy(backend)) as proxy:
+    with serving(upstream) as backend, serving(Relay(backend)) as proxy:
         yield proxy
 
 
@@ -189,7 +189,7 @@ def test_an_answer_that_breaks_off_is_not_made_to_look_complete(address: str) ->
 
 
 def test_a_backend_that_is_away_is_a_502_that_says_what_to_do() -> None:
-    with serving(ApiProxy("http://127.0.0.1:1")) as proxy:
+    with serving(Relay("http://127.0.0.1:1")) as proxy:
         response = httpx.get(f"{proxy}/api/v1/runs")
     assert response.status_code == 502
     body = ErrorBody.model_validate_json(response.content)

@@ -63,6 +63,8 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
                     "key": uuid.uuid4().hex,
                 },
             ),
+            dcc.Store(id="new-typed", data=0),
+            dcc.Store(id="new-told"),
             dcc.Store(id="new-fields", data=[info.model_dump(mode="json") for info in infos]),
             _heading(parent, recipe, names),
             html.Div(

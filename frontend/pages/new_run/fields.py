@@ -14,8 +14,6 @@ from frontend.components.icon import icon
 from frontend.pages.new_run.values import OFF, ON, shown
 from frontend.symbols import SYMBOLS
 
-DEBOUNCE_MILLISECONDS = 300
-
 
 def field_id(form: str, path: str, part: int = 0) -> dict[str, Any]:
     """Identifier of one input; a range has two parts."""
@@ -97,7 +95,6 @@ def _inputs(form: str, info: ConfigFieldInfo, values: Sequence[Any]) -> Any:
                 dmc.TextInput(
                     id=field_id(form, info.path, part),
                     value=value,
-                    debounce=DEBOUNCE_MILLISECONDS,
                     size="sm",
                     leftSection=html.Span(f"r_tot = {part}", className="range-end"),
                     leftSectionWidth=76,
@@ -130,7 +127,6 @@ def _inputs(form: str, info: ConfigFieldInfo, values: Sequence[Any]) -> Any:
         id=identifier,
         value=values[0],
         placeholder="empty" if info.optional else None,
-        debounce=DEBOUNCE_MILLISECONDS,
         size="sm",
         autoComplete="off",
         **attributes(aria_label=info.path),

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from bapo.api import ConfigDraft, ConfigFieldInfo, FieldProblem, RunCreate
 from bapo.client import ApiError
+from frontend.clientside import clientside
 from frontend.components.chart_card import BLANK_FIGURE
 from frontend.components.notices import error_text
 from frontend.figures.threshold_map import threshold_map_data, threshold_map_figure
@@ -66,6 +67,15 @@ def problems_of(error: ApiError) -> list[FieldProblem]:
 
 def register(app: Dash, api: Api) -> None:
     """Validation, recipes, submission."""
+    # The inputs tell every keystroke, so that a submission never misses the last ones; the check waits for a pause.
+    clientside(
+        app,
+        "form",
+        "pause",
+        Output("new-told", "data"),
+        Input({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "value"),
+        initial=False,
+    )
 
     @app.callback(
         Output({"type": f"{FORM}-wrap", "path": ALL}, "error"),
@@ -78,16 +88,18 @@ def register(app: Dash, api: Api) -> None:
         Output("new-map-card", "style"),
         Output("new-submit", "disabled"),
         Output("new-draft", "disabled"),
-        Input({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "value"),
+        Input("new-typed", "data"),
         Input("scheme", "data"),
+        State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "value"),
         State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "id"),
         State({"type": f"{FORM}-slot", "path": ALL}, "className"),
         State("new-start", "data"),
         State("new-fields", "data"),
     )
     async def validate(
-        values: Sequence[Any],
+        _: int,
         scheme: str | None,
+        values: Sequence[Any],
         ids: Ids,
         classes: Sequence[str],
         start: dict[str, Any],
@@ -108,7 +120,7 @@ def register(app: Dash, api: Api) -> None:
         try:
             report = await api.client().validate(draft)
         except ApiError as error:
-            errors, _ = by_field(problems_of(error), paths)
+            errors, _others = by_field(problems_of(error), paths)
             listed = problem_list(problems_of(error), colour="red", title="Mend this first")
             return (
                 [errors.get(path) for path in paths],
@@ -128,7 +140,7 @@ def register(app: Dash, api: Api) -> None:
                 True,
                 True,
             )
-        warnings, _ = by_field(report.warnings, paths)
+        warnings, _others = by_field(report.warnings, paths)
         listed = problem_list(report.warnings, colour="yellow", title="It will run, but") if report.warnings else None
         if report.threshold_map:
             palette = palette_of(scheme)

@@ -1,0 +1,185 @@
+"""A real Chromium in front of the real dashboard and server; only the trainer is played, record by record."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, sync_playwright
+
+from bapo.api import Claim, Login, RunCreate, RunDetail
+from bapo.client import SESSION_COOKIE, Client
+from bapo.records import AnyRecord, SampleRecord
+from frontend.app import create_app
+from frontend.settings import FrontendSettings
+from tests.backend.fake_worker import FakeWorker
+from tests.frontend.serving import serving
+from tests.frontend.simulation import Simulation
+from tests.services import BackendServer, running_backend
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+WAIT_MILLISECONDS = 60_000
+"""A machine with every core busy draws slowly."""
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """The browser."""
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine: install Debian's package `chromium`")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def backend_server(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BackendServer]:
+    """A server that loses no run while a slow browser draws: the played worker tells nothing meanwhile."""
+    folder = tmp_path_factory.mktemp("backend")
+    with running_backend(postgres_url, folder, "redis://127.0.0.1:1/0", lease_seconds=3600) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def dashboard(backend_server: BackendServer) -> Iterator[str]:
+    """Address of the dashboard."""
+    with serving(create_app(FrontendSettings(backend_url=backend_server.url))) as url:
+        yield url
+
+
+@dataclass
+class Visitor:
+    """A browser window whose complaints count as failures."""
+
+    page: Page
+    complaints: list[str]
+    expected: tuple[str, ...] = ()
+    """Parts of complaints that a test provokes."""
+
+    @classmethod
+    def watching(cls, page: Page) -> Visitor:
+        visitor = cls(page, [])
+        page.on("console", lambda message: visitor._note(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: visitor._note(str(error)))
+        return visitor
+
+    def _note(self, text: str) -> None:
+        self.complaints.append(text)
+
+    def check(self) -> None:
+        """Raises AssertionError where the browser complained of something that no test provoked."""
+        unexpected = [text for text in self.complaints if not any(part in text for part in self.expected)]
+        assert not unexpected, unexpected
+
+
+@pytest.fixture
+def stranger(chromium: Browser, dashboard: str) -> Iterator[Visitor]:
+    """A window that has not logged in."""
+    with ExitStack() as stack:
+        context = chromium.new_context(base_url=dashboard, viewport={"width": 1280, "height": 900})
+        stack.callback(context.close)
+        context.set_default_timeout(WAIT_MILLISECONDS)
+        visitor = Visitor.watching(context.new_page())
+        yield visitor
+        visitor.check()
+
+
+def log_in(context: BrowserContext, dashboard: str, server: BackendServer) -> None:
+    """Give a context the session of the administrator."""
+    with Client(server.url) as client:
+        _, secret = client.login(Login(token=server.admin_token))
+    context.add_cookies([{"name": SESSION_COOKIE, "value": secret, "url": dashboard}])
+
+
+@pytest.fixture
+def visitor(stranger: Visitor, dashboard: str, backend_server: BackendServer) -> Visitor:
+    """A window of the administrator."""
+    log_in(stranger.page.context, dashboard, backend_server)
+    return stranger
+
+
+@pytest.fixture
+def page(visitor: Visitor) -> Page:
+    """The window's page."""
+    return visitor.page
+
+
+@pytest.fixture(scope="module")
+def worker(backend_server: BackendServer) -> Iterator[FakeWorker]:
+    """The one worker of the module; it takes every run."""
+    worker = FakeWorker(backend_server)
+    yield worker
+    worker.close()
+
+
+@dataclass
+class PlayedRun:
+    """A run whose records a simulation makes up and whose worker is the fake one."""
+
+    run: RunDetail
+    worker: FakeWorker
+    simulation: Simulation
+    claim: Claim | None = None
+    uploaded: int = 0
+
+    def begin(self) -> None:
+        """The worker takes the run, and its trainer is up."""
+        self.claim = self.worker.begin(self.run)
+
+    def upload(self) -> None:
+        """Send what the simulation has that the server has not."""
+        assert self.claim is not None
+        self.worker.upload(self.claim, self.simulation.records[self.uploaded :])
+        self.uploaded = len(self.simulation.records)
+
+    def advance(self, steps: int = 1) -> int:
+        """Train some steps; the number of the last one."""
+        self.simulation.train(steps)
+        self.upload()
+        return self.simulation.last_step
+
+    def add(self, *records: AnyRecord) -> None:
+        """Records out of the ordinary."""
+        self.simulation.records.extend(records)
+        self.upload()
+
+    def add_sample(self, sample: SampleRecord) -> None:
+        """A group of responses."""
+        assert self.claim is not None
+        self.worker.upload(self.claim, [sample], "samples")
+
+
+def play(client: Client, worker: FakeWorker, name: str, *, num_steps: int = 150, **fields: object) -> PlayedRun:
+    """Submit a run and begin it."""
+    body = RunCreate.model_validate({"name": name, "recipe": "countdown-demo", **fields})
+    played = PlayedRun(client.create_run(body), worker, Simulation(num_steps))
+    played.begin()
+    played.upload()
+    return played
+
+
+def field(page: Page, path: str) -> Locator:
+    """A field of a form, with its error."""
+    return page.locator(f"[data-field='{path}']")
+
+
+def points_of(page: Page, chart: str, trace: int = 0) -> int:
+    """Number of points that a chart shows."""
+    script = """([name, trace]) => {
+        const graph = document.querySelector(`[data-chart="${name}"] .js-plotly-plot`);
+        return graph && graph.data && graph.data.length > trace ? graph.data[trace].x.length : 0;
+    }"""
+    count: int = page.evaluate(script, [chart, trace])
+    return count

@@ -1,0 +1,202 @@
+"""Charts that grow: quickly, without disturbing whoever looks closely, and again after the server was away."""
+
+from __future__ import annotations
+
+import re
+import time
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from bapo.client import Client
+from bapo.records import SampledResponse, SampleRecord
+from bapo.rollout import BatchSource
+from frontend.app import create_app
+from frontend.settings import FrontendSettings
+from tests.backend.fake_worker import FakeWorker
+from tests.browser.conftest import WAIT_MILLISECONDS, log_in, play, points_of
+from tests.frontend.serving import Relay, serving
+from tests.services import BackendServer, wait_until
+
+pytestmark = pytest.mark.browser
+
+SLOWEST_MEDIAN_SECONDS = 2.0
+"""Far above what a quiet machine needs (see benchmarks); a test shares its machine with others."""
+
+
+def _wait_for_points(page: Page, chart: str, count: int) -> None:
+    wait_until(lambda: points_of(page, chart) == count, WAIT_MILLISECONDS / 1000)
+
+
+def _axis_range(page: Page, chart: str) -> list[float]:
+    script = """(name) => document.querySelector(`[data-chart="${name}"] .js-plotly-plot`).layout.xaxis.range"""
+    values: list[float] = page.evaluate(script, chart)
+    return values
+
+
+def test_a_new_step_is_soon_a_point(page: Page, admin: Client, worker: FakeWorker, record_property: Any) -> None:
+    played = play(admin, worker, "soon")
+    played.advance(20)
+    page.goto(f"/runs/{played.run.id}")
+    expect(page.locator("[data-chart=rewards].ready")).to_be_visible()
+    _wait_for_points(page, "rewards", 20)
+    seconds = []
+    for _ in range(10):
+        begin = time.perf_counter()
+        last = played.advance()
+        _wait_for_points(page, "rewards", last)
+        seconds.append(time.perf_counter() - begin)
+    seconds.sort()
+    record_property("upload_to_point_seconds", seconds)
+    assert seconds[len(seconds) // 2] < SLOWEST_MEDIAN_SECONDS, seconds
+    # The moving mean of the last step is the mean of the last ten rewards: what was appended is what was drawn.
+    script = """() => {
+        const [batch, fresh, mean] = document.querySelector('[data-chart="rewards"] .js-plotly-plot').data;
+        return [fresh.y.slice(-10), mean.y[mean.y.length - 1]];
+    }"""
+    rewards, mean = page.evaluate(script)
+    assert mean == pytest.approx(sum(rewards) / 10)
+
+
+def test_charts_out_of_sight_catch_up_when_they_are_scrolled_to(page: Page, admin: Client, worker: FakeWorker) -> None:
+    played = play(admin, worker, "below")
+    played.advance(5)
+    page.set_viewport_size({"width": 1280, "height": 500})
+    page.goto(f"/runs/{played.run.id}?tab=batch")
+    expect(page.locator("[data-chart=rollouts].ready")).to_be_attached()
+    _wait_for_points(page, "batch-composition", 5)
+    last = played.advance(2)
+    _wait_for_points(page, "batch-composition", last)
+    assert points_of(page, "rollouts") == 5
+    page.locator("[data-chart=rollouts]").scroll_into_view_if_needed()
+    _wait_for_points(page, "rollouts", last)
+
+
+def test_nothing_moves_while_somebody_zooms_and_the_zoom_stays(page: Page, admin: Client, worker: FakeWorker) -> None:
+    played = play(admin, worker, "zoomed")
+    # The 25th step brings a tracking, which draws all charts anew.
+    played.advance(22)
+    page.goto(f"/runs/{played.run.id}?tab=batch")
+    expect(page.locator("[data-chart=batch-composition].ready")).to_be_visible()
+    _wait_for_points(page, "batch-composition", 22)
+    box = page.locator("[data-chart=batch-composition] .nsewdrag").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 200, box["y"] + 50)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 500, box["y"] + 60, steps=5)
+    wait_until(lambda: bool(page.evaluate("document.querySelector('.js-plotly-plot')._dragging")))
+    last = played.advance()
+    # The run list of another page hears of the step, so that it has arrived; this chart holds still.
+    wait_until(lambda: admin.run(played.run.id).step == last)
+    page.evaluate("() => new Promise((done) => setTimeout(done, 1000))")
+    assert points_of(page, "batch-composition") == 22
+    page.mouse.up()
+    _wait_for_points(page, "batch-composition", last)
+    zoomed = _axis_range(page, "batch-composition")
+    assert zoomed[0] > 1
+    played.advance(2)
+    _wait_for_points(page, "batch-composition", 25)
+    assert _axis_range(page, "batch-composition") == zoomed
+    page.locator("[data-chart=batch-composition] .nsewdrag").dblclick()
+    wait_until(lambda: _axis_range(page, "batch-composition") != zoomed)
+
+
+def test_tab_and_axis_stand_in_the_address(page: Page, admin: Client, worker: FakeWorker) -> None:
+    played = play(admin, worker, "addresses")
+    played.advance(3)
+    page.goto(f"/runs/{played.run.id}?tab=batch&x=rollouts")
+    expect(page.get_by_role("tab", name="Batch")).to_have_attribute("aria-selected", "true")
+    expect(page.locator("[data-chart=rollouts].ready")).to_be_attached()
+    expect(page.locator("[data-chart=batch-composition] .xtitle")).to_have_text("rollouts so far")
+    page.get_by_role("tab", name="Difficulty").click()
+    expect(page).to_have_url(re.compile(r"\?tab=difficulty&x=rollouts$"))
+    page.go_back()
+    expect(page.get_by_role("tab", name="Batch")).to_have_attribute("aria-selected", "true")
+    expect(page.locator("[data-chart=fill-rate]")).to_be_attached()
+
+
+def test_the_run_list_is_live(page: Page, admin: Client, worker: FakeWorker) -> None:
+    played = play(admin, worker, "listed one")
+    played.advance(2)
+    page.goto("/runs?search=listed")
+    row = page.locator(".ag-row", has_text="listed one")
+    expect(row).to_contain_text("2 / 150")
+    page.evaluate("window.loadedOnce = true")
+    played.advance(3)
+    expect(row).to_contain_text("5 / 150")
+    second = play(admin, worker, "listed two")
+    expect(page.locator(".ag-row", has_text="listed two")).to_be_visible()
+    assert page.evaluate("window.loadedOnce")
+    row.locator("[col-id=method]").first.click()
+    expect(page).to_have_url(re.compile(f"/runs/{played.run.id}$"))
+    assert second.run.id != played.run.id
+
+
+def test_responses_and_logs_are_text(page: Page, admin: Client, worker: FakeWorker) -> None:
+    played = play(admin, worker, "<img src=x onerror=alert(1)>")
+    played.advance(1)
+    hostile = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
+    played.add_sample(
+        SampleRecord(
+            attempt=1,
+            step=1,
+            prompt_id="p",
+            prompt=hostile,
+            answer={},
+            source=BatchSource.FRESH,
+            num_correct=1,
+            group_size=1,
+            policy_version=0,
+            in_batch=True,
+            responses=[SampledResponse(text=hostile, reward=1, num_tokens=3, logprob_sum=-1.0)],
+        )
+    )
+    assert played.claim is not None
+    worker.upload_lines(played.claim, [hostile], "log")
+    page.goto(f"/runs/{played.run.id}?tab=samples")
+    expect(page.locator(".sample-prompt")).to_have_text(hostile)
+    expect(page.locator(".response-text")).to_have_text(hostile)
+    page.get_by_role("tab", name="Log").click()
+    expect(page.locator("#log-text")).to_contain_text(hostile)
+    assert page.evaluate("window.hacked === undefined")
+    assert page.locator("main img[src=x]").count() == 0
+
+
+def test_the_page_goes_on_by_itself_after_the_server_was_away(
+    chromium: Browser, backend_server: BackendServer, admin: Client, worker: FakeWorker
+) -> None:
+    played = play(admin, worker, "interrupted")
+    played.advance(4)
+    with ExitStack() as everything:
+        # What goes away is a relay in front of the server, at a fixed address.
+        relay = everything.enter_context(ExitStack())
+        address = relay.enter_context(serving(Relay(backend_server.url)))
+        url = everything.enter_context(serving(create_app(FrontendSettings(backend_url=address))))
+        context = chromium.new_context(base_url=url, viewport={"width": 1280, "height": 900})
+        everything.callback(context.close)
+        context.set_default_timeout(WAIT_MILLISECONDS)
+        log_in(context, url, backend_server)
+        page = context.new_page()
+        page.goto(f"/runs/{played.run.id}")
+        _wait_for_points(page, "rewards", 4)
+        expect(page.locator("#connection")).to_have_text("Live")
+        page.evaluate("window.loadedOnce = true")
+
+        relay.close()
+        banner = page.locator("#connection-banner")
+        expect(banner).to_be_visible()
+        expect(banner).to_contain_text(re.compile("Connection lost .* ago"))
+        expect(page.locator("#connection")).to_have_text("Offline")
+        assert points_of(page, "rewards") == 4
+        expect(page.locator("[data-tile=reward] .tile-value")).to_contain_text("%")
+        played.advance(3)
+
+        relay.enter_context(serving(Relay(backend_server.url), port=int(address.rsplit(":", 1)[1])))
+        expect(page.locator("#connection")).to_have_text("Live")
+        expect(banner).to_be_hidden()
+        _wait_for_points(page, "rewards", 7)
+        last = played.advance()
+        _wait_for_points(page, "rewards", last)
+        assert page.evaluate("window.loadedOnce")
