@@ -142,13 +142,20 @@ def test_the_newest_run_comes_first(admin: Client, listed: list[RunDetail]) -> N
     assert (page.total, page.next_cursor) == (25, None)
 
 
-@pytest.mark.parametrize("limit", [1, 7, 24, 25, 26])
 @pytest.mark.parametrize(
-    "sort", ["created_at", "-created_at", "name", "-name", "-priority", "reward_mean", "-started_at"]
+    ("sort", "limit"),
+    [
+        ("-name", 1),
+        ("name", 7),
+        ("created_at", 7),
+        ("-created_at", 24),
+        ("-priority", 25),
+        ("reward_mean", 7),
+        ("-started_at", 7),
+        ("-created_at", 26),
+    ],
 )
 def test_pages_hold_each_run_once(admin: Client, listed: list[RunDetail], sort: str, limit: int) -> None:
-    if limit == 1 and sort != "-name":
-        pytest.skip("one walk in steps of one will do")
     found = walk(admin, sort=sort, limit=limit)
     assert sorted(found) == sorted(run.id for run in listed)
 
