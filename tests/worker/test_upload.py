@@ -1,0 +1,147 @@
+"""Uploading to a real server: nothing lost and nothing doubled, whatever becomes of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from bapo.api import AttemptOutcome, ControlInfo, PendingControl, RecordBatch, RunCreate
+from bapo.calls import Call
+from bapo.client import ApiError, Client
+from bapo.control import read_requests
+from bapo.journal import Journal
+from tests.backend.fake_worker import FakeWorker
+from tests.backend.journals import event, sample, step
+from tests.services import BackendServer
+from worker.attempts import Attempt, AttemptStore
+from worker.supervision import AttemptSupervisor, is_unreachable
+from worker.upload import Uploader
+
+
+@pytest.fixture(scope="module")
+def peer(backend_server: BackendServer) -> Iterator[FakeWorker]:
+    """Claims for us what the server assigns."""
+    worker = FakeWorker(backend_server)
+    yield worker
+    worker.close()
+
+
+@pytest.fixture
+def attempt(admin: Client, peer: FakeWorker, tmp_path: Path) -> Attempt:
+    """A claimed first attempt whose folder is empty."""
+    run = admin.create_run(RunCreate(name="upload", recipe="countdown-demo"))
+    claim = peer.claim(run.id)
+    return Attempt(run_id=run.id, number=claim.attempt, fencing_token=claim.fencing_token, run_folder=tmp_path / "run")
+
+
+class AnswerLost(Client):
+    """The server gets every batch of lines, but the answer to the first one is lost."""
+
+    lost = False
+
+    def send(self, call: Call[object]) -> object:  # type: ignore[override]
+        answer = super().send(call)
+        if isinstance(call.body, RecordBatch) and call.body.lines and not self.lost:
+            self.lost = True
+            raise httpx.ReadError("the connection was reset")
+        return answer
+
+
+def write_steps(attempt: Attempt, first: int, last: int) -> None:
+    journal = Journal(attempt.folder)
+    for number in range(first, last + 1):
+        journal.write(step(number, attempt=attempt.number))
+        journal.write_sample(sample(number, attempt=attempt.number))
+    journal.close()
+
+
+def pump_all(uploader: Uploader) -> None:
+    while uploader.pump(everything=True):
+        pass
+
+
+def steps_of(admin: Client, run_id: str) -> list[int]:
+    return [record["step"] for record in admin.records(run_id, type="step", limit=1000).items]
+
+
+def test_what_is_appended_is_uploaded(admin: Client, peer: FakeWorker, attempt: Attempt) -> None:
+    uploader = Uploader(peer.client, attempt)
+    assert not uploader.pump(everything=True)
+    write_steps(attempt, 1, 3)
+    (attempt.folder / "trainer.log").write_text("loading\nunfinished")
+    pump_all(uploader)
+    assert (steps_of(admin, attempt.run_id), uploader.step) == ([1, 2, 3], 3)
+    write_steps(attempt, 4, 4)
+    pump_all(uploader)
+    assert (steps_of(admin, attempt.run_id), uploader.step) == ([1, 2, 3, 4], 4)
+    assert len(admin.samples(attempt.run_id).items) == 4
+    assert admin.log(attempt.run_id, 0).text == "loading\n"
+
+
+def test_a_lost_answer_doubles_nothing(
+    admin: Client, backend_server: BackendServer, peer: FakeWorker, attempt: Attempt
+) -> None:
+    write_steps(attempt, 1, 2)
+    with AnswerLost(backend_server.url, token=backend_server.worker_token) as client:
+        uploader = Uploader(client, attempt)
+        with pytest.raises(httpx.ReadError):
+            uploader.pump(everything=True)
+        write_steps(attempt, 3, 3)
+        pump_all(uploader)
+    assert steps_of(admin, attempt.run_id) == [1, 2, 3]
+    assert len(admin.samples(attempt.run_id).items) == 3
+
+
+def test_a_new_uploader_goes_on_where_the_server_is(admin: Client, peer: FakeWorker, attempt: Attempt) -> None:
+    write_steps(attempt, 1, 2)
+    pump_all(Uploader(peer.client, attempt))
+    write_steps(attempt, 3, 4)
+    pump_all(Uploader(peer.client, attempt))
+    assert steps_of(admin, attempt.run_id) == [1, 2, 3, 4]
+
+
+def test_lines_that_a_lost_attempt_left_are_uploaded_by_the_next(
+    admin: Client, peer: FakeWorker, attempt: Attempt
+) -> None:
+    write_steps(attempt, 1, 2)
+    pump_all(Uploader(peer.client, attempt))
+    # Written after the worker had died; the next attempt resumes from the checkpoint of step 3.
+    write_steps(attempt, 3, 4)
+    peer.client.post_outcome(attempt.run_id, AttemptOutcome(fencing_token=attempt.fencing_token, status="lost"))
+    claim = peer.claim(attempt.run_id)
+    assert claim.attempt == 2
+    second = attempt.model_copy(update={"number": 2, "fencing_token": claim.fencing_token})
+    journal = Journal(second.folder)
+    journal.write(event("resumed", 3, attempt=2))
+    journal.close()
+    write_steps(second, 4, 5)
+    pump_all(Uploader(peer.client, second))
+    records = admin.records(attempt.run_id, type="step", limit=1000).items
+    assert [(record["step"], record["attempt"]) for record in records] == [(1, 1), (2, 1), (3, 1), (4, 2), (5, 2)]
+
+
+def test_an_attempt_that_was_replaced_is_refused_for_good(peer: FakeWorker, attempt: Attempt) -> None:
+    write_steps(attempt, 1, 1)
+    stale = attempt.model_copy(update={"fencing_token": attempt.fencing_token - 1})
+    with pytest.raises(ApiError) as refusal:
+        Uploader(peer.client, stale).pump(everything=True)
+    assert refusal.value.status == 409
+    assert not is_unreachable(refusal.value)
+    assert is_unreachable(httpx.ConnectError("refused"))
+
+
+def test_a_control_is_written_once_however_often_it_is_asked_for(
+    admin: Client, peer: FakeWorker, attempt: Attempt, tmp_path: Path
+) -> None:
+    attempt.run_folder.mkdir()
+    supervisor = AttemptSupervisor(peer.client, AttemptStore(tmp_path / "attempts"), attempt)
+    asked: ControlInfo = admin.history(admin.pause(attempt.run_id).id).controls[0]
+    pending = PendingControl(run_id=attempt.run_id, id=asked.id, author=asked.author, at_step=None, set={}, stop=True)
+    for _ in range(3):
+        supervisor.control(pending)
+    requests, rejected = read_requests(attempt.run_folder)
+    assert [(request.id, request.stop) for request in requests] == [(asked.id, True)]
+    assert rejected == []
