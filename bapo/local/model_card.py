@@ -21,9 +21,9 @@ of {batch_size} fresh random expressions, AdamW, peak learning rate {learning_ra
 {cpu_seconds:.0f} CPU-seconds on one thread (torch {torch}, transformers {transformers}). Numbers {min_number} to
 {max_number}, three or four of them, targets 1 to {max_target}.
 
-- The number multisets seen here are apart from those of generated training problems and of the held-out sets.
-- Its expressions hold fewer products and quotients than those behind the problems: {operators}. So there are problems
-  that it solves almost always and problems that it almost never solves.
+The number multisets seen here are apart from those of generated training problems and of the held-out sets. Training
+ends early, so that there are problems that the model solves almost always, problems that it almost never solves, and
+much between them. Operators, learning rate and length were chosen on validation problems, apart from all of these.
 
 ## What it can do
 
@@ -50,7 +50,6 @@ def model_card(summary: Mapping[str, Any]) -> str:
         **summary["versions"],
         num_parameters=summary["num_parameters"],
         cpu_seconds=summary["cpu_seconds"],
-        operators=", ".join(f"`{name}` {weight:.0%}" for name, weight in recipe["operators"].items()),
         num_problems=first["num_problems"],
         num_samples=first["num_samples"],
         rows="\n".join(_row(name, figures) for name, figures in evaluation.items()),

@@ -1,8 +1,7 @@
 """Warm start: how the shipped base model is made, by supervised training on random Countdown expressions.
 
-Its numbers are set apart from those of generated training and held-out problems (`Split.WARM_START`). Its expressions
-hold fewer products and quotients than the problems need: the base model solves what sums and differences reach again
-and again, and fails at a third of the problems, so that reinforcement learning has both kinds of groups to work with.
+Its number multisets are set apart from those of generated training and held-out problems (`Split.WARM_START`). It ends
+early: the base model solves some sums almost always, fails at a third of the problems, and has the rest to gain.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ from bapo.tasks.countdown.problems import COMPACT_TEMPLATE
 from bapo.tasks.countdown.task import CountdownTask, build_countdown
 
 DEMO_RANGE = ProblemRange(min_number=1, max_number=12, max_target=40, num_operands=(3, 4))
-WARM_START_OPERATORS: Mapping[str, float] = {"+": 0.4, "-": 0.36, "*": 0.2, "/": 0.04}
 MAX_RESPONSE_TOKENS = 16
 
 _WARM_UP_STEPS = 50
@@ -73,8 +71,8 @@ def warm_start(
     *,
     seed: int = 0,
     num_steps: int = 600,
-    batch_size: int = 128,
-    learning_rate: float = 3e-3,
+    batch_size: int = 64,
+    learning_rate: float = 2e-3,
     on_progress: Callable[[WarmStartProgress], None] | None = None,
 ) -> WarmStartReport:
     """Train the Countdown base model and write it to `out_dir` with model card and `warm_start.json`.
@@ -120,7 +118,6 @@ def warm_start(
         "num_steps": num_steps,
         "batch_size": batch_size,
         "learning_rate": learning_rate,
-        "operators": dict(WARM_START_OPERATORS),
         **asdict(DEMO_RANGE),
     }
     summary = _summary(report, recipe)
@@ -224,7 +221,7 @@ def _batch(tokenizer: PreTrainedTokenizerBase, batch_size: int, seed: int, step:
     prompts: list[str] = []
     expressions: list[str] = []
     while len(prompts) < batch_size:
-        drawn = random_problem(DEMO_RANGE, Split.WARM_START, draw, operators=WARM_START_OPERATORS)
+        drawn = random_problem(DEMO_RANGE, Split.WARM_START, draw)
         if drawn is not None:
             problem, expression = drawn
             prompts.append(problem.as_problem("countdown", COMPACT_TEMPLATE).prompt)

@@ -16,8 +16,8 @@ MAX_DRAWS_PER_PROBLEM = 100
 SPARE_DRAWS = 20_000
 """A generator of `count` distinct problems from a finite set gives up after 100 · count + 20,000 draws."""
 
-PROBLEM_OPERATORS: Mapping[str, float] = {"+": 0.35, "-": 0.3, "*": 0.25, "/": 0.1}
-"""How often each operator is tried in the expressions that give generated problems their targets."""
+OPERATORS: Mapping[str, float] = {"+": 0.45, "-": 0.25, "*": 0.25, "/": 0.05}
+"""How often each operator is tried in random expressions; sums are the easy problems."""
 
 _SUM, _PRODUCT, _ATOM = 1, 2, 3
 
@@ -75,20 +75,17 @@ class Expression:
         return f"({self.text})" if needed else self.text
 
 
-def random_expression(
-    nums: Sequence[int], draw: random.Random, *, operators: Mapping[str, float] = PROBLEM_OPERATORS
-) -> Expression:
+def random_expression(nums: Sequence[int], draw: random.Random) -> Expression:
     """A random expression that uses each number once: two random parts are joined until one is left.
 
     A division that would not be exact becomes a product, so every intermediate value is a whole number.
-    `operators` are relative frequencies.
     """
     parts = [Expression(str(number), Fraction(number)) for number in nums]
-    names, weights = list(operators), list(operators.values())
+    operators, weights = list(OPERATORS), list(OPERATORS.values())
     while len(parts) > 1:
         left = parts.pop(draw.randrange(len(parts)))
         right = parts.pop(draw.randrange(len(parts)))
-        operator = draw.choices(names, weights)[0]
+        operator = draw.choices(operators, weights)[0]
         if operator == "/" and (right.value == 0 or (left.value / right.value).denominator != 1):
             operator = "*"
         parts.append(left.join(operator, right))
@@ -110,8 +107,6 @@ def random_problem(
     limits: ProblemRange,
     split: Split,
     draw: random.Random,
-    *,
-    operators: Mapping[str, float] = PROBLEM_OPERATORS,
 ) -> tuple[CountdownProblem, Expression] | None:
     """One draw: numbers, and the value of a random expression of them as the target.
 
@@ -121,7 +116,7 @@ def random_problem(
     nums = tuple(draw.randint(limits.min_number, limits.max_number) for _ in range(size))
     if split_of(nums) is not split:
         return None
-    expression = random_expression(nums, draw, operators=operators)
+    expression = random_expression(nums, draw)
     if not 1 <= expression.value <= limits.max_target:
         return None
     return CountdownProblem(nums, int(expression.value)), expression

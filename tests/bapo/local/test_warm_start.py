@@ -16,7 +16,6 @@ from bapo.local.policy import SHIPPED_MODELS, LanguageModel, encode_prompts, loa
 from bapo.local.warm_start import (
     DEMO_RANGE,
     MAX_RESPONSE_TOKENS,
-    WARM_START_OPERATORS,
     WarmStartProgress,
     evaluate_base,
     warm_start,
@@ -71,7 +70,6 @@ def test_the_model_card_states_the_same_figures(summary: dict[str, Any]) -> None
 
 def test_the_recipe_in_the_folder_is_the_default(summary: dict[str, Any]) -> None:
     recipe = summary["recipe"]
-    assert recipe["operators"] == dict(WARM_START_OPERATORS)
     assert recipe["max_number"] == DEMO_RANGE.max_number
     defaults = warm_start.__kwdefaults__
     assert {name: recipe[name] for name in ("seed", "num_steps", "batch_size", "learning_rate")} == {
