@@ -106,7 +106,7 @@ def test_equal_seeds_draw_equal_problems() -> None:
 
 
 def test_excluded_problems_and_multisets_are_not_drawn() -> None:
-    tiny = ProblemRange(1, 4, 10, (3,))
+    tiny = ProblemRange(1, 6, 20, (3,))
     first = distinct_problems(10, tiny, Split.TRAIN, random.Random(0), field="f")
     second = distinct_problems(10, tiny, Split.TRAIN, random.Random(0), without=first, field="f")
     assert not {p.content for p in first} & {p.content for p in second}
