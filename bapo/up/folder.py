@@ -33,6 +33,7 @@ class DataFolder:
         self.started_before = self.path / "started-before"
         self._lock_file = self.path / "lock"
         self._lock_descriptor: int | None = None
+        self._short_folders: list[Path] = []
 
     def prepare(self) -> None:
         """Create the folders. Raises StartError where they cannot be written."""
@@ -68,7 +69,11 @@ class DataFolder:
         self._lock_descriptor = descriptor
 
     def unlock(self) -> None:
-        """Let another instance have the folder."""
+        """Let another instance have the folder; short folders made for sockets go."""
+        for folder in self._short_folders:
+            # A server that outlives us still has its socket there.
+            if folder.exists() and not any(folder.iterdir()):
+                folder.rmdir()
         if self._lock_descriptor is not None:
             os.close(self._lock_descriptor)
             self._lock_descriptor = None
@@ -80,4 +85,5 @@ class DataFolder:
         digest = hashlib.sha256(os.fsencode(preferred)).hexdigest()[:16]
         folder = Path(tempfile.gettempdir()) / f"bapo-{os.geteuid()}-{digest}"
         folder.mkdir(mode=0o700, exist_ok=True)
+        self._short_folders.append(folder)
         return folder

@@ -6,6 +6,7 @@ import os
 import signal
 import stat
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,10 +21,11 @@ from bapo.up.supervision import Supervisor
 
 
 @pytest.fixture(params=["short", "long path " + "x" * 60])
-def data(request: pytest.FixtureRequest, place: Path) -> DataFolder:
+def data(request: pytest.FixtureRequest, place: Path) -> Iterator[DataFolder]:
     folder = DataFolder(place / request.param)
     folder.prepare()
-    return folder
+    yield folder
+    folder.unlock()
 
 
 def test_postgres_keeps_its_data_over_a_restart(data: DataFolder, said: list[str]) -> None:

@@ -55,4 +55,5 @@ def test_a_socket_path_at_the_limit_stays_and_one_above_moves(tmp_path: Path) ->
     assert moved != above
     assert stat.S_IMODE(moved.stat().st_mode) == 0o700
     assert folder.socket_folder(above, "sock") == moved
-    moved.rmdir()
+    folder.unlock()
+    assert not moved.exists()
