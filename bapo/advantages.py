@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-VARIANCE_EPSILON = 1e-6
-"""ε of Eq. 2, added to the variance, inside the root."""
+from bapo.theory import VARIANCE_EPSILON
 
 
 def group_advantages(rewards: Tensor) -> Tensor:

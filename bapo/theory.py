@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 VARIANCE_EPSILON = 1e-6
-"""ε inside the root of Eq. 2."""
+"""ε of Eq. 2, added to the variance, inside the root."""
 
 
 def bound_constant(variance: Fraction) -> float:

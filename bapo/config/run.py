@@ -51,7 +51,7 @@ class TrainingConfig(Section):
     """Decoupled weight decay."""
     max_grad_norm: Annotated[float, Field(gt=0)] = 1.0
     """Gradient norm above which the gradient is scaled down."""
-    steps: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+    steps: Annotated[int, Field(ge=1, le=10_000_000)] | None = 150
     """Training steps. Give either this or `epochs`."""
     epochs: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     """Shuffled passes over the training prompts. Give either this or `steps`."""
@@ -63,6 +63,13 @@ class TrainingConfig(Section):
     """Newest checkpoints kept."""
     micro_batch_tokens: Annotated[int, Field(ge=1)] = 16_384
     """Most tokens in one forward and backward pass: bounds memory, changes no result but rounding."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _epochs_alone_replace_the_default_steps(cls, given: Any) -> Any:
+        if isinstance(given, dict) and given.get("epochs") is not None and "steps" not in given:
+            return {**given, "steps": None}
+        return given
 
 
 class LossConfig(Section):
@@ -136,7 +143,7 @@ class RunConfig(Section):
     """The algorithm; setting `type` replaces the section by that method's defaults."""
     rollout: RolloutConfig = RolloutConfig()
     """How responses are generated."""
-    training: TrainingConfig = TrainingConfig(steps=150)
+    training: TrainingConfig = TrainingConfig()
     """The optimizer, the length of the run and its checkpoints."""
     loss: LossConfig = LossConfig()
     """The objective."""

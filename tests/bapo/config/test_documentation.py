@@ -34,8 +34,12 @@ def test_every_field_says_what_it_means(documented: FieldDocumentation) -> None:
 
 @pytest.mark.parametrize("documented", documentation(), ids=lambda each: each.path)
 def test_every_default_is_accepted_as_a_value(documented: FieldDocumentation) -> None:
-    explicit = {"training": {"steps": 1}} if documented.path != "training.steps" else {"training": {"epochs": 1}}
-    resolve(apply_changes(explicit, {documented.path: documented.default}))
+    resolve(apply_changes({}, {documented.path: documented.default}))
+
+
+def test_epochs_alone_take_the_place_of_the_default_steps() -> None:
+    assert resolve({"training": {"epochs": 3}}).config.training.steps is None
+    assert resolve({"training": {"seed": 7}}).config.training.steps == 150
 
 
 @pytest.mark.parametrize("method", METHOD_CONFIGS)
