@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bapo.client import SESSION_COOKIE
+from frontend.live import LIVE_PREFIX, live
 from frontend.login import HOME, login, login_url, logout, unavailable
 from frontend.proxy import ApiProxy, is_proxied
 from frontend.session import SESSION, Api
@@ -128,6 +129,9 @@ class Gate:
             return
         token = SESSION.set(session)
         try:
+            if scope["path"].startswith(LIVE_PREFIX):
+                await (await live(request, self._api))(scope, receive, send)
+                return
             static = scope["path"].startswith(STATIC_PREFIXES)
             await (self._static if static else self._pages)(scope, receive, send)
         finally:
@@ -152,7 +156,9 @@ class Gate:
 def _is_document(request: Request) -> bool:
     """A page that somebody opens, rather than something that a page asks for."""
     path = request.url.path
-    return request.method in SAFE_METHODS and not path.startswith((*STATIC_PREFIXES, "/_dash", "/_favicon"))
+    return request.method in SAFE_METHODS and not path.startswith(
+        (*STATIC_PREFIXES, LIVE_PREFIX, "/_dash", "/_favicon")
+    )
 
 
 def _is_same_origin(request: Request, host: str) -> bool:

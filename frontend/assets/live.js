@@ -6,34 +6,36 @@
   const FASTEST_MS = 250; // At most four redraws a second, and fewer where a redraw takes long.
   const SLOWEST_MS = 2000;
   const LIST_MS = 1000;
-  const HEAD_MS = 1000; // Header and tiles.
+  const HEAD_MS = 1000; // Progress and tiles.
+  const LOG_MS = 2000;
   const REBUILD_MS = 5000; // Charts of totals.
-  const ANSWER_MS = 8000; // After this an unanswered poke is given up.
+  const ANSWER_MS = 8000; // After this an unanswered question is given up.
   const LONGEST_WAIT_MS = 15000;
   const DATA_EVENTS = ["step", "evaluation", "tracking", "event", "status"];
 
   const state = {
-    target: null, // Store that pokes go to: runs-poke or run-poke.
     url: null,
     stream: null,
     retries: 0,
     retryTimer: null,
     lostAt: null,
-    lastNews: null,
     news: false,
     reload: false,
     reloads: 0,
-    inFlight: null,
+    inFlight: false,
     sentAt: 0,
-    sequence: 0,
-    pokeTimer: null,
+    timer: null,
     interval: FASTEST_MS,
     lastHead: 0,
     headTimer: null,
     lastRebuild: 0,
+    lastLog: 0,
     run: null,
     tab: null,
-    until: 0, // Last step that the charts show.
+    x: "step",
+    method: null,
+    drawings: 0,
+    until: null, // Last step that the charts show; null while they are not drawn.
     queues: new Map(), // Chart name -> extensions that wait until the chart is in sight and at rest.
   };
 
@@ -47,12 +49,13 @@
     if (url === state.url && state.stream) return "kept";
     close();
     Object.assign(state, {
-      url: url || null, target: run ? "run-poke" : "runs-poke", run: run ? run[1] : null, tab: null, until: 0, news: false,
-      reload: false, inFlight: null, interval: run ? FASTEST_MS : LIST_MS, lostAt: null, lastNews: null,
+      url: url || null, run: run ? run[1] : null, tab: null, until: null, news: false, reload: false, inFlight: false,
+      interval: run ? FASTEST_MS : LIST_MS, lostAt: null, lastHead: 0,
     });
     state.queues.clear();
     if (url && !document.hidden) open();
     showConnection();
+    if (run) note(); // The head of the page is not there yet.
     return url ? "open" : "none";
   }
 
@@ -78,7 +81,6 @@
     };
     for (const type of DATA_EVENTS) {
       stream.addEventListener(type, () => {
-        state.lastNews = Date.now();
         if (type !== "step") state.reload = true;
         note();
       });
@@ -120,7 +122,7 @@
     // A browser allows few connections to one server: pages out of sight give theirs back.
     if (document.hidden) {
       close();
-      state.inFlight = null;
+      state.inFlight = false;
     } else if (state.url && !state.stream) {
       open();
       state.reload = true;
@@ -149,7 +151,7 @@
   // Relative times grow old also where nothing happens.
   setInterval(() => { if (state.stream && state.lostAt === null) note(); }, 30000);
 
-  // ---------------------------------------------------------------- pokes
+  // ---------------------------------------------------------------- news
 
   function note() {
     state.news = true;
@@ -157,51 +159,194 @@
   }
 
   function schedule() {
-    if (state.pokeTimer !== null || !state.news) return;
+    if (state.timer !== null || !state.news) return;
     const wait = Math.max(0, state.sentAt + state.interval - Date.now());
-    state.pokeTimer = setTimeout(() => {
-      state.pokeTimer = null;
-      poke();
+    state.timer = setTimeout(() => {
+      state.timer = null;
+      ask();
     }, wait);
   }
 
-  function poke() {
+  function ask() {
     const now = Date.now();
-    if (!state.news || document.hidden || !exists(state.target === "run-poke" ? "run-status" : "runs-grid")) return;
-    if (state.inFlight !== null && now - state.sentAt < ANSWER_MS) return; // Its answer asks again.
-    if (dragging()) {
-      state.pokeTimer = setTimeout(() => { state.pokeTimer = null; poke(); }, 200);
+    if (!state.news || document.hidden || !state.url) return;
+    if (state.inFlight && now - state.sentAt < ANSWER_MS) return; // Its answer asks again.
+    if (!state.run) {
+      if (!exists("runs-grid")) return;
+      begin(now);
+      setProps("runs-poke", { data: now });
       return;
     }
-    state.news = false;
-    state.sentAt = now;
-    state.inFlight = ++state.sequence;
-    const rebuild = now - state.lastRebuild >= REBUILD_MS;
-    if (rebuild) state.lastRebuild = now;
-    if (state.target === "run-poke") pokeHead();
-    if (state.target === "run-poke" && state.reload) {
-      state.reload = false;
-      setProps("run-reload", { data: ++state.reloads });
-      // Where there are charts, their drawing is the answer.
-      if (document.querySelector(".chart-grid")) return;
+    if (!exists("run-tiles")) return;
+    if (dragging()) {
+      state.timer = setTimeout(() => { state.timer = null; ask(); }, 200);
+      return;
     }
-    setProps(state.target, { data: { seq: state.inFlight, after: state.until, rebuild } });
+    begin(now);
+    if (state.reload) {
+      state.reload = false;
+      redraw();
+    }
+    askForRun(now);
   }
 
-  // The charts go first; header and tiles follow once a second.
-  function pokeHead() {
-    if (state.headTimer !== null) return;
-    const wait = Math.max(100, state.lastHead + HEAD_MS - Date.now());
-    state.headTimer = setTimeout(() => {
-      state.headTimer = null;
-      state.lastHead = Date.now();
-      if (state.target === "run-poke" && exists("run-status")) setProps("run-head-poke", { data: state.lastHead });
-    }, wait);
+  function begin(now) {
+    state.news = false;
+    state.sentAt = now;
+    state.inFlight = true;
   }
 
   function answered() {
-    state.inFlight = null;
+    state.inFlight = false;
     schedule();
+  }
+
+  // The whole page is told anew: state, marks, evaluations.
+  function redraw() {
+    state.until = null;
+    setProps("run-reload", { data: ++state.reloads });
+  }
+
+  async function askForRun(now) {
+    const run = state.run;
+    const drawings = state.drawings;
+    const query = new URLSearchParams({ scheme: scheme() });
+    if (now - state.lastHead >= HEAD_MS) {
+      state.lastHead = now;
+      query.set("head", "1");
+    }
+    if (state.until !== null && document.querySelector(".chart-grid")) {
+      query.set("after", state.until);
+      query.set("tab", state.tab);
+      query.set("x", state.x);
+      query.set("method", state.method);
+      if (now - state.lastRebuild >= REBUILD_MS) {
+        state.lastRebuild = now;
+        query.set("rebuild", "1");
+      }
+    }
+    if (exists("log-text") && now - state.lastLog >= LOG_MS) {
+      state.lastLog = now;
+      setProps("log-poke", { data: now });
+    }
+    try {
+      const answer = await fetch(`/live/runs/${run}?${query}`);
+      if (state.run !== run) return;
+      if (!answer.ok) throw new Error(answer.statusText);
+      const news = await answer.json();
+      if (state.run !== run) return;
+      const started = performance.now();
+      apply(news, drawings);
+      requestAnimationFrame(() => {
+        state.interval = Math.min(SLOWEST_MS, Math.max(FASTEST_MS, 2 * (performance.now() - started)));
+        answered();
+      });
+      // A head that was not due yet comes with the last step at the latest.
+      if (!query.has("head")) later();
+    } catch (error) {
+      if (state.run !== run) return;
+      state.news = true;
+      state.interval = SLOWEST_MS;
+      answered();
+    }
+  }
+
+  function later() {
+    if (state.headTimer === null) state.headTimer = setTimeout(() => { state.headTimer = null; note(); }, HEAD_MS);
+  }
+
+  const scheme = () => document.documentElement.getAttribute("data-mantine-color-scheme");
+  new MutationObserver(() => {
+    state.lastHead = 0; // Sparklines have the scheme's colours.
+    note();
+  }).observe(document.documentElement, { attributes: true, attributeFilter: ["data-mantine-color-scheme"] });
+
+  function apply(news, drawings) {
+    if (news.head) {
+      drawProgress(news.head.progress);
+      drawTiles(news.head.tiles);
+    }
+    if (news.reload) {
+      redraw();
+    } else if (news.charts && drawings === state.drawings && news.after === state.until) {
+      for (const [name, extension] of Object.entries(news.charts)) {
+        if (!state.queues.has(name)) state.queues.set(name, []);
+        state.queues.get(name).push(extension);
+      }
+      state.until = news.until;
+      flush();
+      for (const [name, figure] of Object.entries(news.figures)) replace(name, figure);
+    } else if (news.charts) {
+      state.news = true; // The charts were drawn anew meanwhile: what is new is another question now.
+    }
+  }
+
+  // ---------------------------------------------------------------- head of a run page
+
+  function part(parent, tag, className) {
+    const element = document.createElement(tag);
+    element.className = className;
+    parent.append(element);
+    return element;
+  }
+
+  function text(element, content) {
+    if (element.textContent !== content) element.textContent = content;
+  }
+
+  function drawProgress(progress) {
+    const box = document.getElementById("run-progress");
+    if (!box) return;
+    if (!box.childElementCount) {
+      const steps = part(box, "span", "progress-step");
+      text(part(steps, "span", "fact-label"), "step ");
+      part(steps, "span", "progress-done").id = "run-step";
+      part(steps, "span", "progress-all");
+      const track = part(box, "span", "progress-track");
+      track.setAttribute("role", "progressbar");
+      track.setAttribute("aria-label", "Steps done");
+      part(track, "span", "progress-bar");
+      part(box, "span", "progress-share");
+      part(box, "span", "progress-time");
+    }
+    text(box.querySelector(".progress-done"), progress.step);
+    text(box.querySelector(".progress-all"), ` / ${progress.num_steps}`);
+    const bar = box.querySelector(".progress-bar");
+    bar.className = `progress-bar status-${progress.status}`;
+    bar.style.width = `${progress.percent}%`;
+    bar.parentElement.setAttribute("aria-valuenow", Math.round(progress.percent));
+    text(box.querySelector(".progress-share"), `${Math.floor(progress.percent)}\u202f%`);
+    text(box.querySelector(".progress-time"), progress.time);
+  }
+
+  function drawTiles(tiles) {
+    const box = document.getElementById("run-tiles");
+    if (!box) return;
+    for (const tile of tiles) {
+      let card = box.querySelector(`[data-tile="${tile.name}"]`);
+      if (!card) {
+        card = part(box, "div", "tile");
+        card.dataset.tile = tile.name;
+        part(card, "span", "tile-label");
+        const figures = part(card, "div", "tile-figures");
+        part(figures, "span", "tile-value");
+        part(figures, "span", "tile-change");
+        part(card, "div", "tile-note");
+        part(card, "img", "tile-sparkline").alt = "";
+      }
+      const label = card.querySelector(".tile-label");
+      text(label, tile.label);
+      label.title = tile.explanation;
+      text(card.querySelector(".tile-value"), tile.value);
+      const change = card.querySelector(".tile-change");
+      text(change, tile.change || "");
+      change.className = `tile-change ${tile.trend}`;
+      const note = card.querySelector(".tile-note");
+      text(note, tile.note);
+      note.title = tile.note;
+      const image = card.querySelector(".tile-sparkline");
+      if (image.getAttribute("src") !== tile.sparkline) image.src = tile.sparkline;
+    }
   }
 
   // ---------------------------------------------------------------- charts
@@ -220,7 +365,7 @@
     const keep = () => names.map(() => window.dash_clientside.no_update);
     if (!data || data.run !== state.run) return [keep(), keep(), keep(), null];
     if (data.problem) {
-      answered();
+      state.reload = true; // Asked for again with the next news.
       return [keep(), keep(), names.map(() => data.problem), null];
     }
     const figures = names.map((name) => zoomed(plot(name), data.figures[name]));
@@ -228,11 +373,10 @@
       const base = classes[index].split(" ").filter((part) => !["loading", "empty", "ready"].includes(part));
       return [...base, data.empty.includes(name) ? "empty" : "ready"].join(" ");
     });
-    state.tab = data.tab;
-    state.until = data.until;
+    Object.assign(state, { tab: data.tab, x: data.x, method: data.method, until: data.until });
+    state.drawings += 1;
     state.queues.clear();
     wanted(data);
-    answered();
     return [figures, states, names.map((name) => data.notes[name]), data.until];
   }
 
@@ -248,34 +392,6 @@
       }
     }
     return figure;
-  }
-
-  function apply(delta) {
-    if (!delta) return null;
-    if (delta.seq !== state.inFlight) return window.dash_clientside.no_update;
-    const started = performance.now();
-    if (delta.failed) {
-      state.news = true; // Asked again, slowly.
-      state.interval = SLOWEST_MS;
-    } else if (delta.reload) {
-      setProps("run-reload", { data: ++state.reloads });
-    } else if (delta.after === state.until) {
-      for (const [name, extension] of Object.entries(delta.charts)) {
-        if (!state.queues.has(name)) state.queues.set(name, []);
-        state.queues.get(name).push(extension);
-      }
-      state.until = delta.until;
-      flush();
-      for (const [name, figure] of Object.entries(delta.figures)) redraw(name, figure);
-    } else {
-      state.news = true; // The charts were drawn anew meanwhile: what is new is another question now.
-    }
-    requestAnimationFrame(() => {
-      const spent = performance.now() - started;
-      if (!delta.failed) state.interval = Math.min(SLOWEST_MS, Math.max(FASTEST_MS, 2 * spent));
-      answered();
-    });
-    return delta.until;
   }
 
   function flush() {
@@ -294,7 +410,7 @@
     }
   }
 
-  function redraw(name, figure) {
+  function replace(name, figure) {
     const graph = plot(name);
     if (!graph || graph._dragging) return;
     graph.closest(".chart-card").classList.remove("empty");
@@ -322,6 +438,6 @@
   }
 
   window.dash_clientside = window.dash_clientside || {};
-  window.dash_clientside.live = { connect, drawn, apply };
+  window.dash_clientside.live = { connect, drawn };
   window.bapoLive = { answered, state };
 })();

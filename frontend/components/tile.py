@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 
-import dash_mantine_components as dmc
-from dash import html
-
-from frontend.components.attributes import attributes
 from frontend.theme import Palette, translucent
 
 SPARKLINE_WIDTH, SPARKLINE_HEIGHT = 120, 28
@@ -33,23 +29,12 @@ class Tile(NamedTuple):
     colour: str
 
 
-def tile(content: Tile, palette: Palette) -> html.Div:
-    """A tile of fixed height."""
-    change = html.Span(content.change, className=f"tile-change {content.trend}") if content.change is not None else None
-    return html.Div(
-        [
-            dmc.Tooltip(html.Span(content.label, className="tile-label", tabIndex=0), label=content.explanation),
-            html.Div([html.Span(content.value, className="tile-value"), change], className="tile-figures"),
-            html.Div(content.note, className="tile-note"),
-            html.Img(
-                src=sparkline_uri(content.sparkline, content.colour or palette.accent),
-                className="tile-sparkline",
-                alt="",
-            ),
-        ],
-        className="tile",
-        **attributes(data_tile=content.name),
-    )
+def tile_json(content: Tile, palette: Palette) -> dict[str, Any]:
+    """What the browser draws a tile from (assets/live.js)."""
+    return {
+        **content._asdict(),
+        "sparkline": sparkline_uri(content.sparkline, content.colour or palette.accent),
+    }
 
 
 def sparkline_uri(values: Sequence[float | None], colour: str) -> str:

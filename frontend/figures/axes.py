@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 from bapo.api import Series
 
 XKind = Literal["step", "time", "rollouts"]
+X_KINDS: tuple[XKind, ...] = ("step", "time", "rollouts")
 
 TIME_KEY = "timing_s/unix_time"
 ROLLOUTS_KEY = "bapo/cost/num_rollouts"

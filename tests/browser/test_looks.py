@@ -10,8 +10,8 @@ from playwright.sync_api import Browser, Page, expect
 from bapo.client import Client
 from frontend.theme import DARK, LIGHT
 from tests.backend.fake_worker import FakeWorker
-from tests.browser.conftest import WAIT_MILLISECONDS, PlayedRun, Visitor, log_in, play
-from tests.services import BackendServer
+from tests.browser.conftest import WAIT_MILLISECONDS, PlayedRun, Visitor, log_in, play, points_of
+from tests.services import BackendServer, wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -93,15 +93,17 @@ def test_the_chosen_scheme_reaches_every_part_and_is_remembered(page: Page, long
     background = "() => getComputedStyle(document.querySelector('.chart-card')).backgroundColor"
     root = page.locator("html")
     expect(root).to_have_attribute("data-mantine-color-scheme", "light")
+    wait_until(lambda: points_of(page, "rewards") > 0)
     assert page.evaluate(colour) == LIGHT.fresh
     light = page.evaluate(background)
     page.get_by_role("button", name="Switch between light and dark").click()
     expect(root).to_have_attribute("data-mantine-color-scheme", "dark")
-    page.wait_for_function(f"{colour.removeprefix('() => ')} === '{DARK.fresh}'")
+    wait_until(lambda: page.evaluate(colour) == DARK.fresh)
     assert page.evaluate(background) != light
     page.reload()
     _settled(page)
     expect(root).to_have_attribute("data-mantine-color-scheme", "dark")
+    wait_until(lambda: points_of(page, "rewards") > 0)
     assert page.evaluate(colour) == DARK.fresh
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any
 
 import dash_mantine_components as dmc
 from dash import Dash, dcc, html
 
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
-from frontend.figures.axes import XKind
+from frontend.figures.axes import X_KINDS
 from frontend.pages.run import actions, charting, history, panels, parameters, samples
-from frontend.pages.run.header import status_row, title_row
+from frontend.pages.run.header import reason, status_row, title_row
 from frontend.session import Api
 
 TABS: tuple[tuple[str, str], ...] = (
@@ -24,7 +24,6 @@ TABS: tuple[tuple[str, str], ...] = (
     ("config", "Config"),
     ("history", "History"),
 )
-TILE_NAMES = ("reward", "evaluation", "unsolved", "fill", "rollouts", "speed")
 
 
 async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) -> Any:
@@ -43,7 +42,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             html.Span("x-axis", className="fact-label"),
             dmc.SegmentedControl(
                 id="run-x",
-                value=x_kind if x_kind in get_args(XKind) else "step",
+                value=x_kind if x_kind in X_KINDS else "step",
                 data=[
                     {"value": "step", "label": "Step"},
                     {"value": "time", "label": "Time"},
@@ -60,17 +59,14 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
         [
             dcc.Store(id="run-id", data=run.id),
             dcc.Store(id="run-method", data=run.method),
-            dcc.Store(id="run-poke"),
-            dcc.Store(id="run-head-poke"),
             dcc.Store(id="run-reload", data=0),
-            dcc.Store(id="run-delta"),
-            dcc.Store(id="run-applied"),
             dcc.Store(id="run-menu"),
             title_row(run),
-            html.Div(status_row(run), id="run-status", className="run-status"),
-            html.Div(
-                [dmc.Skeleton(className="tile tile-skeleton") for _ in TILE_NAMES], id="run-tiles", className="tiles"
-            ),
+            html.Div(status_row(run), id="run-status", className="run-facts"),
+            html.Div(id="run-progress", className="run-progress"),
+            html.Div(reason(run), id="run-reason"),
+            # Drawn by the browser, which asks for them again and again.
+            html.Div(id="run-tiles", className="tiles"),
             html.Div([tabs, axis], className="tabs-row"),
             html.Div(id="run-panel", className="run-panel"),
             *actions.dialogs(run),

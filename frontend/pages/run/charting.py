@@ -13,12 +13,9 @@ from bapo.client import ApiError
 from frontend.clientside import clientside
 from frontend.components.chart_card import chart_card
 from frontend.components.notices import error_text
-from frontend.components.tile import tile
 from frontend.pages.run.charts import charts_of, drawn, is_empty, note_of
 from frontend.pages.run.data import load
-from frontend.pages.run.header import action_style, status_row
-from frontend.pages.run.live import delta
-from frontend.pages.run.tiles import load_tiles
+from frontend.pages.run.header import action_style, reason, status_row
 from frontend.session import Api
 from frontend.theme import palette_of, themed
 
@@ -60,7 +57,7 @@ def chart_panel(run: RunDetail, tab: str) -> list[Any]:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Drawing, appending, and the header."""
+    """Drawing, and the state of the run."""
 
     @app.callback(
         Output("charts-drawn", "data"),
@@ -88,6 +85,8 @@ def register(app: Dash, api: Api) -> None:
         return {
             "run": run_id,
             "tab": tab,
+            "x": x_kind,
+            "method": method,
             "until": int(data.series.steps[-1]) if data.series.steps else 0,
             "figures": {name: themed(figure, palette) for name, figure in figures.items()},
             "empty": [name for name, figure in figures.items() if is_empty(figure)],
@@ -95,48 +94,21 @@ def register(app: Dash, api: Api) -> None:
         }
 
     @app.callback(
-        Output("run-delta", "data"),
-        Input("run-poke", "data"),
+        Output("run-status", "children"),
+        Output("run-reason", "children"),
+        Output({"type": "run-action", "verb": ALL}, "style"),
+        Input("run-reload", "data"),
         State("run-id", "data"),
-        State("run-method", "data"),
-        State("run-tabs", "value"),
-        State("run-x", "value"),
-        State("scheme", "data"),
         prevent_initial_call=True,
     )
-    async def append(poke: Any, run_id: str, method: str, tab: str, x_kind: Any, scheme: str | None) -> Any:
+    async def show_status(_: int, run_id: str) -> Any:
+        verbs = [output["id"]["verb"] for output in ctx.outputs_list[2]]
         try:
-            return await delta(api.client(), run_id, charts_of(tab, method), x_kind, poke, palette_of(scheme))
-        except (ApiError, httpx.TransportError) as error:
-            return {"seq": poke["seq"], "failed": error_text(error)}
-
-    @app.callback(
-        Output("run-status", "children"),
-        Output({"type": "run-action", "verb": ALL}, "style"),
-        Output("run-tiles", "children"),
-        Input("run-head-poke", "data"),
-        Input("run-reload", "data"),
-        Input("scheme", "data"),
-        State("run-id", "data"),
-    )
-    async def show_head(poked: Any, reloads: int, scheme: str | None, run_id: str) -> Any:
-        client = api.client()
-        palette = palette_of(scheme)
-        styles = [output["id"]["verb"] for output in ctx.outputs_list[1]]
-        try:
-            run = await client.run(run_id)
-            contents = await load_tiles(client, run, palette)
-        except (ApiError, httpx.TransportError) as error:
-            if poked or reloads:
-                # What is shown stays; the banner tells how old it is.
-                return no_update, [no_update] * len(styles), no_update
-            problem = dmc.Alert(error_text(error), color="red", variant="light", className="tiles-error")
-            return no_update, [no_update] * len(styles), problem
-        return (
-            status_row(run),
-            [action_style(run, verb) for verb in styles],
-            [tile(content, palette) for content in contents],
-        )
+            run = await api.client().run(run_id)
+        except (ApiError, httpx.TransportError):
+            # What is shown stays; the banner tells how old it is.
+            return no_update, no_update, [no_update] * len(verbs)
+        return status_row(run), reason(run), [action_style(run, verb) for verb in verbs]
 
     clientside(
         app,
@@ -148,14 +120,6 @@ def register(app: Dash, api: Api) -> None:
         Output("charts-told", "data"),
         Input("charts-drawn", "data"),
         State({"type": "chart-card", "name": ALL}, "className"),
-        initial=False,
-    )
-    clientside(
-        app,
-        "live",
-        "apply",
-        Output("run-applied", "data"),
-        Input("run-delta", "data"),
         initial=False,
     )
     clientside(

@@ -10,7 +10,6 @@ from dash import dcc, html
 
 from bapo.api import RunDetail, RunStatus
 from frontend import formatting
-from frontend.components.attributes import attributes
 from frontend.components.icon import IconName, icon
 from frontend.components.status_badge import MOVING, status_badge
 
@@ -75,7 +74,7 @@ def action_style(run: RunDetail, verb: str) -> dict[str, Any]:
 
 
 def status_row(run: RunDetail, now: datetime | None = None) -> list[Any]:
-    """State, facts, progress; redrawn with every step."""
+    """State and facts."""
     moment = now or datetime.now(UTC)
     facts: list[Any] = [
         status_badge(run.status),
@@ -88,56 +87,37 @@ def status_row(run: RunDetail, now: datetime | None = None) -> list[Any]:
         *([_fact("worker", run.worker, None)] if run.worker else []),
         *([dcc.Link("parent run", href=f"/runs/{run.parent_id}", className="fact fact-link")] if run.parent_id else []),
     ]
-    return [html.Div(facts, className="run-facts"), _progress(run, moment), *_reason(run)]
+    return facts
 
 
 def _fact(label: str, value: str, tooltip: str | None) -> html.Span:
     return html.Span([html.Span(label, className="fact-label"), " ", value], className="fact", title=tooltip)
 
 
-def _progress(run: RunDetail, now: datetime) -> html.Div:
-    share = run.step / run.num_steps if run.num_steps else 0.0
-    if run.status in MOVING and run.eta_seconds is not None:
-        time = f"about {formatting.duration(run.eta_seconds)} left"
-    elif run.started_at is not None:
-        time = f"took {formatting.duration(((run.finished_at or now) - run.started_at).total_seconds())}"
-    else:
+class Progress(NamedTuple):
+    """How far a run is, as texts; the browser draws it (assets/live.js)."""
+
+    status: str
+    step: str
+    num_steps: str
+    percent: float
+    time: str
+
+
+def progress(run: RunDetail, now: datetime | None = None) -> Progress:
+    """Step, share and the time that is left or was taken."""
+    moment = now or datetime.now(UTC)
+    if run.started_at is None:
         time = ""
-    if run.started_at is not None and run.finished_at is None and run.eta_seconds is None:
-        time = f"{formatting.duration((now - run.started_at).total_seconds())} since the start"
-    return html.Div(
-        [
-            html.Span(
-                [
-                    html.Span("step ", className="fact-label"),
-                    html.Span(f"{run.step:,}", id="run-step"),
-                    f" / {run.num_steps:,}",
-                ],
-                className="progress-step",
-            ),
-            dmc.Progress(
-                value=100 * share,
-                color=_PROGRESS_COLOURS.get(run.status, "blue"),
-                size="md",
-                radius="xl",
-                transitionDuration=200,
-                className="progress-bar",
-                **attributes(aria_label=f"{100 * share:.0f} % of the steps are done"),
-            ),
-            html.Span(f"{100 * share:.0f}{formatting.THIN_SPACE}%", className="progress-share"),
-            html.Span(time, className="progress-time"),
-        ],
-        className="run-progress",
-    )
+    elif run.finished_at is not None:
+        time = f"took {formatting.duration((run.finished_at - run.started_at).total_seconds())}"
+    elif run.status in MOVING and run.eta_seconds is not None:
+        time = f"about {formatting.duration(run.eta_seconds)} left"
+    else:
+        time = f"{formatting.duration((moment - run.started_at).total_seconds())} since the start"
+    percent = 100 * run.step / run.num_steps if run.num_steps else 0.0
+    return Progress(run.status.value, f"{run.step:,}", f"{run.num_steps:,}", percent, time)
 
-
-_PROGRESS_COLOURS = {
-    RunStatus.SUCCEEDED: "green",
-    RunStatus.FAILED: "red",
-    RunStatus.LOST: "orange",
-    RunStatus.CANCELLED: "gray",
-    RunStatus.PAUSED: "violet",
-}
 
 _REASONS: dict[RunStatus, tuple[str, str]] = {
     RunStatus.FAILED: ("red", "This run failed"),
@@ -150,7 +130,8 @@ _REASONS: dict[RunStatus, tuple[str, str]] = {
 }
 
 
-def _reason(run: RunDetail) -> list[Any]:
+def reason(run: RunDetail) -> list[Any]:
+    """Why the run does not go on, where it does not."""
     if run.status not in _REASONS:
         return []
     colour, title = _REASONS[run.status]

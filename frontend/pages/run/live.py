@@ -1,56 +1,69 @@
-"""What a running run's page is told at each poke of the browser: only the new steps."""
+"""What a running run's page is told when it asks for news: only the new steps, and the head of the page.
+
+This goes past Dash: its renderer takes longer over one callback than Plotly over all charts of a page.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from bapo.api import RunDetail
 from bapo.client import AsyncClient
+from frontend.components.tile import tile_json
 from frontend.figures.appending import extension
-from frontend.figures.axes import XKind
+from frontend.figures.axes import X_KINDS, XKind
 from frontend.figures.smoothing import WINDOW_STEPS
-from frontend.pages.run.charts import Chart
+from frontend.pages.run.charts import Chart, charts_of
 from frontend.pages.run.data import MOST_POINTS, load_newest
-from frontend.theme import Palette, themed
+from frontend.pages.run.header import progress
+from frontend.pages.run.tiles import load_tiles
+from frontend.theme import Palette, palette_of, themed
 
 
-class Poke(TypedDict):
-    """What the browser asks for when it heard of something new."""
+async def news(client: AsyncClient, run_id: str, query: Mapping[str, str]) -> dict[str, Any]:
+    """Answer to `?after=72&tab=batch&x=step&method=bapo&scheme=dark&rebuild=1&head=1`.
 
-    seq: int
-    after: int
-    """Last step that its charts show."""
-    rebuild: bool
-    """Whether charts of totals are due."""
+    `after` is the last step that the charts show; without it only the head is asked for. The answer has `head`
+    (progress and tiles) where it was asked for, and `charts` (points to append by chart), `figures` (charts of totals),
+    `until` (last step once they are applied) and `reload` (draw everything anew instead).
+    """
+    palette = palette_of(query.get("scheme"))
+    answer: dict[str, Any] = {}
+    if "after" in query:
+        x_kind = next((kind for kind in X_KINDS if kind == query.get("x")), X_KINDS[0])
+        charts = charts_of(query.get("tab", ""), query.get("method", ""))
+        rebuild = query.get("rebuild") == "1"
+        answer |= await delta(
+            client, run_id, charts, x_kind=x_kind, after=int(query["after"]), rebuild=rebuild, palette=palette
+        )
+    if query.get("head") == "1":
+        run = await client.run(run_id)
+        answer["head"] = await head(client, run, palette)
+    return answer
 
 
-class Delta(TypedDict):
-    """What is new."""
-
-    seq: int
-    after: int
-    until: int
-    """Last step after it was applied."""
-    reload: bool
-    """The charts must be drawn anew: too much is new, or nothing was drawn yet."""
-    charts: dict[str, dict[str, Any]]
-    """Chart name → traces and columns for Plotly.extendTraces."""
-    figures: dict[str, Any]
-    """Chart name → whole figure, for charts of totals."""
+async def head(client: AsyncClient, run: RunDetail, palette: Palette) -> dict[str, Any]:
+    """Progress and tiles."""
+    tiles = await load_tiles(client, run, palette)
+    return {"progress": progress(run)._asdict(), "tiles": [tile_json(content, palette) for content in tiles]}
 
 
 async def delta(
-    client: AsyncClient, run_id: str, charts: Sequence[Chart], x_kind: XKind, poke: Poke, palette: Palette
-) -> Delta:
-    """The steps after `poke["after"]` for each of the charts."""
-    after = poke["after"]
-    answer = Delta(seq=poke["seq"], after=after, until=after, reload=False, charts={}, figures={})
+    client: AsyncClient,
+    run_id: str,
+    charts: Sequence[Chart],
+    *,
+    x_kind: XKind,
+    after: int,
+    rebuild: bool,
+    palette: Palette,
+) -> dict[str, Any]:
+    """The steps after a step for each of the charts, for Plotly.extendTraces."""
+    answer: dict[str, Any] = {"after": after, "until": after, "reload": False, "charts": {}, "figures": {}}
     appended = [chart for chart in charts if chart.live == "append"]
-    rebuilt = [chart for chart in charts if chart.live == "rebuild"] if poke["rebuild"] else []
+    rebuilt = [chart for chart in charts if chart.live == "rebuild"] if rebuild else []
     if not appended:
-        return answer
-    if after == 0:
-        answer["reload"] = True
         return answer
     due = [*appended, *rebuilt]
     data = await load_newest(
@@ -63,7 +76,7 @@ async def delta(
         from_step=max(1, after + 2 - WINDOW_STEPS),
     )
     num_new = sum(step > after for step in data.series.steps)
-    if num_new > MOST_POINTS // 2:
+    if num_new and (after == 0 or num_new > MOST_POINTS // 2):
         answer["reload"] = True
     elif num_new:
         answer["until"] = int(data.series.steps[-1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
-from dash import Dash, Input, Output, State, html
+from dash import Dash, Input, Output, State, dcc, html
 
 from bapo.client import ApiError
 from frontend.components.attributes import attributes
@@ -19,7 +19,10 @@ from frontend.session import Api
 def log_panel() -> html.Div:
     """The trainer's output."""
     return html.Div(
-        html.Pre("Loading …", id="log-text", className="log", tabIndex=0, **attributes(aria_label="Log")),
+        [
+            dcc.Store(id="log-poke"),
+            html.Pre("Loading …", id="log-text", className="log", tabIndex=0, **attributes(aria_label="Log")),
+        ],
         className="panel-card",
     )
 
@@ -47,7 +50,7 @@ def register(app: Dash, api: Api) -> None:
         return config_panel(run) if tab == "config" else chart_panel(run, tab)
 
     @app.callback(
-        Output("log-text", "children"), Input("run-delta", "data"), Input("log-text", "id"), State("run-id", "data")
+        Output("log-text", "children"), Input("log-poke", "data"), Input("log-text", "id"), State("run-id", "data")
     )
     async def show_log(_: Any, __: str, run_id: str) -> Any:
         try:

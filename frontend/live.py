@@ -1,0 +1,39 @@
+"""Small answers that pages fetch by themselves while they are open."""
+
+from __future__ import annotations
+
+import re
+
+import httpx
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bapo.api import ErrorBody
+from bapo.client import ApiError
+from frontend.pages.run.live import news
+from frontend.session import Api
+
+LIVE_PREFIX = "/live/"
+_RUN = re.compile(r"/live/runs/(?P<run_id>[^/]+)")
+
+
+async def live(request: Request, api: Api) -> Response:
+    """GET /live/runs/{run_id}: what is new of a run."""
+    match = _RUN.fullmatch(request.url.path)
+    if match is None or request.method != "GET":
+        return _answer({"code": "not_found", "remedy": "there is nothing at this address"}, 404)
+    after = request.query_params.get("after", "0")
+    if not after.isdigit():
+        return _answer({"code": "invalid", "field": "after", "value": after, "remedy": "give a step, from 0"}, 422)
+    try:
+        return _answer(await news(api.client(), match["run_id"], request.query_params))
+    except ApiError as error:
+        return _answer(error.body.model_dump(mode="json"), error.status)
+    except httpx.TransportError:
+        body = ErrorBody(code="backend_unreachable", remedy="the BAPO server does not answer", request_id="none")
+        return _answer(body.model_dump(mode="json"), 502)
+
+
+def _answer(content: object, status: int = 200) -> Response:
+    return Response(orjson.dumps(content), status_code=status, media_type="application/json")
