@@ -75,7 +75,7 @@ class Stack:
         assert self._process is not None
         return self._process.pid
 
-    def start(self, *arguments: str) -> None:
+    def start(self, *arguments: str, **environment: str) -> None:
         """Start, and return when it has printed its link."""
         options = ["--port", str(self.port), "--data", str(self.folder), "--no-browser", *arguments]
         self._process = subprocess.Popen(
@@ -83,7 +83,7 @@ class Stack:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
         )
         assert self._process.stdout is not None
         self.output = ""

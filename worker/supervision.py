@@ -15,7 +15,7 @@ from bapo.control import ControlRequest, append_request, read_requests
 from bapo.journal import RECORDS_FILE
 from bapo.run_folder import claim_config
 from worker.attempts import Attempt, AttemptStore, Ending
-from worker.trainer_process import TrainerProcess, ending_of, find_trainer, start_trainer
+from worker.trainer_process import TrainerProcess, ending_of, find_trainer, start_trainer, trainers_of
 from worker.upload import Uploader
 
 POLL_SECONDS = 0.05
@@ -87,16 +87,14 @@ class AttemptSupervisor(threading.Thread):
             requests, _ = read_requests(self.attempt.run_folder)
             if any(request.id == pending.id for request in requests):
                 return
-            append_request(
-                self.attempt.run_folder,
-                ControlRequest(
-                    id=pending.id,
-                    author=pending.author,
-                    at_step=pending.at_step,
-                    set=pending.set,
-                    stop=pending.stop,
-                ),
+            request = ControlRequest(
+                id=pending.id, author=pending.author, at_step=pending.at_step, set=pending.set, stop=pending.stop
             )
+            try:
+                append_request(self.attempt.run_folder, request)
+            except OSError as error:
+                # The server names it again in its next answer, until the journal has the trainer's.
+                log.warning("run %s: %s", self.attempt.run_id, error)
 
     # ------------------------------------------------------------ the thread
 
@@ -121,6 +119,10 @@ class AttemptSupervisor(threading.Thread):
             try:
                 config = resolve(self._config).config
                 claim_config(self.attempt.run_folder, config)
+                for left in trainers_of(self.attempt.run_folder):
+                    # Of a worker that the server has given up on; its token is stale, ours is not.
+                    log.warning("run %s: ending trainer %d of an earlier attempt", self.attempt.run_id, left.pid)
+                    self._end_at_once(left)
                 trainer = start_trainer(self.attempt, config.engine.threads)
             except (ConfigError, OSError) as error:
                 self._note(ending=Ending(status="failed", reason=str(error)))

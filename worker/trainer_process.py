@@ -15,6 +15,7 @@ from collections import deque
 from pathlib import Path
 
 import psutil
+from pydantic import ValidationError
 
 from bapo.journal import RECORDS_FILE, complete_lines
 from bapo.records import EventRecord, parse_record
@@ -105,6 +106,15 @@ def find_trainer(attempt: Attempt) -> TrainerProcess | None:
     return None
 
 
+def trainers_of(run_folder: Path) -> list[TrainerProcess]:
+    """Every trainer on this machine that is at work in a run's folder, whichever worker started it."""
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        if (process.info["cmdline"] or [])[1:4] == ["-m", "bapo.trainer", str(run_folder)]:
+            found.append(TrainerProcess(process))
+    return found
+
+
 def ending_of(attempt: Attempt, exit_code: int | None) -> Ending:
     """How a trainer that runs no more ended, from what it left in its folder and, where known, its exit code.
 
@@ -124,7 +134,13 @@ def ending_of(attempt: Attempt, exit_code: int | None) -> Ending:
 
 def _recorded_failure(path: Path) -> str | None:
     newest = deque(complete_lines(path), maxlen=1)
-    record = parse_record(newest[0]) if newest else None
+    if not newest:
+        return None
+    try:
+        record = parse_record(newest[0])
+    except ValidationError:
+        # Of a newer trainer: whatever it says, it is no failure that we know.
+        return None
     return record.message if isinstance(record, EventRecord) and record.event == "failed" else None
 
 

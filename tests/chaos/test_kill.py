@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -148,6 +150,36 @@ def test_ctrl_c_checkpoints_and_the_next_start_goes_on(
         run = ended(client, run_id)
         assert (run.status, run.attempt, run.step) == (RunStatus.SUCCEEDED, 2, NUM_STEPS)
         assert_equal_to_undisturbed(client, run_id, undisturbed_records)
+    stack.stop()
+
+
+def test_another_worker_takes_over_from_one_that_hangs(
+    make_stack: Callable[[], Stack], undisturbed_records: list[dict[str, Any]]
+) -> None:
+    stack = make_stack()
+    stack.start("--no-demo", BAPO_LEASE_SECONDS="4")
+    with stack.client() as client:
+        run_id = submit(client, "taken over")
+        at_step(client, run_id, 10)
+        abandoned, hanging = stack.trainer(run_id), stack.service("worker")
+        hanging.suspend()
+        second = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "worker", "run", "--server", stack.url, "--name", "second"),
+                *("--token-file", str(stack.folder / "worker-token"), "--folder", str(stack.folder / "second")),
+            ]
+        )
+        try:
+            run = ended(client, run_id)
+            assert not abandoned.is_running() or abandoned.status() == psutil.STATUS_ZOMBIE
+            assert (run.status, run.attempt, run.step, run.worker) == (RunStatus.SUCCEEDED, 2, NUM_STEPS, "second")
+            # The first one comes back, learns that it is too late, and changes nothing.
+            hanging.resume()
+            wait_for(lambda: not list((stack.folder / "worker" / "attempts").iterdir()))
+            assert_equal_to_undisturbed(client, run_id, undisturbed_records)
+        finally:
+            second.terminate()
+            assert second.wait(60) == 0
     stack.stop()
 
 

@@ -14,7 +14,7 @@ import pytest
 from bapo.journal import Journal
 from bapo.records import EventRecord
 from worker.attempts import Attempt, AttemptStore, Ending
-from worker.trainer_process import ending_of, find_trainer, start_trainer
+from worker.trainer_process import ending_of, find_trainer, start_trainer, trainers_of
 
 
 @pytest.fixture
@@ -60,8 +60,8 @@ def test_a_trainer_is_found_again_by_its_id_and_start_time(attempt: Attempt) -> 
 
 def test_a_trainer_whose_id_was_never_written_down_is_found_by_its_arguments(attempt: Attempt) -> None:
     trainer = start_trainer(attempt, threads=1)
-    found = find_trainer(attempt)
-    assert found is not None
+    while (found := find_trainer(attempt)) is None:
+        pass
     assert found.pid == trainer.pid
     assert find_trainer(attempt.model_copy(update={"number": 2})) is None
     found.kill()
@@ -70,10 +70,24 @@ def test_a_trainer_whose_id_was_never_written_down_is_found_by_its_arguments(att
         pass
 
 
+def test_trainers_of_a_folder_are_found_whoever_started_them(attempt: Attempt) -> None:
+    trainer = start_trainer(attempt, threads=1)
+    while not (found := trainers_of(attempt.run_folder)):
+        pass
+    assert [each.pid for each in found] == [trainer.pid]
+    assert trainers_of(attempt.run_folder / "other") == []
+    trainer.kill()
+    while trainer.is_running():
+        pass
+    assert trainers_of(attempt.run_folder) == []
+
+
 def test_the_trainer_sees_none_of_our_secrets(attempt: Attempt, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BAPO_WORKER_TOKEN", "secret")
     trainer = start_trainer(attempt, threads=3)
-    environment = psutil.Process(trainer.pid).environ()
+    # Empty for a moment while the program is being loaded.
+    while not (environment := psutil.Process(trainer.pid).environ()):
+        pass
     trainer.kill()
     while trainer.is_running():
         pass
