@@ -23,7 +23,8 @@ of {batch_size} fresh random expressions, AdamW, peak learning rate {learning_ra
 
 The number multisets seen here are apart from those of generated training problems and of the held-out sets. Training
 ends early, so that there are problems that the model solves almost always, problems that it almost never solves, and
-much between them. Operators, learning rate and length were chosen on validation problems, apart from all of these.
+much between them. Operators, learning rate and length were chosen on validation and training problems; one earlier
+candidate was also looked at on CD-34.
 
 ## What it can do
 
