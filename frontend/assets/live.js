@@ -6,7 +6,7 @@
   const FASTEST_MS = 250; // At most four redraws a second, and fewer where a redraw takes long.
   const SLOWEST_MS = 2000;
   const LIST_MS = 1000;
-  const HEAD_MS = 1000; // Progress and tiles.
+  const TILES_MS = 3000;
   const LOG_MS = 2000;
   const REBUILD_MS = 5000; // Charts of totals.
   const ANSWER_MS = 8000; // After this an unanswered question is given up.
@@ -26,8 +26,8 @@
     sentAt: 0,
     timer: null,
     interval: FASTEST_MS,
-    lastHead: 0,
-    headTimer: null,
+    lastTiles: 0,
+    tilesTimer: null,
     lastRebuild: 0,
     lastLog: 0,
     run: null,
@@ -50,7 +50,7 @@
     close();
     Object.assign(state, {
       url: url || null, run: run ? run[1] : null, tab: null, until: null, news: false, reload: false, inFlight: false,
-      interval: run ? FASTEST_MS : LIST_MS, lostAt: null, lastHead: 0,
+      interval: run ? FASTEST_MS : LIST_MS, lostAt: null, lastTiles: 0,
     });
     state.queues.clear();
     if (url && !document.hidden) open();
@@ -211,9 +211,9 @@
     const run = state.run;
     const drawings = state.drawings;
     const query = new URLSearchParams({ scheme: scheme() });
-    if (now - state.lastHead >= HEAD_MS) {
-      state.lastHead = now;
-      query.set("head", "1");
+    if (now - state.lastTiles >= TILES_MS) {
+      state.lastTiles = now;
+      query.set("tiles", "1");
     }
     if (state.until !== null && document.querySelector(".chart-grid")) {
       query.set("after", state.until);
@@ -241,8 +241,8 @@
         state.interval = Math.min(SLOWEST_MS, Math.max(FASTEST_MS, 2 * (performance.now() - started)));
         answered();
       });
-      // A head that was not due yet comes with the last step at the latest.
-      if (!query.has("head")) later();
+      // Tiles that were not due yet come soon after the last step.
+      if (!query.has("tiles")) later();
     } catch (error) {
       if (state.run !== run) return;
       state.news = true;
@@ -252,20 +252,18 @@
   }
 
   function later() {
-    if (state.headTimer === null) state.headTimer = setTimeout(() => { state.headTimer = null; note(); }, HEAD_MS);
+    if (state.tilesTimer === null) state.tilesTimer = setTimeout(() => { state.tilesTimer = null; note(); }, TILES_MS);
   }
 
   const scheme = () => document.documentElement.getAttribute("data-mantine-color-scheme");
   new MutationObserver(() => {
-    state.lastHead = 0; // Sparklines have the scheme's colours.
+    state.lastTiles = 0; // Sparklines have the scheme's colours.
     note();
   }).observe(document.documentElement, { attributes: true, attributeFilter: ["data-mantine-color-scheme"] });
 
   function apply(news, drawings) {
-    if (news.head) {
-      drawProgress(news.head.progress);
-      drawTiles(news.head.tiles);
-    }
+    drawProgress(news.progress);
+    if (news.tiles) drawTiles(news.tiles);
     if (news.reload) {
       redraw();
     } else if (news.charts && drawings === state.drawings && news.after === state.until) {

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from bapo.api import RunCreate
 from bapo.client import SESSION_COOKIE
 from frontend.app import create_app
 from frontend.login import local_path, login_url
@@ -153,6 +154,21 @@ def test_the_api_is_behind_the_same_address_with_the_browsers_cookie(member: htt
     assert member.get("/api/v1/me").json()["role"] == "admin"
     assert httpx.get(f"{member.base_url}/api/v1/me").status_code == 401
     assert httpx.get(f"{member.base_url}/healthz").is_success
+
+
+def test_live_news_need_a_session_and_a_sound_question(visitor: httpx.Client, backend_server: BackendServer) -> None:
+    assert visitor.get("/live/runs/abc").status_code == 401
+    origin = {"Origin": str(visitor.base_url)}
+    visitor.post("/login", data={"secret": backend_server.admin_token}, headers=origin)
+    assert visitor.get("/live/runs/abc").status_code == 404
+    assert visitor.get("/live/elsewhere").status_code == 404
+    for after in ("-1", "x", "1.5"):
+        answer = visitor.get("/live/runs/abc", params={"after": after})
+        assert (answer.status_code, answer.json()["field"]) == (422, "after")
+    with backend_server.client() as admin:
+        run = admin.create_run(RunCreate(name="asked", recipe="countdown-demo"))
+    answer = visitor.get(f"/live/runs/{run.id}", params={"tiles": "1", "tab": "no-such-tab", "x": "no-such-axis"})
+    assert answer.json()["progress"]["step"] == "0"
 
 
 def test_pages_carry_a_policy_that_allows_no_foreign_and_no_unknown_script(member: httpx.Client) -> None:

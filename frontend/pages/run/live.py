@@ -22,31 +22,24 @@ from frontend.theme import Palette, palette_of, themed
 
 
 async def news(client: AsyncClient, run_id: str, query: Mapping[str, str]) -> dict[str, Any]:
-    """Answer to `?after=72&tab=batch&x=step&method=bapo&scheme=dark&rebuild=1&head=1`.
+    """Answer to `?after=72&tab=batch&x=step&method=bapo&scheme=dark&rebuild=1&tiles=1`.
 
-    `after` is the last step that the charts show; without it only the head is asked for. The answer has `head`
-    (progress and tiles) where it was asked for, and `charts` (points to append by chart), `figures` (charts of totals),
+    `after` is the last step that the charts show; without it no chart is asked for. The answer has `progress`, `tiles`
+    where they were asked for, and with `after` also `charts` (points to append by chart), `figures` (charts of totals),
     `until` (last step once they are applied) and `reload` (draw everything anew instead).
     """
     palette = palette_of(query.get("scheme"))
-    answer: dict[str, Any] = {}
     if "after" in query:
         x_kind = next((kind for kind in X_KINDS if kind == query.get("x")), X_KINDS[0])
         charts = charts_of(query.get("tab", ""), query.get("method", ""))
-        rebuild = query.get("rebuild") == "1"
-        answer |= await delta(
-            client, run_id, charts, x_kind=x_kind, after=int(query["after"]), rebuild=rebuild, palette=palette
-        )
-    if query.get("head") == "1":
-        run = await client.run(run_id)
-        answer["head"] = await head(client, run, palette)
+        after, rebuild = int(query["after"]), query.get("rebuild") == "1"
+        run, answer = await delta(client, run_id, charts, x_kind=x_kind, after=after, rebuild=rebuild, palette=palette)
+    else:
+        run, answer = await client.run(run_id), {}
+    answer["progress"] = progress(run)._asdict()
+    if query.get("tiles") == "1":
+        answer["tiles"] = [tile_json(content, palette) for content in await load_tiles(client, run, palette)]
     return answer
-
-
-async def head(client: AsyncClient, run: RunDetail, palette: Palette) -> dict[str, Any]:
-    """Progress and tiles."""
-    tiles = await load_tiles(client, run, palette)
-    return {"progress": progress(run)._asdict(), "tiles": [tile_json(content, palette) for content in tiles]}
 
 
 async def delta(
@@ -58,13 +51,13 @@ async def delta(
     after: int,
     rebuild: bool,
     palette: Palette,
-) -> dict[str, Any]:
-    """The steps after a step for each of the charts, for Plotly.extendTraces."""
+) -> tuple[RunDetail, dict[str, Any]]:
+    """The run, and the steps after a step for each of the charts, for Plotly.extendTraces."""
     answer: dict[str, Any] = {"after": after, "until": after, "reload": False, "charts": {}, "figures": {}}
     appended = [chart for chart in charts if chart.live == "append"]
     rebuilt = [chart for chart in charts if chart.live == "rebuild"] if rebuild else []
     if not appended:
-        return answer
+        return await client.run(run_id), answer
     due = [*appended, *rebuilt]
     data = await load_newest(
         client,
@@ -84,4 +77,4 @@ async def delta(
             traces, columns = extension(chart.draw(data, palette), num_new)
             answer["charts"][chart.name] = {"traces": traces, **columns}
         answer["figures"] = {chart.name: themed(chart.draw(data, palette), palette) for chart in rebuilt}
-    return answer
+    return data.run, answer

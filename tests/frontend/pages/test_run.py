@@ -1,0 +1,268 @@
+"""The run page's data: tiles, progress, charts and deltas, over the real server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+import pytest
+
+from bapo.api import AuditEntry, ControlInfo, HistogramSeries, RunCreate, RunDetail, RunStatus, Series
+from bapo.client import AsyncClient, Client
+from frontend.components.tile import sparkline_uri
+from frontend.figures.axes import x_axis
+from frontend.pages.run.charts import BY_NAME, CHARTS, charts_of, drawn, is_empty, note_of
+from frontend.pages.run.data import RunData, load
+from frontend.pages.run.header import action_style, progress
+from frontend.pages.run.history import audit_detail
+from frontend.pages.run.live import delta, news
+from frontend.pages.run.parameters import values_in_force
+from frontend.pages.run.tiles import NOTHING, TileData, evaluation_key, tiles
+from frontend.theme import LIGHT
+from tests.backend.fake_worker import FakeWorker
+from tests.frontend.simulation import Simulation
+from tests.services import BackendServer
+
+T = TypeVar("T")
+NOW = datetime(2026, 9, 1, 12, 0, tzinfo=UTC)
+NUM_STEPS = 52
+
+
+@pytest.fixture(scope="module")
+def run_id(backend_server: BackendServer, admin: Client) -> Iterator[str]:
+    """A run of 52 steps on the server."""
+    worker = FakeWorker(backend_server)
+    run = admin.create_run(RunCreate(name="drawn", recipe="countdown-demo"))
+    claim = worker.begin(run)
+    worker.upload(claim, Simulation(150).train(NUM_STEPS).records)
+    yield run.id
+    worker.close()
+
+
+@pytest.fixture
+def ask(backend_server: BackendServer) -> Callable[[Callable[[AsyncClient], Awaitable[T]]], T]:
+    """Runs something with a client of the administrator."""
+
+    def run(question: Callable[[AsyncClient], Awaitable[T]]) -> T:
+        async def asked() -> T:
+            async with AsyncClient(backend_server.url, token=backend_server.admin_token) as client:
+                return await question(client)
+
+        return asyncio.run(asked())
+
+    return run
+
+
+def _charts(tab: str) -> list[Any]:
+    return charts_of(tab, "bapo")
+
+
+def _load(client: AsyncClient, run_id: str, tab: str, **more: Any) -> Awaitable[RunData]:
+    charts = _charts(tab)
+    keys = [key for chart in charts for key in chart.keys]
+    needs = [need for chart in charts for need in chart.needs]
+    return load(client, run_id, keys=keys, needs=needs, x_kind=more.get("x_kind", "step"))
+
+
+@pytest.mark.parametrize("tab", ["overview", "batch", "difficulty"])
+def test_every_chart_of_a_run_shows_something(ask: Any, run_id: str, tab: str) -> None:
+    data = ask(lambda client: _load(client, run_id, tab))
+    for chart in _charts(tab):
+        figure = drawn(chart, data, LIGHT)
+        assert not is_empty(figure), chart.name
+        assert figure.layout.height == chart.height
+        assert note_of(chart, data) == ""
+
+
+@pytest.mark.parametrize("tab", ["overview", "batch", "difficulty"])
+def test_before_the_first_step_only_the_base_model_is_known(ask: Any, admin: Client, tab: str) -> None:
+    run = admin.create_run(RunCreate(name="empty", recipe="countdown-demo"))
+    data = ask(lambda client: _load(client, run.id, tab))
+    assert all(is_empty(drawn(chart, data, LIGHT)) for chart in _charts(tab))
+
+
+@pytest.mark.parametrize("x_kind", ["step", "time", "rollouts"])
+def test_a_delta_is_the_tail_of_what_a_drawing_shows(ask: Any, run_id: str, x_kind: Any) -> None:
+    for tab in ("overview", "batch", "difficulty"):
+        whole = ask(lambda client, tab=tab: _load(client, run_id, tab, x_kind=x_kind))
+        _, answer = ask(
+            lambda client, tab=tab: delta(
+                client, run_id, _charts(tab), x_kind=x_kind, after=45, rebuild=True, palette=LIGHT
+            )
+        )
+        assert (answer["after"], answer["until"], answer["reload"]) == (45, NUM_STEPS, False)
+        assert set(answer["charts"]) == {chart.name for chart in _charts(tab) if chart.live == "append"}
+        for name, extension in answer["charts"].items():
+            figure = drawn(BY_NAME[name], whole, LIGHT)
+            for index in extension["traces"]:
+                assert extension["x"][index] == list(figure.data[index].x)[45:], name
+                assert extension["y"][index] == pytest.approx(list(figure.data[index].y)[45:]), name
+        assert set(answer["figures"]) == ({"reevaluation"} if tab == "batch" else set())
+
+
+def test_a_delta_of_nothing_is_empty(ask: Any, run_id: str) -> None:
+    _, answer = ask(
+        lambda client: delta(
+            client, run_id, _charts("batch"), x_kind="step", after=NUM_STEPS, rebuild=False, palette=LIGHT
+        )
+    )
+    assert (answer["until"], answer["charts"], answer["reload"]) == (NUM_STEPS, {}, False)
+
+
+def test_the_first_step_draws_the_charts_anew(ask: Any, run_id: str) -> None:
+    answer = ask(lambda client: news(client, run_id, {"after": "0", "tab": "overview", "method": "bapo"}))
+    assert answer["reload"] is True
+
+
+def test_news_tell_the_progress_always_and_the_tiles_on_request(ask: Any, run_id: str) -> None:
+    answer = ask(lambda client: news(client, run_id, {}))
+    assert (answer["progress"]["step"], answer["progress"]["num_steps"]) == (str(NUM_STEPS), "150")
+    assert set(answer) == {"progress"}
+    answer = ask(lambda client: news(client, run_id, {"tiles": "1", "scheme": "dark"}))
+    names = [tile["name"] for tile in answer["tiles"]]
+    assert names == ["reward", "evaluation", "unsolved", "fill", "rollouts", "speed"]
+    assert all(tile["value"] != "–" for tile in answer["tiles"])
+
+
+def test_every_chart_has_a_name_of_its_own() -> None:
+    assert len(BY_NAME) == len(CHARTS)
+
+
+def test_grpo_has_no_chart_of_buffers() -> None:
+    names = {chart.name for chart in charts_of("batch", "grpo")}
+    assert names == {"batch-composition", "fill-rate", "rollouts"}
+
+
+def test_steps_left_out_by_sampling_are_told(run_detail: RunDetail) -> None:
+    series = Series(steps=[1, 5000], columns={})
+    data = RunData(run_detail.model_copy(update={"step": 5000}), x_axis(series, "step", None), series)
+    assert note_of(BY_NAME["rewards"], data) == "2 of 5,000 steps shown"
+    assert note_of(BY_NAME["evaluations"], data) == ""
+
+
+@pytest.fixture
+def run_detail(admin: Client) -> RunDetail:
+    """A queued run."""
+    return admin.create_run(RunCreate(name="detail", recipe="countdown-demo"))
+
+
+def _series(steps: range, **columns: list[float]) -> Series:
+    names = {"reward": "critic/rewards/mean", "fill": "bapo/batch/fill_rate"}
+    return Series(steps=list(steps), columns={names[name]: values for name, values in columns.items()})
+
+
+def _histograms(*fresh: list[int]) -> HistogramSeries:
+    nothing = [[0] * 3 for _ in fresh]
+    return HistogramSeries(steps=list(range(len(fresh))), fresh=list(fresh), reevaluated=nothing, batch=nothing)
+
+
+def test_tiles_compare_the_last_ten_steps_with_the_first(run_detail: RunDetail) -> None:
+    data = TileData(
+        first=_series(range(1, 11), reward=[0.2] * 10),
+        newest=_series(range(41, 51), reward=[0.5] * 10, fill=[0.75] * 10),
+        course=NOTHING.course,
+        # 4 of 8 fresh groups unsolved at first, 1 of 4 now.
+        first_histograms=_histograms([2, 2, 0], [2, 1, 1]),
+        newest_histograms=_histograms([1, 2, 1]),
+        course_histograms=NOTHING.course_histograms,
+        evaluations=NOTHING.evaluations,
+    )
+    shown = {tile.name: tile for tile in tiles(run_detail.model_copy(update={"step": 50}), data, LIGHT)}
+    assert (shown["reward"].value, shown["reward"].change, shown["reward"].trend) == (
+        "50.0\u202f%",
+        "+30.0\u202fpts",
+        "good",
+    )
+    # Fewer unsolved prompts are good news.
+    assert (shown["unsolved"].value, shown["unsolved"].change, shown["unsolved"].trend) == (
+        "25.0\u202f%",
+        "−25.0\u202fpts",
+        "good",
+    )
+    assert shown["fill"].value == "75\u202f%"
+
+
+def test_the_first_ten_steps_are_compared_with_nothing(run_detail: RunDetail) -> None:
+    early = NOTHING._replace(
+        first=_series(range(1, 5), reward=[0.2] * 4), newest=_series(range(1, 5), reward=[0.2] * 4)
+    )
+    reward = tiles(run_detail.model_copy(update={"step": 4}), early, LIGHT)[0]
+    assert (reward.value, reward.change) == ("20.0\u202f%", None)
+
+
+def test_an_evaluation_shows_its_interval_and_the_base(run_detail: RunDetail) -> None:
+    key = "val-core/CD-34/acc/mean@8"
+    columns = {key: [0.2, 0.3], f"{key}/low": [0.17, 0.26], f"{key}/high": [0.23, 0.34]}
+    run = run_detail.model_copy(update={"step": 50, "eval_name": "CD-34 avg@8", "eval_base": 0.2, "eval_latest": 0.3})
+    assert evaluation_key(run) == key
+    shown = tiles(run, NOTHING._replace(evaluations=Series(steps=[0, 50], columns=columns)), LIGHT)[1]
+    assert (shown.value, shown.change) == ("30.0\u202f%", "+10.0\u202fpts")
+    assert shown.note == "26–34\u202f%, base 20.0\u202f%"
+
+
+def test_sparklines_leave_gaps_out_and_need_two_values() -> None:
+    assert "polyline" not in sparkline_uri([0.5, None], "#112233")
+    # Two values fill the box from corner to corner: (0, bottom) to (right, top), two pixels inside.
+    assert "0.0%2C26.0%20120.0%2C2.0" in sparkline_uri([0.0, None, 1.0], "#112233")
+
+
+@pytest.mark.parametrize(
+    ("changes", "percent", "time"),
+    [
+        ({"status": RunStatus.QUEUED, "started_at": None}, 0.0, ""),
+        ({"status": RunStatus.RUNNING, "step": 75, "eta_seconds": 61.0}, 50.0, "about 1 m 01 s left"),
+        ({"status": RunStatus.RUNNING, "step": 0, "eta_seconds": None}, 0.0, "1 h 00 m since the start"),
+        ({"status": RunStatus.SUCCEEDED, "step": 150, "eta_seconds": 0.0, "finished_at": NOW}, 100.0, "took 1 h 00 m"),
+    ],
+)
+def test_progress_tells_what_is_left_or_was_taken(
+    run_detail: RunDetail, changes: dict[str, Any], percent: float, time: str
+) -> None:
+    run = run_detail.model_copy(update={"started_at": NOW - timedelta(hours=1), **changes})
+    shown = progress(run, NOW)
+    assert (shown.percent, shown.time, shown.status) == (percent, time, run.status.value)
+
+
+def test_actions_that_the_state_forbids_are_hidden(run_detail: RunDetail) -> None:
+    assert action_style(run_detail, "stop") == {}
+    assert action_style(run_detail, "resume") == {"display": "none"}
+
+
+def _control(state: Any, applied_step: int | None, **values: Any) -> ControlInfo:
+    return ControlInfo(
+        id=str(applied_step),
+        kind="change",
+        author="ada",
+        created_at=NOW,
+        set={path.replace("__", "."): value for path, value in values.items()},
+        at_step=None,
+        state=state,
+        applied_step=applied_step,
+        reason=None,
+    )
+
+
+def test_values_in_force_follow_the_applied_changes_only(run_detail: RunDetail) -> None:
+    controls = [
+        _control("applied", 20, method__c1="3/8"),
+        _control("applied", 10, method__c1="1/4", method__v=7),
+        _control("refused", None, method__m=1),
+        _control("pending", None, method__m=2),
+    ]
+    values = values_in_force(run_detail, controls)
+    assert (values["method.c1"], values["method.v"], values["method.m"]) == ("3/8", 7, 5)
+
+
+@pytest.mark.parametrize(
+    ("detail", "text"),
+    [
+        ({"from": "queued", "to": "running", "attempt": 1}, "queued → running, attempt 1"),
+        ({"changes": {}, "parent_id": None, "recipe": "r"}, "recipe r"),
+        ({"set": {"method.c1": 0.25, "method.c2": [0.1, 0.2]}}, "set c1 = 0.25, c2 = 0.1, 0.2"),
+        ({}, ""),
+    ],
+)
+def test_audit_details_read_like_a_sentence(detail: dict[str, Any], text: str) -> None:
+    assert audit_detail(AuditEntry(at=NOW, author="ada", action="x", detail=detail)) == text
