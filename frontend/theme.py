@@ -151,6 +151,7 @@ def template(palette: Palette) -> dict[str, Any]:
         "title": {"font": {"color": palette.muted, "size": 11}, "standoff": 8},
         "automargin": True,
     }
+    spike = {"spikecolor": palette.muted, "spikethickness": 1, "spikedash": "dot"}
     built = go.layout.Template(
         layout={
             "font": {"family": FONT_FAMILY, "size": 12, "color": palette.text},
@@ -158,7 +159,7 @@ def template(palette: Palette) -> dict[str, Any]:
             "plot_bgcolor": "rgba(0,0,0,0)",
             "colorway": list(palette.series),
             "margin": {"l": 52, "r": 16, "t": 8, "b": 40},
-            "xaxis": axis | {"showgrid": False, "showline": True, "ticks": "outside", "ticklen": 4},
+            "xaxis": axis | {"showgrid": False, "showline": True, "ticks": "outside", "ticklen": 4} | spike,
             "yaxis": axis | {"rangemode": "tozero"},
             "hovermode": "x unified",
             "hoverlabel": {

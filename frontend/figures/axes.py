@@ -70,7 +70,8 @@ def x_axis(series: Series, kind: XKind, started_at: datetime | None) -> XAxis:
         return XAxis("rollouts", series.steps, _filled(series.columns.get(ROLLOUTS_KEY), len(series.steps), 0.0), 0)
     origin = started_at.timestamp() if started_at else 0.0
     seconds = _filled(series.columns.get(TIME_KEY), len(series.steps), origin)
-    return XAxis("time", series.steps, [_iso(value) for value in seconds], _iso(origin))
+    # The trainer's clock may be behind the server's, which told the start.
+    return XAxis("time", series.steps, [_iso(value) for value in seconds], _iso(min([origin, *seconds[:1]])))
 
 
 def _filled(column: Sequence[float | None] | None, length: int, before_first: float) -> list[float]:

@@ -18,6 +18,10 @@ KEY_PATTERN = re.compile(
 """Metric names of an evaluation."""
 
 
+MOST_MARKERS = 50
+"""Evaluations up to which each is marked."""
+
+
 class DatasetCurve(NamedTuple):
     """One held-out set over training."""
 
@@ -97,7 +101,7 @@ def evaluations_figure(data: Evaluations, palette: Palette) -> go.Figure:
             y=curve.mean,
             customdata=list(zip(curve.low, curve.high, strict=True)),
             name=f"{curve.dataset} avg@{curve.num_samples}",
-            mode="lines+markers",
+            mode="lines+markers" if len(curve.x) <= MOST_MARKERS else "lines",
             line={"color": colour, "width": 2},
             marker={"size": 6},
             cliponaxis=False,

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from bapo.records import TrackingRecord
 from frontend.figures.axes import XAxis, over_training
+from frontend.figures.evaluations import MOST_MARKERS
 from frontend.theme import Palette
 
 
@@ -86,7 +87,7 @@ def unlocks_figure(data: Unlocks, palette: Palette) -> go.Figure:
             x=data.x,
             y=[getattr(rates, field) for rates in data.rates],
             name=name,
-            mode="lines+markers",
+            mode="lines+markers" if len(data.x) <= MOST_MARKERS else "lines",
             line={"color": colour, "width": 2},
             hovertemplate="%{y:.1%}" + ("" if null is None else f" (chance {100 * null:.1f} %)"),
         )

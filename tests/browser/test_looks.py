@@ -19,6 +19,7 @@ LONG_NAME = "x" * 90 + " " + "very-long-name-" * 7
 PAGES = (
     "/runs",
     "/new?recipe=countdown-demo",
+    "/new?parent={}",
     "/runs/{}",
     "/runs/{}?tab=batch",
     "/runs/{}?tab=difficulty",

@@ -271,6 +271,6 @@ def is_empty(figure: go.Figure) -> bool:
 
 def note_of(chart: Chart, data: RunData) -> str:
     """Says that steps were left out, where they were."""
-    if chart.live == "event" or not data.num_left_out:
+    if chart.live != "append" or not data.num_left_out:
         return ""
     return f"{len(data.series.steps):,} of {data.run.step:,} steps shown"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -111,6 +112,13 @@ def test_time_axis_takes_the_end_of_each_step() -> None:
     assert axis.values == ["2026-09-01T12:00:00.000", "2026-09-01T12:00:01.500"]
     figure = batch_composition_figure(batch_composition_data(TWO_STEPS, axis), LIGHT)
     assert figure.layout.xaxis.type == "date"
+
+
+def test_the_start_is_never_after_the_first_step() -> None:
+    before, after = (datetime(2026, 9, 1, hour, 59, 59, tzinfo=UTC) for hour in (11, 12))
+    assert x_axis(TWO_STEPS, "time", before).at(0) == "2026-09-01T11:59:59.000"
+    # The server's clock runs an hour before the trainer's.
+    assert x_axis(TWO_STEPS, "time", after).at(0) == "2026-09-01T12:00:00.000"
 
 
 def _live_figures(series: Series, histograms: HistogramSeries) -> dict[str, Any]:
