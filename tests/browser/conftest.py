@@ -33,9 +33,9 @@ WAIT_MILLISECONDS = 60_000
 """A machine with every core busy draws slowly."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """The browser."""
+    """The browser; while it is open, an event loop runs in this thread, so that it must not outlive the module."""
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine: install Debian's package `chromium`")
     with sync_playwright() as playwright:
