@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 import argparse
+from types import FrameType
 
 import uvicorn
 
 from frontend.app import create_app
+from frontend.gate import Gate
 from frontend.settings import FrontendSettings
+
+GRACE_SECONDS = 5
+"""How long requests in progress may take when the server stops."""
+
+
+class Server(uvicorn.Server):
+    """Ends the event streams as soon as it is asked to stop: uvicorn would wait for them."""
+
+    def __init__(self, config: uvicorn.Config, gate: Gate) -> None:
+        super().__init__(config)
+        self._gate = gate
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal asks us to stop."""
+        self._gate.end_streams()
+        super().handle_exit(sig, frame)
 
 
 def main() -> None:
@@ -18,17 +36,18 @@ def main() -> None:
     serve.add_argument("--host", default="127.0.0.1")
     serve.add_argument("--port", type=int, default=8000)
     arguments = parser.parse_args()
-    uvicorn.run(
-        create_app(FrontendSettings()),
+    gate = create_app(FrontendSettings())
+    config = uvicorn.Config(
+        gate,
         host=arguments.host,
         port=arguments.port,
         log_level="warning",
         server_header=False,
         # Anybody may claim to speak for others; the public address tells all that we need.
         proxy_headers=False,
-        # An open event stream must not hold up the end.
-        timeout_graceful_shutdown=2,
+        timeout_graceful_shutdown=GRACE_SECONDS,
     )
+    Server(config, gate).run()
 
 
 if __name__ == "__main__":

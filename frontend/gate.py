@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import httpx
@@ -64,9 +65,16 @@ class Gate:
         self._headers = security_headers(script_hashes, https=settings.is_https)
         self._api = api
         self._proxy = ApiProxy(settings.backend_url)
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def end_streams(self) -> None:
+        """Let go of the browsers that listen for events; callable from a signal handler."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._proxy.end_streams)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
+            self._loop = asyncio.get_running_loop()
             await self._pages(scope, receive, self._closing(send))
         elif scope["type"] == "websocket":
             # Neither the pages nor the API use WebSockets.

@@ -50,6 +50,11 @@ class ApiProxy:
         self._base = httpx.URL(backend_url)
         limits = httpx.Limits(max_connections=1000, max_keepalive_connections=50)
         self._transport = httpx.AsyncHTTPTransport(limits=limits, trust_env=False)
+        self._ending = asyncio.Event()
+
+    def end_streams(self) -> None:
+        """End the streams of events that are open, and every later one: the server is about to stop."""
+        self._ending.set()
 
     async def close(self) -> None:
         """Close the connections to the backend."""
@@ -68,18 +73,27 @@ class ApiProxy:
         )
         if not has_body:
             body_read.set()
-        answer = asyncio.create_task(self._answer(request, send))
-        gone = asyncio.create_task(_disconnected(receive, body_read))
+        outgoing = _Outgoing(send)
+        tasks = [
+            asyncio.create_task(self._answer(request, outgoing.send)),
+            asyncio.create_task(_disconnected(receive, body_read)),
+        ]
+        if _asks_for_events(scope):
+            tasks.append(asyncio.create_task(self._end(outgoing)))
         try:
-            await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
             # A browser that leaves a stream takes the backend's side of it along.
-            for task in (answer, gone):
+            for task in tasks:
                 task.cancel()
-            results = await asyncio.gather(answer, gone, return_exceptions=True)
+            results = await asyncio.gather(*tasks, return_exceptions=True)
         for result in results:
             if isinstance(result, Exception):
                 raise result
+
+    async def _end(self, outgoing: _Outgoing) -> None:
+        await self._ending.wait()
+        await outgoing.finish()
 
     def _url(self, scope: Scope) -> httpx.URL:
         target = scope.get("raw_path") or scope["path"].encode()
@@ -117,6 +131,23 @@ async def _relay(response: httpx.Response, send: Send) -> None:
             raise
 
 
+class _Outgoing:
+    """Knows whether an answer has begun, so that it can be ended."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._is_open = False
+
+    async def send(self, message: Message) -> None:
+        self._is_open = message["type"] == "http.response.start" or message.get("more_body", False)
+        await self._send(message)
+
+    async def finish(self) -> None:
+        """A clean end; nothing where the answer has not begun."""
+        if self._is_open:
+            await self.send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
 class _RequestBody(httpx.AsyncByteStream):
     """The request's body as it arrives."""
 
@@ -133,6 +164,10 @@ class _RequestBody(httpx.AsyncByteStream):
             more = message.get("more_body", False)
             yield message.get("body", b"")
         self._finished.set()
+
+
+def _asks_for_events(scope: Scope) -> bool:
+    return any(name == b"accept" and b"text/event-stream" in value for name, value in scope["headers"])
 
 
 def _has_body(scope: Scope) -> bool:
