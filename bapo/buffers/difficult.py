@@ -82,18 +82,7 @@ class DifficultBuffer:
     def state(self, step: int) -> BufferState:
         """Size, ages and flow after the step."""
         ages = [step - prompt.evaluated_step for prompt in self._prompts.values()]
-        return BufferState(
-            size=len(ages),
-            capacity=self.capacity,
-            age_mean=sum(ages) / len(ages) if ages else None,
-            # Entries stand in the order of their steps.
-            age_max=ages[0] if ages else None,
-            entered=self._flow.entered,
-            refreshed=self._flow.refreshed,
-            left_improved=self._flow.left_improved,
-            evicted=self._flow.evicted,
-            expired=self._flow.expired,
-        )
+        return self._flow.state(ages, self.capacity)
 
     def state_dict(self) -> dict[str, Any]:
         """JSON-ready entries in order."""

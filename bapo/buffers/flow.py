@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from bapo.records import BufferState
 
 
 @dataclass(slots=True)
@@ -19,3 +22,13 @@ class Flow:
     """Pushed out by the capacity."""
     expired: int = 0
     """Removed for their age."""
+
+    def state(self, ages: Sequence[int], capacity: int | None) -> BufferState:
+        """The buffer after the step, from its entries' ages in steps, oldest first, and this flow."""
+        return BufferState(
+            size=len(ages),
+            capacity=capacity,
+            age_mean=sum(ages) / len(ages) if ages else None,
+            age_max=ages[0] if ages else None,
+            **asdict(self),
+        )
