@@ -1,3 +1,3 @@
 """Fixtures for all tests."""
 
-pytest_plugins = ["tests.services", "tests.stack"]
+pytest_plugins = ["tests.recorded", "tests.services", "tests.stack"]

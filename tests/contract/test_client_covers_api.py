@@ -25,7 +25,7 @@ NOT_IN_THE_TABLE = {
 
 
 def calls() -> Iterator[tuple[str, str]]:
-    for endpoint in vars(Calls).values():
+    for endpoint in {name: value for base in reversed(Calls.__mro__) for name, value in vars(base).items()}.values():
         if isinstance(endpoint, Endpoint):
             describe = endpoint.describe
             hints = get_type_hints(describe)

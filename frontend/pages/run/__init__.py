@@ -11,19 +11,10 @@ from dash import Dash, dcc, html
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.figures.axes import X_KINDS
-from frontend.pages.run import actions, charting, history, panels, parameters, samples
+from frontend.pages.run import actions, charting, history, log, panels, parameters, samples
 from frontend.pages.run.header import reason, status_row, title_row
+from frontend.pages.run.tabs import BY_NAME, TABS
 from frontend.session import Api
-
-TABS: tuple[tuple[str, str], ...] = (
-    ("overview", "Overview"),
-    ("batch", "Batch"),
-    ("difficulty", "Difficulty"),
-    ("samples", "Samples"),
-    ("log", "Log"),
-    ("config", "Config"),
-    ("history", "History"),
-)
 
 
 async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) -> Any:
@@ -32,9 +23,9 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
     tab = query.get("tab", "")
     x_kind = query.get("x", "")
     tabs = dmc.Tabs(
-        dmc.TabsList([dmc.TabsTab(label, value=value) for value, label in TABS], className="tabs-list"),
+        dmc.TabsList([dmc.TabsTab(each.label, value=each.name) for each in TABS], className="tabs-list"),
         id="run-tabs",
-        value=tab if tab in dict(TABS) else TABS[0][0],
+        value=tab if tab in BY_NAME else TABS[0].name,
         className="run-tabs",
     )
     axis = html.Div(
@@ -81,6 +72,7 @@ def register(app: Dash, api: Api) -> None:
     charting.register(app, api)
     panels.register(app, api)
     samples.register(app, api)
+    log.register(app, api)
     history.register(app, api)
     actions.register(app, api)
     parameters.register(app, api)

@@ -5,56 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
-from dash import Dash, Input, Output, State, dcc, html
+from dash import Dash, Input, Output, State
 
 from bapo.client import ApiError
-from frontend.components.attributes import attributes
-from frontend.components.notices import error_notice, error_text
-from frontend.pages.run.charting import chart_panel
-from frontend.pages.run.configuration import config_panel
-from frontend.pages.run.samples import samples_panel
+from frontend.components.notices import error_notice
+from frontend.pages.run.tabs import BY_NAME
 from frontend.session import Api
-
-
-def log_panel() -> html.Div:
-    """The trainer's output."""
-    return html.Div(
-        [
-            dcc.Store(id="log-poke"),
-            html.Pre("Loading …", id="log-text", className="log", tabIndex=0, **attributes(aria_label="Log")),
-        ],
-        className="panel-card",
-    )
+from frontend.shell import query_of
 
 
 def register(app: Dash, api: Api) -> None:
-    """Tabs, and the log."""
+    """Tabs."""
 
     @app.callback(
         Output("run-panel", "children"),
         Input("run-tabs", "value"),
         State("run-id", "data"),
+        State("url", "search"),
     )
-    async def open_tab(tab: str, run_id: str) -> Any:
+    async def open_tab(tab: str, run_id: str, search: str | None) -> Any:
         client = api.client()
         try:
-            if tab == "samples":
-                return samples_panel()
-            if tab == "log":
-                return log_panel()
-            if tab == "history":
-                return html.Div(id="history")
-            run = await client.run(run_id)
+            return await BY_NAME[tab].panel(client, await client.run(run_id), query_of(search))
         except (ApiError, httpx.TransportError) as error:
             return error_notice(error)
-        return config_panel(run) if tab == "config" else chart_panel(run, tab)
-
-    @app.callback(
-        Output("log-text", "children"), Input("log-poke", "data"), Input("log-text", "id"), State("run-id", "data")
-    )
-    async def show_log(_: Any, __: str, run_id: str) -> Any:
-        try:
-            chunk = await api.client().log(run_id)
-        except (ApiError, httpx.TransportError) as error:
-            return error_text(error)
-        return chunk.text or "The trainer has written nothing yet."

@@ -1,0 +1,77 @@
+"""What all bodies of the API share: storable values, pages, errors."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def _storable(value: Any) -> Any:
+    """The value, if JSON and PostgreSQL can hold it. Raises ValueError."""
+    match value:
+        case str():
+            if _UNSTORABLE.search(value):
+                raise ValueError("the text holds a NUL character or half a character: remove it")
+        case bool():
+            pass
+        case int():
+            if not -(2**63) <= value < 2**63:
+                raise ValueError("the number does not fit into 64 bits: give a smaller one")
+        case float():
+            if not math.isfinite(value):
+                raise ValueError("NaN and infinities are no JSON numbers: give a finite one")
+        case dict():
+            for key, member in value.items():
+                _storable(key)
+                _storable(member)
+        case list():
+            for member in value:
+                _storable(member)
+    return value
+
+
+Text = Annotated[str, AfterValidator(_storable)]
+"""Text that can be stored."""
+JsonObject = Annotated[dict[str, Any], AfterValidator(_storable)]
+"""A JSON object that can be stored."""
+
+
+class Body(BaseModel):
+    """Common base: unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+
+class FieldProblem(Body):
+    """One thing to mend in a request."""
+
+    field: str
+    value: Any = None
+    remedy: str
+
+
+class ErrorBody(Body):
+    """Every error of the API."""
+
+    code: str
+    """Stable and machine-readable, such as `invalid_config`, `not_found`, `illegal_transition`."""
+    field: str | None = None
+    value: Any = None
+    remedy: str
+    """What is wrong and what to do."""
+    problems: Sequence[FieldProblem] = ()
+    """All problems where there are several; the first is repeated above."""
+    request_id: str
+
+
+class Page(Body):
+    """One page of a list."""
+
+    next_cursor: str | None = None
+    """Ask again with it for the next page; None on the last."""

@@ -1,0 +1,83 @@
+"""Recipes, config fields and the check of a config."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import Field
+
+from bapo.api.base import Body, FieldProblem, JsonObject, Page, Text
+
+
+class RecipeInfo(Body):
+    """A named starting point."""
+
+    name: str
+    title: str
+    description: str
+    config: dict[str, Any]
+    """The fields that it sets."""
+
+
+class RecipePage(Page):
+    """The recipes that the server knows."""
+
+    items: Sequence[RecipeInfo]
+
+
+class ConfigFieldInfo(Body):
+    """What a form needs to know of one config field."""
+
+    path: str
+    """Dotted, such as `method.c1`."""
+    description: str
+    default: Any
+    kind: Literal["integer", "number", "fraction", "fraction_range", "text", "flag", "choice", "choices", "list"]
+    optional: bool
+    """May be left empty."""
+    minimum: float | None
+    maximum: float | None
+    choices: Sequence[str]
+    method_types: Sequence[str]
+    """Methods that know the field; empty for fields of all methods."""
+
+
+class ConfigFieldPage(Page):
+    """All config fields."""
+
+    items: Sequence[ConfigFieldInfo]
+
+
+class ConfigDraft(Body):
+    """A config to check: a recipe or a parent run, and changes to it."""
+
+    recipe: Text | None = Field(default=None, examples=["countdown-demo"])
+    parent_id: Text | None = None
+    """Start from this run's config (clone)."""
+    changes: JsonObject = Field(default={}, examples=[{"method.c1": 0.25, "training.steps": 50}])
+    """Dotted fields and their new values."""
+
+
+class ThresholdMapRow(Body):
+    """What each number of correct responses is at one mean accuracy."""
+
+    r_tot: float
+    c2: float
+    c3: float
+    roles: Sequence[str]
+    """For k = 0..G, a `+`-joined subset of `fresh`, `difficult`, `reusable`, or `nothing`."""
+
+
+class ConfigReport(Body):
+    """A checked config."""
+
+    config: dict[str, Any]
+    """Complete, with every default."""
+    warnings: Sequence[FieldProblem]
+    diff: dict[str, tuple[Any, Any]]
+    """Dotted field → (parent's value, this value); against the recipe where there is no parent."""
+    threshold_map: Sequence[ThresholdMapRow]
+    """Empty for methods without thresholds."""
+    constants: dict[str, float | None]
+    """K1, K2, K3 of Theorem 3.2 (`K3` at r_tot = 0), and `K2_exact`; None where not defined."""

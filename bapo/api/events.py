@@ -1,0 +1,20 @@
+"""The stream of events."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from bapo.api.base import Body
+
+
+class StreamEvent(Body):
+    """One server-sent event.
+
+    `step`: steps `data["from_step"]`..`data["step"]` are stored; `evaluation`, `tracking`, `event`: a record of that
+    type is stored; `status`: the run's row changed. `data["run_id"]` names the run. After a break, ask again with the
+    last `id` in `Last-Event-ID`.
+    """
+
+    id: int
+    event: Literal["step", "evaluation", "tracking", "event", "status"]
+    data: dict[str, Any]

@@ -1,0 +1,144 @@
+"""What workers and the server say to one another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import Field
+
+from bapo.api.base import Body, Page, Text
+
+
+class WorkerInfo(Body):
+    """A worker, for people."""
+
+    id: str
+    name: str
+    host: str
+    slots: int
+    busy: int
+    """Slots in use or promised."""
+    gpus: Sequence[str]
+    version: str
+    online: bool
+    """Its last heartbeat is fresh."""
+    last_seen_at: datetime
+    run_ids: Sequence[str]
+    system: dict[str, float]
+
+
+class WorkerPage(Page):
+    """The workers that have ever registered."""
+
+    items: Sequence[WorkerInfo]
+
+
+class WorkerRegistration(Body):
+    """A worker introduces itself at every start."""
+
+    name: Text = Field(min_length=1, max_length=200)
+    host: Text
+    slots: int = Field(ge=1, le=1024)
+    gpus: Sequence[Text] = ()
+    """Names of the GPUs that it may use."""
+    version: Text
+
+
+class WorkerWelcome(Body):
+    """What the worker needs to take work."""
+
+    worker_id: str
+    queue: str
+    """Its own Celery queue."""
+    broker_url: str
+    runs_dir: str
+    heartbeat_seconds: float
+
+
+class ClaimRequest(Body):
+    """A worker takes the run that was assigned to it."""
+
+    worker_id: str
+
+
+class Claim(Body):
+    """A run handed to one worker, once."""
+
+    run_id: str
+    attempt: int
+    fencing_token: int
+    """Every later message about this attempt carries it; an old one is refused."""
+    config: dict[str, Any]
+    """Complete."""
+    run_dir: str
+    """Where the trainer writes."""
+
+
+class AttemptHeartbeat(Body):
+    """One attempt as its worker sees it."""
+
+    run_id: str
+    fencing_token: int
+    step: int
+
+
+class WorkerHeartbeat(Body):
+    """Sent every few seconds; extends the leases of the attempts named."""
+
+    worker_id: str
+    attempts: Sequence[AttemptHeartbeat]
+    system: dict[str, float] = Field(default={})
+
+
+class PendingControl(Body):
+    """A request to append to a run's control file."""
+
+    run_id: str
+    id: str
+    author: str
+    at_step: int | None
+    set: dict[str, Any]
+    stop: bool
+
+
+class HeartbeatAnswer(Body):
+    """What the server wants the worker to do."""
+
+    controls: Sequence[PendingControl]
+    revoked: Sequence[str]
+    """Runs that no longer belong to this worker: end their trainers."""
+
+
+class RecordBatch(Body):
+    """Lines of one attempt's file from a byte offset on; sending a batch again changes nothing.
+
+    The token is that of the run's newest attempt; the file may be an earlier attempt's, whose lines never replace a
+    later one's. An empty batch asks how far the server is.
+    """
+
+    fencing_token: int
+    attempt: int = Field(ge=1, le=100_000)
+    kind: Literal["records", "samples", "log"]
+    start_offset: int = Field(ge=0)
+    """Byte offset of the first line in the attempt's file."""
+    end_offset: int = Field(ge=0)
+    lines: Sequence[str]
+    """Without their newlines."""
+
+
+class BatchAccepted(Body):
+    """How far the server has stored the file."""
+
+    next_offset: int
+
+
+class AttemptOutcome(Body):
+    """How the trainer process ended."""
+
+    fencing_token: int
+    status: Literal["running", "succeeded", "failed", "stopped", "lost"]
+    """`running` is sent once, when the trainer is up; `stopped` answers a stop or a pause."""
+    step: int = 0
+    reason: str | None = None

@@ -1,0 +1,19 @@
+"""Every call of the API once: method, path, what is sent and what comes back."""
+
+from __future__ import annotations
+
+from bapo.calls.accounts import AccountCalls
+from bapo.calls.base import Call, Endpoint, get, post, run_path
+from bapo.calls.configs import ConfigCalls
+from bapo.calls.imports import ImportCalls
+from bapo.calls.prompts import PromptCalls
+from bapo.calls.records import RecordCalls
+from bapo.calls.runs import RunCalls
+from bapo.calls.workers import WorkerCalls
+
+
+class Calls(AccountCalls, ConfigCalls, RunCalls, RecordCalls, PromptCalls, ImportCalls, WorkerCalls):
+    """The table of calls, one class a domain."""
+
+
+__all__ = ["Call", "Calls", "Endpoint", "get", "post", "run_path"]

@@ -1,0 +1,32 @@
+"""Recipes, config fields and the check of a config."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from bapo.api import ConfigDraft, ConfigFieldPage, ConfigReport, RecipeInfo, RecipePage
+from bapo.calls.base import Call, Endpoint, get, post
+
+
+class ConfigCalls:
+    """Recipes, config fields and the check of a config."""
+
+    @Endpoint
+    def recipes(self) -> Call[RecipePage]:
+        """All recipes."""
+        return get("/recipes", RecipePage)
+
+    @Endpoint
+    def recipe(self, name: str) -> Call[RecipeInfo]:
+        """One recipe."""
+        return get(f"/recipes/{quote(name, safe='')}", RecipeInfo)
+
+    @Endpoint
+    def config_fields(self) -> Call[ConfigFieldPage]:
+        """Each config field's meaning, range and default."""
+        return get("/config-fields", ConfigFieldPage)
+
+    @Endpoint
+    def validate(self, draft: ConfigDraft) -> Call[ConfigReport]:
+        """Check a config. Raises ApiError 422 with every problem."""
+        return post("/configs/validate", ConfigReport, draft)

@@ -1,0 +1,87 @@
+"""Series, histograms, records, responses and the log of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bapo.api import HistogramSeries, LogChunk, MetricKeys, RecordPage, SamplePage, Series
+from bapo.calls.base import Call, Endpoint, get, run_path
+
+
+class RecordCalls:
+    """What a run recorded."""
+
+    @Endpoint
+    def metric_keys(self, run_id: str) -> Call[MetricKeys]:
+        """Names of the metrics that the run has."""
+        return get(run_path(run_id, "metric-keys"), MetricKeys)
+
+    @Endpoint
+    def metrics(
+        self,
+        run_id: str,
+        keys: Sequence[str],
+        from_step: int | None = None,
+        to_step: int | None = None,
+        max_points: int | None = None,
+    ) -> Call[Series]:
+        """Columns of metrics; with `max_points`, a sample of the steps that keeps each column's extremes."""
+        return get(
+            run_path(run_id, "metrics"),
+            Series,
+            keys=",".join(keys),
+            from_step=from_step,
+            to_step=to_step,
+            max_points=max_points,
+        )
+
+    @Endpoint
+    def histograms(
+        self,
+        run_id: str,
+        from_step: int | None = None,
+        to_step: int | None = None,
+        max_points: int | None = None,
+    ) -> Call[HistogramSeries]:
+        """Groups per accuracy 0/G..G/G, step by step; with `max_points`, evenly spaced steps."""
+        return get(
+            run_path(run_id, "histograms"), HistogramSeries, from_step=from_step, to_step=to_step, max_points=max_points
+        )
+
+    @Endpoint
+    def records(
+        self,
+        run_id: str,
+        type: str | None = None,
+        from_step: int | None = None,
+        to_step: int | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+    ) -> Call[RecordPage]:
+        """Whole records of one type (`step`, `evaluation`, `tracking`, `event`), by step."""
+        return get(
+            run_path(run_id, "records"),
+            RecordPage,
+            type=type,
+            from_step=from_step,
+            to_step=to_step,
+            cursor=cursor,
+            limit=limit,
+        )
+
+    @Endpoint
+    def samples(
+        self,
+        run_id: str,
+        step: int | None = None,
+        prompt_id: str | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+    ) -> Call[SamplePage]:
+        """Responses kept as text, newest step first."""
+        return get(run_path(run_id, "samples"), SamplePage, step=step, prompt_id=prompt_id, cursor=cursor, limit=limit)
+
+    @Endpoint
+    def log(self, run_id: str, offset: int | None = None) -> Call[LogChunk]:
+        """The trainer's output after an offset; without one, its end."""
+        return get(run_path(run_id, "log"), LogChunk, offset=offset)

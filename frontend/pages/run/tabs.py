@@ -1,0 +1,62 @@
+"""The tabs of a run page: what each is called and what makes its panel."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple
+
+from dash import html
+
+from bapo.api import RunDetail
+from bapo.client import AsyncClient
+from frontend.pages.run.charting import chart_panel
+from frontend.pages.run.configuration import config_panel
+from frontend.pages.run.log import log_panel
+from frontend.pages.run.samples import samples_panel
+
+Panel = Callable[[AsyncClient, RunDetail, Mapping[str, str]], Awaitable[Any]]
+"""Makes a tab's content from the client, the run and the address's query, which holds the view that a link restores."""
+
+
+class Tab(NamedTuple):
+    """One tab; its panel is made when somebody opens it, and unmounted when they leave."""
+
+    name: str
+    """As in the address: `?tab=batch`."""
+    label: str
+    panel: Panel
+
+
+def _charts(tab: str) -> Panel:
+    async def panel(_: AsyncClient, run: RunDetail, __: Mapping[str, str]) -> Any:
+        return chart_panel(run, tab)
+
+    return panel
+
+
+async def _samples(_: AsyncClient, __: RunDetail, ___: Mapping[str, str]) -> Any:
+    return samples_panel()
+
+
+async def _log(_: AsyncClient, __: RunDetail, ___: Mapping[str, str]) -> Any:
+    return log_panel()
+
+
+async def _config(_: AsyncClient, run: RunDetail, __: Mapping[str, str]) -> Any:
+    return config_panel(run)
+
+
+async def _history(_: AsyncClient, __: RunDetail, ___: Mapping[str, str]) -> Any:
+    return html.Div(id="history")
+
+
+TABS: tuple[Tab, ...] = (
+    Tab("overview", "Overview", _charts("overview")),
+    Tab("batch", "Batch", _charts("batch")),
+    Tab("difficulty", "Difficulty", _charts("difficulty")),
+    Tab("samples", "Samples", _samples),
+    Tab("log", "Log", _log),
+    Tab("config", "Config", _config),
+    Tab("history", "History", _history),
+)
+BY_NAME: Mapping[str, Tab] = {tab.name: tab for tab in TABS}

@@ -1,0 +1,65 @@
+"""Runs that the local engine really trained, once per test session: what pages and figures are tested on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from bapo.cli.import_run import describe_folder, send_folder
+from bapo.client import Client
+
+NUM_STEPS = 24
+SETTINGS = (
+    "training.checkpoint_interval=24",
+    f"training.steps={NUM_STEPS}",
+    "rollout.batch_size=16",
+    "training.batch_size=16",
+    "task.num_test=16",
+    "tracking.num_prompts=48",
+    "tracking.interval=8",
+    "evaluation.interval=12",
+    "evaluation.num_samples=4",
+)
+RUNS: Mapping[str, tuple[str, ...]] = {
+    "bapo-seed-1": ("training.seed=1",),
+    "bapo-seed-2": ("training.seed=2",),
+    "grpo-seed-1": ("training.seed=1", "method.type=grpo"),
+    "grpo-seed-2": ("training.seed=2", "method.type=grpo"),
+}
+"""Name of each run and what sets it apart."""
+
+
+@pytest.fixture(scope="session")
+def recorded_folders(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """The run folders by name. Nobody writes to them."""
+    parent = tmp_path_factory.mktemp("recorded")
+    folders = {name: parent / name for name in RUNS}
+    trainers = [
+        subprocess.Popen(
+            [
+                *(sys.executable, "-m", "bapo", "train", "countdown-demo", "--out", str(folders[name])),
+                *(argument for setting in (*SETTINGS, *changes) for argument in ("--set", setting)),
+            ],
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        for name, changes in RUNS.items()
+    ]
+    for trainer in trainers:
+        output, _ = trainer.communicate(timeout=300)
+        assert trainer.returncode == 0, output.decode()
+    return folders
+
+
+def import_folder(client: Client, folder: Path, group: str | None = None) -> str:
+    """Show a run folder in a server; the run's identifier."""
+    info = client.create_import(describe_folder(folder, name=None, group=group))
+    send_folder(client, info, folder)
+    client.finish_import(info.run_id)
+    return info.run_id
