@@ -224,7 +224,7 @@ def register(app: Dash, api: Api, pages: tuple[Page, ...]) -> None:
     clientside(
         app, "shell", "navbar", Output("appshell", "navbar"), Input("burger", "opened"), State("appshell", "navbar")
     )
-    clientside(app, "run", "followAddress", Output("title-sink", "title"), Input("url", "search"))
+    clientside(app, "view", "changed", Output("title-sink", "title"), Input("url", "href"))
     clientside(app, "shell", "closeNavigation", Output("burger", "opened"), Input("url", "pathname"))
     clientside(app, "shell", "logout", Output("logout", "disabled"), Input("logout", "n_clicks"), initial=False)
     clientside(

@@ -1,4 +1,4 @@
-// The address of a run page: its tab and its x-axis.
+// The address of a run page: its tab, its x-axis and its smoothing.
 (function () {
   "use strict";
 
@@ -6,31 +6,31 @@
   const clientside = window.dash_clientside;
   const noUpdate = () => clientside.no_update;
 
-  clientside.run = {
-    address(tab, axis, search) {
-      if (!onRunPage()) return [noUpdate(), noUpdate()];
-      const given = new URLSearchParams(search || "");
-      const wanted = new URLSearchParams();
-      if (tab !== "overview") wanted.set("tab", tab);
-      if (axis !== "step") wanted.set("x", axis);
-      if (given.get("chart") && (given.get("tab") || "overview") === tab) wanted.set("chart", given.get("chart"));
-      const text = wanted.toString() ? `?${wanted}` : "";
-      return [text === (search || "") ? noUpdate() : text, axisStyle(tab)];
-    },
-    // Back and forward in the browser's history.
-    followAddress(search) {
-      if (onRunPage() && document.getElementById("run-tabs")) {
-        const tab = new URLSearchParams(search || "").get("tab") || "overview";
-        clientside.set_props("run-tabs", { value: tab });
-      }
-      return "";
-    },
-  };
+  const PAGE_KEYS = ["tab", "x", "smooth"];
+  const FIRST = { tab: "overview", x: "step" }; // What an address without the key means.
 
   // The address changes before the page does.
   const onRunPage = () => /^\/runs\/[^/]+$/.test(location.pathname);
 
-  function axisStyle(tab) {
-    return ["overview", "batch", "difficulty"].includes(tab) ? {} : { visibility: "hidden" };
-  }
+  clientside.run = {
+    address(tab, axis, withAxis) {
+      if (!onRunPage()) return noUpdate();
+      const query = window.bapoView.read();
+      const changed = clientside.callback_context.triggered_id;
+      if (changed === "run-tabs" && (query.get("tab") || FIRST.tab) !== tab) {
+        const left = [...query.keys()].filter((key) => !PAGE_KEYS.includes(key));
+        const changes = Object.fromEntries(left.map((key) => [key, null]));
+        window.bapoView.write({ ...changes, tab: tab === FIRST.tab ? null : tab }, { push: true });
+      } else if (changed === "run-x") {
+        window.bapoView.write({ x: axis === FIRST.x ? null : axis });
+      }
+      return withAxis.includes(tab) ? {} : { visibility: "hidden" };
+    },
+  };
+
+  addEventListener("bapo:view", ({ detail: query }) => {
+    if (!onRunPage() || !document.getElementById("run-tabs")) return;
+    clientside.set_props("run-tabs", { value: query.get("tab") || FIRST.tab });
+    clientside.set_props("run-x", { value: query.get("x") || FIRST.x });
+  });
 })();

@@ -52,6 +52,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             dcc.Store(id="run-method", data=run.method),
             dcc.Store(id="run-reload", data=0),
             dcc.Store(id="run-menu"),
+            dcc.Store(id="run-axis-tabs", data=[each.name for each in TABS if each.has_axis]),
             title_row(run),
             html.Div(status_row(run), id="run-status", className="run-facts"),
             html.Div(id="run-progress", className="run-progress"),

@@ -20,11 +20,10 @@ from frontend.session import Api
 from frontend.theme import palette_of, themed
 
 ADDRESS = (
-    Output("url", "search"),
     Output("run-axis", "style"),
     Input("run-tabs", "value"),
     Input("run-x", "value"),
-    State("url", "search"),
+    State("run-axis-tabs", "data"),
 )
 """The tab and the axis stand in the address."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
@@ -9,9 +10,15 @@ from dash import Dash, Input, Output, State
 
 from bapo.client import ApiError
 from frontend.components.notices import error_notice
-from frontend.pages.run.tabs import BY_NAME
+from frontend.pages.run.tabs import BY_NAME, PAGE_KEYS, TABS
 from frontend.session import Api
 from frontend.shell import query_of
+
+
+def view_of(tab: str, query: Mapping[str, str]) -> dict[str, str]:
+    """What the address says to a tab: while somebody changes tabs, it may still hold what the one before wrote."""
+    is_of_tab = query.get("tab", TABS[0].name) == tab
+    return {key: value for key, value in query.items() if is_of_tab or key in PAGE_KEYS}
 
 
 def register(app: Dash, api: Api) -> None:
@@ -26,6 +33,6 @@ def register(app: Dash, api: Api) -> None:
     async def open_tab(tab: str, run_id: str, search: str | None) -> Any:
         client = api.client()
         try:
-            return await BY_NAME[tab].panel(client, await client.run(run_id), query_of(search))
+            return await BY_NAME[tab].panel(client, await client.run(run_id), view_of(tab, query_of(search)))
         except (ApiError, httpx.TransportError) as error:
             return error_notice(error)

@@ -25,6 +25,8 @@ class Tab(NamedTuple):
     """As in the address: `?tab=batch`."""
     label: str
     panel: Panel
+    has_axis: bool = False
+    """Whether the x-axis of its charts can be chosen."""
 
 
 def _charts(tab: str) -> Panel:
@@ -51,12 +53,14 @@ async def _history(_: AsyncClient, __: RunDetail, ___: Mapping[str, str]) -> Any
 
 
 TABS: tuple[Tab, ...] = (
-    Tab("overview", "Overview", _charts("overview")),
-    Tab("batch", "Batch", _charts("batch")),
-    Tab("difficulty", "Difficulty", _charts("difficulty")),
+    Tab("overview", "Overview", _charts("overview"), has_axis=True),
+    Tab("batch", "Batch", _charts("batch"), has_axis=True),
+    Tab("difficulty", "Difficulty", _charts("difficulty"), has_axis=True),
     Tab("samples", "Samples", _samples),
     Tab("log", "Log", _log),
     Tab("config", "Config", _config),
     Tab("history", "History", _history),
 )
+PAGE_KEYS = frozenset({"tab", "x", "smooth"})
+"""Parts of the address's query that hold for every tab; the others belong to the open one (assets/run.js)."""
 BY_NAME: Mapping[str, Tab] = {tab.name: tab for tab in TABS}

@@ -1,0 +1,54 @@
+// The view stands in the address, so that a link restores it. On a run page `tab`, `x` and `smooth` hold for the whole
+// page; every other key belongs to the open tab and goes with it (assets/run.js).
+//
+//   bapoView.read()                      URLSearchParams of the address
+//   bapoView.write({step: 40, q: null})  sets and removes keys, and keeps all others; the history entry is replaced
+//   bapoView.write({…}, {push: true})    makes a history entry, for what "back" shall undo
+//   addEventListener("bapo:view", (event) => event.detail)   the address changed otherwise than by `write` (back and
+//                                        forward, a link to the same page): `detail` is what `read` answers now
+(function () {
+  "use strict";
+
+  const QUIET_MS = 200; // A slider writes many times a second; Dash need not hear of each.
+  let written = location.pathname + location.search;
+  let telling = null;
+
+  const read = () => new URLSearchParams(location.search);
+
+  function write(changes, { push = false } = {}) {
+    const query = read();
+    for (const [key, value] of Object.entries(changes)) {
+      if (value === null || value === undefined || value === "") query.delete(key);
+      else query.set(key, value);
+    }
+    // Commas and colons are allowed in a query, and read better than their codes.
+    const text = query.toString().replaceAll("%2C", ",").replaceAll("%3A", ":");
+    const search = text ? `?${text}` : "";
+    if (search === location.search) return;
+    written = location.pathname + search;
+    if (push) history.pushState({}, "", written + location.hash);
+    else history.replaceState(history.state, "", written + location.hash);
+    clearTimeout(telling);
+    telling = setTimeout(tell, push ? 0 : QUIET_MS);
+  }
+
+  // Dash reads the address when it hears of a step in the history.
+  function tell() {
+    clearTimeout(telling);
+    telling = null;
+    dispatchEvent(new PopStateEvent("popstate"));
+  }
+
+  window.dash_clientside = window.dash_clientside || {};
+  window.dash_clientside.view = {
+    changed() {
+      const now = location.pathname + location.search;
+      if (now !== written) {
+        written = now;
+        dispatchEvent(new CustomEvent("bapo:view", { detail: read() }));
+      }
+      return "";
+    },
+  };
+  window.bapoView = { read, write };
+})();
