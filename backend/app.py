@@ -14,6 +14,7 @@ import backend.configs.endpoints
 import backend.events.endpoints
 import backend.imports.endpoints
 import backend.prompts.endpoints
+import backend.queue.endpoints
 import backend.records.endpoints
 import backend.runs.endpoints
 import backend.workers.endpoints
@@ -39,6 +40,7 @@ ROUTERS = (
     backend.prompts.endpoints.router,
     backend.events.endpoints.router,
     backend.imports.endpoints.router,
+    backend.queue.endpoints.router,
     backend.workers.endpoints.router,
     description_router,
 )

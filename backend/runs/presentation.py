@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from backend.auth.service import Principal
-from backend.models import AuditRow, Control
+from backend.models import AuditRow, Control, Run
 from backend.permissions import GRANTED, Permission
 from backend.runs import states
 from backend.runs.repository import RunRow
@@ -14,11 +14,15 @@ from bapo.config.resolve import METHOD_CONFIGS
 from bapo.control import CHANGEABLE_FIELDS
 
 
+def eta_seconds(run: Run) -> float | None:
+    """Time until the last step at the run's present pace; None where nothing trains or no pace is known."""
+    is_training = run.status in (RunStatus.RUNNING, RunStatus.STARTING)
+    return (run.num_steps - run.step) * run.step_seconds if is_training and run.step_seconds is not None else None
+
+
 def summary_fields(row: RunRow) -> dict[str, Any]:
     """The fields of a `RunSummary`."""
     run = row.run
-    is_training = run.status in (RunStatus.RUNNING, RunStatus.STARTING)
-    eta = (run.num_steps - run.step) * run.step_seconds if is_training and run.step_seconds is not None else None
     return {
         "id": run.id,
         "name": run.name,
@@ -40,7 +44,7 @@ def summary_fields(row: RunRow) -> dict[str, Any]:
         "eval_name": run.eval_name,
         "eval_base": run.eval_base,
         "eval_latest": run.eval_latest,
-        "eta_seconds": eta,
+        "eta_seconds": eta_seconds(run),
         "status_reason": run.status_reason,
     }
 

@@ -17,6 +17,7 @@ from bapo.api.configs import (
 from bapo.api.events import StreamEvent
 from bapo.api.imports import ImportCreate, ImportInfo
 from bapo.api.prompts import PromptPage, PromptSummary
+from bapo.api.queue import HeldRun, QueueState, WaitingRun, WorkerSlots
 from bapo.api.records import HistogramSeries, LogChunk, MetricKeys, RecordPage, SamplePage, Series
 from bapo.api.runs import (
     TERMINAL_STATUSES,
@@ -64,6 +65,7 @@ __all__ = [
     "ErrorBody",
     "FieldProblem",
     "HeartbeatAnswer",
+    "HeldRun",
     "HistogramSeries",
     "History",
     "ImportCreate",
@@ -77,6 +79,7 @@ __all__ = [
     "PendingControl",
     "PromptPage",
     "PromptSummary",
+    "QueueState",
     "RecipeInfo",
     "RecipePage",
     "RecordBatch",
@@ -93,9 +96,11 @@ __all__ = [
     "Text",
     "ThresholdMapRow",
     "UserInfo",
+    "WaitingRun",
     "WorkerHeartbeat",
     "WorkerInfo",
     "WorkerPage",
     "WorkerRegistration",
+    "WorkerSlots",
     "WorkerWelcome",
 ]

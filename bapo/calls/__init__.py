@@ -7,12 +7,13 @@ from bapo.calls.base import Call, Endpoint, get, post, run_path
 from bapo.calls.configs import ConfigCalls
 from bapo.calls.imports import ImportCalls
 from bapo.calls.prompts import PromptCalls
+from bapo.calls.queue import QueueCalls
 from bapo.calls.records import RecordCalls
 from bapo.calls.runs import RunCalls
 from bapo.calls.workers import WorkerCalls
 
 
-class Calls(AccountCalls, ConfigCalls, RunCalls, RecordCalls, PromptCalls, ImportCalls, WorkerCalls):
+class Calls(AccountCalls, ConfigCalls, RunCalls, RecordCalls, PromptCalls, ImportCalls, QueueCalls, WorkerCalls):
     """The table of calls, one class a domain."""
 
 

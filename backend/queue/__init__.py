@@ -1,0 +1,1 @@
+"""What waits and why, and what runs where, for people."""

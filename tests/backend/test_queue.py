@@ -1,0 +1,127 @@
+"""What waits and why, and what runs where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from backend.queue.service import expected_seconds
+from bapo.api import HeldRun, RunCreate, RunStatus, WorkerSlots
+from bapo.client import Client
+from tests.backend.fake_worker import FakeWorker
+from tests.backend.journals import event, step
+from tests.services import BackendServer, RedisServer, new_database, running_backend, wait_until
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def server(postgres_server: str, redis_server: RedisServer, tmp_path: Path) -> Iterator[BackendServer]:
+    """A server with a database of its own, so that nobody else's runs wait."""
+    redis_server.client.flushall()
+    with new_database(postgres_server) as url, running_backend(url, tmp_path, redis_server.url) as server:
+        yield server
+
+
+@pytest.fixture
+def people(server: BackendServer) -> Iterator[Client]:
+    with server.client() as client:
+        yield client
+
+
+def submit(client: Client, name: str, priority: int = 50) -> str:
+    return client.create_run(RunCreate(name=name, recipe="countdown-demo", priority=priority)).id
+
+
+def test_an_empty_server_has_an_empty_queue(people: Client) -> None:
+    state = people.queue()
+    assert (state.waiting, state.num_waiting, state.workers, state.slots, state.busy) == ([], 0, [], 0, 0)
+
+
+def test_runs_wait_in_the_order_in_which_they_start_and_say_why(people: Client) -> None:
+    submit(people, "first")
+    submit(people, "second")
+    submit(people, "urgent", priority=90)
+    wait_until(lambda: all(run.reason for run in people.queue().waiting))
+    waiting = people.queue().waiting
+    assert [(run.position, run.name, run.priority) for run in waiting] == [
+        (1, "urgent", 90),
+        (2, "first", 50),
+        (3, "second", 50),
+    ]
+    assert {run.reason for run in waiting} == {"waits for a worker: none is connected"}
+    assert [run.expected_seconds for run in waiting] == [None, None, None]
+    assert all(run.may_cancel for run in waiting)
+
+
+def test_a_slot_shows_the_run_that_holds_it(server: BackendServer, people: Client) -> None:
+    worker = FakeWorker(server, slots=1)
+    run_id, other_id = submit(people, "one"), submit(people, "two")
+    claim = worker.claim(run_id)
+    worker.report(claim, "running")
+    worker.upload(claim, [event("started"), step(1), step(2)])
+    wait_until(lambda: people.run(other_id).status_reason == "waits for a free slot")
+    state = people.queue()
+    (slots,) = state.workers
+    (held,) = slots.runs
+    assert (slots.name, slots.online, slots.slots) == ("w1", True, 1)
+    assert (held.id, held.name, held.attempt, held.state, held.step) == (run_id, "one", 1, "running", 2)
+    assert held.lease_expires_at is not None
+    assert (state.slots, state.busy, state.num_waiting) == (1, 1, 1)
+    (waiting,) = state.waiting
+    # The only slot is free when the run in it is done.
+    assert waiting.expected_seconds == held.eta_seconds
+    worker.close()
+
+
+def test_a_cancelled_run_leaves_the_queue(people: Client) -> None:
+    run_id = submit(people, "changed my mind")
+    assert people.stop(run_id).status is RunStatus.CANCELLED
+    assert people.queue().waiting == []
+
+
+def _worker(*eta_seconds: float | None, slots: int) -> WorkerSlots:
+    runs = [
+        HeldRun(
+            id="r",
+            name="r",
+            owner="o",
+            method="bapo",
+            status=RunStatus.RUNNING,
+            attempt=1,
+            state="running",
+            since=NOW,
+            lease_expires_at=None,
+            step=1,
+            num_steps=2,
+            eta_seconds=eta,
+            may_cancel=True,
+        )
+        for eta in eta_seconds
+    ]
+    return WorkerSlots(
+        id="w",
+        name="w",
+        host="h",
+        version="0",
+        slots=slots,
+        gpus=[],
+        online=True,
+        last_seen_at=NOW,
+        registered_at=NOW,
+        system={},
+        runs=runs,
+    )
+
+
+def test_waiting_runs_take_the_slots_as_they_become_free() -> None:
+    online = [_worker(300.0, 60.0, slots=2), _worker(120.0, None, slots=3)]
+    # One slot is free now, the next after 60, 120 and 300 s; of the fifth nobody knows.
+    assert expected_seconds([False] * 5, online) == [0.0, 60.0, 120.0, 300.0, None]
+
+
+def test_a_promised_run_has_its_slot_already() -> None:
+    assert expected_seconds([True, False], [_worker(90.0, slots=1)]) == [0.0, 90.0]
