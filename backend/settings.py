@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from backend.runs.cost import Prices
+
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -43,6 +45,17 @@ class Settings(BaseSettings):
     """A run that was lost this often in a row without completing a further step has failed."""
     stream_retention_seconds: float = Field(default=86_400.0, gt=0)
     """How long an interrupted event stream can be taken up again."""
+    gpu_hour_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Price of one hour of one GPU; without it no costs of runs on GPUs are shown."""
+    cpu_hour_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Price of one hour of one slot of a machine without GPUs; without it no costs of runs on the CPU are shown."""
+    currency: str = Field(default="USD", min_length=1, max_length=10)
+    """What the prices are in."""
+
+    @property
+    def prices(self) -> Prices:
+        """What an hour of compute costs here."""
+        return Prices(self.gpu_hour_price, self.cpu_hour_price, self.currency)
 
     @property
     def heartbeat_seconds(self) -> float:
