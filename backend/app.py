@@ -28,6 +28,7 @@ from backend.events.hub import EventHub
 from backend.health import description_router, health_router
 from backend.permissions import declared_routes
 from backend.settings import Settings
+from backend.visits.cache import VisitCache
 from backend.workers.dispatcher import Dispatcher
 from bapo import __version__
 from bapo.api import ErrorBody, StreamEvent
@@ -64,7 +65,7 @@ def _wake(dispatcher: Dispatcher) -> Callable[[StreamEvent], None]:
 def create_app(settings: Settings) -> FastAPI:
     """The server. Raises RuntimeError where a route does not declare who may call it."""
     database = Database(settings.database_url)
-    context = Context(settings, database, EventHub(database), Dispatcher(database, settings))
+    context = Context(settings, database, EventHub(database), Dispatcher(database, settings), VisitCache())
 
     def principal_of(secret: str) -> Principal | None:
         with database.session() as session:

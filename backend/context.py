@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from backend.database import Database
 from backend.events.hub import EventHub
 from backend.settings import Settings
+from backend.visits.cache import VisitCache
 from backend.workers.dispatcher import Dispatcher
 
 
@@ -25,6 +26,7 @@ class Context:
     database: Database
     hub: EventHub
     dispatcher: Dispatcher
+    visits: VisitCache
 
 
 def context_of(request: Request) -> Context:

@@ -1,0 +1,65 @@
+"""SQL of visits: they lie in the steps' rows, one array element each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from backend.models import IngestOffset, StepRow
+
+_STEPS_AT_ONCE = 500
+
+
+class StepOf(NamedTuple):
+    """A step as an attempt recorded it: what it says never changes."""
+
+    step: int
+    attempt: int
+
+
+class StepVisits(NamedTuple):
+    """The visits of a step."""
+
+    place: StepOf
+    prompt_ids: Sequence[str]
+    sources: Sequence[str]
+    num_correct: Sequence[int]
+    policy_versions: Sequence[int]
+    in_batch: Sequence[bool]
+
+
+def revision(session: Session, run_id: str) -> int:
+    """A number that grows with every record that is stored of the run: bytes read of all its attempts' journals."""
+    query = select(func.coalesce(func.sum(IngestOffset.next_offset), 0)).where(
+        IngestOffset.run_id == run_id, IngestOffset.kind == "records"
+    )
+    return int(session.scalars(query).one())
+
+
+def steps(session: Session, run_id: str) -> list[StepOf]:
+    """The steps that are stored, in their order."""
+    query = select(StepRow.step, StepRow.attempt).where(StepRow.run_id == run_id).order_by(StepRow.step)
+    return [StepOf(step, attempt) for step, attempt in session.execute(query)]
+
+
+def visits_from(session: Session, run_id: str, step: int) -> Iterator[Sequence[StepVisits]]:
+    """The visits of this step and all later ones, some hundred steps at a time."""
+    query = (
+        select(
+            StepRow.step,
+            StepRow.attempt,
+            StepRow.prompt_ids,
+            StepRow.prompt_sources,
+            StepRow.prompt_num_correct,
+            StepRow.prompt_policy_versions,
+            StepRow.prompt_in_batch,
+        )
+        .where(StepRow.run_id == run_id, StepRow.step >= step)
+        .order_by(StepRow.step)
+        .execution_options(yield_per=_STEPS_AT_ONCE)
+    )
+    for rows in session.execute(query).partitions():
+        yield [StepVisits(StepOf(row[0], row[1]), row[2], row[3], row[4], row[5], row[6]) for row in rows]

@@ -1,0 +1,19 @@
+"""What the pages on prompts, difficulty and what-if start from."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from backend.context import Context
+from backend.models import Run
+from bapo.visits import Visits
+
+
+def visits_of_run(session: Session, context: Context, run: Run) -> Visits:
+    """Every visit of the run's prompts that is stored by now, of repeated steps the latest attempt's.
+
+    Kept in the process: a call costs a query over a few rows as long as nothing was added, afterwards a reading of the
+    new steps only. The arrays belong to all requests and cannot be written to; the same object comes back as long as
+    the run has recorded nothing more.
+    """
+    return context.visits.visits(session, run.id, run.config["rollout"]["group_size"])
