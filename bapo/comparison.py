@@ -1,0 +1,302 @@
+"""Comparing runs: groups of them, intervals over seeds, equal budgets, paired differences, the cost of an accuracy.
+
+Intervals over runs are Student's: mean ± t(0.975, n - 1) · s / sqrt(n), with s the standard deviation over the n runs.
+With one run there is none. Nothing here knows where runs are stored or how they are drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import fmean, median, stdev
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+SEED_FIELD = "training.seed"
+METHOD_FIELD = "method.type"
+MOST_POSITIONS = 4096
+"""Positions at which runs are averaged at most; where they have more between them, evenly spaced ones are taken."""
+
+_T_975 = (
+    *(math.inf, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145),
+    *(2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
+)
+"""97.5 % quantiles of Student's t for 0 (none) to 30 degrees of freedom: NIST/SEMATECH e-Handbook, 1.3.6.7.2."""
+_Z_975 = 1.959964
+
+
+class Estimate(NamedTuple):
+    """A mean over runs with its 95 % interval, which needs two of them."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+
+
+class Spread(NamedTuple):
+    """Median and range of a cost over the runs that had it."""
+
+    median: float
+    low: float
+    high: float
+    n: int
+
+
+def t_quantile(degrees_of_freedom: int) -> float:
+    """97.5 % quantile of Student's t distribution.
+
+    Up to 30 degrees of freedom from the table; beyond, z + (z³ + z)/4ν + (5z⁵ + 16z³ + 3z)/96ν² + (3z⁷ + 19z⁵ + 17z³ -
+    15z)/384ν³ (Abramowitz and Stegun, 26.7.5), right to three decimals there.
+    """
+    if degrees_of_freedom < len(_T_975):
+        return _T_975[degrees_of_freedom]
+    z, nu = _Z_975, degrees_of_freedom
+    return (
+        z
+        + (z**3 + z) / (4 * nu)
+        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * nu**2)
+        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * nu**3)
+    )
+
+
+def estimate(values: Sequence[float]) -> Estimate | None:
+    """Mean with Student's 95 % interval; without bounds for one value, None for none."""
+    n = len(values)
+    if n == 0:
+        return None
+    mean = fmean(values)
+    if n == 1:
+        return Estimate(mean, None, None, 1)
+    half_width = t_quantile(n - 1) * stdev(values) / math.sqrt(n)
+    return Estimate(mean, mean - half_width, mean + half_width, n)
+
+
+def spread(values: Sequence[float]) -> Spread | None:
+    """Median, smallest and largest; None for none."""
+    return Spread(median(values), min(values), max(values), len(values)) if values else None
+
+
+def paired_difference(first: Sequence[tuple[int, float]], second: Sequence[tuple[int, float]]) -> Estimate | None:
+    """Mean of `second` - `first` over the seeds that both have, with Student's interval; None where they share none.
+
+    Both are (seed, figure of a run) pairs; runs of one seed count as their mean, so that n is the number of seeds.
+    """
+    ours, theirs = _by_seed(first), _by_seed(second)
+    return estimate([theirs[seed] - ours[seed] for seed in ours if seed in theirs])
+
+
+def _by_seed(figures: Sequence[tuple[int, float]]) -> dict[int, float]:
+    found: dict[int, list[float]] = {}
+    for seed, figure in figures:
+        found.setdefault(seed, []).append(figure)
+    return {seed: fmean(values) for seed, values in found.items()}
+
+
+# ---------------------------------------------------------------- configs and groups
+
+
+class ComparedRun(NamedTuple):
+    """What grouping needs to know of a run."""
+
+    name: str
+    config: Mapping[str, Any]
+    """Flat: `flattened`."""
+    tags: Sequence[str] = ()
+    group: str | None = None
+
+
+class RunGroup(NamedTuple):
+    """Runs that are one thing to compare."""
+
+    label: str
+    members: tuple[int, ...]
+    """Indices into the runs."""
+
+
+class FieldDifference(NamedTuple):
+    """A config field on which runs differ."""
+
+    field: str
+    values: tuple[Any, ...]
+    """One per run; None also where the run's method does not know the field."""
+    known: tuple[bool, ...]
+    """Whether the run has the field at all."""
+
+
+def flattened(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """{"method": {"c1": 0.125}} → {"method.c1": 0.125}; lists stay whole."""
+    flat: dict[str, Any] = {}
+    for name, value in config.items():
+        if isinstance(value, Mapping):
+            flat |= flattened(value, f"{prefix}{name}.")
+        else:
+            flat[prefix + name] = value
+    return flat
+
+
+def differences(configs: Sequence[Mapping[str, Any]]) -> list[FieldDifference]:
+    """Fields of flat configs that are not the same in all of them, in the order of the configs."""
+    fields = dict.fromkeys(field for config in configs for field in config)
+    found = []
+    for field in fields:
+        values = tuple(config.get(field) for config in configs)
+        known = tuple(field in config for config in configs)
+        if any((value, is_known) != (values[0], known[0]) for value, is_known in zip(values, known, strict=True)):
+            found.append(FieldDifference(field, values, known))
+    return found
+
+
+def groups_of(runs: Sequence[ComparedRun], by: str) -> list[RunGroup]:
+    """Runs put together, in the order in which their groups first appear.
+
+    `by` is `run` (each alone), `config` (everything but the seed), `tags`, `group`, or a config field such as
+    `method.c1`.
+
+    Raises:
+        ValueError: none of the runs has the field.
+    """
+    labels = _labels(runs, by)
+    members: dict[str, list[int]] = {}
+    for index, label in enumerate(labels):
+        # Runs of one name are still several runs.
+        members.setdefault(f"{index} {label}" if by == "run" else label, []).append(index)
+    return [RunGroup(labels[indices[0]], tuple(indices)) for indices in members.values()]
+
+
+def _labels(runs: Sequence[ComparedRun], by: str) -> list[str]:
+    match by:
+        case "run":
+            return [run.name for run in runs]
+        case "group":
+            return [run.group or "no group" for run in runs]
+        case "tags":
+            return [", ".join(sorted(run.tags)) or "no tags" for run in runs]
+        case "config":
+            return _config_labels([run.config for run in runs])
+    if not any(by in run.config for run in runs):
+        raise ValueError(f"no run has the config field {by!r}: give run, config, tags, group, or a field they have")
+    return [_setting(by, run.config) for run in runs]
+
+
+def _config_labels(configs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The method, and the fields on which runs of one method differ: what follows from the method need not be said."""
+    telling: dict[str, None] = {}
+    for method in dict.fromkeys(config.get(METHOD_FIELD) for config in configs):
+        same = [config for config in configs if config.get(METHOD_FIELD) == method]
+        telling |= dict.fromkeys(each.field for each in differences(same) if each.field != SEED_FIELD)
+    return [
+        " · ".join(
+            [
+                str(config.get(METHOD_FIELD, "no method")),
+                *(_setting(field, config) for field in telling if field in config),
+            ]
+        )
+        for config in configs
+    ]
+
+
+def _setting(field: str, config: Mapping[str, Any]) -> str:
+    if field == METHOD_FIELD:
+        return str(config.get(field, "no method"))
+    name = field.rsplit(".", 1)[-1]
+    return f"{name} {value_text(config[field])}" if field in config else f"no {name}"
+
+
+def value_text(value: Any) -> str:
+    """A config value on one line."""
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(value_text(part) for part in value) + "]"
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "none"}[value]
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+# ---------------------------------------------------------------- curves
+
+
+class Curve(NamedTuple):
+    """A figure of one run where it was measured: x rising, no gaps."""
+
+    x: Floats
+    y: Floats
+
+
+class MeanCurve(NamedTuple):
+    """A figure of several runs at common positions; NaN where no run, for bounds fewer than two, had it."""
+
+    x: Floats
+    mean: Floats
+    low: Floats
+    high: Floats
+    n: NDArray[np.int64]
+
+
+def curve(x: Floats, y: Floats) -> Curve:
+    """Drop what was not measured, and of several values at one position all but the last."""
+    known = ~(np.isnan(x) | np.isnan(y))
+    x, y = x[known], y[known]
+    is_last = np.append(x[1:] != x[:-1], True)[: len(x)]
+    return Curve(x[is_last], y[is_last])
+
+
+def cut(whole: Curve, until: float) -> Curve:
+    """The part up to a position, which ends there exactly, by linear interpolation."""
+    if not len(whole.x) or whole.x[-1] <= until:
+        return whole
+    inside = whole.x < until
+    if not inside.any() and whole.x[0] > until:
+        return Curve(whole.x[:0], whole.y[:0])
+    end = np.interp(until, whole.x, whole.y)
+    return Curve(np.append(whole.x[inside], until), np.append(whole.y[inside], end))
+
+
+def value_at(whole: Curve, position: float) -> float | None:
+    """Linear interpolation between two measurements; None outside of all of them."""
+    if not len(whole.x) or not whole.x[0] <= position <= whole.x[-1]:
+        return None
+    return float(np.interp(position, whole.x, whole.y))
+
+
+def common_positions(curves: Sequence[Curve], most: int = MOST_POSITIONS) -> Floats:
+    """Every position at which one of the curves was measured; beyond `most`, evenly spaced ones over their range."""
+    positions = np.unique(np.concatenate([each.x for each in curves])) if curves else np.empty(0)
+    if len(positions) <= most:
+        return positions
+    return np.linspace(positions[0], positions[-1], most)
+
+
+def mean_curve(curves: Sequence[Curve], positions: Floats) -> MeanCurve:
+    """Mean and Student's 95 % interval over the curves at each position, each interpolated linearly in its range.
+
+    A curve counts only between its own first and last measurement, so that n may fall along the way.
+    """
+    values = np.full((len(curves), len(positions)), np.nan)
+    for row, each in enumerate(curves):
+        if len(each.x):
+            values[row] = np.interp(positions, each.x, each.y, left=np.nan, right=np.nan)
+    known = ~np.isnan(values)
+    n = known.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(known, values, 0.0).sum(axis=0) / n
+        squares = np.where(known, (values - mean) ** 2, 0.0).sum(axis=0)
+        deviation = np.sqrt(squares / (n - 1))
+        quantiles = np.array([math.nan, *(t_quantile(count) for count in range(len(curves)))])
+        half_width = np.where(n > 1, quantiles[n] * deviation / np.sqrt(n), np.nan)
+    return MeanCurve(positions, mean, mean - half_width, mean + half_width, n)
+
+
+def first_reaching(accuracies: Curve, target: float) -> float | None:
+    """Position of the first evaluation with at least this accuracy; None where none has it."""
+    reached = np.nonzero(accuracies.y >= target)[0]
+    return float(accuracies.x[reached[0]]) if len(reached) else None
+
+
+def cumulative_at(steps: NDArray[np.int64], totals: Floats, at: NDArray[np.int64]) -> Floats:
+    """What a run had spent after each of some steps: the total of the latest recorded step up to it, 0 before any."""
+    places = np.searchsorted(steps, at, side="right")
+    return np.concatenate(([0.0], totals))[places]
