@@ -36,7 +36,12 @@ class Page(NamedTuple):
     """Stream of events that the page lives on; names in braces are parts of the address."""
 
 
-NAVIGATION: tuple[tuple[str, str, IconName], ...] = (("Runs", "/runs", "runs"), ("New run", "/new", "plus"))
+NAVIGATION: tuple[tuple[str, str, IconName], ...] = (
+    ("Runs", "/runs", "runs"),
+    ("New run", "/new", "plus"),
+    ("Queue", "/queue", "queue"),
+    ("Workers", "/workers", "worker"),
+)
 
 INDEX = """<!DOCTYPE html>
 <html lang="en">

@@ -23,6 +23,7 @@ IconName = Literal[
     "pause",
     "play",
     "plus",
+    "queue",
     "runs",
     "search",
     "sliders",
@@ -30,6 +31,7 @@ IconName = Literal[
     "sun",
     "trash",
     "user",
+    "worker",
 ]
 
 

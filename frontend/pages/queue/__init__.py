@@ -1,0 +1,149 @@
+"""What waits and why, what runs where, and the machines that do it: two pages over the same state of the queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import dash_mantine_components as dmc
+import httpx
+from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
+
+from bapo.client import ApiError
+from frontend.components.notices import error_text, toast
+from frontend.pages.queue.waiting import waiting_table
+from frontend.pages.queue.workers import worker_board, worker_table
+from frontend.session import Api
+
+REFRESH_MILLISECONDS = 2000
+"""As often as workers send their heartbeats."""
+
+CONSEQUENCES: dict[str, str] = {
+    "waiting": "It leaves the queue and is cancelled for good: to run it later, clone it.",
+    "held": "Training ends at the next step boundary, after a checkpoint, and the run is cancelled for good: to go on, "
+    "clone it. To continue later, pause it on its own page instead.",
+}
+
+
+async def queue_layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
+    """What waits, and every slot."""
+    return _page("Queue", "queue-board", await queue_board(api))
+
+
+async def workers_layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
+    """Every machine that has ever taken runs."""
+    return _page("Workers", "workers-board", await workers_board(api))
+
+
+def _page(title: str, board: str, content: Any) -> html.Div:
+    return html.Div(
+        [
+            dmc.Title(title, order=2, mb="md"),
+            html.Div(content, id=board),
+            dcc.Interval(id=f"{board}-refresh", interval=REFRESH_MILLISECONDS),
+            dcc.Store(id="queue-cancelling"),
+            dmc.Modal(
+                dmc.Stack(
+                    [
+                        dmc.Text(id="queue-cancel-name", fw=600, className="wrap-anywhere"),
+                        dmc.Text(id="queue-cancel-text", size="sm"),
+                        dmc.Group(
+                            [
+                                dmc.Button("Keep it", id="queue-keep", variant="default", color="gray"),
+                                dmc.Button("Cancel the run", id="queue-confirm", color="red"),
+                            ],
+                            justify="flex-end",
+                        ),
+                    ]
+                ),
+                id="queue-dialog",
+                title="Cancel this run?",
+                centered=True,
+            ),
+        ]
+    )
+
+
+async def queue_board(api: Api) -> list[Any]:
+    """Tiles, slots and the waiting runs, as of now."""
+    state, now = await api.client().queue(), datetime.now(UTC)
+    online = sum(worker.online for worker in state.workers)
+    facts = (
+        (f"{state.num_waiting:,}", "waiting", ""),
+        (f"{state.busy:,} of {state.slots:,}", "slots in use", "of the workers that are online"),
+        (f"{online:,} of {len(state.workers):,}", "workers online", ""),
+    )
+    tiles = [
+        html.Div(
+            [html.Span(label, className="tile-label"), html.Div(value, className="tile-value"), html.Div(note)],
+            className="tile",
+        )
+        for value, label, note in facts
+    ]
+    return [
+        html.Div(tiles, className="tiles queue-tiles"),
+        html.H3("What runs where", className="section-title"),
+        worker_board([worker for worker in state.workers if worker.online or worker.runs], now),
+        html.H3("What waits, in the order in which it starts", className="section-title"),
+        waiting_table(state.waiting, state.num_waiting, now),
+    ]
+
+
+async def workers_board(api: Api) -> list[Any]:
+    """The table of workers, as of now."""
+    state = await api.client().queue()
+    return [worker_table(state.workers, datetime.now(UTC))]
+
+
+def register(app: Dash, api: Api) -> None:
+    """Refreshing, and cancelling with a word before."""
+    for board, content in (("queue-board", queue_board), ("workers-board", workers_board)):
+        _refresh(app, api, board, content)
+
+    @app.callback(
+        Output("queue-dialog", "opened"),
+        Output("queue-cancelling", "data"),
+        Output("queue-cancel-name", "children"),
+        Output("queue-cancel-text", "children"),
+        Input({"type": "queue-cancel", "run": ALL, "kind": ALL, "name": ALL}, "n_clicks"),
+        Input("queue-keep", "n_clicks"),
+        prevent_initial_call=True,
+    )
+    def ask(_: Any, __: Any) -> Any:
+        trigger: Any = ctx.triggered_id
+        if not any(each["value"] for each in ctx.triggered):
+            return no_update, no_update, no_update, no_update
+        if trigger == "queue-keep":
+            return False, None, no_update, no_update
+        return True, trigger["run"], trigger["name"], CONSEQUENCES[trigger["kind"]]
+
+    @app.callback(
+        Output("queue-dialog", "opened", allow_duplicate=True),
+        Output("notifications", "sendNotifications", allow_duplicate=True),
+        Input("queue-confirm", "n_clicks"),
+        State("queue-cancelling", "data"),
+        prevent_initial_call=True,
+    )
+    async def cancel(clicks: int | None, run_id: str | None) -> Any:
+        if not clicks or run_id is None:
+            return no_update, no_update
+        try:
+            run = await api.client().stop(run_id)
+        except (ApiError, httpx.TransportError) as error:
+            return False, toast(error_text(error), title="Could not cancel the run")
+        return False, toast(f"{run.name} is {run.status.value}.", title="Cancelled", colour="green")
+
+
+def _refresh(app: Dash, api: Api, board: str, content: Any) -> None:
+    @app.callback(
+        Output(board, "children"),
+        Input(f"{board}-refresh", "n_intervals"),
+        prevent_initial_call=True,
+    )
+    async def refresh(_: int) -> Any:
+        try:
+            return await content(api)
+        except (ApiError, httpx.TransportError) as error:
+            # A passing trouble must not wipe what is shown; it is said above it.
+            return [dmc.Alert(error_text(error), color="yellow", variant="light")]
