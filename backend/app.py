@@ -11,6 +11,7 @@ from fastapi import APIRouter, FastAPI
 
 import backend.auth.endpoints
 import backend.configs.endpoints
+import backend.difficulty.endpoints
 import backend.events.endpoints
 import backend.imports.endpoints
 import backend.prompts.endpoints
@@ -39,6 +40,7 @@ ROUTERS = (
     backend.runs.endpoints.router,
     backend.records.endpoints.router,
     backend.prompts.endpoints.router,
+    backend.difficulty.endpoints.router,
     backend.events.endpoints.router,
     backend.imports.endpoints.router,
     backend.queue.endpoints.router,

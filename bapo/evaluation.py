@@ -124,6 +124,11 @@ def _score_interval(values: Sequence[float], num_responses: int) -> Interval:
         trials = float(num_responses)
     else:
         trials = min(mean * (1 - mean) / variance_of_mean, num_responses)
+    return wilson_interval(mean, trials)
+
+
+def wilson_interval(mean: float, trials: float) -> Interval:
+    """Wilson's score interval of a share `mean` of so many independent trials, at least one."""
     scale = 1 + _Z**2 / trials
     centre = (mean + _Z**2 / (2 * trials)) / scale
     half_width = _Z * math.sqrt(mean * (1 - mean) / trials + _Z**2 / (4 * trials**2)) / scale

@@ -14,6 +14,16 @@ from bapo.api.configs import (
     RecipePage,
     ThresholdMapRow,
 )
+from bapo.api.difficulty import (
+    FlowClass,
+    FlowPath,
+    Flows,
+    Migration,
+    MigrationKind,
+    MigrationMatrix,
+    MigrationRate,
+    MigrationSummary,
+)
 from bapo.api.events import StreamEvent
 from bapo.api.imports import ImportCreate, ImportInfo
 from bapo.api.prompts import PromptPage, PromptSummary
@@ -64,6 +74,9 @@ __all__ = [
     "ControlInfo",
     "ErrorBody",
     "FieldProblem",
+    "FlowClass",
+    "FlowPath",
+    "Flows",
     "HeartbeatAnswer",
     "HeldRun",
     "HistogramSeries",
@@ -74,6 +87,11 @@ __all__ = [
     "LogChunk",
     "Login",
     "MetricKeys",
+    "Migration",
+    "MigrationKind",
+    "MigrationMatrix",
+    "MigrationRate",
+    "MigrationSummary",
     "Page",
     "ParameterChange",
     "PendingControl",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bapo.calls.accounts import AccountCalls
 from bapo.calls.base import Call, Endpoint, get, post, run_path
 from bapo.calls.configs import ConfigCalls
+from bapo.calls.difficulty import DifficultyCalls
 from bapo.calls.imports import ImportCalls
 from bapo.calls.prompts import PromptCalls
 from bapo.calls.queue import QueueCalls
@@ -13,7 +14,9 @@ from bapo.calls.runs import RunCalls
 from bapo.calls.workers import WorkerCalls
 
 
-class Calls(AccountCalls, ConfigCalls, RunCalls, RecordCalls, PromptCalls, ImportCalls, QueueCalls, WorkerCalls):
+class Calls(
+    AccountCalls, ConfigCalls, RunCalls, RecordCalls, PromptCalls, DifficultyCalls, ImportCalls, QueueCalls, WorkerCalls
+):
     """The table of calls, one class a domain."""
 
 

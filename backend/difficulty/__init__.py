@@ -1,0 +1,1 @@
+"""How a run's prompts move between accuracies."""

@@ -1,0 +1,75 @@
+"""Migration matrices and flows."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Annotated
+
+from fastapi import Query
+
+from backend.context import ContextOf, DbSession, new_router
+from backend.difficulty import service
+from backend.errors import Problem
+from backend.permissions import Reader
+from backend.records.endpoints import MAX_STEP
+from backend.runs import repository as runs
+from bapo.api import Flows, Migration, MigrationKind
+
+router = new_router("difficulty")
+
+MOST_FLOW_STEPS = 6
+
+Kind = Annotated[MigrationKind, Query(description="`tracked` prompts, or every training prompt as it was `last_seen`.")]
+
+
+@router.get("/runs/{run_id}/migration", summary="Prompts by accuracy at two steps")
+def get_migration(
+    _: Reader,
+    session: DbSession,
+    context: ContextOf,
+    run_id: str,
+    kind: Kind = "tracked",
+    from_step: Annotated[int | None, Query(ge=0, le=MAX_STEP, description="The earlier step.")] = None,
+    to_step: Annotated[int | None, Query(ge=0, le=MAX_STEP, description="The later step.")] = None,
+) -> Migration:
+    """Numbers of prompts by accuracy before and after, unlock and loss rates, and what chance alone gives.
+
+    By default tracked prompts are compared from the base model to the newest sampling, and last-seen accuracies from
+    the end of the first epoch to now. A step after the last one stands for the last one.
+    """
+    return service.migration(session, context, runs.get(session, run_id), kind, from_step, to_step)
+
+
+@router.get("/runs/{run_id}/flows", summary="Prompts by accuracy over several steps")
+def get_flows(
+    _: Reader,
+    session: DbSession,
+    context: ContextOf,
+    run_id: str,
+    kind: Kind = "tracked",
+    steps: Annotated[
+        str | None,
+        Query(max_length=100, description=f"Two to {MOST_FLOW_STEPS} steps in rising order, separated by commas."),
+    ] = None,
+) -> Flows:
+    """How many prompts went through which accuracy classes; by default at four evenly spaced steps."""
+    run = runs.get(session, run_id)
+    return service.flows_over(session, context, run, kind, None if steps is None else _steps(steps))
+
+
+def _steps(text: str) -> list[int]:
+    """Steps of a query. Raises Problem 422."""
+    parts = text.split(",")
+    # isdecimal also takes other scripts' digits, which int reads as well.
+    if all(part.isdecimal() for part in parts):
+        steps = [int(part) for part in parts]
+        rising = all(earlier < later for earlier, later in pairwise(steps))
+        if 2 <= len(steps) <= MOST_FLOW_STEPS and rising and steps[-1] <= MAX_STEP:
+            return steps
+    raise Problem(
+        422,
+        "invalid_request",
+        f"give two to {MOST_FLOW_STEPS} steps in rising order, separated by commas, such as 0,50,100,150",
+        field="steps",
+        value=text,
+    )
