@@ -32,6 +32,7 @@ def waiting_table(waiting: Sequence[WaitingRun], num_waiting: int, now: datetime
             dmc.TableTbody([_row(run, now) for run in waiting]),
         ],
         highlightOnHover=True,
+        className="queue-table",
         verticalSpacing="xs",
     )
     note = (

@@ -137,8 +137,8 @@ def worker_table(workers: Sequence[WorkerSlots], now: datetime) -> Any:
                         className=f"worker-state {'good' if worker.online else 'bad'}",
                     )
                 ),
-                dmc.TableTd(f"{len(worker.runs):,} of {worker.slots:,}", className="number"),
-                dmc.TableTd("".join(_gpus(worker)).removeprefix(" · ")),
+                dmc.TableTd(f"{len(worker.runs):,} of {worker.slots:,}", className="number nowrap"),
+                dmc.TableTd("".join(_gpus(worker)).removeprefix(" · "), className="nowrap"),
                 dmc.TableTd(
                     [
                         html.Div(dcc.Link(run.name, href=f"/runs/{run.id}", className="queue-name", title=run.name))
@@ -161,6 +161,7 @@ def worker_table(workers: Sequence[WorkerSlots], now: datetime) -> Any:
     table = dmc.Table(
         [dmc.TableThead(dmc.TableTr([dmc.TableTh(title) for title in head])), dmc.TableTbody(rows)],
         highlightOnHover=True,
+        className="queue-table worker-table",
         verticalSpacing="sm",
     )
     return html.Div(dmc.ScrollArea(table, type="auto"), className="panel-card")
