@@ -1,0 +1,48 @@
+"""What a chart of the run page is: what it answers, what it needs and how it is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import plotly.graph_objects as go
+
+from frontend.figures import scalar
+from frontend.pages.run.data import Need, RunData
+from frontend.theme import Palette
+
+BAPO = frozenset({"bapo"})
+BUFFERED = frozenset({"bapo", "bapo_mini"})
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One card of the run page."""
+
+    name: str
+    tab: str
+    title: str
+    explanation: str
+    draw: Callable[[RunData, Palette], go.Figure]
+    keys: tuple[str, ...] = ()
+    needs: frozenset[Need] = frozenset()
+    live: Literal["append", "rebuild", "event"] = "append"
+    """`append`: new steps are added; `rebuild`: drawn anew now and then; `event`: only when such a record comes."""
+    methods: frozenset[str] | None = None
+    """Methods that it says anything about; all where None."""
+    wide: bool = False
+    height: int = 260
+    empty: str = "The first step is not finished yet."
+
+
+def scalar_chart(
+    name: str, tab: str, key: str, title: str, explanation: str, unit: str, *, from_zero: bool = True
+) -> Chart:
+    """One metric as a line."""
+
+    def draw(data: RunData, palette: Palette) -> go.Figure:
+        content = scalar.scalar_data(data.series, data.axis, key, name=title.lower(), unit=unit, from_zero=from_zero)
+        return scalar.scalar_figure(content, palette)
+
+    return Chart(name, tab, title, explanation, draw, (key,), height=220)

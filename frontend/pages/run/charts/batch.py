@@ -1,0 +1,108 @@
+"""What is it trained on?"""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from frontend.figures import (
+    batch_composition,
+    buffer_ages,
+    buffer_sizes,
+    fill_rate,
+    reevaluation,
+    rollouts,
+    thresholds,
+)
+from frontend.pages.run.charts.base import BAPO, BUFFERED, Chart
+from frontend.pages.run.data import RunData
+from frontend.theme import Palette
+
+
+def _rollouts(data: RunData, palette: Palette) -> go.Figure:
+    content = rollouts.rollouts_data(
+        data.series,
+        data.axis,
+        prompts_per_step=int(data.run.config["rollout"]["batch_size"]),
+        group_size=data.group_size,
+    )
+    return rollouts.rollouts_figure(content, palette)
+
+
+CHARTS: tuple[Chart, ...] = (
+    Chart(
+        "batch-composition",
+        "batch",
+        "What is each batch made of?",
+        "Groups trained on in each step: X1 fresh from the rollout policy α, X2 difficult prompts that the current "
+        "policy answered again, X3 groups reused from the last steps; dashed: the batch size B (Eq. 7).",
+        lambda data, palette: batch_composition.batch_composition_figure(
+            batch_composition.batch_composition_data(data.series, data.axis), palette
+        ),
+        batch_composition.KEYS,
+        wide=True,
+        height=320,
+    ),
+    Chart(
+        "fill-rate",
+        "batch",
+        "How full are the batches?",
+        "Groups trained on, divided by B.",
+        lambda data, palette: fill_rate.fill_rate_figure(fill_rate.fill_rate_data(data.series, data.axis), palette),
+        fill_rate.KEYS,
+    ),
+    Chart(
+        "reevaluation",
+        "batch",
+        "What became of re-evaluated prompts?",
+        "All difficult prompts that the current policy answered again so far. Improved: c1 < accuracy < 1.",
+        lambda data, palette: reevaluation.reevaluation_figure(reevaluation.reevaluation_data(data.totals), palette),
+        needs=frozenset({"totals"}),
+        live="rebuild",
+        methods=BUFFERED,
+        empty="No prompt has been re-evaluated yet.",
+    ),
+    Chart(
+        "thresholds",
+        "batch",
+        "Which groups may be reused?",
+        "The reuse window [c2, c3] moves with the mean accuracy r_tot of the last ten steps (Eq. 8); prompts at or "
+        "below c1 are difficult. Grid lines stand at the accuracies that G responses can have.",
+        lambda data, palette: thresholds.thresholds_figure(
+            thresholds.thresholds_data(data.series, data.axis, data.group_size), palette
+        ),
+        thresholds.KEYS,
+        methods=BAPO,
+    ),
+    Chart(
+        "buffer-sizes",
+        "batch",
+        "What do the buffers hold?",
+        "Difficult prompts waiting to be re-evaluated, and high-quality groups that may be reused.",
+        lambda data, palette: buffer_sizes.buffer_sizes_figure(
+            buffer_sizes.buffer_sizes_data(data.series, data.axis), palette
+        ),
+        buffer_sizes.KEYS,
+        methods=BUFFERED,
+    ),
+    Chart(
+        "buffer-ages",
+        "batch",
+        "How old is it?",
+        "Steps since a difficult prompt was last evaluated, or a high-quality group generated; old groups are "
+        "off-policy.",
+        lambda data, palette: buffer_ages.buffer_ages_figure(
+            buffer_ages.buffer_ages_data(data.series, data.axis), palette
+        ),
+        buffer_ages.KEYS,
+        methods=BUFFERED,
+    ),
+    Chart(
+        "rollouts",
+        "batch",
+        "What has it cost?",
+        "Responses generated for training so far, re-evaluations and dropped groups included; dashed: the fresh ones "
+        "alone, as GRPO would need.",
+        _rollouts,
+        rollouts.KEYS,
+    ),
+)

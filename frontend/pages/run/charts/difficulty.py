@@ -1,0 +1,60 @@
+"""Which prompts can it solve?"""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from frontend.figures import accuracy_bins, unlocks
+from frontend.figures.axes import XAxis
+from frontend.pages.run.charts.base import Chart
+from frontend.pages.run.data import RunData
+from frontend.theme import Palette
+
+
+def _fresh_bins(data: RunData, palette: Palette) -> go.Figure:
+    histograms = data.histograms
+    # The server samples long runs apart from the metrics.
+    positions = [data.axis.at(step) for step in histograms.steps]
+    axis = XAxis(data.axis.kind, histograms.steps, positions, data.axis.start)
+    return accuracy_bins.accuracy_bins_figure(
+        accuracy_bins.histogram_bins(histograms.fresh, axis, data.group_size), palette
+    )
+
+
+CHARTS: tuple[Chart, ...] = (
+    Chart(
+        "tracked-bins",
+        "difficulty",
+        "Which prompts can it solve? Tracked prompts",
+        "A fixed set of training prompts, sampled G times by the current policy apart from training. From deep red "
+        "(0/G, nobody solves it) to deep blue (G/G).",
+        lambda data, palette: accuracy_bins.accuracy_bins_figure(
+            accuracy_bins.tracking_bins(data.tracking, data.axis, data.group_size), palette
+        ),
+        needs=frozenset({"tracking"}),
+        live="event",
+        height=320,
+        empty="The tracked prompts have not been sampled yet.",
+    ),
+    Chart(
+        "fresh-bins",
+        "difficulty",
+        "Which prompts does it meet? Fresh rollouts",
+        "Accuracy of the fresh groups of each step, by the rollout policy α, as means of ten steps.",
+        _fresh_bins,
+        needs=frozenset({"histograms"}),
+        height=320,
+    ),
+    Chart(
+        "unlocks",
+        "difficulty",
+        "What has it unlocked?",
+        "Tracked prompts that moved since the base model. Dashed: what sampling the unchanged base model twice gives. "
+        "Only what lies above it is learning.",
+        lambda data, palette: unlocks.unlocks_figure(unlocks.unlocks_data(data.tracking, data.axis), palette),
+        needs=frozenset({"tracking"}),
+        live="event",
+        wide=True,
+        empty="Shown after the first sampling during training.",
+    ),
+)

@@ -1,0 +1,64 @@
+"""Is it learning?"""
+
+from __future__ import annotations
+
+from frontend.figures import evaluations, rewards
+from frontend.pages.run.charts.base import Chart, scalar_chart
+
+CHARTS: tuple[Chart, ...] = (
+    Chart(
+        "rewards",
+        "overview",
+        "Is it learning? Training reward",
+        "Share of correct responses among the fresh rollouts of each step. The dotted line is the training batch, "
+        "which filtering keeps near the middle: it says nothing about the policy.",
+        lambda data, palette: rewards.rewards_figure(rewards.rewards_data(data.series, data.axis), palette),
+        rewards.KEYS,
+    ),
+    Chart(
+        "evaluations",
+        "overview",
+        "Does it generalise? Test accuracy",
+        "Accuracy on held-out problems, averaged over k samples each (avg@k) with its 95 % interval; dotted: at least "
+        "one of k correct (pass@k); dashed: the base model.",
+        lambda data, palette: evaluations.evaluations_figure(
+            evaluations.evaluations_data(data.evaluations, data.axis), palette
+        ),
+        needs=frozenset({"evaluations"}),
+        live="event",
+        empty="The first evaluation is not finished yet.",
+    ),
+    scalar_chart(
+        "entropy",
+        "overview",
+        "actor/entropy",
+        "Entropy of the policy",
+        "Mean entropy per response token. A collapse towards 0 means that the policy no longer explores.",
+        "nats per token",
+    ),
+    scalar_chart(
+        "grad-norm",
+        "overview",
+        "actor/grad_norm",
+        "Gradient norm",
+        "Norm of the gradient before it is scaled down to training.max_grad_norm.",
+        "norm",
+    ),
+    scalar_chart(
+        "kl",
+        "overview",
+        "actor/ppo_kl",
+        "KL to the behaviour policy",
+        "How far the trained policy has moved from the policies that generated its batch.",
+        "nats per token",
+        from_zero=False,
+    ),
+    scalar_chart(
+        "clip-fraction",
+        "overview",
+        "actor/pg_clipfrac",
+        "Clipped tokens",
+        "Share of tokens whose ratio left the clip range, so that they gave no gradient.",
+        "share of tokens",
+    ),
+)
