@@ -52,6 +52,8 @@ class Palette:
     """Accuracy from 0/G (nobody solves it) over the middle to G/G."""
     series: tuple[str, ...]
     """Lines without a meaning of their own."""
+    methods: tuple[str, ...]
+    """Training methods, and other groups of runs (`frontend.figures.methods`)."""
 
 
 LIGHT = Palette(
@@ -71,7 +73,8 @@ LIGHT = Palette(
     good="#1f8a4c",
     bad="#c8353a",
     ramp=("#a5152a", "#ea8466", "#e9e4e1", "#7fb1dc", "#1f559f"),
-    series=("#2f6fd0", "#c2571a", "#7d4fb5", "#14968a", "#a83a6c"),
+    series=("#2f6fd0", "#c2571a", "#5b2a91", "#14968a", "#8d1f57"),
+    methods=("#5f2bbd", "#a9551a", "#14501e", "#2492e6", "#8f3a6c", "#ab9420", "#0d9298"),
 )
 
 DARK = Palette(
@@ -91,7 +94,8 @@ DARK = Palette(
     good="#55c382",
     bad="#f0716f",
     ramp=("#d8344a", "#e0896f", "#a7aab0", "#6f9fd2", "#3d7fdc"),
-    series=("#6ba3f5", "#ef9a5c", "#b695e8", "#45c2b2", "#e58bb3"),
+    series=("#6ba3f5", "#ef9a5c", "#9460d8", "#7fe0cf", "#e0589a"),
+    methods=("#9277ff", "#cc6417", "#86c48c", "#6ab9ff", "#c94598", "#e3e14a", "#7df3ec"),
 )
 
 PALETTES: dict[Scheme, Palette] = {"light": LIGHT, "dark": DARK}
