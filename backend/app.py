@@ -21,6 +21,7 @@ import backend.runs.endpoints
 import backend.workers.endpoints
 from backend import errors, middleware
 from backend.auth import bootstrap
+from backend.auth.recent import RecentCallers
 from backend.auth.service import Principal, authenticate
 from backend.context import Context
 from backend.database import NUM_THREADS, Database
@@ -67,11 +68,13 @@ def _wake(dispatcher: Dispatcher) -> Callable[[StreamEvent], None]:
 def create_app(settings: Settings) -> FastAPI:
     """The server. Raises RuntimeError where a route does not declare who may call it."""
     database = Database(settings.database_url)
-    context = Context(settings, database, EventHub(database), Dispatcher(database, settings), VisitCache())
 
     def principal_of(secret: str) -> Principal | None:
         with database.session() as session:
             return authenticate(session, secret)
+
+    callers = RecentCallers(principal_of)
+    context = Context(settings, database, EventHub(database), Dispatcher(database, settings), VisitCache(), callers)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -101,7 +104,7 @@ def create_app(settings: Settings) -> FastAPI:
     errors.install(app)
     # The last one added is the first one passed.
     app.add_middleware(middleware.BodyLimit)
-    app.add_middleware(middleware.Authentication, authenticate=principal_of)
+    app.add_middleware(middleware.Authentication, callers=callers)
     app.add_middleware(middleware.HostGuard, hosts=settings.hosts, origins=settings.origins)
     app.add_middleware(middleware.RequestContext)
 

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.routing import APIRoute
 from sqlalchemy.orm import Session
 
+from backend.auth.recent import RecentCallers
 from backend.database import Database
 from backend.events.hub import EventHub
 from backend.settings import Settings
@@ -27,6 +28,7 @@ class Context:
     hub: EventHub
     dispatcher: Dispatcher
     visits: VisitCache
+    callers: RecentCallers
 
 
 def context_of(request: Request) -> Context:

@@ -6,7 +6,6 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Callable
 from functools import partial
 from urllib.parse import urlsplit
 
@@ -16,6 +15,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from backend.auth.recent import RecentCallers
 from backend.auth.service import Principal
 from backend.errors import DATABASE_AWAY, Problem, problem_response
 from bapo.client import SESSION_COOKIE
@@ -117,9 +117,9 @@ class HostGuard:
 class Authentication:
     """Finds out who is asking. Without credentials nothing but `OPEN_PATHS` is reached, not even a 404."""
 
-    def __init__(self, app: ASGIApp, authenticate: Callable[[str], Principal | None]) -> None:
+    def __init__(self, app: ASGIApp, callers: RecentCallers) -> None:
         self.app = app
-        self._authenticate = authenticate
+        self._callers = callers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -134,7 +134,7 @@ class Authentication:
         by_cookie = scheme.lower() != "bearer"
         secret = cookie if by_cookie else bearer.strip()
         try:
-            principal = await anyio.to_thread.run_sync(partial(self._authenticate, secret)) if secret else None
+            principal = await self._caller(secret) if secret else None
         except (OperationalError, InterfaceError) as error:
             LOG.warning("the database failed", extra={"cause": str(error.orig).strip()})
             raise DATABASE_AWAY from None
@@ -153,6 +153,10 @@ class Authentication:
                 field="Origin",
             )
         return principal
+
+    async def _caller(self, secret: str) -> Principal | None:
+        known = self._callers.known(secret)
+        return known or await anyio.to_thread.run_sync(partial(self._callers.authenticate, secret))
 
 
 class BodyLimit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import Response
 
 from backend.auth import repository, service
-from backend.context import DbSession, SettingsOf, new_router
+from backend.context import ContextOf, DbSession, SettingsOf, new_router
 from backend.errors import Problem
 from backend.permissions import Anybody, Reader
 from bapo.api import Login, UserInfo
@@ -40,9 +40,10 @@ def login(
 
 
 @router.post("/auth/logout", status_code=204, summary="End this session")
-def logout(caller: Reader, session: DbSession, response: Response) -> None:
+def logout(caller: Reader, context: ContextOf, session: DbSession, response: Response) -> None:
     """The cookie and its secret are worthless afterwards; a token stays valid."""
     repository.remove_session(session, caller.secret_hash)
+    context.callers.forget(caller.secret_hash)
     response.delete_cookie(SESSION_COOKIE, httponly=True, samesite="lax")
 
 

@@ -1,0 +1,49 @@
+"""Who has just been let in: a page asks for many things at once, and each would ask the database anew."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from backend.auth.service import Principal, hash_of
+
+REMEMBERED_SECONDS = 1.0
+"""After a token was revoked or a user disabled by another process, it still works for so long."""
+MOST_REMEMBERED = 10_000
+
+
+class RecentCallers:
+    """Remembers for a moment whose secret is good; a bad one is looked up every time. Safe to use from any thread."""
+
+    def __init__(
+        self,
+        authenticate: Callable[[str], Principal | None],
+        *,
+        seconds: float = REMEMBERED_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._authenticate = authenticate
+        self._seconds = seconds
+        self._clock = clock
+        # By the hash: the secrets themselves are not kept.
+        self._callers: dict[str, tuple[Principal, float]] = {}
+
+    def known(self, secret: str) -> Principal | None:
+        """The caller, where that is still remembered."""
+        found = self._callers.get(hash_of(secret))
+        return found[0] if found is not None and found[1] > self._clock() else None
+
+    def authenticate(self, secret: str) -> Principal | None:
+        """Look the caller up, and remember who it is."""
+        # Before the look-up: what changes meanwhile is not remembered for longer.
+        until = self._clock() + self._seconds
+        principal = self._authenticate(secret)
+        if principal is not None:
+            if len(self._callers) >= MOST_REMEMBERED:
+                self._callers.clear()
+            self._callers[principal.secret_hash] = (principal, until)
+        return principal
+
+    def forget(self, secret_hash: str) -> None:
+        """Look this one up again at its next request."""
+        self._callers.pop(secret_hash, None)
