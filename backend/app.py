@@ -18,6 +18,7 @@ import backend.prompts.endpoints
 import backend.queue.endpoints
 import backend.records.endpoints
 import backend.runs.endpoints
+import backend.views.endpoints
 import backend.workers.endpoints
 from backend import errors, middleware
 from backend.auth import bootstrap
@@ -45,6 +46,7 @@ ROUTERS = (
     backend.events.endpoints.router,
     backend.imports.endpoints.router,
     backend.queue.endpoints.router,
+    backend.views.endpoints.router,
     backend.workers.endpoints.router,
     description_router,
 )

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from backend.auth.recent import RecentCallers
 from backend.database import Database
 from backend.events.hub import EventHub
+from backend.runs.cost import Prices
 from backend.settings import Settings
 from backend.visits.cache import VisitCache
 from backend.workers.dispatcher import Dispatcher
@@ -46,8 +47,13 @@ def _settings(request: Request) -> Settings:
     return context_of(request).settings
 
 
+def _prices(request: Request) -> Prices:
+    return context_of(request).settings.prices
+
+
 DbSession = Annotated[Session, Depends(_session)]
 SettingsOf = Annotated[Settings, Depends(_settings)]
+PricesOf = Annotated[Prices, Depends(_prices)]
 ContextOf = Annotated[Context, Depends(context_of)]
 
 

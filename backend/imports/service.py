@@ -87,4 +87,8 @@ def finish(session: Session, run: Run) -> None:
     else:
         run.status_reason = f"imported: its journal ends after step {run.step}"
     run.started_at, run.finished_at = runs.recorded_times(session, run)
+    attempt = runs.attempt(session, run)
+    assert attempt is not None, "made when the import began"
+    # All attempts as one: their own times are not told apart.
+    attempt.claimed_at, attempt.ended_at = run.started_at, run.finished_at
     announce_status(session, run)

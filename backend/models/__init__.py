@@ -3,8 +3,9 @@
 from backend.models.accounts import ApiToken, LoginCode, Project, Session, User
 from backend.models.base import Base
 from backend.models.records import IngestOffset, LogPiece, MetricChunk, MetricKey, Sample, SparseRecord, StepRow
-from backend.models.runs import Attempt, AuditRow, Control, Run, RunGroup
+from backend.models.runs import Attempt, AuditRow, Control, Run, RunGroup, RunStar
 from backend.models.stream import StreamRow
+from backend.models.views import SavedView
 from backend.models.workers import Worker
 
 __all__ = [
@@ -21,7 +22,9 @@ __all__ = [
     "Project",
     "Run",
     "RunGroup",
+    "RunStar",
     "Sample",
+    "SavedView",
     "Session",
     "SparseRecord",
     "StepRow",

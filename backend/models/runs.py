@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
+    Connection,
     Enum,
     ForeignKey,
     Identity,
@@ -15,13 +16,16 @@ from sqlalchemy import (
     Sequence,
     Text,
     UniqueConstraint,
+    event,
     func,
+    inspect,
     text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, JSON
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped, Mapper, mapped_column
 
 from backend.models.base import Base, new_id
+from backend.models.search_text import search_text
 from bapo.api import RunStatus
 
 STATUS = Enum(
@@ -116,6 +120,32 @@ class Run(Base):
     """Step of the latest evaluation of that name."""
     eval_base: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)
     eval_latest: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)
+    eval_best: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)
+    eval_best_step: Mapped[int | None]
+    """First step of the best evaluation of that name."""
+    archived_at: Mapped[datetime | None]
+    """Lists leave archived runs out unless they are asked for them."""
+    search_text: Mapped[str] = mapped_column(server_default="")
+    """Kept up to date by `_keep_search_text`."""
+
+
+@event.listens_for(Run, "before_insert")
+@event.listens_for(Run, "before_update")
+def _keep_search_text(_: Mapper[Run], __: Connection, run: Run) -> None:
+    # The column's default would come too late.
+    run.id = run.id or new_id()
+    changes = inspect(run).attrs
+    if any(changes[field].history.has_changes() for field in ("name", "notes", "tags", "recipe", "config")):
+        run.search_text = search_text(run.id, run.name, run.notes or "", run.tags or (), run.recipe, run.config)
+
+
+class RunStar(Base):
+    """A run that somebody wants to find again."""
+
+    __tablename__ = "run_stars"
+
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), primary_key=True)
+    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True, index=True)
 
 
 class Attempt(Base):
@@ -144,6 +174,8 @@ class Attempt(Base):
     reason: Mapped[str | None]
     first_step: Mapped[int] = mapped_column(server_default="0")
     """Steps that the run had completed when the attempt was claimed: going beyond is progress."""
+    num_gpus: Mapped[int] = mapped_column(server_default="0")
+    """GPUs that it holds; 0 on the CPU, where it fills one slot."""
 
 
 class Control(Base):

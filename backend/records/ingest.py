@@ -14,6 +14,7 @@ from backend.errors import Problem
 from backend.events.repository import announce
 from backend.models import Run
 from backend.records import chunks, metric_keys, repository, samples
+from backend.records.best import best_evaluation
 from backend.runs import answers
 from bapo.api import RecordBatch
 from bapo.records import AnyRecord, EvaluationRecord, EventRecord, StepRecord, TrackingRecord, metrics, parse_record
@@ -136,6 +137,9 @@ def _store_records(session: Session, run: Run, attempt: int, lines: Sequence[Par
     metric_keys.add(session, run.id, {key for line in lines for key in _finite(metrics(line.record))})
     for line in lines:
         _follow(session, run, line.record)
+    if run.eval_name is not None and any(isinstance(line.record, EvaluationRecord) for line in lines):
+        # Read anew: what a later attempt repeats may have replaced the best one.
+        run.eval_best, run.eval_best_step = best_evaluation(session, run.id, run.eval_name)
     chunks.compact(session, run.id, _complete(run, touched))
     _announce(session, run, lines)
 

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Header, Query
+from fastapi import Header, Query, Response
 from sqlalchemy.orm import Session
 
 from backend.auth.service import Principal
-from backend.context import DbSession, new_router
+from backend.context import DbSession, PricesOf, new_router
 from backend.errors import Problem
 from backend.permissions import Reader, Writer
-from backend.runs import listing, presentation, repository, steering
+from backend.runs import bulk, export, filters, listing, presentation, repository, steering
+from backend.runs.cost import Prices
 from backend.runs.submission import Submission, submit
 from bapo.api import (
+    BulkAnswer,
+    BulkRequest,
     ControlInfo,
     History,
     ParameterChange,
     RunCreate,
     RunDetail,
+    RunExport,
+    RunFacets,
     RunPage,
-    RunStatus,
+    RunQuery,
     RunUpdate,
 )
 
@@ -37,62 +42,86 @@ IdempotencyKey = Annotated[
 ]
 
 
-def _detail(session: Session, run_id: str, caller: Principal) -> RunDetail:
+def _detail(session: Session, prices: Prices, run_id: str, caller: Principal) -> RunDetail:
     session.flush()
-    row = repository.row(session, run_id)
-    return presentation.detail(row, repository.worker_name(session, row.run), caller)
+    row = repository.row(session, run_id, caller.id)
+    return presentation.detail(row, repository.worker_name(session, row.run), caller, prices)
 
 
 @router.post("/runs", status_code=201, summary="Submit a run")
 def create_run(
-    caller: Writer, session: DbSession, body: RunCreate, idempotency_key: IdempotencyKey = None
+    caller: Writer, session: DbSession, prices: PricesOf, body: RunCreate, idempotency_key: IdempotencyKey = None
 ) -> RunDetail:
     """The run is queued at once, or kept as a draft with `start: false`.
 
     A config that cannot run answers 422 with field, value and remedy of every problem.
     """
-    return _detail(session, submit(session, Submission(body, idempotency_key), caller).id, caller)
+    return _detail(session, prices, submit(session, Submission(body, idempotency_key), caller).id, caller)
 
 
 @router.get("/runs", summary="A page of runs")
-def list_runs(
-    _: Reader,
-    session: DbSession,
-    status: Annotated[list[RunStatus], Query(description="Any of these.")] = [],  # noqa: B006
-    method: Annotated[list[str], Query(description="Any of these.")] = [],  # noqa: B006
-    tag: Annotated[list[str], Query(description="All of these.")] = [],  # noqa: B006
-    group: str | None = None,
-    search: Annotated[str | None, Query(max_length=200, description="Words in name, id, notes or tags.")] = None,
-    sort: Annotated[str, Query(description="A column, with - before it for descending.")] = "-created_at",
-    cursor: Annotated[str | None, Query(max_length=2_000)] = None,
-    limit: Annotated[int, Query(ge=1, le=500)] = 50,
-) -> RunPage:
-    """Filtered and sorted; `total` counts all that match."""
-    filters = listing.RunFilter(
-        project_id=repository.default_project_id(session),
-        status=status,
-        method=method,
-        tag=tag,
-        group=group,
-        search=search,
-        sort=sort,
-    )
-    page = listing.list_runs(session, filters, cursor, limit)
-    items = [presentation.summary(row) for row in page.rows]
+def list_runs(caller: Reader, session: DbSession, prices: PricesOf, query: Annotated[RunQuery, Query()]) -> RunPage:
+    """Filtered and sorted; `total` counts all that match. Archived runs are left out unless asked for."""
+    page = listing.list_runs(session, query, repository.default_project_id(session), caller.id)
+    items = [presentation.summary(row, prices) for row in page.rows]
     return RunPage(items=items, total=page.total, next_cursor=page.next_cursor)
 
 
+@router.get(
+    "/runs.csv",
+    summary="All runs that a filter matches, as CSV",
+    response_class=Response,
+    responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}, "description": "A table with a header."}},
+)
+def export_runs(caller: Reader, session: DbSession, prices: PricesOf, query: Annotated[RunExport, Query()]) -> Response:
+    """Not the page only. A text that a spreadsheet would run as a formula has an apostrophe before it."""
+    project_id = repository.default_project_id(session)
+    parts = [export.header()]
+    for run_ids in export.batches(listing.matching_ids(session, query, query.sort, project_id, caller.id), 500):
+        rows = listing.rows_by_id(session, run_ids, caller.id)
+        parts.append(export.lines([presentation.summary(row, prices) for row in rows]))
+        session.expunge_all()
+    headers = {"Content-Disposition": 'attachment; filename="runs.csv"'}
+    return Response("".join(parts), media_type="text/csv", headers=headers)
+
+
+@router.get("/runs/facets", summary="What there is to filter runs by")
+def get_facets(_: Reader, session: DbSession) -> RunFacets:
+    """Methods, tags, owners and groups, each with the number of its runs."""
+    return filters.facets(session, repository.default_project_id(session))
+
+
+@router.post("/runs/bulk", summary="Do one thing to several runs")
+def change_runs(caller: Writer, session: DbSession, body: BulkRequest) -> BulkAnswer:
+    """Each run is asked for itself: those that refuse are named with the reason, and the others are done."""
+    return bulk.perform(session, body, caller)
+
+
 @router.get("/runs/{run_id}", summary="One run")
-def get_run(caller: Reader, session: DbSession, run_id: str) -> RunDetail:
+def get_run(caller: Reader, session: DbSession, prices: PricesOf, run_id: str) -> RunDetail:
     """With its complete config and what the caller can do with it now."""
-    return _detail(session, run_id, caller)
+    return _detail(session, prices, run_id, caller)
 
 
-@router.patch("/runs/{run_id}", summary="Change name, tags or notes")
-def update_run(caller: Writer, session: DbSession, run_id: str, body: RunUpdate) -> RunDetail:
+@router.patch("/runs/{run_id}", summary="Change name, tags or notes; archive a run")
+def update_run(caller: Writer, session: DbSession, prices: PricesOf, run_id: str, body: RunUpdate) -> RunDetail:
     """What is left out stays as it is."""
     steering.update(session, steering.lock_own(session, run_id, caller), body, caller)
-    return _detail(session, run_id, caller)
+    return _detail(session, prices, run_id, caller)
+
+
+@router.put("/runs/{run_id}/star", status_code=204, summary="Star a run")
+def star_run(caller: Reader, session: DbSession, run_id: str) -> None:
+    """For the caller alone; starred again, it stays so."""
+    repository.get(session, run_id)
+    repository.set_star(session, run_id, caller.id, is_starred=True)
+
+
+@router.delete("/runs/{run_id}/star", status_code=204, summary="Take a star away")
+def unstar_run(caller: Reader, session: DbSession, run_id: str) -> None:
+    """For the caller alone."""
+    repository.get(session, run_id)
+    repository.set_star(session, run_id, caller.id, is_starred=False)
 
 
 @router.delete("/runs/{run_id}", status_code=204, summary="Forget a draft or an ended run")
@@ -102,36 +131,41 @@ def delete_run(caller: Writer, session: DbSession, run_id: str) -> None:
 
 
 @router.post("/runs/{run_id}/start", summary="Queue a draft")
-def start_run(caller: Writer, session: DbSession, run_id: str) -> RunDetail:
+def start_run(caller: Writer, session: DbSession, prices: PricesOf, run_id: str) -> RunDetail:
     """From here on a worker may take it."""
     steering.start(session, steering.lock_own(session, run_id, caller), caller)
-    return _detail(session, run_id, caller)
+    return _detail(session, prices, run_id, caller)
 
 
 @router.post("/runs/{run_id}/stop", summary="Stop a run for good")
-def stop_run(caller: Writer, session: DbSession, run_id: str) -> RunDetail:
+def stop_run(caller: Writer, session: DbSession, prices: PricesOf, run_id: str) -> RunDetail:
     """At the next step boundary, after a checkpoint; at once where nothing trains."""
     steering.stop(session, steering.lock_own(session, run_id, caller), caller)
-    return _detail(session, run_id, caller)
+    return _detail(session, prices, run_id, caller)
 
 
 @router.post("/runs/{run_id}/pause", summary="Pause a run")
-def pause_run(caller: Writer, session: DbSession, run_id: str) -> RunDetail:
+def pause_run(caller: Writer, session: DbSession, prices: PricesOf, run_id: str) -> RunDetail:
     """It stops at the next step boundary, after a checkpoint, and frees its machine."""
     steering.pause(session, steering.lock_own(session, run_id, caller), caller)
-    return _detail(session, run_id, caller)
+    return _detail(session, prices, run_id, caller)
 
 
 @router.post("/runs/{run_id}/resume", summary="Queue a paused run again")
-def resume_run(caller: Writer, session: DbSession, run_id: str) -> RunDetail:
+def resume_run(caller: Writer, session: DbSession, prices: PricesOf, run_id: str) -> RunDetail:
     """A new attempt goes on from the last checkpoint."""
     steering.resume(session, steering.lock_own(session, run_id, caller), caller)
-    return _detail(session, run_id, caller)
+    return _detail(session, prices, run_id, caller)
 
 
 @router.post("/runs/{run_id}/clone", status_code=201, summary="Submit a run that starts from this one's config")
 def clone_run(
-    caller: Writer, session: DbSession, run_id: str, body: RunCreate, idempotency_key: IdempotencyKey = None
+    caller: Writer,
+    session: DbSession,
+    prices: PricesOf,
+    run_id: str,
+    body: RunCreate,
+    idempotency_key: IdempotencyKey = None,
 ) -> RunDetail:
     """As `POST /runs` with this run as `parent_id`; the parent is not touched."""
     if body.parent_id not in (None, run_id):
@@ -144,7 +178,7 @@ def clone_run(
         )
     repository.get(session, run_id)
     clone = submit(session, Submission(body.model_copy(update={"parent_id": run_id}), idempotency_key), caller)
-    return _detail(session, clone.id, caller)
+    return _detail(session, prices, clone.id, caller)
 
 
 @router.post("/runs/{run_id}/parameters", status_code=202, summary="Change parameters of a running run")

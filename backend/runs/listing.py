@@ -1,52 +1,57 @@
-"""A page of runs: filters, order, and a cursor that stays valid while runs come and go."""
+"""A page of runs: order, and the place where a page begins.
+
+A cursor stays valid while runs come and go: it names the last row, not a number of rows. An offset serves a table that
+jumps to any place; its rows move when runs come, and the table asks again when it hears of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVarTuple
 
-from sqlalchemy import ColumnElement, and_, cast, func, literal, select, tuple_
-from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION
+from sqlalchemy import ColumnElement, Select, cast, extract, func, literal, select, tuple_
+from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION
 from sqlalchemy.orm import Session
 from sqlalchemy.types import DateTime, Text
 
 from backend.cursors import decode_texts, encode
 from backend.errors import Problem
-from backend.models import Run, RunGroup
-from backend.runs.repository import RunRow, rows
-from bapo.api import RunStatus
+from backend.models import Run, RunGroup, User
+from backend.runs import filters as run_filters
+from backend.runs import usage
+from backend.runs.repository import RunRow, completed, rows
+from bapo.api import RunFilters, RunQuery
+
+Columns = TypeVarTuple("Columns")
 
 NO_NUMBER = literal(float("-inf"), DOUBLE_PRECISION)
 NO_TIME = literal(datetime(1, 1, 1, tzinfo=UTC), DateTime(timezone=True))
 
 # Sorting by an expression that is never NULL lets one comparison of rows continue a page.
-_NUMBERS = ("step", "num_steps", "priority", "num_rollouts", "reward_mean", "eval_base", "eval_latest")
-_TIMES = ("created_at", "started_at", "finished_at")
+_NUMBERS = (
+    *("step", "num_steps", "priority", "attempt", "num_rollouts", "reward_mean"),
+    *("eval_base", "eval_latest", "eval_best", "eval_best_step"),
+)
+_TIMES = ("created_at", "started_at", "finished_at", "archived_at")
 _TEXTS = ("name", "status", "method", "id")
+_owner = select(User.name).where(User.id == Run.owner_id).scalar_subquery()
+_group = select(RunGroup.name).where(RunGroup.id == Run.group_id).scalar_subquery()
+_seconds = extract("epoch", func.coalesce(Run.finished_at, func.now()) - Run.started_at)
 SORTABLE: dict[str, ColumnElement[Any]] = {
     **{name: func.coalesce(cast(getattr(Run, name), DOUBLE_PRECISION), NO_NUMBER) for name in _NUMBERS},
     **{name: func.coalesce(getattr(Run, name), NO_TIME) for name in _TIMES},
     **{name: cast(getattr(Run, name), Text) for name in _TEXTS},
+    "progress": cast(Run.step, DOUBLE_PRECISION) / func.greatest(Run.num_steps, 1),
+    "eval_change": func.coalesce(Run.eval_latest - Run.eval_base, NO_NUMBER),
+    "duration": func.coalesce(cast(_seconds, DOUBLE_PRECISION), NO_NUMBER),
+    "compute_hours": func.coalesce(usage.hours_of(Run.id), NO_NUMBER),
+    "owner": cast(_owner, Text),
+    "group": func.coalesce(cast(_group, Text), ""),
     # Never NULL as it is, and so the index on it serves.
     "created_at": Run.created_at.expression,
 }
-
-
-@dataclass(frozen=True)
-class RunFilter:
-    """Which runs, in which order."""
-
-    project_id: str
-    status: Sequence[RunStatus]
-    method: Sequence[str]
-    tag: Sequence[str]
-    """All of them."""
-    group: str | None
-    search: str | None
-    sort: str
-    """A column, with `-` before it for descending."""
 
 
 @dataclass(frozen=True)
@@ -58,28 +63,59 @@ class RunRows:
     next_cursor: str | None
 
 
-def list_runs(session: Session, filters: RunFilter, cursor: str | None, limit: int) -> RunRows:
-    """The runs after the cursor. Raises Problem 422 for an unknown column or a cursor of another order."""
-    column, is_descending = _order(filters.sort)
-    conditions = list(_conditions(filters))
+def list_runs(session: Session, query: RunQuery, project_id: str, viewer_id: str) -> RunRows:
+    """The runs after the cursor, or from the offset on.
+
+    Raises Problem 422 for an unknown column, a cursor of another order, or a cursor together with an offset.
+    """
+    if query.cursor is not None and query.offset:
+        raise Problem(
+            422,
+            "invalid_request",
+            "give either a cursor or an offset: leave one out",
+            field="offset",
+            value=query.offset,
+        )
+    column, is_descending = _order(query.sort)
+    conditions = run_filters.conditions(query, project_id, viewer_id)
     total = session.scalars(select(func.count()).select_from(Run).where(*conditions)).one()
-    query = rows().where(*conditions)
-    key = tuple_(column, Run.id)
-    if cursor is not None:
-        value, run_id = decode_texts(cursor, f"runs {filters.sort}", 2)
-        position = tuple_(cast(literal(value), column.type), literal(run_id))
-        query = query.where(key < position if is_descending else key > position)
-    order = [column.desc(), Run.id.desc()] if is_descending else [column.asc(), Run.id.asc()]
-    found = session.execute(
-        query.add_columns(cast(column, Text).label("position")).order_by(*order).limit(limit + 1)
-    ).all()
-    page = found[:limit]
-    has_more = len(found) > limit
+    places = select(Run.id, cast(column, Text)).where(*conditions)
+    if query.cursor is not None:
+        value, run_id = decode_texts(query.cursor, f"runs {query.sort}", 2)
+        key, position = tuple_(column, Run.id), tuple_(cast(literal(value), column.type), literal(run_id))
+        places = places.where(key < position if is_descending else key > position)
+    # Only the place of a row decides what the page holds; the rows themselves are read once that is known.
+    page = session.execute(_ordered(places, column, is_descending).offset(query.offset).limit(query.limit + 1)).all()
+    has_more = len(page) > query.limit
+    page = page[: query.limit]
     return RunRows(
-        rows=[RunRow(run, owner, group) for run, owner, group, _ in page],
+        rows=rows_by_id(session, [run_id for run_id, _ in page], viewer_id),
         total=total,
-        next_cursor=encode(f"runs {filters.sort}", [page[-1][3], page[-1][0].id]) if has_more else None,
+        next_cursor=encode(f"runs {query.sort}", [page[-1][1], page[-1][0]]) if has_more else None,
     )
+
+
+def matching_ids(session: Session, filters: RunFilters, sort: str, project_id: str, viewer_id: str) -> list[str]:
+    """All runs that the filters match, in order. Raises Problem 422 for an unknown column."""
+    column, is_descending = _order(sort)
+    query = select(Run.id).where(*run_filters.conditions(filters, project_id, viewer_id))
+    return list(session.scalars(_ordered(query, column, is_descending)))
+
+
+def _ordered(query: Select[*Columns], column: ColumnElement[Any], is_descending: bool) -> Select[*Columns]:
+    return query.order_by(*([column.desc(), Run.id.desc()] if is_descending else [column.asc(), Run.id.asc()]))
+
+
+def rows_by_id(session: Session, run_ids: Sequence[str], viewer_id: str) -> list[RunRow]:
+    """Those of the runs that exist, in the order given, without their configs."""
+    found = session.execute(rows(with_config=False).where(Run.id.in_(run_ids))).all()
+    by_id = {run.id: RunRow(run, owner, group) for run, owner, group in found}
+    return completed(session, [by_id[run_id] for run_id in run_ids if run_id in by_id], viewer_id)
+
+
+def check_sort(sort: str) -> None:
+    """Raises Problem 422 for an unknown column."""
+    _order(sort)
 
 
 def _order(sort: str) -> tuple[ColumnElement[Any], bool]:
@@ -93,30 +129,3 @@ def _order(sort: str) -> tuple[ColumnElement[Any], bool]:
             value=sort,
         )
     return SORTABLE[name], sort.startswith("-")
-
-
-def _conditions(filters: RunFilter) -> Sequence[ColumnElement[bool]]:
-    conditions: list[ColumnElement[bool]] = [Run.project_id == filters.project_id]
-    if filters.status:
-        conditions.append(Run.status.in_(filters.status))
-    if filters.method:
-        conditions.append(Run.method.in_(filters.method))
-    if filters.tag:
-        conditions.append(Run.tags.contains(cast(list(filters.tag), ARRAY(Text))))
-    if filters.group is not None:
-        group = select(RunGroup.id).where(RunGroup.name == filters.group)
-        conditions.append(Run.group_id.in_(group))
-    if filters.search:
-        words = filters.search.split()
-        conditions.append(and_(*(_matches(word) for word in words)))
-    return conditions
-
-
-def _matches(word: str) -> ColumnElement[bool]:
-    tags = func.array_to_string(Run.tags, " ")
-    columns = (Run.name, Run.id, Run.notes, tags)
-    # `icontains` escapes % and _.
-    found = columns[0].icontains(word, autoescape=True)
-    for column in columns[1:]:
-        found = found | column.icontains(word, autoescape=True)
-    return found

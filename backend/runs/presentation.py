@@ -8,6 +8,7 @@ from backend.auth.service import Principal
 from backend.models import AuditRow, Control, Run
 from backend.permissions import GRANTED, Permission
 from backend.runs import states
+from backend.runs.cost import Prices
 from backend.runs.repository import RunRow
 from bapo.api import AuditEntry, ControlInfo, RunDetail, RunStatus, RunSummary
 from bapo.config.resolve import METHOD_CONFIGS
@@ -20,7 +21,11 @@ def eta_seconds(run: Run) -> float | None:
     return (run.num_steps - run.step) * run.step_seconds if is_training and run.step_seconds is not None else None
 
 
-def summary_fields(row: RunRow) -> dict[str, Any]:
+NOTES_START_CHARACTERS = 200
+"""As much of the notes as a list shows."""
+
+
+def summary_fields(row: RunRow, prices: Prices) -> dict[str, Any]:
     """The fields of a `RunSummary`."""
     run = row.run
     return {
@@ -46,19 +51,29 @@ def summary_fields(row: RunRow) -> dict[str, Any]:
         "eval_latest": run.eval_latest,
         "eta_seconds": eta_seconds(run),
         "status_reason": run.status_reason,
+        "eval_best": run.eval_best,
+        "eval_best_step": run.eval_best_step,
+        "num_gpus": row.usage.num_gpus,
+        "compute_hours": row.usage.compute_hours,
+        "cost": row.usage.cost(prices),
+        "currency": prices.currency,
+        "notes_start": run.notes[:NOTES_START_CHARACTERS],
+        "is_starred": row.is_starred,
+        "archived_at": run.archived_at,
     }
 
 
-def summary(row: RunRow) -> RunSummary:
+def summary(row: RunRow, prices: Prices) -> RunSummary:
     """A row of the list."""
-    return RunSummary(**summary_fields(row))
+    return RunSummary(**summary_fields(row, prices))
 
 
-def detail(row: RunRow, worker: str | None, caller: Principal) -> RunDetail:
+def detail(row: RunRow, worker: str | None, caller: Principal, prices: Prices) -> RunDetail:
     """One run for this caller."""
     run = row.run
+    may_edit = Permission.WRITE in GRANTED[caller.role] and may_change(run.owner_id, caller)
     return RunDetail(
-        **summary_fields(row),
+        **summary_fields(row, prices),
         config=run.config,
         explicit=run.explicit,
         diff=run.diff,
@@ -66,6 +81,8 @@ def detail(row: RunRow, worker: str | None, caller: Principal) -> RunDetail:
         priority=run.priority,
         worker=worker,
         allowed_actions=allowed_actions(row, caller),
+        may_edit=may_edit,
+        may_archive=may_edit and (run.archived_at is not None or run.status in states.ARCHIVABLE),
     )
 
 

@@ -8,38 +8,62 @@ from typing import Any, NamedTuple, cast
 
 from sqlalchemy import ColumnElement, Select, delete, func, select, text
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, defer
 
 from backend.errors import not_found
-from backend.models import Attempt, AuditRow, Control, Project, Run, RunGroup, User, Worker
+from backend.models import Attempt, AuditRow, Control, Project, Run, RunGroup, RunStar, User, Worker
+from backend.runs.usage import Usage, usage_of
 
 
 class RunRow(NamedTuple):
-    """A run with the names that its identifiers stand for."""
+    """A run with the names that its identifiers stand for, and what other tables know of it."""
 
     run: Run
     owner: str
     group: str | None
+    usage: Usage = Usage()
+    is_starred: bool = False
+    """By the caller."""
 
 
-def rows() -> Select[Run, str, str | None]:
-    """The query of `RunRow`s, to be filtered."""
+def rows(*, with_config: bool = True) -> Select[Run, str, str | None]:
+    """The query of runs with their names, to be filtered; without their configs, which lists do not need."""
     # NULL where the outer join finds no group, which the column's own type does not say.
     group_name = cast(ColumnElement[str | None], RunGroup.name.expression)
+    unread = [] if with_config else [Run.config, Run.explicit, Run.diff]
     return (
         select(Run, User.name, group_name)
         .join(User, Run.owner_id == User.id)
         .join(RunGroup, Run.group_id == RunGroup.id, isouter=True)
+        .options(*(defer(column, raiseload=True) for column in unread), defer(Run.search_text))
     )
 
 
-def row(session: Session, run_id: str) -> RunRow:
-    """One run. Raises Problem 404."""
+def completed(session: Session, found: Sequence[RunRow], viewer_id: str) -> list[RunRow]:
+    """The rows with their compute hours and this caller's stars."""
+    run_ids = [row.run.id for row in found]
+    used = usage_of(session, run_ids)
+    starred = set(
+        session.scalars(select(RunStar.run_id).where(RunStar.user_id == viewer_id, RunStar.run_id.in_(run_ids)))
+    )
+    return [row._replace(usage=used.get(row.run.id, Usage()), is_starred=row.run.id in starred) for row in found]
+
+
+def row(session: Session, run_id: str, viewer_id: str) -> RunRow:
+    """One run for this caller. Raises Problem 404."""
     found = session.execute(rows().where(Run.id == run_id)).one_or_none()
     if found is None:
         raise not_found("run", run_id)
     run, owner, group = found
-    return RunRow(run, owner, group)
+    return completed(session, [RunRow(run, owner, group)], viewer_id)[0]
+
+
+def set_star(session: Session, run_id: str, user_id: str, *, is_starred: bool) -> None:
+    """Mark a run for somebody, or take the mark away."""
+    if is_starred:
+        session.execute(insert(RunStar).values(run_id=run_id, user_id=user_id).on_conflict_do_nothing())
+    else:
+        session.execute(delete(RunStar).where(RunStar.run_id == run_id, RunStar.user_id == user_id))
 
 
 def get(session: Session, run_id: str) -> Run:

@@ -32,6 +32,9 @@ LEGAL_MOVES: Mapping[RunStatus, frozenset[RunStatus]] = {
 ACTIVE = frozenset({S.STARTING, S.RUNNING, S.PAUSING, S.STOPPING})
 """A worker holds the run."""
 
+ARCHIVABLE = frozenset({S.DRAFT, S.PAUSED, *TERMINAL_STATUSES})
+"""Nothing happens to the run by itself, so that nobody misses it in the list."""
+
 _ACTIONS: Mapping[RunStatus, tuple[Action, ...]] = {
     S.DRAFT: ("start", "clone", "delete"),
     S.QUEUED: ("stop", "change", "clone"),

@@ -34,6 +34,7 @@ def lock_own(session: Session, run_id: str, caller: Principal) -> Run:
 def start(session: Session, run: Run, caller: Principal) -> None:
     """Queue a draft."""
     _require(run, "start")
+    run.archived_at = None
     lifecycle.move(session, run, RunStatus.QUEUED, author=caller.name)
 
 
@@ -42,6 +43,7 @@ def resume(session: Session, run: Run, caller: Principal) -> None:
     _require(run, "resume")
     # Somebody has looked at it: the count of fruitless attempts begins anew.
     run.num_attempts_without_progress = 0
+    run.archived_at = None
     lifecycle.move(session, run, RunStatus.QUEUED, author=caller.name)
 
 
@@ -95,10 +97,13 @@ def change_parameters(session: Session, run: Run, change: ParameterChange, calle
 
 
 def update(session: Session, run: Run, changes: RunUpdate, caller: Principal) -> None:
-    """Name, tags, notes."""
+    """Name, tags, notes, and whether the run is archived. Raises Problem 409 for one that cannot be."""
+    if changes.archived is not None:
+        archive(session, run, caller, is_archived=changes.archived)
     fields = {
         "name": (run.name, changes.name),
-        "tags": (run.tags, None if changes.tags is None else list(changes.tags)),
+        # Each once, in the order given.
+        "tags": (run.tags, None if changes.tags is None else list(dict.fromkeys(changes.tags))),
         "notes": (run.notes, changes.notes),
     }
     edited = {field: new for field, (old, new) in fields.items() if new is not None and new != old}
@@ -109,6 +114,23 @@ def update(session: Session, run: Run, changes: RunUpdate, caller: Principal) ->
     for field, value in edited.items():
         setattr(run, field, value)
     repository.add_audit(session, run.id, caller.name, "edited", {"before": noted})
+    announce_status(session, run)
+
+
+def archive(session: Session, run: Run, caller: Principal, *, is_archived: bool) -> None:
+    """Put a run away, or take it out again. Raises Problem 409 where something will happen to it by itself."""
+    if is_archived == (run.archived_at is not None):
+        return
+    if is_archived and run.status not in states.ARCHIVABLE:
+        raise Problem(
+            409,
+            "illegal_transition",
+            f"a {run.status.value} run cannot be archived: stop or pause it first",
+            field="status",
+            value=run.status.value,
+        )
+    run.archived_at = repository.clock(session) if is_archived else None
+    repository.add_audit(session, run.id, caller.name, "archived" if is_archived else "unarchived", {})
     announce_status(session, run)
 
 

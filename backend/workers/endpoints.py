@@ -90,4 +90,4 @@ def post_outcome(
     """Told again, nothing more happens."""
     service.note_outcome(session, run_id, body, caller, settings)
     session.flush()
-    return presentation.summary(runs.row(session, run_id))
+    return presentation.summary(runs.row(session, run_id, caller.id), settings.prices)

@@ -11,6 +11,7 @@ from backend.records import ingest
 from backend.records.repository import last_event
 from backend.runs import lifecycle
 from backend.runs import repository as runs
+from backend.runs.cost import num_gpus
 from backend.settings import Settings
 from backend.workers import losses, repository
 from bapo.api import (
@@ -66,6 +67,7 @@ def claim(session: Session, run_id: str, worker_id: str, caller: Principal, sett
     attempt.fencing_token = repository.next_fencing_token(session)
     attempt.first_step = run.step
     attempt.claimed_at = runs.clock(session)
+    attempt.num_gpus = num_gpus(run.config, len(worker.gpus))
     run.attempt = attempt.number
     run.host = worker.host
     lifecycle.move(session, run, RunStatus.STARTING, author=lifecycle.SYSTEM, detail={"worker": worker.name})

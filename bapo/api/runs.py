@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field, StringConstraints, model_validator
 
 from bapo.api.base import Body, JsonObject, Page, Text
 from bapo.api.configs import ConfigDraft
@@ -29,15 +29,23 @@ class RunStatus(StrEnum):
     LOST = "lost"
 
 
+MAX_TAGS = 50
+MAX_BULK = 500
+"""Most runs of one request."""
+
 TERMINAL_STATUSES = frozenset({RunStatus.CANCELLED, RunStatus.SUCCEEDED, RunStatus.FAILED})
 """A run in one of these never runs again under its id."""
+
+
+Tag = Annotated[Text, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+"""A word or two on a run."""
 
 
 class RunCreate(ConfigDraft):
     """Submit a run."""
 
     name: Text = Field(min_length=1, max_length=200, examples=["BAPO with a wider c1"])
-    tags: Sequence[Text] = Field(default=(), max_length=50, examples=[["demo"]])
+    tags: Sequence[Tag] = Field(default=(), max_length=MAX_TAGS, examples=[["demo"]])
     notes: Text = Field(default="", max_length=100_000)
     group: Text | None = Field(default=None, max_length=200)
     """Runs with the same group belong together."""
@@ -48,11 +56,64 @@ class RunCreate(ConfigDraft):
 
 
 class RunUpdate(Body):
-    """Change what people wrote about a run."""
+    """Change what people wrote about a run, or put it away."""
 
     name: Text | None = Field(default=None, min_length=1, max_length=200, examples=["a better name"])
-    tags: Sequence[Text] | None = Field(default=None, max_length=50)
+    tags: Sequence[Tag] | None = Field(default=None, max_length=MAX_TAGS)
     notes: Text | None = Field(default=None, max_length=100_000)
+    """Markdown."""
+    archived: bool | None = None
+    """Lists leave archived runs out. A run that waits or runs cannot be archived."""
+
+
+class RunFilters(Body):
+    """Which runs; what is left out does not narrow the list."""
+
+    search: Text | None = Field(default=None, max_length=200)
+    """Words, or parts of words, that all occur in name, id, notes, tags, group, owner, or what the config sets, which
+    reads `method.c1=0.25`."""
+    status: Sequence[RunStatus] = Field(default=(), max_length=20)
+    """Any of these."""
+    method: Sequence[Text] = Field(default=(), max_length=100)
+    """Any of these."""
+    tag: Sequence[Text] = Field(default=(), max_length=100)
+    """All of these."""
+    owner: Sequence[Text] = Field(default=(), max_length=100)
+    """Names; any of these."""
+    group: Sequence[Text] = Field(default=(), max_length=100)
+    """Names; any of these."""
+    starred: bool = False
+    """Only those that the caller has starred."""
+    archived: Literal["hidden", "shown", "only"] = "hidden"
+    """Whether archived runs are among them."""
+    created_after: AwareDatetime | None = None
+    """At that moment or later."""
+    created_before: AwareDatetime | None = None
+    """Earlier than that moment."""
+    min_step: int | None = Field(default=None, ge=0, le=2**31 - 1)
+    max_step: int | None = Field(default=None, ge=0, le=2**31 - 1)
+    min_best: float | None = Field(default=None, ge=0, le=1)
+    """Least best evaluation, as a share."""
+    max_best: float | None = Field(default=None, ge=0, le=1)
+
+
+class RunQuery(RunFilters):
+    """A page of the list, or the one that a cursor or an offset begins."""
+
+    sort: str = Field(default="-created_at", max_length=100)
+    """A column, with - before it for descending."""
+    cursor: str | None = Field(default=None, max_length=2_000)
+    """Goes on after the page that answered it; each run that stays in the list is met once."""
+    offset: int = Field(default=0, ge=0, le=10_000_000)
+    """Rows left out at the beginning, for a table that jumps; not together with a cursor."""
+    limit: int = Field(default=50, ge=1, le=500)
+
+
+class RunExport(RunFilters):
+    """All runs of the list, in an order."""
+
+    sort: str = Field(default="-created_at", max_length=100)
+    """A column, with - before it for descending."""
 
 
 class RunSummary(Body):
@@ -85,6 +146,23 @@ class RunSummary(Body):
     eta_seconds: float | None
     status_reason: str | None
     """Why it failed, was lost or waits."""
+    eval_best: float | None = None
+    """Best evaluation of that name."""
+    eval_best_step: int | None = None
+    """Its step; the first of several."""
+    num_gpus: int = 0
+    """GPUs of the newest attempt; 0 on the CPU."""
+    compute_hours: float = 0.0
+    """Time of all attempts until now, times their GPUs: GPU-hours; hours of a slot where an attempt has none."""
+    cost: float | None = None
+    """Price of those hours so far; None where the deployment sets no price for them."""
+    currency: str = "USD"
+    """Of the cost."""
+    notes_start: str = ""
+    """First characters of the notes."""
+    is_starred: bool = False
+    """By the caller."""
+    archived_at: datetime | None = None
 
 
 class RunDetail(RunSummary):
@@ -100,6 +178,10 @@ class RunDetail(RunSummary):
     priority: int
     worker: str | None
     allowed_actions: Sequence[Literal["start", "stop", "pause", "resume", "change", "clone", "delete"]]
+    may_edit: bool = False
+    """Whether the caller may change name, tags and notes."""
+    may_archive: bool = False
+    """Whether the caller may archive it now, or take it out again."""
 
 
 class RunPage(Page):
@@ -108,6 +190,60 @@ class RunPage(Page):
     items: Sequence[RunSummary]
     total: int
     """Runs that the filter matches, on all pages."""
+
+
+class NamedCount(Body):
+    """A value that runs have, and how many have it."""
+
+    name: str
+    count: int
+
+
+class RunFacets(Body):
+    """What there is to filter by, the most frequent first."""
+
+    methods: Sequence[NamedCount]
+    tags: Sequence[NamedCount]
+    owners: Sequence[NamedCount]
+    groups: Sequence[NamedCount]
+
+
+BulkAction = Literal[
+    "start", "stop", "pause", "resume", "archive", "unarchive", "star", "unstar", "tag", "untag", "delete"
+]
+
+
+class BulkRequest(Body):
+    """Do one thing to several runs."""
+
+    run_ids: Sequence[Text] = Field(min_length=1, max_length=MAX_BULK, examples=[["kzx3f0a9qe"]])
+    action: BulkAction
+    tag: Tag | None = None
+    """For `tag` and `untag`."""
+
+    @model_validator(mode="after")
+    def _tag_where_one_is_needed(self) -> Self:
+        if (self.tag is not None) != (self.action in ("tag", "untag")):
+            raise ValueError("give `tag` together with the actions tag and untag, and with no other")
+        return self
+
+
+class BulkResult(Body):
+    """What became of one run."""
+
+    run_id: str
+    done: bool
+    code: str | None = None
+    """Of the refusal, such as `not_your_run`."""
+    reason: str | None = None
+    """Why it was refused, and what to do."""
+
+
+class BulkAnswer(Body):
+    """What became of each run, in the order of the request; a run that is refused does not hold up the others."""
+
+    results: Sequence[BulkResult]
+    num_done: int
 
 
 class ParameterChange(Body):

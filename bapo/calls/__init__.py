@@ -11,11 +11,21 @@ from bapo.calls.prompts import PromptCalls
 from bapo.calls.queue import QueueCalls
 from bapo.calls.records import RecordCalls
 from bapo.calls.runs import RunCalls
+from bapo.calls.views import ViewCalls
 from bapo.calls.workers import WorkerCalls
 
 
 class Calls(
-    AccountCalls, ConfigCalls, RunCalls, RecordCalls, PromptCalls, DifficultyCalls, ImportCalls, QueueCalls, WorkerCalls
+    AccountCalls,
+    ConfigCalls,
+    RunCalls,
+    RecordCalls,
+    PromptCalls,
+    DifficultyCalls,
+    ImportCalls,
+    QueueCalls,
+    ViewCalls,
+    WorkerCalls,
 ):
     """The table of calls, one class a domain."""
 

@@ -4,9 +4,27 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from typing import Any
 
-from bapo.api import ControlInfo, History, ParameterChange, RunCreate, RunDetail, RunPage, RunUpdate
+from bapo.api import (
+    BulkAnswer,
+    BulkRequest,
+    ControlInfo,
+    History,
+    ParameterChange,
+    RunCreate,
+    RunDetail,
+    RunFacets,
+    RunFilters,
+    RunPage,
+    RunUpdate,
+)
 from bapo.calls.base import Call, Endpoint, answer, get, nothing, post, run_path
+
+
+def query_of(filters: RunFilters) -> dict[str, Any]:
+    """The filters as parameters of an address; what narrows nothing is left out."""
+    return filters.model_dump(mode="json", exclude_defaults=True)
 
 
 class RunCalls:
@@ -24,10 +42,20 @@ class RunCalls:
         status: Sequence[str] | str | None = None,
         method: Sequence[str] | str | None = None,
         tag: Sequence[str] | str | None = None,
-        group: str | None = None,
+        owner: Sequence[str] | str | None = None,
+        group: Sequence[str] | str | None = None,
         search: str | None = None,
+        starred: bool | None = None,
+        archived: str | None = None,
+        created_after: str | None = None,
+        created_before: str | None = None,
+        min_step: int | None = None,
+        max_step: int | None = None,
+        min_best: float | None = None,
+        max_best: float | None = None,
         sort: str | None = None,
         cursor: str | None = None,
+        offset: int | None = None,
         limit: int | None = None,
     ) -> Call[RunPage]:
         """A page of runs; `sort` is a column, with `-` before it for descending, such as `-created_at`."""
@@ -37,12 +65,48 @@ class RunCalls:
             status=status,
             method=method,
             tag=tag,
+            owner=owner,
             group=group,
             search=search,
+            starred=starred,
+            archived=archived,
+            created_after=created_after,
+            created_before=created_before,
+            min_step=min_step,
+            max_step=max_step,
+            min_best=min_best,
+            max_best=max_best,
             sort=sort,
             cursor=cursor,
+            offset=offset,
             limit=limit,
         )
+
+    @Endpoint
+    def runs_csv(self, filters: RunFilters | None = None, sort: str | None = None) -> Call[str]:
+        """All runs that the filters match, as CSV."""
+        params = query_of(filters or RunFilters()) | ({} if sort is None else {"sort": sort})
+        return Call("GET", "/runs.csv", bytes.decode, params=params)
+
+    @Endpoint
+    def run_facets(self) -> Call[RunFacets]:
+        """Methods, tags, owners and groups that there are to filter by."""
+        return get("/runs/facets", RunFacets)
+
+    @Endpoint
+    def bulk(self, body: BulkRequest) -> Call[BulkAnswer]:
+        """Do one thing to several runs; the answer says of each whether it was done."""
+        return post("/runs/bulk", BulkAnswer, body)
+
+    @Endpoint
+    def star(self, run_id: str) -> Call[None]:
+        """Mark a run for oneself."""
+        return Call("PUT", run_path(run_id, "star"), nothing)
+
+    @Endpoint
+    def unstar(self, run_id: str) -> Call[None]:
+        """Take the mark away."""
+        return Call("DELETE", run_path(run_id, "star"), nothing)
 
     @Endpoint
     def run(self, run_id: str) -> Call[RunDetail]:
@@ -51,7 +115,7 @@ class RunCalls:
 
     @Endpoint
     def update_run(self, run_id: str, body: RunUpdate) -> Call[RunDetail]:
-        """Change name, tags or notes."""
+        """Change name, tags or notes, archive a run or take it out of the archive."""
         return Call("PATCH", run_path(run_id), answer(RunDetail), body=body)
 
     @Endpoint

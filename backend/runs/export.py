@@ -1,0 +1,62 @@
+"""The run list as a table for spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from bapo.api import RunSummary
+
+COLUMNS = (
+    *("id", "name", "status", "status_reason", "method", "recipe", "group", "tags", "owner", "parent_id"),
+    *("created_at", "started_at", "finished_at", "step", "num_steps", "attempt", "num_rollouts", "reward_mean"),
+    *("eval_name", "eval_base", "eval_latest", "eval_best", "eval_best_step"),
+    *("num_gpus", "compute_hours", "cost", "currency", "is_starred", "archived_at"),
+)
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""A spreadsheet would take a text that begins so for a formula."""
+
+
+def header() -> str:
+    """The line of column names."""
+    return _lines([COLUMNS])
+
+
+def lines(runs: Sequence[RunSummary]) -> str:
+    """One line for each run; shares are plain numbers, times ISO 8601 in UTC."""
+    return _lines([[_cell(getattr(run, column)) for column in COLUMNS] for run in runs])
+
+
+def _lines(rows: Sequence[Sequence[str]]) -> str:
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\r\n").writerows(rows)
+    return buffer.getvalue()
+
+
+def _cell(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case datetime():
+            return value.isoformat(timespec="seconds")
+        case list() | tuple():
+            return _text(", ".join(value))
+        case str():
+            return _text(value)
+        case _:
+            return str(value)
+
+
+def _text(value: str) -> str:
+    return f"'{value}" if value.startswith(_FORMULA) else value
+
+
+def batches(run_ids: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    """The runs, so many at a time."""
+    for begin in range(0, len(run_ids), size):
+        yield run_ids[begin : begin + size]

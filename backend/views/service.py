@@ -1,0 +1,92 @@
+"""Saved views: who may change them, and what they may hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from backend.auth.service import Principal
+from backend.errors import Problem, not_found
+from backend.models import SavedView
+from backend.runs.listing import check_sort
+from backend.runs.repository import clock, default_project_id
+from backend.views import repository
+from backend.views.repository import ViewRow
+from bapo.api import ViewInfo, ViewWrite
+
+
+def info(row: ViewRow, caller: Principal) -> ViewInfo:
+    """As the API shows it. Filters that this version does not know are left out."""
+    view = row.view
+    content: dict[str, Any] = {
+        "id": view.id,
+        "name": view.name,
+        "owner": row.owner,
+        "is_own": view.owner_id == caller.id,
+        "filters": view.filters,
+        "sort": view.sort,
+        "columns": view.columns,
+        "created_at": view.created_at,
+        "updated_at": view.updated_at,
+    }
+    return ViewInfo.model_validate(content, extra="ignore")
+
+
+def get(session: Session, view_id: str) -> ViewRow:
+    """One view. Raises Problem 404."""
+    row = repository.view(session, view_id)
+    if row is None:
+        raise not_found("view", view_id)
+    return row
+
+
+def create(session: Session, body: ViewWrite, caller: Principal) -> ViewRow:
+    """Keep a view. Raises Problem 409 where the caller has one of that name, 422 for an unknown order."""
+    check_sort(body.sort)
+    view = SavedView(project_id=default_project_id(session), owner_id=caller.id)
+    _fill(view, body)
+    _store(session, view, body.name)
+    return ViewRow(view, caller.name)
+
+
+def replace(session: Session, view_id: str, body: ViewWrite, caller: Principal) -> ViewRow:
+    """Change one's own view. Raises Problem 404, 403, 409 and 422."""
+    check_sort(body.sort)
+    row = _own(session, view_id, caller)
+    _fill(row.view, body)
+    row.view.updated_at = clock(session)
+    _store(session, row.view, body.name)
+    return row
+
+
+def delete(session: Session, view_id: str, caller: Principal) -> None:
+    """Delete one's own view. Raises Problem 404 and 403."""
+    session.delete(_own(session, view_id, caller).view)
+
+
+def _own(session: Session, view_id: str, caller: Principal) -> ViewRow:
+    row = get(session, view_id)
+    if row.view.owner_id != caller.id:
+        raise Problem(
+            403, "not_your_view", f"only {row.owner} changes this view: keep one of your own", field="id", value=view_id
+        )
+    return row
+
+
+def _fill(view: SavedView, body: ViewWrite) -> None:
+    view.name = body.name
+    view.filters = body.filters.model_dump(mode="json", exclude_defaults=True)
+    view.sort = body.sort
+    view.columns = list(body.columns)
+
+
+def _store(session: Session, view: SavedView, name: str) -> None:
+    try:
+        with session.begin_nested():
+            session.add(view)
+    except IntegrityError as error:
+        raise Problem(
+            409, "name_taken", "you have a view of this name: choose another", field="name", value=name
+        ) from error
