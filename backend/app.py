@@ -10,6 +10,7 @@ import anyio.to_thread
 from fastapi import APIRouter, FastAPI
 
 import backend.auth.endpoints
+import backend.compare.endpoints
 import backend.configs.endpoints
 import backend.difficulty.endpoints
 import backend.events.endpoints
@@ -43,6 +44,7 @@ ROUTERS = (
     backend.records.endpoints.router,
     backend.prompts.endpoints.router,
     backend.difficulty.endpoints.router,
+    backend.compare.endpoints.router,
     backend.events.endpoints.router,
     backend.imports.endpoints.router,
     backend.queue.endpoints.router,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bapo.calls.accounts import AccountCalls
 from bapo.calls.base import Call, Endpoint, get, post, run_path
+from bapo.calls.compare import CompareCalls
 from bapo.calls.configs import ConfigCalls
 from bapo.calls.difficulty import DifficultyCalls
 from bapo.calls.imports import ImportCalls
@@ -25,6 +26,7 @@ class Calls(
     ImportCalls,
     QueueCalls,
     ViewCalls,
+    CompareCalls,
     WorkerCalls,
 ):
     """The table of calls, one class a domain."""

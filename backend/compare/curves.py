@@ -1,0 +1,142 @@
+"""Curves of runs and groups over a common axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy.orm import Session
+
+from backend.compare import series
+from backend.compare.series import Column, RunColumns
+from backend.records.sampling import extreme_rows
+from bapo.api import CompareAxis
+from bapo.comparison import (
+    Curve,
+    Floats,
+    MeanCurve,
+    RunGroup,
+    common_positions,
+    cumulative_at,
+    curve,
+    cut,
+    mean_curve,
+)
+
+Reduction = Literal["extremes", "means"]
+
+ROLLOUTS_KEY = "bapo/cost/num_rollouts"
+SECONDS_KEY = "timing_s/step"
+STEP_KEY = "training/global_step"
+AXIS_KEYS: Mapping[CompareAxis, str] = {"step": STEP_KEY, "rollouts": ROLLOUTS_KEY, "time": SECONDS_KEY}
+
+
+class Budget(NamedTuple):
+    """Where runs are cut off to be equal."""
+
+    x: CompareAxis
+    until: float
+
+
+class Axes(NamedTuple):
+    """What a run had taken after each of its steps."""
+
+    steps: NDArray[np.int64]
+    rollouts: Floats
+    seconds: Floats
+
+    def at(self, x: CompareAxis, steps: NDArray[np.int64]) -> Floats:
+        """Positions of steps on an axis; step 0 is at 0."""
+        if x == "step":
+            return steps.astype(np.float64)
+        return cumulative_at(self.steps, self.rollouts if x == "rollouts" else self.seconds, steps)
+
+    def end(self, x: CompareAxis) -> float:
+        """How far the run has come."""
+        return float(self.at(x, self.steps[-1:])[-1]) if len(self.steps) else 0.0
+
+
+def axes_of(columns: RunColumns) -> Axes:
+    """From the metrics of `AXIS_KEYS`; a step without a time took none."""
+    whole = series.table({key: columns[key] for key in AXIS_KEYS.values()})
+    seconds = np.cumsum(np.nan_to_num(whole.columns[SECONDS_KEY]))
+    rollouts = np.maximum.accumulate(np.nan_to_num(whole.columns[ROLLOUTS_KEY]))
+    return Axes(whole.steps, rollouts, seconds)
+
+
+def read_axes(session: Session, run_ids: Sequence[str]) -> dict[str, Axes]:
+    """The axes of some runs."""
+    columns = series.read(session, run_ids, list(AXIS_KEYS.values()))
+    return {run_id: axes_of(columns[run_id]) for run_id in run_ids}
+
+
+def common_budget(axes: Mapping[str, Axes], x: CompareAxis) -> Budget:
+    """The least that one of the runs has."""
+    return Budget(x, min(each.end(x) for each in axes.values()))
+
+
+def curve_of(column: Column, axes: Axes, x: CompareAxis, budget: Budget | None = None) -> Curve:
+    """A metric of a run over an axis, up to the budget."""
+    whole = curve(axes.at(x, column.steps), column.values)
+    return whole if budget is None else cut(whole, budget.until)
+
+
+def curves_of_metric(
+    columns: Mapping[str, Column],
+    axes: Mapping[str, Axes],
+    groups: Sequence[RunGroup],
+    run_ids: Sequence[str],
+    *,
+    x: CompareAxis,
+    budget: Budget | None,
+    max_points: int,
+    reduction: Reduction,
+) -> list[dict[str, Any]]:
+    """One curve for each group, as `ComparedCurve`; groups without any value are left out."""
+    found = []
+    for group in groups:
+        members = [run_ids[index] for index in group.members]
+        curves = [curve_of(columns[run_id], axes[run_id], x, budget) for run_id in members]
+        positions = common_positions(curves)
+        if not len(positions):
+            continue
+        if len(curves) == 1:
+            alone = curves[0]
+            nothing = np.empty(0)
+            whole = MeanCurve(alone.x, alone.y, nothing, nothing, np.empty(0, np.int64))
+        else:
+            whole = mean_curve(curves, positions)
+        reduced = _means(whole, max_points) if reduction == "means" else _extremes(whole, max_points)
+        found.append({"label": group.label, "run_ids": members, **reduced._asdict(), "num_positions": len(whole.x)})
+    return found
+
+
+def _extremes(whole: MeanCurve, max_points: int) -> MeanCurve:
+    """Fewer points, each column's extremes among them."""
+    if len(whole.x) <= max_points:
+        return whole
+    columns = [whole.mean, *(bound for bound in (whole.low, whole.high) if len(bound))]
+    return _pick(whole, extreme_rows(columns, len(whole.x), max_points))
+
+
+def _pick(whole: MeanCurve, rows: NDArray[np.intp]) -> MeanCurve:
+    has_bounds = len(whole.n) > 0
+    return MeanCurve(
+        whole.x[rows],
+        whole.mean[rows],
+        whole.low[rows] if has_bounds else whole.low,
+        whole.high[rows] if has_bounds else whole.high,
+        whole.n[rows] if has_bounds else whole.n,
+    )
+
+
+def _means(whole: MeanCurve, max_points: int) -> MeanCurve:
+    """Means over as many stretches of equally many positions."""
+    num_parts = min(max_points, len(whole.x))
+    begins = np.linspace(0, len(whole.x), num_parts, endpoint=False).astype(np.intp)
+    lengths = np.diff(np.append(begins, len(whole.x)))
+    none, no_counts = np.empty(0), np.empty(0, np.int64)
+    mean = np.add.reduceat(whole.mean, begins) / lengths
+    return MeanCurve(np.add.reduceat(whole.x, begins) / lengths, mean, none, none, no_counts)

@@ -1,0 +1,138 @@
+"""Several runs side by side."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import orjson
+from fastapi import Query, Response
+
+from backend.compare import curves, series, service
+from backend.compare.curves import Reduction
+from backend.context import DbSession, SettingsOf, new_router
+from backend.permissions import Reader
+from backend.records.repository import StepRange
+from bapo.api import CompareAxis, ComparedCurves, Comparison, RunsSeries
+from bapo.api.compare import MOST_COMPARED
+
+router = new_router("compare")
+
+MAX_STEP = 2**31 - 1
+MAX_KEYS = 500
+MAX_RUNS = 1_000
+"""More than may be compared, so that the refusal can say how many are too many."""
+
+Runs = Annotated[
+    list[str],
+    Query(alias="run", min_length=1, max_length=MAX_RUNS, description=f"Identifiers, at most {MOST_COMPARED}."),
+]
+Keys = Annotated[str, Query(min_length=1, max_length=50_000, description="Names of metrics, separated by commas.")]
+Group = Annotated[
+    str,
+    Query(
+        max_length=500,
+        description="`config` (everything but the seed), `run` (each alone), `tags`, `group`, or a config field.",
+    ),
+]
+Axis = Annotated[CompareAxis, Query(description="What the runs are lined up by.")]
+Equal = Annotated[bool, Query(description="Cut all runs off at the least that one of them has on that axis.")]
+
+
+def _names(keys: str) -> list[str]:
+    return list(dict.fromkeys(keys.split(",")))[:MAX_KEYS]
+
+
+def _answer(content: object) -> Response:
+    return Response(orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY), media_type="application/json")
+
+
+@router.get("/metrics", summary="Columns of metrics of several runs", response_model=RunsSeries)
+def get_metrics_of_runs(
+    _: Reader,
+    session: DbSession,
+    runs: Runs,
+    keys: Keys,
+    from_step: Annotated[int, Query(ge=0, le=MAX_STEP, description="First step.")] = 0,
+    to_step: Annotated[int, Query(ge=0, le=MAX_STEP, description="Last step.")] = MAX_STEP,
+    max_points: Annotated[int | None, Query(ge=2, le=100_000, description="Most steps of each run.")] = None,
+) -> Response:
+    """Values by step, None where a step lacks the key; with `max_points`, a sample keeping the extremes."""
+    ids = service.existing(session, runs)
+    columns = series.read(session, ids, _names(keys), StepRange(from_step, to_step))
+    tables = {run_id: series.table(columns[run_id]) for run_id in ids}
+    if max_points is not None:
+        tables = {run_id: series.sample(table, max_points) for run_id, table in tables.items()}
+    return _answer(
+        {"series": {run_id: {"steps": table.steps, "columns": table.columns} for run_id, table in tables.items()}}
+    )
+
+
+@router.get("/compare", summary="Runs side by side")
+def compare(
+    _: Reader,
+    session: DbSession,
+    settings: SettingsOf,
+    runs: Runs,
+    group: Group = "config",
+    x: Axis = "step",
+    equal: Equal = False,
+    dataset: Annotated[str | None, Query(max_length=500, description="Held-out set of `reach`.")] = None,
+    reach: Annotated[float | None, Query(ge=0, le=1, description="avg@k to reach.")] = None,
+    reference: Annotated[
+        str | None, Query(max_length=2_000, description="Label of the group to compare with; the first where empty.")
+    ] = None,
+) -> Comparison:
+    """What sets them apart, what they reached on held-out sets, which prompts they unlocked, and what it cost."""
+    chosen = service.choose(session, runs, group)
+    return service.compare(
+        session, chosen, service.Question(group, x, equal, dataset, reach, reference), settings.prices
+    )
+
+
+@router.get("/compare/curves", summary="Metrics of runs over a common axis", response_model=ComparedCurves)
+def compare_curves(
+    _: Reader,
+    session: DbSession,
+    runs: Runs,
+    keys: Keys,
+    group: Group = "config",
+    x: Axis = "step",
+    equal: Equal = False,
+    max_points: Annotated[int, Query(ge=2, le=5_000, description="Most points of a curve.")] = 1_000,
+    reduce: Annotated[
+        Reduction,
+        Query(description="Which points are kept: those with the `extremes`, or `means` over stretches."),
+    ] = "extremes",
+) -> Response:
+    """Mean and 95 % interval over the runs of each group, and the run itself for a group of one.
+
+    Means are taken where one of the runs was measured, the others interpolated linearly within their own range.
+    """
+    chosen = service.choose(session, runs, group)
+    names = _names(keys)
+    columns = series.read(session, chosen.ids, [*names, *curves.AXIS_KEYS.values()])
+    axes = {run_id: curves.axes_of(columns[run_id]) for run_id in chosen.ids}
+    budget = curves.common_budget(axes, x) if equal else None
+    found = {
+        key: curves.curves_of_metric(
+            {run_id: columns[run_id][key] for run_id in chosen.ids},
+            axes,
+            chosen.groups,
+            chosen.ids,
+            x=x,
+            budget=budget,
+            max_points=max_points,
+            reduction=reduce,
+        )
+        for key in names
+    }
+    has_means = any(len(each.members) > 1 for each in chosen.groups)
+    equal_budget = service.equal_budget(budget)
+    return _answer(
+        {
+            "x": x,
+            "curves": found,
+            "budget": None if equal_budget is None else equal_budget.model_dump(),
+            "is_interpolated": budget is not None or (has_means and x != "step"),
+        }
+    )

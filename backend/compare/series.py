@@ -1,0 +1,101 @@
+"""Columns of metrics of several runs, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy.orm import Session
+
+from backend.compare import repository
+from backend.records.chunks import first_step
+from backend.records.repository import StepRange
+from backend.records.sampling import extreme_rows
+
+Floats = NDArray[np.float64]
+Steps = NDArray[np.int64]
+
+EVERY_STEP = StepRange(0, 2**31 - 1)
+
+
+class Column(NamedTuple):
+    """One key of a run: its values at the steps that have it, by step."""
+
+    steps: Steps
+    values: Floats
+
+
+NOTHING = Column(np.empty(0, np.int64), np.empty(0))
+
+RunColumns = Mapping[str, Column]
+"""By key; a key that the run has not recorded is there and empty."""
+
+
+def read(
+    session: Session, run_ids: Sequence[str], keys: Sequence[str], steps: StepRange = EVERY_STEP
+) -> dict[str, dict[str, Column]]:
+    """All values of these keys in a range of steps, by run and key, in three statements for all runs."""
+    parts: dict[tuple[str, str], list[Column]] = {}
+    for chunk in repository.metric_chunks(session, run_ids, keys, steps):
+        begin = first_step(chunk.chunk)
+        low = max(steps.first - begin, 0)
+        values = chunk.series[low : steps.last - begin + 1]
+        numbers = np.arange(begin + low, begin + low + len(values))
+        parts.setdefault((chunk.run_id, chunk.key), []).append(Column(numbers, values))
+    for tail in repository.metric_tails(session, run_ids, keys, steps):
+        parts.setdefault((tail.run_id, tail.key), []).append(Column(tail.steps, tail.values))
+    sparse: dict[tuple[str, str], dict[int, float]] = {}
+    for run_id, step, metrics in repository.sparse_metrics(session, run_ids, keys, steps):
+        for key in keys:
+            if key in metrics:
+                sparse.setdefault((run_id, key), {})[step] = metrics[key]
+    for place, found in sparse.items():
+        parts.setdefault(place, []).append(Column(np.array(list(found), np.int64), np.array(list(found.values()))))
+    return {run_id: {key: _joined(parts.get((run_id, key), [])) for key in keys} for run_id in run_ids}
+
+
+def _joined(parts: Sequence[Column]) -> Column:
+    if not parts:
+        return NOTHING
+    numbers = np.concatenate([part.steps for part in parts])
+    values = np.concatenate([part.values for part in parts])
+    known = ~np.isnan(values)
+    if not known.all():
+        numbers, values = numbers[known], values[known]
+    if len(numbers) > 1 and (np.diff(numbers) <= 0).any():
+        order = np.argsort(numbers, kind="stable")
+        numbers, values = numbers[order], values[order]
+    return Column(numbers, values)
+
+
+class Table(NamedTuple):
+    """Columns over the same steps; NaN where a step lacks the key."""
+
+    steps: Steps
+    columns: dict[str, Floats]
+    num_left_out: int = 0
+    """Steps that sampling left out."""
+
+
+def table(columns: RunColumns) -> Table:
+    """The columns of a run over the steps that have any of them."""
+    steps = np.unique(np.concatenate([column.steps for column in columns.values()])) if columns else NOTHING.steps
+    spread: dict[str, Floats] = {}
+    for key, column in columns.items():
+        if len(column.steps) == len(steps):
+            spread[key] = column.values
+        else:
+            spread[key] = np.full(len(steps), np.nan)
+            spread[key][np.searchsorted(steps, column.steps)] = column.values
+    return Table(steps, spread)
+
+
+def sample(whole: Table, max_points: int) -> Table:
+    """At most about `max_points` steps, with each column's extremes."""
+    if len(whole.steps) <= max_points:
+        return whole
+    kept = extreme_rows(list(whole.columns.values()), len(whole.steps), max_points)
+    columns = {key: values[kept] for key, values in whole.columns.items()}
+    return Table(whole.steps[kept], columns, len(whole.steps) - len(kept))

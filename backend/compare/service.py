@@ -1,0 +1,197 @@
+"""What sets runs apart, what they reached and for what."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy.orm import Session
+
+from backend.compare import repository
+from backend.compare.curves import Budget, common_budget, read_axes
+from backend.compare.groups import compared_group
+from backend.compare.outcomes import Accuracies, accuracies_of, results_of, tracked_of
+from backend.compare.spending import meter_of, reached, total
+from backend.errors import Problem, not_found
+from backend.models import Run
+from backend.runs.cost import Prices
+from backend.runs.repository import clock
+from backend.runs.usage import usage_of
+from bapo.api import CompareAxis, ComparedRunInfo, Comparison, ConfigDifference, EqualBudget
+from bapo.api.compare import MOST_COMPARED
+from bapo.comparison import SEED_FIELD, ComparedRun, RunGroup, differences, flattened, groups_of
+
+
+class Chosen(NamedTuple):
+    """The runs of a comparison and how they are put together."""
+
+    rows: Sequence[repository.NamedRun]
+    runs: Sequence[ComparedRun]
+    groups: Sequence[RunGroup]
+
+    @property
+    def ids(self) -> list[str]:
+        """Of the runs, in their order."""
+        return [row.run.id for row in self.rows]
+
+
+class Question(NamedTuple):
+    """What is asked about the runs."""
+
+    group: str
+    x: CompareAxis
+    equal: bool
+    dataset: str | None = None
+    reach: float | None = None
+    reference: str | None = None
+
+
+def existing(session: Session, run_ids: Sequence[str]) -> list[str]:
+    """The identifiers, each once. Raises Problem 422 for too many, 404 naming all runs that do not exist."""
+    distinct = _distinct(run_ids)
+    _refuse_missing(distinct, repository.existing(session, distinct))
+    return distinct
+
+
+def _distinct(run_ids: Sequence[str]) -> list[str]:
+    distinct = list(dict.fromkeys(run_ids))
+    if len(distinct) > MOST_COMPARED:
+        raise Problem(
+            422,
+            "invalid_request",
+            f"at most {MOST_COMPARED} runs are compared at once: leave out {len(distinct) - MOST_COMPARED}",
+            field="run",
+            value=len(distinct),
+        )
+    return distinct
+
+
+def _refuse_missing(run_ids: Sequence[str], found: Collection[str]) -> None:
+    missing = [run_id for run_id in run_ids if run_id not in found]
+    if missing:
+        raise not_found("run" if len(missing) == 1 else "runs", ", ".join(missing))
+
+
+def choose(session: Session, run_ids: Sequence[str], group: str) -> Chosen:
+    """The runs in the order given, each once.
+
+    Raises Problem 422 for too many or for a field that none has, 404 naming all runs that do not exist.
+    """
+    distinct = _distinct(run_ids)
+    found = repository.named_runs(session, distinct)
+    _refuse_missing(distinct, found)
+    rows = [found[run_id] for run_id in distinct]
+    runs = [ComparedRun(row.run.name, flattened(row.run.config), row.run.tags, row.group) for row in rows]
+    try:
+        groups = groups_of(runs, group)
+    except ValueError as error:
+        raise Problem(422, "invalid_request", str(error), field="group", value=group) from None
+    return Chosen(rows, runs, groups)
+
+
+def compare(session: Session, chosen: Chosen, question: Question, prices: Prices) -> Comparison:
+    """The whole comparison but its curves."""
+    ids = chosen.ids
+    axes = read_axes(session, ids)
+    budget = common_budget(axes, question.x) if question.equal else None
+    accuracies = accuracies_of(session, ids, axes)
+    datasets = _datasets(accuracies)
+    dataset = question.dataset or next(iter(datasets), None)
+    if question.dataset is not None and datasets and question.dataset not in datasets:
+        raise Problem(
+            422,
+            "invalid_request",
+            f"the runs were evaluated on {', '.join(datasets)}: name one of these",
+            field="dataset",
+            value=question.dataset,
+        )
+    reference = _reference(chosen.groups, question.reference)
+    used = usage_of(session, ids)
+    results = results_of(session, ids, accuracies, budget)
+    tracked = tracked_of(session, ids)
+    now = clock(session)
+    label_of = {ids[index]: group.label for group in chosen.groups for index in group.members}
+    infos = {}
+    for row, run in zip(chosen.rows, chosen.runs, strict=True):
+        run_id = row.run.id
+        meter, known = meter_of(used.get(run_id), prices), accuracies[run_id]
+        infos[run_id] = ComparedRunInfo(
+            id=run_id,
+            name=row.run.name,
+            status=row.run.status,
+            method=row.run.method,
+            seed=run.config.get(SEED_FIELD),
+            label=label_of[run_id],
+            step=row.run.step,
+            num_steps=row.run.num_steps,
+            tags=row.run.tags,
+            group=row.group,
+            duration_seconds=_duration(row.run, now),
+            total=total(axes[run_id], meter),
+            results=results[run_id],
+            tracked=tracked.get(run_id),
+            to_reach=None
+            if question.reach is None
+            else reached(known.get(dataset or ""), axes[run_id], meter, question.reach),
+        )
+    first = [infos[ids[index]] for index in chosen.groups[reference].members]
+    found = differences([run.config for run in chosen.runs])
+    return Comparison(
+        runs=[infos[run_id] for run_id in ids],
+        groups=[
+            compared_group(
+                group.label,
+                [infos[ids[index]] for index in group.members],
+                None if number == reference else first,
+                is_equal=budget is not None,
+            )
+            for number, group in enumerate(chosen.groups)
+        ],
+        grouped_by=question.group,
+        reference=chosen.groups[reference].label,
+        differences=[ConfigDifference(field=each.field, values=each.values, known=each.known) for each in found],
+        fields=_fields(chosen.runs, [each.field for each in found]),
+        datasets=datasets,
+        dataset=dataset,
+        reach=question.reach,
+        budget=equal_budget(budget),
+        currency=prices.currency,
+    )
+
+
+def equal_budget(budget: Budget | None) -> EqualBudget | None:
+    """As the API shows it."""
+    return None if budget is None else EqualBudget(x=budget.x, until=budget.until)
+
+
+def _duration(run: Run, now: datetime) -> float | None:
+    return None if run.started_at is None else ((run.finished_at or now) - run.started_at).total_seconds()
+
+
+def _datasets(accuracies: Mapping[str, Mapping[str, Accuracies]]) -> list[str]:
+    num_runs: dict[str, int] = {}
+    for of_run in accuracies.values():
+        for dataset in of_run:
+            num_runs[dataset] = num_runs.get(dataset, 0) + 1
+    # The widest set first: CD-34 before CD-4.
+    return sorted(num_runs, key=lambda dataset: (-num_runs[dataset], -len(dataset), dataset))
+
+
+def _reference(groups: Sequence[RunGroup], label: str | None) -> int:
+    labels = [group.label for group in groups]
+    if label is None:
+        return 0
+    if label not in labels:
+        raise Problem(
+            422,
+            "invalid_request",
+            f"the groups are {', '.join(labels)}: name one of these",
+            field="reference",
+            value=label,
+        )
+    return labels.index(label)
+
+
+def _fields(runs: Sequence[ComparedRun], differing: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([*differing, *(field for run in runs for field in run.config)]))

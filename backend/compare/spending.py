@@ -1,0 +1,69 @@
+"""What runs have taken, in all and until they reached an accuracy."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from backend.compare.curves import Axes
+from backend.compare.outcomes import Accuracies
+from backend.runs.cost import Prices, compute_hours, cost
+from backend.runs.usage import Usage
+from bapo.api import ReachedAccuracy, Spent
+
+
+class Meter(NamedTuple):
+    """How the machines of a run count."""
+
+    num_gpus: int
+    """Of its newest attempt; 0 on the CPU."""
+    compute_hours: float | None
+    """Of all its attempts; None where no worker took it (imported)."""
+    cost: float | None
+    prices: Prices
+
+
+def meter_of(usage: Usage | None, prices: Prices) -> Meter:
+    """From the run's attempts; `usage` is None where no worker took it."""
+    if usage is None:
+        return Meter(0, None, None, prices)
+    return Meter(usage.num_gpus, usage.compute_hours, usage.cost(prices), prices)
+
+
+def total(axes: Axes, meter: Meter) -> Spent:
+    """All that a run has taken; the hours of an imported run are those of its training steps, on one slot."""
+    spent = _spent(axes, len(axes.steps), meter)
+    if meter.compute_hours is None:
+        return spent
+    return spent.model_copy(update={"compute_hours": meter.compute_hours, "cost": meter.cost})
+
+
+def reached(accuracies: Accuracies | None, axes: Axes, meter: Meter, target: float) -> ReachedAccuracy:
+    """What the run had spent at its first evaluation with at least this accuracy.
+
+    Hours are those of its training steps: evaluations cost as much as one wants to know.
+    """
+    if accuracies is None:
+        return ReachedAccuracy(reached=False, accuracy=None, spent=None)
+    places = np.nonzero(accuracies.values >= target)[0]
+    if not len(places):
+        return ReachedAccuracy(reached=False, accuracy=float(accuracies.values.max()), spent=None)
+    step = int(accuracies.steps[places[0]])
+    num_steps = int(np.searchsorted(axes.steps, step, side="right"))
+    spent = _spent(axes, num_steps, meter).model_copy(update={"step": step})
+    return ReachedAccuracy(reached=True, accuracy=float(accuracies.values[places[0]]), spent=spent)
+
+
+def _spent(axes: Axes, num_steps: int, meter: Meter) -> Spent:
+    if num_steps == 0:
+        return Spent(step=0, rollouts=0, seconds=0, compute_hours=0, cost=cost(0, meter.num_gpus, meter.prices))
+    last = num_steps - 1
+    hours = compute_hours(float(axes.seconds[last]), meter.num_gpus)
+    return Spent(
+        step=int(axes.steps[last]),
+        rollouts=float(axes.rollouts[last]),
+        seconds=float(axes.seconds[last]),
+        compute_hours=hours,
+        cost=cost(hours, meter.num_gpus, meter.prices),
+    )

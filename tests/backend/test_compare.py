@@ -1,0 +1,307 @@
+"""Comparison of runs that the local engine trained, and of journals with worked numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from backend.compare.repository import floats
+from bapo.api import ComparedGroup, ComparedRunInfo, Comparison, ImportCreate
+from bapo.client import ApiError, Client
+from bapo.config import RunConfig
+from bapo.journal import merged_records
+from bapo.records import AnyRecord, EvaluationRecord, StepRecord, TrackingRecord
+from tests.backend.journals import batch, evaluation, event, lines_of, step
+from tests.recorded import NUM_STEPS, RUNS, import_folder
+
+ROLLOUTS = "bapo/cost/num_rollouts"
+REWARD = "critic/rewards/mean"
+
+
+@pytest.fixture(scope="module")
+def recorded(admin: Client, recorded_folders: Mapping[str, Path]) -> dict[str, str]:
+    """Identifiers of the recorded runs by name."""
+    return {name: import_folder(admin, recorded_folders[name], group=name[:4]) for name in RUNS}
+
+
+@pytest.fixture(scope="module")
+def journals(recorded_folders: Mapping[str, Path]) -> dict[str, list[AnyRecord]]:
+    """What the recorded runs wrote."""
+    return {name: list(merged_records(folder)) for name, folder in recorded_folders.items()}
+
+
+def imported(client: Client, name: str, records: Sequence[AnyRecord], **config: Any) -> str:
+    """A run with these records."""
+    body = RunConfig.model_validate(config).model_dump(mode="json")
+    info = client.create_import(ImportCreate(name=name, source=name, config=body, attempts=1))
+    client.import_records(info.run_id, batch(lines_of(records), token=info.fencing_token, start=0))
+    return client.finish_import(info.run_id).id
+
+
+def run_of(comparison: Comparison, name: str) -> ComparedRunInfo:
+    return next(run for run in comparison.runs if run.name == name)
+
+
+def group_of(comparison: Comparison, label: str) -> ComparedGroup:
+    return next(group for group in comparison.groups if group.label == label)
+
+
+# ---------------------------------------------------------------- series
+
+
+def test_series_of_many_runs_are_those_of_each(admin: Client, recorded: Mapping[str, str]) -> None:
+    keys = [REWARD, "val-core/CD-34/acc/mean@4", "bapo/tracking/accuracy", "unknown"]
+    found = admin.metrics_of_runs(list(recorded.values()), keys).series
+    assert list(found) == list(recorded.values())
+    for run_id in recorded.values():
+        assert found[run_id] == admin.metrics(run_id, keys)
+
+
+def test_a_range_and_a_sample_of_many_runs(admin: Client) -> None:
+    runs = [imported(admin, f"long-{scale}", [step(n, loss=n * scale) for n in range(1, 251)]) for scale in (1, 2)]
+    found = admin.metrics_of_runs(runs, ["actor/pg_loss"], from_step=99, to_step=202).series
+    assert [series.steps for series in found.values()] == [list(range(99, 203))] * 2
+    assert found[runs[1]].columns["actor/pg_loss"] == [2.0 * n for n in range(99, 203)]
+    sampled = admin.metrics_of_runs(runs, ["actor/pg_loss"], max_points=20).series[runs[0]]
+    assert len(sampled.steps) <= 22
+    assert (sampled.steps[0], sampled.steps[-1]) == (1, 250)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        # One dimension of three, without NULLs; type 701 is float8.
+        "00000001 00000000 000002bd 00000003 00000001 00000008 3ff0000000000000 00000008 4000000000000000 "
+        "00000008 4008000000000000",
+        "00000001 00000001 000002bd 00000003 00000001 00000008 3ff0000000000000 ffffffff 00000008 4008000000000000",
+    ],
+)
+def test_arrays_on_the_wire(content: str) -> None:
+    values = floats(bytes.fromhex(content))
+    assert (values[0], values[2], len(values)) == (1, 3, 3)
+    assert values[1] == 2 or np.isnan(values[1])
+
+
+def test_an_empty_array_on_the_wire() -> None:
+    assert len(floats(bytes.fromhex("00000000 00000000 000002bd"))) == 0
+
+
+# ---------------------------------------------------------------- refusals
+
+
+def test_unknown_runs_are_named(admin: Client, recorded: Mapping[str, str]) -> None:
+    known = next(iter(recorded.values()))
+    for call in (
+        admin.compare,
+        lambda runs: admin.metrics_of_runs(runs, [REWARD]),
+        lambda runs: admin.compare_curves(runs, [REWARD]),
+    ):
+        with pytest.raises(ApiError, match="no runs 'nobody, nothing'") as caught:
+            call([known, "nobody", "nothing"])
+        assert (caught.value.status, caught.value.body.code) == (404, "not_found")
+
+
+def test_fifty_runs_are_the_most(admin: Client) -> None:
+    with pytest.raises(ApiError, match="no runs"):
+        admin.compare([str(number) for number in range(50)])
+    with pytest.raises(ApiError, match="at most 50 runs are compared at once: leave out 1") as caught:
+        admin.compare([str(number) for number in range(51)])
+    assert (caught.value.status, caught.value.body.field, caught.value.body.value) == (422, "run", 51)
+
+
+@pytest.mark.parametrize(
+    ("question", "field", "remedy"),
+    [
+        ({"group": "method.c9"}, "group", "no run has the config field 'method.c9'"),
+        ({"reference": "nobody"}, "reference", "the groups are bapo, grpo"),
+        ({"dataset": "MATH"}, "dataset", "the runs were evaluated on CD-34"),
+        ({"reach": 1.5}, "reach", "less than or equal to 1"),
+    ],
+)
+def test_what_cannot_be_asked(
+    admin: Client, recorded: Mapping[str, str], question: dict[str, Any], field: str, remedy: str
+) -> None:
+    with pytest.raises(ApiError) as caught:
+        admin.compare(list(recorded.values()), **question)
+    assert (caught.value.status, caught.value.body.field) == (422, field)
+    assert remedy in caught.value.body.remedy
+
+
+# ---------------------------------------------------------------- recorded runs
+
+
+def test_seeds_of_a_method_are_a_group(admin: Client, recorded: Mapping[str, str]) -> None:
+    found = admin.compare(list(recorded.values()))
+    assert [(group.label, list(group.run_ids)) for group in found.groups] == [
+        ("bapo", [recorded["bapo-seed-1"], recorded["bapo-seed-2"]]),
+        ("grpo", [recorded["grpo-seed-1"], recorded["grpo-seed-2"]]),
+    ]
+    assert (found.reference, found.grouped_by, found.budget) == ("bapo", "config", None)
+    assert [run.seed for run in found.runs] == [1, 2, 1, 2]
+    differing = {each.field: each for each in found.differences}
+    assert list(differing["method.type"].values) == ["bapo", "bapo", "grpo", "grpo"]
+    assert list(differing["method.c1"].known) == [True, True, False, False]
+    assert "rollout.batch_size" not in differing
+    assert found.fields[: len(differing)] == list(differing)
+
+
+def test_results_are_those_of_the_journals(
+    admin: Client, recorded: Mapping[str, str], journals: Mapping[str, Sequence[AnyRecord]]
+) -> None:
+    found = admin.compare(list(recorded.values()))
+    for name, records in journals.items():
+        run = run_of(found, name)
+        steps = [record for record in records if isinstance(record, StepRecord)]
+        assert run.total.step == NUM_STEPS
+        assert run.total.rollouts == steps[-1].cost.num_rollouts
+        assert run.total.seconds == pytest.approx(sum(record.timing["step"] for record in steps))
+        # The attempt's whole time on one slot: evaluations are not in steps.
+        assert run.duration_seconds is not None
+        assert run.total.compute_hours == pytest.approx(run.duration_seconds / 3600, rel=0.01)
+        assert run.total.compute_hours > run.total.seconds / 3600
+        evaluations = [r for r in records if isinstance(r, EvaluationRecord) and r.dataset == "CD-34"]
+        result = next(each for each in run.results if each.dataset == "CD-34")
+        assert result.base is not None
+        assert result.base.value == evaluations[0].avg_at_k.value
+        assert (result.final.value, result.final.low) == (evaluations[-1].avg_at_k.value, evaluations[-1].avg_at_k.low)
+        assert result.best.value == max(record.avg_at_k.value for record in evaluations)
+        assert result.change is not None
+        assert result.change.value == pytest.approx(result.final.value - result.base.value)
+        assert result.change.n == len(evaluations[0].num_correct)
+
+
+def test_unlocks_come_with_their_null(
+    admin: Client, recorded: Mapping[str, str], journals: Mapping[str, Sequence[AnyRecord]]
+) -> None:
+    found = admin.compare(list(recorded.values()))
+    for name, records in journals.items():
+        trackings = [record for record in records if isinstance(record, TrackingRecord)]
+        base, again, last = trackings[0], trackings[1], trackings[-1]
+        unsolved = [index for index, count in enumerate(base.num_correct) if count == 0]
+        tracked = run_of(found, name).tracked
+        assert tracked is not None
+        assert tracked.null is not None
+        assert tracked.rates.unlocked is not None
+        assert tracked.null.unlocked is not None
+        assert tracked.rates.unlocked.num_moved == sum(last.num_correct[index] > 0 for index in unsolved)
+        assert tracked.null.unlocked.num_moved == sum(again.num_correct[index] > 0 for index in unsolved)
+        assert tracked.rates.unlocked.num_prompts == len(unsolved)
+
+
+def test_groups_average_their_runs_and_are_paired_by_seed(admin: Client, recorded: Mapping[str, str]) -> None:
+    found = admin.compare(list(recorded.values()))
+    finals = {run.name: run.results[0].final.value for run in found.runs}
+    grpo = group_of(found, "grpo").results[0]
+    assert grpo.final is not None
+    assert grpo.final.value == pytest.approx((finals["grpo-seed-1"] + finals["grpo-seed-2"]) / 2)
+    assert grpo.final.n == 2
+    assert grpo.against_reference is not None
+    first, second = (finals[f"grpo-seed-{seed}"] - finals[f"bapo-seed-{seed}"] for seed in (1, 2))
+    assert grpo.against_reference.value == pytest.approx((first + second) / 2)
+    assert grpo.against_reference.n == 2
+    assert group_of(found, "bapo").results[0].against_reference is None
+    other = admin.compare(list(recorded.values()), reference="grpo")
+    bapo = group_of(other, "bapo").results[0].against_reference
+    assert bapo is not None
+    assert bapo.value == pytest.approx(-grpo.against_reference.value)
+
+
+def test_curves_of_groups_are_means_of_the_runs(admin: Client, recorded: Mapping[str, str]) -> None:
+    runs = list(recorded.values())
+    series = admin.metrics_of_runs(runs, [REWARD]).series
+    curves = admin.compare_curves(runs, [REWARD]).curves[REWARD]
+    assert [curve.label for curve in curves] == ["bapo", "grpo"]
+    for curve, members in zip(curves, (runs[:2], runs[2:]), strict=True):
+        assert list(curve.x) == list(range(1, NUM_STEPS + 1))
+        columns = np.array([series[run_id].columns[REWARD] for run_id in members], float)
+        assert np.array(curve.mean, float) == pytest.approx(columns.mean(axis=0))
+        # t(1) = 12.706; s / sqrt(2) of two values is half of what they differ by.
+        half = np.abs(columns[0] - columns[1]) / 2 * 12.706
+        assert np.array(curve.high, float) == pytest.approx(columns.mean(axis=0) + half)
+        assert set(curve.n) == {2}
+
+
+def test_runs_alone_are_what_they_recorded(admin: Client, recorded: Mapping[str, str]) -> None:
+    runs = list(recorded.values())
+    series = admin.metrics_of_runs(runs, [REWARD, ROLLOUTS]).series
+    found = admin.compare_curves(runs, [REWARD], group="run", x="rollouts")
+    assert not found.is_interpolated
+    for run_id, curve in zip(runs, found.curves[REWARD], strict=True):
+        assert list(curve.x) == series[run_id].columns[ROLLOUTS]
+        assert list(curve.mean) == series[run_id].columns[REWARD]
+        assert (list(curve.low), list(curve.n)) == ([], [])
+
+
+def test_equal_rollouts_end_where_the_cheapest_run_ends(admin: Client, recorded: Mapping[str, str]) -> None:
+    runs = list(recorded.values())
+    totals = {run.id: run.total.rollouts for run in admin.compare(runs).runs}
+    found = admin.compare_curves(runs, [REWARD], group="run", x="rollouts", equal=True)
+    assert found.budget is not None
+    assert found.budget.until == min(totals.values())
+    assert {curve.x[-1] for curve in found.curves[REWARD]} == {found.budget.until}
+    compared = admin.compare(runs, x="rollouts", equal=True)
+    for run in compared.runs:
+        at_budget, final = run.results[0].at_budget, run.results[0].final.value
+        assert at_budget is not None
+        if totals[run.id] == found.budget.until:
+            assert at_budget == pytest.approx(final)
+
+
+# ---------------------------------------------------------------- worked numbers
+
+
+def test_what_an_accuracy_cost(admin: Client) -> None:
+    def journal(second: float, third: float) -> list[AnyRecord]:
+        head: list[AnyRecord] = [event("started"), evaluation(0, 0.2)]
+        return [*head, step(1), step(2), evaluation(2, second), step(3), step(4), evaluation(4, third)]
+
+    runs = [
+        imported(admin, "soon", journal(0.4, 0.3), training={"seed": 1}),
+        imported(admin, "late", journal(0.3, 0.45), training={"seed": 2}),
+        imported(admin, "never", journal(0.39, 0.399), training={"seed": 3}),
+    ]
+    found = admin.compare(runs, reach=0.4)
+    soon, late, never = (run.to_reach for run in found.runs)
+    assert soon is not None
+    assert late is not None
+    assert never is not None
+    # 256 rollouts a step.
+    assert soon.spent is not None
+    assert (soon.reached, soon.accuracy, soon.spent.step, soon.spent.rollouts) == (True, 0.4, 2, 512)
+    assert late.spent is not None
+    assert (late.accuracy, late.spent.step, late.spent.rollouts) == (0.45, 4, 1024)
+    assert (never.reached, never.accuracy, never.spent) == (False, 0.399, None)
+    group = found.groups[0].to_reach
+    assert group is not None
+    assert group.rollouts is not None
+    assert (group.num_reached, group.num_runs) == (2, 3)
+    assert (group.rollouts.low, group.rollouts.median, group.rollouts.high) == (512, 768, 1024)
+    assert group.cost is None
+    at_once = admin.compare(runs, reach=0.2).runs[0].to_reach
+    assert at_once is not None
+    assert at_once.spent is not None
+    assert (at_once.spent.step, at_once.spent.rollouts) == (0, 0)
+
+
+def test_evaluations_are_interpolated_at_the_budget(admin: Client) -> None:
+    long: list[AnyRecord] = [event("started"), evaluation(0, 0.2), *(step(n) for n in range(1, 5)), evaluation(4, 0.4)]
+    short: list[AnyRecord] = [event("started"), evaluation(0, 0.1), *(step(n) for n in range(1, 4)), evaluation(3, 0.7)]
+    runs = [imported(admin, "long", long), imported(admin, "short", short)]
+    found = admin.compare(runs, group="run", equal=True)
+    assert found.budget is not None
+    assert (found.budget.x, found.budget.until) == ("step", 3)
+    # 0.2 + 3/4 · 0.2.
+    assert [run.results[0].at_budget for run in found.runs] == [pytest.approx(0.35), pytest.approx(0.7)]
+
+
+def test_a_run_without_a_step_can_be_compared(admin: Client) -> None:
+    begun: list[AnyRecord] = [event("started")]
+    runs = [imported(admin, "nothing yet", begun), imported(admin, "a step", [*begun, step(1)])]
+    found = admin.compare(runs, group="run", equal=True, reach=0.5)
+    assert [run.total.step for run in found.runs] == [0, 1]
+    assert (found.datasets, found.dataset) == ([], None)
+    assert admin.compare_curves(runs, [REWARD], group="run", x="time").curves[REWARD][0].label == "a step"
