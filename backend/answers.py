@@ -1,0 +1,89 @@
+"""Answers about what runs recorded, kept while nothing new is stored: many viewers ask the same at the same time."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
+
+from fastapi import Response
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from backend.models import IngestOffset
+
+MAX_BYTES = 64 * 1024**2
+"""Of all answers together."""
+_ENTRY_BYTES = 500
+
+
+class Answer(NamedTuple):
+    """A JSON body and what its headers say."""
+
+    content: bytes
+    headers: Mapping[str, str] = MappingProxyType({})
+
+    def response(self) -> Response:
+        """As it is sent."""
+        return Response(self.content, media_type="application/json", headers=dict(self.headers))
+
+
+_NOT_WORKED_OUT = Answer(b"")
+
+
+@dataclass
+class _Entry:
+    """An answer and what was stored when it was made. Its lock makes the others wait for the one who works it out."""
+
+    revisions: Sequence[int] | None = None
+    answer: Answer = _NOT_WORKED_OUT
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class AnswerCache:
+    """Answers by question; those not asked for longest are forgotten when all take more than `max_bytes`."""
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+
+    def answer(self, session: Session, question: str, run_ids: Sequence[str], work_out: Callable[[], Answer]) -> Answer:
+        """The answer to a question about the records of these runs, worked out anew when one of them has more.
+
+        The question names everything that the answer depends on but the records: path and query.
+        """
+        with self._lock:
+            entry = self._entries.setdefault(question, _Entry())
+            self._entries.move_to_end(question)
+        with entry.lock:
+            # Read first: what is stored meanwhile makes the next request work it out again.
+            now = revisions(session, run_ids)
+            # A run without records may be gone: that is for the question itself to find out.
+            if entry.revisions == now and all(now):
+                return entry.answer
+            answer = entry.answer = work_out()
+            entry.revisions = now
+        self._forget_oldest()
+        return answer
+
+    def _forget_oldest(self) -> None:
+        with self._lock:
+            num_bytes = sum(_ENTRY_BYTES + len(entry.answer.content) for entry in self._entries.values())
+            while num_bytes > self._max_bytes:
+                _, forgotten = self._entries.popitem(last=False)
+                num_bytes -= _ENTRY_BYTES + len(forgotten.answer.content)
+
+
+def revisions(session: Session, run_ids: Sequence[str]) -> Sequence[int]:
+    """For each run a number that grows with everything that is stored of it: bytes of its files, and their number."""
+    query = (
+        select(IngestOffset.run_id, func.sum(IngestOffset.next_offset) + func.count())
+        .where(IngestOffset.run_id.in_(run_ids))
+        .group_by(IngestOffset.run_id)
+    )
+    found = {run_id: int(number) for run_id, number in session.execute(query)}
+    return [found.get(run_id, 0) for run_id in run_ids]

