@@ -19,6 +19,7 @@ import backend.prompts.endpoints
 import backend.queue.endpoints
 import backend.records.endpoints
 import backend.runs.endpoints
+import backend.samples.endpoints
 import backend.views.endpoints
 import backend.workers.endpoints
 from backend import errors, middleware
@@ -43,6 +44,7 @@ ROUTERS = (
     backend.runs.endpoints.router,
     backend.records.endpoints.router,
     backend.prompts.endpoints.router,
+    backend.samples.endpoints.router,
     backend.difficulty.endpoints.router,
     backend.compare.endpoints.router,
     backend.events.endpoints.router,

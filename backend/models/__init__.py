@@ -2,7 +2,16 @@
 
 from backend.models.accounts import ApiToken, LoginCode, Project, Session, User
 from backend.models.base import Base
-from backend.models.records import IngestOffset, LogPiece, MetricChunk, MetricKey, Sample, SparseRecord, StepRow
+from backend.models.records import (
+    IngestOffset,
+    LogPiece,
+    MetricChunk,
+    MetricKey,
+    PromptText,
+    Sample,
+    SparseRecord,
+    StepRow,
+)
 from backend.models.runs import Attempt, AuditRow, Control, Run, RunGroup, RunStar
 from backend.models.stream import StreamRow
 from backend.models.views import SavedView
@@ -20,6 +29,7 @@ __all__ = [
     "MetricChunk",
     "MetricKey",
     "Project",
+    "PromptText",
     "Run",
     "RunGroup",
     "RunStar",

@@ -91,7 +91,19 @@ class Sample(Base):
     attempt: Mapped[int]
     prompt_id: Mapped[str]
     source: Mapped[str]
+    num_correct: Mapped[int]
     record: Mapped[dict[str, Any]]
+
+
+class PromptText(Base):
+    """What a prompt says, as the first group of it that was stored with its responses has it."""
+
+    __tablename__ = "prompt_texts"
+
+    run_id: Mapped[str] = mapped_column(ForeignKey(RUN_ID, ondelete="CASCADE"), primary_key=True)
+    prompt_id: Mapped[str] = mapped_column(primary_key=True)
+    content: Mapped[str]
+    answer: Mapped[dict[str, Any]]
 
 
 class LogPiece(Base):

@@ -1,47 +1,120 @@
-"""SQL of prompts: their visits lie in the steps' rows."""
+"""SQL of prompts: what they say, why their groups were not trained on, how they fared apart from training."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlalchemy import text
+from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
-
-class Visits(NamedTuple):
-    """All visits of a prompt, by step."""
-
-    prompt_id: str
-    steps: list[int]
-    num_correct: list[int]
-    sources: list[str]
+from backend.models import PromptText, Run
 
 
-_VISITS = """
-    SELECT visit.prompt_id, array_agg(steps.step ORDER BY steps.step),
-           array_agg(visit.num_correct ORDER BY steps.step), array_agg(visit.source ORDER BY steps.step)
-    FROM steps, unnest(steps.prompt_ids, steps.prompt_num_correct, steps.prompt_sources)
-                AS visit(prompt_id, num_correct, source)
-    WHERE steps.run_id = :run_id {condition}
-    GROUP BY visit.prompt_id ORDER BY visit.prompt_id LIMIT :limit
-"""
-_PAGE = text(
-    _VISITS.format(
-        condition="""
-        AND (CAST(:after AS text) IS NULL OR visit.prompt_id > :after)
-        AND (CAST(:search AS text) IS NULL OR position(lower(:search) IN lower(visit.prompt_id)) > 0)"""
+def beginnings(session: Session, run_id: str, prompt_ids: Sequence[str], num_letters: int) -> dict[str, str]:
+    """How the texts of those prompts begin of which one is stored."""
+    query = select(PromptText.prompt_id, func.left(PromptText.content, num_letters)).where(
+        PromptText.run_id == run_id, PromptText.prompt_id.in_(prompt_ids)
     )
-)
-_ONE = text(_VISITS.format(condition="AND visit.prompt_id = :prompt_id"))
+    return dict(session.execute(query).all())
 
 
-def page(session: Session, run_id: str, *, search: str | None, after: str | None, limit: int) -> list[Visits]:
-    """Prompts by identifier, after one."""
-    parameters = {"run_id": run_id, "search": search, "after": after, "limit": limit}
-    return [Visits(*row) for row in session.execute(_PAGE, parameters)]
+def whole_text(session: Session, run_id: str, prompt_id: str) -> PromptText | None:
+    """A prompt's text and answer, if a group of it was stored."""
+    return session.get(PromptText, (run_id, prompt_id))
 
 
-def one(session: Session, run_id: str, prompt_id: str) -> Visits | None:
-    """One prompt."""
-    row = session.execute(_ONE, {"run_id": run_id, "prompt_id": prompt_id, "limit": 1}).one_or_none()
-    return None if row is None else Visits(*row)
+def saying(session: Session, run_id: str, part: str) -> frozenset[str]:
+    """Prompts whose text contains this, whatever its case. A scan of the run's texts, which are one per prompt."""
+    query = select(PromptText.prompt_id).where(
+        PromptText.run_id == run_id, func.strpos(func.lower(PromptText.content), func.lower(part)) > 0
+    )
+    return frozenset(session.scalars(query))
+
+
+class VisitRow(NamedTuple):
+    """A visit as the trainer recorded it."""
+
+    step: int
+    source: str
+    num_correct: int
+    policy_version: int
+    in_batch: bool
+    reason: str | None
+
+
+_VISITS = text("""
+    SELECT steps.step, visit.source, visit.num_correct, visit.policy_version, visit.in_batch, visit.reason
+    FROM steps, unnest(steps.prompt_ids, steps.prompt_sources, steps.prompt_num_correct, steps.prompt_policy_versions,
+                       steps.prompt_in_batch, steps.prompt_reasons) WITH ORDINALITY
+                AS visit(prompt_id, source, num_correct, policy_version, in_batch, reason, place)
+    WHERE steps.run_id = :run_id AND steps.step = ANY(:steps) AND visit.prompt_id = :prompt_id
+    ORDER BY steps.step, visit.place
+""")
+
+
+def visits(session: Session, run_id: str, prompt_id: str, steps: Sequence[int]) -> list[VisitRow]:
+    """A prompt's visits in these steps."""
+    rows = session.execute(_VISITS, {"run_id": run_id, "prompt_id": prompt_id, "steps": list(steps)})
+    return [VisitRow(*row) for row in rows]
+
+
+class TrackingRow(NamedTuple):
+    """A prompt sampled apart from training."""
+
+    step: int
+    replicate: int
+    num_correct: int
+    group_size: int
+
+
+_TRACKINGS = text("""
+    SELECT step, CAST(record ->> 'replicate' AS integer),
+           CAST(record -> 'num_correct' ->> CAST(tracked.place - 1 AS integer) AS integer),
+           CAST(record ->> 'group_size' AS integer)
+    FROM sparse_records, jsonb_array_elements_text(record -> 'prompt_ids') WITH ORDINALITY AS tracked(prompt_id, place)
+    WHERE run_id = :run_id AND type = 'tracking' AND record -> 'prompt_ids' ? :prompt_id
+          AND tracked.prompt_id = :prompt_id
+    ORDER BY 1, 2
+""")
+
+
+def trackings(session: Session, run_id: str, prompt_id: str) -> list[TrackingRow]:
+    """A prompt's samplings apart from training; none where it is not tracked."""
+    rows = session.execute(_TRACKINGS, {"run_id": run_id, "prompt_id": prompt_id})
+    return [TrackingRow(*row) for row in rows]
+
+
+class CourseRow(NamedTuple):
+    """A prompt in a run."""
+
+    run_id: str
+    num_visits: int
+    evaluated: list[int] | None
+    """Correct responses at each evaluation, by step; None without any."""
+    known: list[int]
+    """The same of each visit."""
+    last_step: int
+
+
+_COURSES = text("""
+    SELECT steps.run_id, count(*),
+           array_agg(visit.num_correct ORDER BY steps.step, visit.place) FILTER (WHERE visit.source <> 'reused'),
+           array_agg(visit.num_correct ORDER BY steps.step, visit.place), max(steps.step)
+    FROM steps, unnest(steps.prompt_ids, steps.prompt_sources, steps.prompt_num_correct) WITH ORDINALITY
+                AS visit(prompt_id, source, num_correct, place)
+    WHERE steps.run_id = ANY(:run_ids) AND :prompt_id = ANY(steps.prompt_ids) AND visit.prompt_id = :prompt_id
+    GROUP BY steps.run_id
+""")
+
+
+def newest_runs(session: Session, limit: int) -> list[Run]:
+    """Runs that have trained, newest first."""
+    query = select(Run).where(Run.step > 0).order_by(Run.created_at.desc(), Run.id).limit(limit)
+    return list(session.scalars(query))
+
+
+def courses(session: Session, run_ids: Sequence[str], prompt_id: str) -> dict[str, CourseRow]:
+    """What those of the runs that met a prompt made of it."""
+    rows = session.execute(_COURSES, {"run_ids": list(run_ids), "prompt_id": prompt_id})
+    return {row[0]: CourseRow(*row) for row in rows}

@@ -1,4 +1,4 @@
-"""Series, histograms, records, responses and the log of a run."""
+"""Series, histograms, records and the log of a run."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from fastapi import Query, Response
 from backend.context import DbSession, new_router
 from backend.cursors import decode_numbers, encode
 from backend.permissions import Reader
-from backend.records import metric_keys, repository, samples, series
+from backend.records import metric_keys, repository, series
 from backend.records.repository import Place, StepRange
 from backend.runs import repository as runs
-from bapo.api import HistogramSeries, LogChunk, MetricKeys, RecordPage, SamplePage, Series
+from bapo.api import HistogramSeries, LogChunk, MetricKeys, RecordPage, Series
 
 router = new_router("records")
 
@@ -125,26 +125,6 @@ def get_records(
     items = found[:limit]
     next_cursor = encode("records", items[-1].place) if len(found) > limit else None
     content = orjson.dumps({"items": [each.record for each in items], "next_cursor": next_cursor})
-    return Response(content, media_type="application/json")
-
-
-@router.get("/runs/{run_id}/samples", summary="Responses kept as text", response_model=SamplePage)
-def get_samples(
-    _: Reader,
-    session: DbSession,
-    run_id: str,
-    step: Annotated[int | None, Query(ge=0, le=MAX_STEP)] = None,
-    prompt_id: Annotated[str | None, Query(max_length=1_000)] = None,
-    cursor: Cursor = None,
-    limit: Limit = 50,
-) -> Response:
-    """Groups with their responses, newest step first."""
-    runs.get(session, run_id)
-    after = None if cursor is None else decode_numbers(cursor, "samples")
-    found = samples.page(session, run_id, step=step, prompt_id=prompt_id, after=after, limit=limit + 1)
-    items = found[:limit]
-    next_cursor = encode("samples", items[-1][0]) if len(found) > limit else None
-    content = orjson.dumps({"items": [record for _, record in items], "next_cursor": next_cursor})
     return Response(content, media_type="application/json")
 
 

@@ -13,9 +13,10 @@ from sqlalchemy.orm import Session
 from backend.errors import Problem
 from backend.events.repository import announce
 from backend.models import Run
-from backend.records import chunks, metric_keys, repository, samples
+from backend.records import chunks, metric_keys, repository
 from backend.records.best import best_evaluation
 from backend.runs import answers
+from backend.samples import repository as samples
 from bapo.api import RecordBatch
 from bapo.records import AnyRecord, EvaluationRecord, EventRecord, StepRecord, TrackingRecord, metrics, parse_record
 

@@ -45,9 +45,21 @@ from bapo.api.difficulty import (
 )
 from bapo.api.events import StreamEvent
 from bapo.api.imports import ImportCreate, ImportInfo
-from bapo.api.prompts import PromptPage, PromptSummary
+from bapo.api.prompts import (
+    PromptDetail,
+    PromptFilter,
+    PromptInRun,
+    PromptInRuns,
+    PromptNeighbours,
+    PromptPage,
+    PromptSummary,
+    PromptTotals,
+    PromptTrackings,
+    PromptVisits,
+    Story,
+)
 from bapo.api.queue import HeldRun, QueueState, WaitingRun, WorkerSlots
-from bapo.api.records import HistogramSeries, LogChunk, MetricKeys, RecordPage, SamplePage, Series
+from bapo.api.records import HistogramSeries, LogChunk, MetricKeys, RecordPage, Series
 from bapo.api.runs import (
     TERMINAL_STATUSES,
     AuditEntry,
@@ -70,6 +82,7 @@ from bapo.api.runs import (
     RunSummary,
     RunUpdate,
 )
+from bapo.api.samples import SampleFilter, SamplePage
 from bapo.api.views import ViewInfo, ViewPage, ViewWrite
 from bapo.api.workers import (
     AttemptHeartbeat,
@@ -142,8 +155,16 @@ __all__ = [
     "Page",
     "ParameterChange",
     "PendingControl",
+    "PromptDetail",
+    "PromptFilter",
+    "PromptInRun",
+    "PromptInRuns",
+    "PromptNeighbours",
     "PromptPage",
     "PromptSummary",
+    "PromptTotals",
+    "PromptTrackings",
+    "PromptVisits",
     "QueueState",
     "ReachedAccuracy",
     "RecipeInfo",
@@ -161,9 +182,11 @@ __all__ = [
     "RunSummary",
     "RunUpdate",
     "RunsSeries",
+    "SampleFilter",
     "SamplePage",
     "Series",
     "Spent",
+    "Story",
     "StreamEvent",
     "Text",
     "ThresholdMapRow",

@@ -1,4 +1,4 @@
-"""What a run recorded: series, histograms, whole records, responses, the log."""
+"""What a run recorded: series, histograms, whole records, the log."""
 
 from __future__ import annotations
 
@@ -32,12 +32,6 @@ class HistogramSeries(Body):
 
 class RecordPage(Page):
     """Whole journal records (step, evaluation, tracking, event), ordered by step."""
-
-    items: Sequence[dict[str, Any]]
-
-
-class SamplePage(Page):
-    """Lines of samples.jsonl."""
 
     items: Sequence[dict[str, Any]]
 

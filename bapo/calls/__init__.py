@@ -12,6 +12,7 @@ from bapo.calls.prompts import PromptCalls
 from bapo.calls.queue import QueueCalls
 from bapo.calls.records import RecordCalls
 from bapo.calls.runs import RunCalls
+from bapo.calls.samples import SampleCalls
 from bapo.calls.views import ViewCalls
 from bapo.calls.workers import WorkerCalls
 
@@ -22,6 +23,7 @@ class Calls(
     RunCalls,
     RecordCalls,
     PromptCalls,
+    SampleCalls,
     DifficultyCalls,
     ImportCalls,
     QueueCalls,

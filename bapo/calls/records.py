@@ -1,10 +1,10 @@
-"""Series, histograms, records, responses and the log of a run."""
+"""Series, histograms, records and the log of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bapo.api import HistogramSeries, LogChunk, MetricKeys, RecordPage, SamplePage, Series
+from bapo.api import HistogramSeries, LogChunk, MetricKeys, RecordPage, Series
 from bapo.calls.base import Call, Endpoint, get, run_path
 
 
@@ -68,18 +68,6 @@ class RecordCalls:
             cursor=cursor,
             limit=limit,
         )
-
-    @Endpoint
-    def samples(
-        self,
-        run_id: str,
-        step: int | None = None,
-        prompt_id: str | None = None,
-        cursor: str | None = None,
-        limit: int | None = None,
-    ) -> Call[SamplePage]:
-        """Responses kept as text, newest step first."""
-        return get(run_path(run_id, "samples"), SamplePage, step=step, prompt_id=prompt_id, cursor=cursor, limit=limit)
 
     @Endpoint
     def log(self, run_id: str, offset: int | None = None) -> Call[LogChunk]:

@@ -205,24 +205,6 @@ def test_a_log_whose_bytes_were_replaced_goes_on(worker: FakeWorker, admin: Clie
     assert admin.log(run.id).text == "a\ufffd\nb\n"
 
 
-def test_prompts_show_their_visits(worker: FakeWorker, admin: Client, run: RunDetail) -> None:
-    claim = worker.begin(run)
-    worker.upload(claim, [step(number) for number in (1, 2, 3)])
-    page = admin.prompts(run.id)
-    assert [prompt.prompt_id for prompt in page.items] == ["p1", "p2", "p3", "shared"]
-    shared = admin.prompt(run.id, "shared")
-    assert shared == page.items[3]
-    assert (shared.num_visits, shared.steps, shared.sources) == (3, [1, 2, 3], ["reused"] * 3)
-    # 4 of 8.
-    assert (shared.first_accuracy, shared.last_accuracy, shared.last_step) == (0.5, 0.5, 3)
-    assert [prompt.prompt_id for prompt in admin.prompts(run.id, search="SHA").items] == ["shared"]
-    first = admin.prompts(run.id, limit=3)
-    assert [p.prompt_id for p in admin.prompts(run.id, limit=3, cursor=first.next_cursor).items] == ["shared"]
-    with pytest.raises(ApiError) as refusal:
-        admin.prompt(run.id, "unknown/prompt")
-    assert refusal.value.status == 404
-
-
 @pytest.mark.parametrize("call", ["prompts", "samples", "records"])
 def test_a_foreign_cursor_is_refused(admin: Client, run: RunDetail, call: str) -> None:
     for cursor in ("!", "WyJydW5zIiwxXQ==", "ü"):

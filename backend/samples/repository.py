@@ -1,0 +1,176 @@
+"""SQL of the responses kept as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVarTuple
+
+import orjson
+from pydantic import ValidationError
+from sqlalchemy import Select, delete, func, select, text, tuple_
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from backend.models import PromptText, Sample
+from bapo.records import SampleRecord
+from bapo.rollout import BatchSource
+
+if TYPE_CHECKING:
+    from backend.records.ingest import Line
+
+Columns = TypeVarTuple("Columns")
+
+# ---------------------------------------------------------------- writing
+
+
+def store(session: Session, run_id: str, attempt: int, lines: Sequence[Line]) -> None:
+    """Store groups with their responses; a later attempt's groups of a step replace an earlier one's."""
+    rows = [row for line in lines if (row := _row(run_id, attempt, line)) is not None]
+    steps = {row["step"] for row in rows}
+    known = _newest_attempts(session, run_id, steps)
+    rows = [row for row in rows if known.get(row["step"], 0) <= attempt]
+    if not rows:
+        return
+    session.execute(delete(Sample).where(Sample.run_id == run_id, Sample.step.in_(steps), Sample.attempt < attempt))
+    session.connection().execute(insert(Sample).on_conflict_do_nothing(), rows)
+    session.connection().execute(insert(PromptText).on_conflict_do_nothing(), [_text(row) for row in rows])
+
+
+def _row(run_id: str, attempt: int, line: Line) -> dict[str, Any] | None:
+    try:
+        sample = SampleRecord.model_validate_json(line.text)
+        content = orjson.loads(line.text)
+    except (ValidationError, orjson.JSONDecodeError):
+        # A line that is none, in a file that is only looked at: nothing depends on it.
+        return None
+    return {
+        "run_id": run_id,
+        "step": sample.step,
+        "position": line.position,
+        "attempt": attempt,
+        "prompt_id": sample.prompt_id,
+        "source": sample.source.value,
+        "num_correct": sample.num_correct,
+        "record": content,
+    }
+
+
+def _text(row: dict[str, Any]) -> dict[str, Any]:
+    record = row["record"]
+    return {
+        "run_id": row["run_id"],
+        "prompt_id": row["prompt_id"],
+        "content": record["prompt"],
+        "answer": record["answer"],
+    }
+
+
+def _newest_attempts(session: Session, run_id: str, steps: set[int]) -> dict[int, int]:
+    query = (
+        select(Sample.step, func.max(Sample.attempt))
+        .where(Sample.run_id == run_id, Sample.step.in_(steps))
+        .group_by(Sample.step)
+    )
+    return dict(session.execute(query).all())
+
+
+# ---------------------------------------------------------------- reading
+
+
+class Place(NamedTuple):
+    """Where a group stands in the order of a run's groups."""
+
+    step: int
+    position: int
+
+
+class Wanted(NamedTuple):
+    """Which groups of a run; None leaves a matter open."""
+
+    run_id: str
+    prompt_id: str | None = None
+    source: BatchSource | None = None
+    min_correct: int | None = None
+    max_correct: int | None = None
+    first_step: int | None = None
+    last_step: int | None = None
+
+
+def _where(query: Select[*Columns], wanted: Wanted) -> Select[*Columns]:
+    query = query.where(Sample.run_id == wanted.run_id)
+    for value, matches in (
+        (wanted.prompt_id, Sample.prompt_id.__eq__),
+        (wanted.source, Sample.source.__eq__),
+        (wanted.min_correct, Sample.num_correct.__ge__),
+        (wanted.max_correct, Sample.num_correct.__le__),
+        (wanted.first_step, Sample.step.__ge__),
+        (wanted.last_step, Sample.step.__le__),
+    ):
+        if value is not None:
+            query = query.where(matches(value))
+    return query
+
+
+def _newest_first(query: Select[*Columns], after: Place | None, limit: int) -> Select[*Columns]:
+    if after is not None:
+        query = query.where(tuple_(Sample.step, Sample.position) < after)
+    return query.order_by(Sample.step.desc(), Sample.position.desc()).limit(limit)
+
+
+def page(session: Session, wanted: Wanted, after: Place | None, limit: int) -> list[tuple[Place, dict[str, Any]]]:
+    """Groups, newest step first, with their places."""
+    query = _where(select(Sample.step, Sample.position, Sample.record), wanted)
+    rows = session.execute(_newest_first(query, after, limit))
+    return [(Place(step, position), record) for step, position, record in rows]
+
+
+def count(session: Session, wanted: Wanted) -> int:
+    """How many groups there are."""
+    return int(session.scalars(_where(select(func.count()).select_from(Sample), wanted)).one())
+
+
+def sizes(session: Session, wanted: Wanted, after: Place | None, limit: int) -> list[tuple[Place, int]]:
+    """The places of groups, newest step first, and the bytes that each takes where it is stored."""
+    query = _where(select(Sample.step, Sample.position, func.pg_column_size(Sample.record)), wanted)
+    return [
+        (Place(step, position), size) for step, position, size in session.execute(_newest_first(query, after, limit))
+    ]
+
+
+_SAYS = text("""
+    (strpos(lower(samples.record ->> 'prompt'), lower(:part)) > 0
+     OR EXISTS (SELECT FROM jsonb_array_elements(samples.record -> 'responses') AS response
+                WHERE strpos(lower(response ->> 'text'), lower(:part)) > 0))
+""")
+
+
+def saying(
+    session: Session, wanted: Wanted, part: str, after: Place | None, until: Place, limit: int
+) -> list[tuple[Place, dict[str, Any]]]:
+    """Of the groups up to a place, those whose prompt or responses contain the text, whatever its case."""
+    query = _where(select(Sample.step, Sample.position, Sample.record), wanted)
+    query = query.where(tuple_(Sample.step, Sample.position) >= until, _SAYS.bindparams(part=part))
+    rows = session.execute(_newest_first(query, after, limit))
+    return [(Place(step, position), record) for step, position, record in rows]
+
+
+class Steps(NamedTuple):
+    """Steps of which groups are stored; None where there is none."""
+
+    first: int | None
+    newest: int | None
+    previous: int | None
+    """Before the step at hand."""
+    next: int | None
+
+
+def steps_around(session: Session, wanted: Wanted, step: int | None) -> Steps:
+    """The first and the last step with such groups, and those beside a step, or beside the newest."""
+    everywhere = wanted._replace(first_step=None, last_step=None)
+    ends = session.execute(_where(select(func.min(Sample.step), func.max(Sample.step)), everywhere)).one()
+    here = step if step is not None else ends[1]
+    if here is None:
+        return Steps(None, None, None, None)
+    before = _where(select(func.max(Sample.step)), everywhere).where(Sample.step < here)
+    behind = _where(select(func.min(Sample.step)), everywhere).where(Sample.step > here)
+    return Steps(ends[0], ends[1], session.scalars(before).one(), session.scalars(behind).one())
