@@ -1,6 +1,6 @@
 """What the loop asks of an engine: two policies to generate with, one update, state to save.
 
-`bapo.local` implements it in one process; a Ray, FSDP and vLLM engine has to implement the same eight calls.
+`bapo.local` implements it in one process, `bapo.verl_plugin` on Ray, FSDP and vLLM.
 No tensor passes through this protocol: a group's payload is opaque to the loop.
 """
 
@@ -124,3 +124,6 @@ class Engine(Protocol):
 
     def utilisation(self) -> Mapping[str, float]:
         """Memory and load of this engine's processes and devices, for the records' `system` section."""
+
+    def close(self) -> None:
+        """End the engine's processes and free its devices; nothing else is called afterwards."""

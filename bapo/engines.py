@@ -8,7 +8,20 @@ from bapo.tasks.base import Task
 
 
 def build_engine(config: RunConfig, task: Task) -> Engine:
-    """The configured engine with the base model loaded."""
+    """The configured engine with the base model loaded.
+
+    Raises ConfigError where its packages, devices or the model cannot be used.
+    """
+    if config.engine.type == "verl":
+        from bapo.verl_plugin.versions import check_versions  # noqa: PLC0415  (imports nothing of verl)
+
+        build = check_versions()
+        from bapo.verl_plugin.environment import prepare_environment  # noqa: PLC0415  (before anything of verl)
+
+        prepare_environment(config, build)
+        from bapo.verl_plugin.engine import VerlEngine  # noqa: PLC0415  (takes half a minute to import)
+
+        return VerlEngine(config, task)
     from bapo.local.engine import LocalEngine  # noqa: PLC0415  (torch takes seconds to import)
 
     return LocalEngine(config, task)

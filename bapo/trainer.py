@@ -14,6 +14,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -100,7 +101,7 @@ def train(
             training.record_failure(error)
             raise
         finally:
-            training.journal.close()
+            training.close()
         write_atomically(training.folder / SUMMARY_FILE, summary.model_dump_json(indent=2).encode())
         return summary
 
@@ -121,6 +122,7 @@ class _Attempt:
         self.config = config
         self.attempt = attempt
         self.journal = Journal(self.folder)
+        self._resources = ExitStack()
         self._observer = observer
         self._stop = stop
         self._begin = time.perf_counter()
@@ -154,11 +156,19 @@ class _Attempt:
         except OSError as second:
             print(second, file=sys.stderr)
 
+    def close(self) -> None:
+        """End the engine and the journal."""
+        try:
+            self._resources.close()
+        finally:
+            self.journal.close()
+
     def _set_up(self) -> None:
         config = self.config
         self._task = build_task(config.task)
         self._problems = {problem.prompt_id: problem for problem in self._task.train}
         self._engine = build_engine(config, self._task)
+        self._resources.callback(self._engine.close)
         self._schedule = PromptSchedule(
             self._task.train, batch_size=config.rollout.batch_size, seed=config.training.seed
         )

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from bapo.config.engine import EngineConfig
 from bapo.config.method import BapoConfig, BapoMiniConfig, GrpoConfig, MethodConfig
 from bapo.config.section import Section
 from bapo.config.task import TaskConfig
@@ -116,17 +117,6 @@ class SamplesConfig(Section):
 
     groups_per_step: Annotated[int, Field(ge=0, le=1_000_000)] = 4
     """Groups per step whose responses are kept as text, spread over the sources; 0 keeps none."""
-
-
-class EngineConfig(Section):
-    """What trains."""
-
-    type: Literal["local"] = "local"
-    """`local`: one process, on the CPU or one CUDA GPU."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    """`auto`: the CUDA GPU if there is one, else the CPU."""
-    threads: Annotated[int, Field(ge=1, le=1024)] = 1
-    """CPU threads of the trainer."""
 
 
 DEFAULT_METHOD_TYPE = "bapo"

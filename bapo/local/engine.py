@@ -215,6 +215,9 @@ class LocalEngine:
             }
         return values
 
+    def close(self) -> None:
+        """Nothing runs outside this process."""
+
     def _encode(self, task: Task) -> dict[str, tuple[int, ...]]:
         """Token ids of every prompt of the task, by its identity."""
         problems = [*task.train, *(problem for held_out in task.evaluation_sets.values() for problem in held_out)]

@@ -68,6 +68,9 @@ class ScriptedEngine:
     def load(self, folder: Path) -> Sequence[object]:
         raise NotImplementedError
 
+    def close(self) -> None:
+        pass
+
     def utilisation(self) -> Mapping[str, float]:
         raise NotImplementedError
 

@@ -48,6 +48,9 @@ class Texts:
     def load(self, folder: Path) -> Sequence[object]:
         raise NotImplementedError
 
+    def close(self) -> None:
+        pass
+
     def utilisation(self) -> Mapping[str, float]:
         raise NotImplementedError
 

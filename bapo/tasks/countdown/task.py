@@ -31,10 +31,15 @@ class CountdownTask:
 
     def reward(self, problem: Problem, response_text: str) -> int:
         """1 if the response uses each given number exactly once and reaches the target, else 0."""
-        nums, target = problem.answer["nums"], problem.answer["target"]
-        assert isinstance(nums, list)
-        assert isinstance(target, int)
-        return int(is_solution(response_text, nums, target))
+        return countdown_reward(problem, response_text)
+
+
+def countdown_reward(problem: Problem, response_text: str) -> int:
+    """1 if the response uses each given number exactly once and reaches the target, else 0."""
+    nums, target = problem.answer["nums"], problem.answer["target"]
+    assert isinstance(nums, list)
+    assert isinstance(target, int)
+    return int(is_solution(response_text, nums, target))
 
 
 def build_countdown(

@@ -1,0 +1,129 @@
+"""Rollouts on verl's agent loop: seeded sampling, our verifiers, and an answer when all responses are there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ray
+import transfer_queue as tq
+from verl.experimental.agent_loop.agent_loop import AgentLoopOutput, register
+from verl.experimental.agent_loop.single_turn_agent_loop import SingleTurnAgentLoop
+from verl.trainer.ppo.v1.agent_loop_tq import AgentLoopManagerTQ, AgentLoopWorkerTQ
+
+from bapo.draws import seed_of
+from bapo.tasks import Verifier
+from bapo.tasks.base import Problem
+
+AGENT_NAME = "bapo_single_turn"
+PARTITION = "train"
+"""Of TransferQueue."""
+REWARD_FAILED = "bapo_reward_failed"
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseSummary:
+    """What the loop needs to know of a response; everything else stays in TransferQueue."""
+
+    prompt_length: int
+    """Tokens."""
+    length: int
+    """Tokens, the end token included."""
+    ended: bool
+    """Whether it ended by itself, not at the token limit."""
+    reward: int
+    reward_failed: bool
+    """The verifier raised; the reward is then 0."""
+    logprob_sum: float
+    """Natural log of the behaviour policy's probability of the whole response."""
+    version: int
+    """Policy version of the weights that generated it."""
+
+
+@register(AGENT_NAME)
+class BapoAgentLoop(SingleTurnAgentLoop):  # type: ignore[misc]
+    """One prompt, one response, verified on the spot."""
+
+    async def run(self, sampling_params: dict[str, Any], **row: Any) -> AgentLoopOutput:
+        """Generate with the row's own seed, so that a draw depends on nothing else in the batch."""
+        seed = seed_of(row["seed"], row["session_id"], row["prompt_id"])
+        output: AgentLoopOutput = await super().run({**sampling_params, "seed": seed}, **row)
+        problem = Problem(row["prompt_id"], row["data_source"], row["raw_prompt"][0]["content"], row["answer"])
+        text = self.tokenizer.decode(output.response_ids, skip_special_tokens=True)
+        try:
+            reward, failed = row["verifier"](problem, text), False
+        except Exception:
+            # A verifier's fault must not end the run; it is counted.
+            reward, failed = 0, True
+        output.reward_score = float(reward)
+        output.extra_fields[REWARD_FAILED] = failed
+        return output
+
+
+class BapoAgentLoopWorker(AgentLoopWorkerTQ.__ray_metadata__.modified_class):  # type: ignore[misc]
+    """verl's worker, which also says when all of a batch is done and what came out."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._summaries: dict[str, ResponseSummary] = {}
+        self._errors: list[BaseException] = []
+
+    async def roll_out(
+        self, batch: Any, verifier: Verifier, end_token_ids: Sequence[int]
+    ) -> dict[str, ResponseSummary]:
+        """Generate the whole batch into TransferQueue; return the summaries by row key.
+
+        Raises the first error of any response.
+        """
+        self._verifier, self._end_token_ids = verifier, frozenset(end_token_ids)
+        self._summaries, self._errors = {}, []
+        await self.generate_sequences(batch)
+        await asyncio.gather(*self.background_tasks)
+        if self._errors:
+            raise self._errors[0]
+        return self._summaries
+
+    async def _run_agent_loop(self, sampling_params: dict[str, Any], **row: Any) -> None:
+        try:
+            await super()._run_agent_loop(sampling_params, verifier=self._verifier, **row)
+        except Exception as error:
+            # verl only logs it.
+            self._errors.append(error)
+            raise
+
+    async def _agent_loop_postprocess(self, output: AgentLoopOutput, validate: bool, **row: Any) -> None:
+        row.pop("verifier")
+        key = f"{row['uid']}_{row['session_id']}_0"
+        self._summaries[key] = ResponseSummary(
+            prompt_length=len(output.prompt_ids),
+            length=len(output.response_ids),
+            ended=output.response_ids[-1] in self._end_token_ids,
+            reward=int(output.reward_score),
+            reward_failed=output.extra_fields.pop(REWARD_FAILED),
+            logprob_sum=float(sum(output.response_logprobs)),
+            version=output.extra_fields["max_global_steps"],
+        )
+        await super()._agent_loop_postprocess(output, validate, **row)
+
+
+class BapoAgentLoopManager(AgentLoopManagerTQ):  # type: ignore[misc]
+    """Spreads a batch over the agent loop workers and waits for it."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.agent_loop_workers_class = ray.remote(BapoAgentLoopWorker)
+
+    def roll_out(self, batch: Any, verifier: Verifier, end_token_ids: Sequence[int]) -> Mapping[str, ResponseSummary]:
+        """Generate the whole batch into TransferQueue; return the summaries by row key."""
+        parts = batch.chunk(min(len(self.agent_loop_workers), len(batch)))
+        answers = ray.get(
+            [
+                worker.roll_out.remote(part, verifier, end_token_ids)
+                for worker, part in zip(self.agent_loop_workers, parts, strict=False)
+            ]
+        )
+        # verl marks each prompt's state under its own key, which nobody reads any more.
+        tq.kv_clear(keys=list(batch["uid"]), partition_id=PARTITION)
+        return {key: summary for answer in answers for key, summary in answer.items()}

@@ -1,0 +1,108 @@
+"""Our objective as the loss function of verl's training workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+from verl.utils.metric.utils import AggregationType, Metric
+
+from bapo.config.run import LossConfig
+from bapo.losses import LossInputs, policy_loss, token_weights
+from bapo.records import RATIO_BIN_EDGES
+from bapo.rollout import BatchSource
+
+SOURCES = tuple(BatchSource)
+SOURCE_FIELD = "bapo_source"
+"""Row field: position in SOURCES."""
+NUM_TOKENS = "bapo_num_tokens"
+"""Batch-level: response tokens of the whole mini-batch, over all ranks, those of skipped groups included."""
+NUM_RESPONSES = "bapo_num_responses"
+"""Batch-level: responses of the whole mini-batch, likewise."""
+MEASURE_DISTANCE = "bapo_measure_distance"
+"""Batch-level: whether the forward pass is one before the step's first update."""
+
+
+@dataclass(frozen=True, slots=True)
+class BapoLoss:
+    """Called by verl for each micro-batch on each data-parallel rank; returns the loss and what is recorded.
+
+    verl averages gradients over the ranks, so the loss, a share of the mini-batch's, is multiplied by their number.
+    """
+
+    config: LossConfig
+    aggregation: Literal["token-mean", "response-mean"]
+
+    def __call__(self, model_output: dict[str, Any], data: Any, dp_group: Any = None) -> tuple[Tensor, dict[str, Any]]:
+        """`model_output` holds nested `log_probs` and `entropy` over prompt and response tokens."""
+        is_response, lengths = _response_tokens(data)
+        logprobs = _at_responses(model_output["log_probs"], data)[is_response]
+        entropies = _at_responses(model_output["entropy"], data)[is_response]
+        rollout_logprobs = data["rollout_log_probs"].values()[is_response]
+        weights = token_weights(
+            lengths, self.aggregation, num_tokens=data[NUM_TOKENS], num_responses=data[NUM_RESPONSES]
+        )
+        output = policy_loss(
+            LossInputs(
+                policy_logprobs=logprobs,
+                rollout_logprobs=rollout_logprobs,
+                advantages=data["advantages"].values()[is_response],
+                entropies=entropies,
+                weights=weights.to(logprobs.device),
+            ),
+            self.config,
+        )
+        bins = torch.bucketize(output.ratios, torch.tensor(RATIO_BIN_EDGES, device=output.ratios.device), right=True)
+        counts = torch.bincount(bins, minlength=len(RATIO_BIN_EDGES) + 1).tolist()
+        sums = {
+            "loss": output.loss.detach(),
+            "tokens": float(len(logprobs)),
+            "entropy": entropies.detach().double().sum(),
+            "kl": output.kl.double().sum(),
+            "clipped": output.is_clipped.double().sum(),
+            "ratio": output.ratios.double().sum(),
+            **{f"bin_{index}": float(count) for index, count in enumerate(counts)},
+        }
+        if data[MEASURE_DISTANCE]:
+            sums |= distance_sums((logprobs.detach() - rollout_logprobs).cpu(), lengths, data[SOURCE_FIELD].tolist())
+        metrics = {f"bapo/{name}": Metric(AggregationType.SUM, value) for name, value in sums.items()}
+        largest = float(output.ratios.max()) if len(output.ratios) else 0.0
+        metrics["bapo/ratio_largest"] = Metric(AggregationType.MAX, largest)
+        return output.loss * data["dp_size"], metrics
+
+
+def distance_sums(log_ratios: Tensor, lengths: list[int], sources: list[int]) -> dict[str, float]:
+    """Sums and counts of |ρ - 1| over tokens and over whole responses, per source (Theorem 3.2)."""
+    sums: dict[str, float] = {}
+    parts = torch.split(log_ratios, lengths)
+    for index, source in enumerate(SOURCES):
+        own = [part for part, position in zip(parts, sources, strict=True) if position == index and len(part)]
+        tokens = torch.cat(own) if own else torch.empty(0)
+        sequences = torch.stack([part.sum() for part in own]) if own else torch.empty(0)
+        for name, values in (("token", tokens), ("sequence", sequences)):
+            distances = values.double().clamp(-20, 20).expm1().abs()
+            sums[f"tv_{name}_sum_{source}"] = float(distances.sum())
+            sums[f"tv_{name}_count_{source}"] = float(len(distances))
+    return sums
+
+
+def _response_tokens(data: Any) -> tuple[Tensor, list[int]]:
+    """Which response tokens the model wrote, over all rows [tokens], and how many in each row.
+
+    A tool's output and verl's padding rows have mask 0.
+    """
+    mask = data["response_mask"]
+    is_response = mask.values().bool()
+    lengths = [int(part.sum()) for part in torch.split(is_response, mask.offsets().diff().tolist())]
+    return is_response, lengths
+
+
+def _at_responses(values: Any, data: Any) -> Tensor:
+    """Of a nested tensor over prompt and response tokens, what predicts the response tokens [tokens]."""
+    flat = values.values()
+    ends = values.offsets()[1:].tolist()
+    lengths = data["responses"].offsets().diff().tolist()
+    # The value that predicts a token stands at the token before it.
+    return torch.cat([flat[end - length - 1 : end - 1] for end, length in zip(ends, lengths, strict=True)])

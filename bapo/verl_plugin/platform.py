@@ -1,0 +1,131 @@
+"""The CPU as one of verl's platforms: everything that it asks of an accelerator, answered for none."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from verl.plugin.platform.platform_base import PlatformBase
+from verl.plugin.platform.platform_manager import PlatformRegistry
+
+
+class _DeviceModule(types.ModuleType):
+    """`torch.cpu`, with the calls that only an accelerator knows."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(torch.cpu, name)
+
+
+def _nothing(*_: object, **__: object) -> None:
+    pass
+
+
+def _zero(*_: object, **__: object) -> int:
+    return 0
+
+
+def _device_module() -> _DeviceModule:
+    module = _DeviceModule("bapo_verl_cpu")
+    for name in ("empty_cache", "ipc_collect", "reset_peak_memory_stats", "set_device", "synchronize"):
+        setattr(module, name, _nothing)
+    for name in ("memory_allocated", "memory_reserved", "max_memory_allocated", "max_memory_reserved"):
+        setattr(module, name, _zero)
+    answers = {
+        "mem_get_info": (0, 0),
+        "is_available": True,
+        "get_device_name": "cpu",
+        "current_device": "cpu",
+        "device_count": 1,
+    }
+    for name, answer in answers.items():
+        setattr(module, name, lambda *_, answer=answer, **__: answer)
+    module.manual_seed = module.manual_seed_all = torch.manual_seed  # type: ignore[attr-defined]
+    module.get_rng_state = lambda *_, **__: torch.get_rng_state()  # type: ignore[attr-defined]
+    module.set_rng_state = lambda state, *_, **__: torch.set_rng_state(state)  # type: ignore[attr-defined]
+    return module
+
+
+@PlatformRegistry.register(platform="cpu")
+class CpuPlatform(PlatformBase):  # type: ignore[misc]
+    """No accelerator: gloo between processes, weights to vLLM through shared memory."""
+
+    device_name = "cpu"
+    vendor_name = "cpu"
+    device_module = _device_module()
+
+    def is_available(self) -> bool:
+        """There is always a CPU."""
+        return True
+
+    def current_device(self) -> str:
+        """What tensors are moved to; a number would mean a CUDA device."""
+        return "cpu"
+
+    def device_count(self) -> int:
+        """One per process."""
+        return 1
+
+    def set_device(self, device_index: int) -> None:
+        """There is nothing to choose."""
+
+    def synchronize(self, device_index: int | None = None) -> None:
+        """Nothing runs asynchronously."""
+
+    def manual_seed(self, seed: int) -> None:
+        """Seed PyTorch's generator."""
+        torch.manual_seed(seed)
+
+    def manual_seed_all(self, seed: int) -> None:
+        """Seed PyTorch's generator."""
+        torch.manual_seed(seed)
+
+    def set_allocator_settings(self, settings: str) -> None:
+        """The allocator has none."""
+
+    def empty_cache(self) -> None:
+        """There is no cache."""
+
+    def get_device_capability(self, device_index: int = 0) -> tuple[None, None]:
+        """A CPU has none."""
+        return None, None
+
+    def communication_backend_name(self) -> str:
+        """Of torch.distributed."""
+        return "gloo"
+
+    def visible_devices_envvar(self) -> str:
+        """Ray sets it for the logical GPUs that we tell it of."""
+        return "CUDA_VISIBLE_DEVICES"
+
+    @contextmanager
+    def nvtx_range(self, msg: str) -> Iterator[None]:
+        """No profiler."""
+        yield
+
+    def profiler_start(self) -> None:
+        """No profiler."""
+
+    def profiler_stop(self) -> None:
+        """No profiler."""
+
+    def ray_resource_name(self) -> str:
+        """verl places its processes on "GPU"s; without any, Ray is told of as many as there shall be processes."""
+        return "GPU"
+
+    def ray_noset_envvars(self) -> list[str]:
+        """Variables by which Ray leaves the visible devices alone."""
+        return ["RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES"]
+
+    def is_ipc_supported(self) -> bool:
+        """No CUDA IPC: verl then hands weights over in shared memory."""
+        return False
+
+    def rollout_env_vars(self) -> dict[str, str]:
+        """None."""
+        return {}
+
+    def cudart(self) -> None:
+        """None."""

@@ -1,0 +1,126 @@
+"""From a run's config to verl's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hydra import compose, initialize_config_module
+from omegaconf import DictConfig, OmegaConf, open_dict
+
+from bapo.config import RunConfig
+from bapo.config.engine import VerlConfig
+from bapo.verl_plugin.trainer import ADVANTAGE_ESTIMATOR
+
+_CPU_BUNDLE = 3
+"""CPUs that verl reserves with each training process."""
+
+
+def verl_settings(config: RunConfig, *, model_folder: str, on_cpu: bool) -> DictConfig:
+    """verl's own defaults with what the run's config says."""
+    with initialize_config_module("verl.trainer.config", version_base=None):
+        settings = compose("ppo_trainer")
+    with open_dict(settings):
+        for path, value in _changes(config, model_folder, on_cpu=on_cpu).items():
+            OmegaConf.update(settings, path, value, force_add=True)
+    OmegaConf.resolve(settings)
+    return settings
+
+
+def logical_cpus(verl: VerlConfig) -> int:
+    """CPUs that Ray is told of where it starts on this machine: enough to place all of verl's processes."""
+    return _CPU_BUNDLE * verl.gpus_per_node + 13
+
+
+def dtype(config: RunConfig, *, on_cpu: bool) -> str:
+    """`float32` or `bfloat16`, for forward passes and rollouts; weights and optimizer are float32."""
+    if config.engine.verl.dtype != "auto":
+        return config.engine.verl.dtype
+    return "float32" if on_cpu else "bfloat16"
+
+
+def _changes(config: RunConfig, model_folder: str, *, on_cpu: bool) -> dict[str, Any]:
+    rollout, training, verl = config.rollout, config.training, config.engine.verl
+    longest = rollout.max_prompt_tokens + rollout.max_response_tokens
+    tokens = max(training.micro_batch_tokens, longest)
+    num_processes = verl.gpus_per_node * verl.nodes
+    precision = dtype(config, on_cpu=on_cpu)
+    changes: dict[str, Any] = {
+        "data.train_batch_size": rollout.batch_size,
+        "data.max_prompt_length": rollout.max_prompt_tokens,
+        "data.max_response_length": rollout.max_response_tokens,
+        "trainer.device": "cpu" if on_cpu else "cuda",
+        "trainer.n_gpus_per_node": verl.gpus_per_node,
+        "trainer.nnodes": verl.nodes,
+        "trainer.resume_mode": "disable",
+        "trainer.v1.trainer_mode": "sync",
+        "algorithm.adv_estimator": ADVANTAGE_ESTIMATOR,
+        # The ratio is π_θ / the behaviour policy: no log-probabilities of a third policy are computed.
+        "algorithm.rollout_correction.bypass_mode": True,
+        "critic.enable": False,
+        # The agent loop verifies by itself.
+        "reward.num_workers": 0,
+        "transfer_queue.enable": True,
+        "transfer_queue.backend.SimpleStorage.num_data_storage_units": 1 if on_cpu else 8,
+    }
+    model = {
+        "path": model_folder,
+        "use_remove_padding": not on_cpu,
+        "enable_gradient_checkpointing": verl.gradient_checkpointing,
+    }
+    actor = {
+        "strategy": "fsdp2",
+        "optim.lr": training.learning_rate,
+        "optim.weight_decay": training.weight_decay,
+        "optim.clip_grad": training.max_grad_norm,
+        "ppo_mini_batch_size": training.mini_batch_size or training.batch_size,
+        "use_dynamic_bsz": True,
+        "ppo_max_token_len_per_gpu": tokens,
+        "use_kl_loss": False,
+        "checkpoint.save_contents": ["model", "optimizer", "extra", "hf_model"],
+        "checkpoint.load_contents": ["model", "optimizer", "extra"],
+        "fsdp_config.param_offload": verl.offload,
+        "fsdp_config.optimizer_offload": verl.offload,
+        "fsdp_config.mixed_precision": {
+            "param_dtype": _SHORT[precision],
+            "reduce_dtype": "fp32",
+            "buffer_dtype": "fp32",
+        },
+    }
+    server = {
+        "name": "vllm",
+        "mode": "async",
+        "n": rollout.group_size,
+        "temperature": rollout.temperature,
+        "top_p": rollout.top_p,
+        "top_k": rollout.top_k,
+        "prompt_length": rollout.max_prompt_tokens,
+        "response_length": rollout.max_response_tokens,
+        "max_model_len": longest,
+        "max_num_batched_tokens": max(8192, longest),
+        "tensor_model_parallel_size": verl.tensor_parallel,
+        "gpu_memory_utilization": verl.gpu_memory_utilization,
+        "dtype": precision,
+        "calculate_log_probs": True,
+        # Of the distribution before top-p and top-k, as the ratio's numerator is.
+        "logprobs_mode": "processed_logprobs",
+        "log_prob_use_dynamic_bsz": True,
+        "log_prob_max_token_len_per_gpu": tokens,
+        "agent.num_workers": num_processes if not on_cpu else 1,
+        "load_format": "auto",
+    }
+    if on_cpu:
+        model["override_config"] = {"attn_implementation": "sdpa"}
+        actor |= {"use_torch_compile": False, "fsdp_config.use_torch_compile": False}
+        server |= {
+            "enforce_eager": True,
+            "enable_sleep_mode": False,
+            "free_cache_engine": False,
+            "max_num_seqs": 256,
+            "checkpoint_engine.update_weights_bucket_megabytes": 16,
+        }
+    for section, values in (("model", model), ("actor", actor), ("rollout", server)):
+        changes |= {f"actor_rollout_ref.{section}.{name}": value for name, value in values.items()}
+    return changes
+
+
+_SHORT = {"float32": "fp32", "bfloat16": "bf16"}

@@ -1,0 +1,223 @@
+"""verl's V1 trainer without its loop: it builds and holds the workers, and does one thing when asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import ray
+import torch
+import transfer_queue as tq
+from torch import Tensor
+from transfer_queue import KVBatchMeta
+from verl.trainer.ppo.core_algos import register_adv_est
+from verl.trainer.ppo.utils import Role
+from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
+from verl.utils import tensordict_utils as tu
+from verl.utils.metric import reduce_metrics
+from verl.workers.rollout.replica import RolloutReplicaRegistry
+
+from bapo.advantages import group_advantages
+from bapo.tasks import Verifier
+from bapo.tasks.base import Problem
+from bapo.verl_plugin.agent_loop import AGENT_NAME, PARTITION, BapoAgentLoopManager, ResponseSummary
+from bapo.verl_plugin.loss import MEASURE_DISTANCE, NUM_RESPONSES, NUM_TOKENS, SOURCE_FIELD, BapoLoss
+from bapo.verl_plugin.worker import BapoWorker
+
+ADVANTAGE_ESTIMATOR = "bapo_group"
+TRAINED_FIELDS = [
+    "prompts",
+    "responses",
+    "response_mask",
+    "loss_mask",
+    "input_ids",
+    "position_ids",
+    "multi_modal_inputs",
+    "rollout_log_probs",
+    "advantages",
+    SOURCE_FIELD,
+]
+"""Of the rows that a training process reads."""
+
+
+@register_adv_est(ADVANTAGE_ESTIMATOR)  # type: ignore[untyped-decorator]
+def group_relative_advantages(
+    token_level_rewards: Tensor, response_mask: Tensor, index: np.ndarray[Any, Any], config: Any = None
+) -> tuple[Tensor, Tensor]:
+    """Eq. (2) over the rows of each group, spread over their tokens [rows, tokens].
+
+    verl's own estimator `grpo` divides by the sample standard deviation plus ε, and leaves groups of equal rewards to
+    rounding.
+    """
+    rewards = token_level_rewards.sum(dim=-1)
+    advantages = torch.zeros_like(rewards)
+    for group in dict.fromkeys(index):
+        rows = torch.from_numpy(index == group)
+        advantages[rows] = group_advantages(rewards[rows].unsqueeze(0)).squeeze(0)
+    spread = advantages.unsqueeze(-1) * response_mask
+    return spread, spread
+
+
+class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
+    """Serves the engine; `fit`, verl's own loop, is never called."""
+
+    def start(self, loss: BapoLoss) -> None:
+        """Start the workers, the rollout servers and the agent loop."""
+        if self.config.trainer.device == "cpu":
+            RolloutReplicaRegistry.register("vllm", _cpu_replica)
+        self.init()
+        self.actor_rollout_wg.set_loss_fn(loss)
+        self.agent_loop_manager = BapoAgentLoopManager.create(
+            config=self.config,
+            llm_client=self.get_llm_client(),
+            teacher_client=None,
+            reward_loop_worker_handles=self.get_reward_handles(),
+        )
+
+    # ------------------------------------------------------------ what verl asks for
+
+    def _init_dataloader(self) -> None:
+        """Prompts come from the loop."""
+        self.total_training_steps = -1
+
+    def _init_resource_pool_mgr(self) -> None:
+        super()._init_resource_pool_mgr()
+        self.role_worker_mapping[Role.ActorRollout] = ray.remote(BapoWorker)
+
+    def _get_required_batch_multiple(self, dp_size: int) -> int:
+        """A mini-batch may have any size; verl fills it up with rows without response tokens."""
+        return dp_size
+
+    def on_init_end(self) -> None:
+        """Weights are pushed when they are needed."""
+
+    # ------------------------------------------------------------ rollout
+
+    def hold_current_weights(self, version: int) -> None:
+        """Load the current weights into the rollout engine, waking it where it sleeps."""
+        self.checkpoint_manager.update_weights(version)
+
+    def hold_rollout_weights(self, version: int) -> None:
+        """Load α into the rollout engine, waking it where it sleeps."""
+        ray.get(self.actor_rollout_wg.push_rollout_weights(version))
+
+    def sleep(self) -> None:
+        """Free the rollout engine's memory, weights included."""
+        self.checkpoint_manager.sleep_replicas()
+
+    def roll_out(
+        self,
+        problems: Sequence[Problem],
+        uids: Sequence[str],
+        *,
+        group_size: int,
+        greedy: bool,
+        seed: int,
+        version: int,
+        verifier: Verifier,
+        end_token_ids: Sequence[int],
+    ) -> Mapping[str, ResponseSummary]:
+        """Generate `group_size` responses to each problem; row j of problem i is `{uids[i]}_{j}_0`."""
+        columns: dict[str, list[Any]] = {
+            "uid": list(uids),
+            "prompt_id": [problem.prompt_id for problem in problems],
+            "data_source": [problem.data_source for problem in problems],
+            "raw_prompt": [[{"role": "user", "content": problem.prompt}] for problem in problems],
+            "answer": [dict(problem.answer) for problem in problems],
+            "agent_name": [AGENT_NAME] * len(problems),
+        }
+        batch = tu.get_tensordict({name: _objects(values) for name, values in columns.items()})
+        batch["index"] = torch.arange(len(problems))
+        for name, value in (
+            ("seed", seed),
+            ("global_steps", version),
+            ("__rollout_n__", group_size),
+            ("__do_sample__", not greedy),
+        ):
+            tu.assign_non_tensor_data(batch, name, value)
+        summaries: Mapping[str, ResponseSummary] = self.agent_loop_manager.roll_out(batch, verifier, end_token_ids)
+        return summaries
+
+    # ------------------------------------------------------------ update
+
+    def update_mini_batch(
+        self,
+        keys: Sequence[str],
+        lengths: Sequence[int],
+        sources: Sequence[int],
+        *,
+        num_tokens: int,
+        num_responses: int,
+        measure_distance: bool,
+    ) -> dict[str, float]:
+        """One optimizer step on these rows, whole groups, whose `lengths` count prompt and response tokens."""
+        tq.kv_batch_put(
+            keys=list(keys),
+            partition_id=PARTITION,
+            fields=tu.get_tensordict({SOURCE_FIELD: torch.tensor(sources)}),
+        )
+        batch = self._balanced(keys, lengths)
+        # After balancing, so that the rows which that may add have one as well.
+        self._compute_advantage(batch, {})
+        batch.fields = TRAINED_FIELDS
+        batch.extra_info.update(
+            {
+                "calculate_entropy": True,
+                "global_batch_size": len(batch),
+                "mini_batch_size": len(batch),
+                "epochs": 1,
+                "seed": 0,
+                "dataloader_kwargs": {"shuffle": False},
+                "temperature": self.config.actor_rollout_ref.rollout.temperature,
+                NUM_TOKENS: num_tokens,
+                NUM_RESPONSES: num_responses,
+                MEASURE_DISTANCE: measure_distance,
+            }
+        )
+        output = self.actor_rollout_wg.update_actor(batch)
+        _clear_padding(batch)
+        return {name: float(value) for name, value in reduce_metrics(dict(output["metrics"])).items()}
+
+    def logprobs(self, keys: Sequence[str], lengths: Sequence[int]) -> list[Tensor]:
+        """log π_θ of each row's response tokens under the current weights."""
+        batch = self._balanced(keys, lengths)
+        batch.fields = [name for name in TRAINED_FIELDS if name not in ("advantages", SOURCE_FIELD)]
+        batch.extra_info.update(
+            {
+                "calculate_entropy": False,
+                "compute_loss": False,
+                "temperature": self.config.actor_rollout_ref.rollout.temperature,
+            }
+        )
+        self.actor_rollout_wg.compute_log_prob(batch)
+        _clear_padding(batch)
+        data = tq.kv_batch_get(keys=list(keys), partition_id=PARTITION, select_fields=["log_probs", "responses"])
+        sizes = data["responses"].offsets().diff().tolist()
+        ends = data["log_probs"].offsets()[1:].tolist()
+        flat = data["log_probs"].values()
+        return [flat[end - size - 1 : end - 1] for end, size in zip(ends, sizes, strict=True)]
+
+    def _balanced(self, keys: Sequence[str], lengths: Sequence[int]) -> KVBatchMeta:
+        """The rows, spread over the ranks by length, filled up where their number needs it."""
+        tags = [{"seq_len": length} for length in lengths]
+        return self._balance_batch(KVBatchMeta(keys=list(keys), tags=tags, partition_id=PARTITION), metrics={})
+
+
+def _cpu_replica() -> type[Any]:
+    from bapo.verl_plugin.vllm_cpu import CpuReplica  # noqa: PLC0415  (imports vLLM)
+
+    return CpuReplica
+
+
+def _clear_padding(batch: KVBatchMeta) -> None:
+    padding = [key for key, tag in zip(batch.keys, batch.tags, strict=True) if tag.get("is_padding")]
+    if padding:
+        tq.kv_clear(keys=padding, partition_id=PARTITION)
+
+
+def _objects(values: Sequence[Any]) -> np.ndarray[Any, Any]:
+    """An array of one object per row, lists and dicts included."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
