@@ -1,4 +1,7 @@
-"""Online filters: which fresh groups become X1 (arXiv:2602.20722, Eq. 5 and A.3)."""
+"""Online filters: which fresh groups become X1 (arXiv:2602.20722, Eq. 5 and A.3).
+
+A filter looks at the counts of right responses alone, so that a recorded stream of counts is filtered as groups are.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +21,13 @@ def keep_range(fresh: Sequence[RolloutGroup]) -> list[RolloutGroup]:
 
 def keep_gaussian(fresh: Sequence[RolloutGroup], *, mean: float, std: float, draw: random.Random) -> list[RolloutGroup]:
     """Of the groups with mixed rewards, each with probability exp(-(accuracy - mean)² / (2·std²))."""
-    return [
-        group
-        for group in keep_range(fresh)
-        if draw.random() < math.exp(-((float(group.accuracy) - mean) ** 2) / (2 * std**2))
-    ]
+    mixed = keep_range(fresh)
+    return [group for group in mixed if draw.random() < _density(group.num_correct, group.group_size, mean, std)]
 
 
 def keep_uniform(fresh: Sequence[RolloutGroup], *, share: float, draw: random.Random) -> list[RolloutGroup]:
     """Exactly round(share·n) of all n fresh groups (half rounds up), whatever their rewards, in their order."""
-    num_kept = math.floor(Fraction(str(share)) * len(fresh) + Fraction(1, 2))
-    kept = set(draw.sample(range(len(fresh)), num_kept))
-    return [group for index, group in enumerate(fresh) if index in kept]
+    return [fresh[place] for place in _uniform_places(len(fresh), share, draw)]
 
 
 def keep(config: FilterConfig, fresh: Sequence[RolloutGroup], draw: random.Random) -> list[RolloutGroup]:
@@ -41,3 +39,24 @@ def keep(config: FilterConfig, fresh: Sequence[RolloutGroup], draw: random.Rando
             return keep_gaussian(fresh, mean=config.mean, std=config.std, draw=draw)
         case "uniform":
             return keep_uniform(fresh, share=config.share, draw=draw)
+
+
+def kept_places(config: FilterConfig, num_correct: Sequence[int], group_size: int, draw: random.Random) -> list[int]:
+    """Places of the groups that `keep` keeps, from their counts of right responses."""
+    if config.type == "uniform":
+        return _uniform_places(len(num_correct), config.share, draw)
+    mixed = [place for place, count in enumerate(num_correct) if 0 < count < group_size]
+    if config.type == "range":
+        return mixed
+    chance = [_density(count, group_size, config.mean, config.std) for count in range(group_size + 1)]
+    return [place for place in mixed if draw.random() < chance[num_correct[place]]]
+
+
+def _density(num_correct: int, group_size: int, mean: float, std: float) -> float:
+    """Of the normal distribution, scaled to peak 1."""
+    return math.exp(-((num_correct / group_size - mean) ** 2) / (2 * std**2))
+
+
+def _uniform_places(num_fresh: int, share: float, draw: random.Random) -> list[int]:
+    num_kept = math.floor(Fraction(str(share)) * num_fresh + Fraction(1, 2))
+    return sorted(draw.sample(range(num_fresh), num_kept))

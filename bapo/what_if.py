@@ -1,183 +1,133 @@
 """What a run's batches would have been under other thresholds, buffers or filters.
 
-The recorded stream of group accuracies is replayed through the real batch construction. Fresh groups are what they
-were, so X1 and what fresh groups do to the buffers are exact given the record; the policy's own reaction to other
-batches is not simulated. A re-evaluation that never happened is drawn from what the prompt did later, many times, so
-that the figures which depend on it come with an interval.
+The recorded stream of group accuracies is replayed through the construction of batches. Fresh groups are what they
+were, so X1, r_tot and what fresh groups do to the buffers are exact given the record; the policy's own reaction to
+other batches is not simulated. A re-evaluation that never happened is drawn from what its prompt did later, several
+times, so that what depends on it comes with an interval.
 """
 
 from __future__ import annotations
 
-import random
-from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from bapo.config import RunConfig
-from bapo.draws import generator
-from bapo.methods import build_method
-from bapo.records import Interval, PromptVisit, SourceCounts, StepRecord
-from bapo.rollout import BatchSource, RolloutGroup
+from bapo.api.base import FieldProblem
+from bapo.api.what_if import DEFAULT_DRAWS, RunChange, WhatIfAnswer
+from bapo.config import ConfigError, ConfigProblem, RunConfig, apply_changes, resolve
+from bapo.config.documentation import documentation
+from bapo.config.resolve import difference
+from bapo.methods.bapo import bapo_config
+from bapo.replay import has_buffers, replay
+from bapo.replay_plan import Phase
+from bapo.replay_recording import Recording, require_known_method
+from bapo.replay_stream import RecordedStream
+from bapo.what_if_figures import exact_through, forecast_batches, recorded_batches, totals_of
 
-DEFAULT_REPLICATES = 20
+REPLAYABLE_FIELDS: tuple[str, ...] = (
+    "method.type",
+    "method.c1",
+    "method.c2",
+    "method.c3",
+    "method.m",
+    "method.max_reevaluated_prompts",
+    "method.without",
+    "method.filter.type",
+    "method.filter.mean",
+    "method.filter.std",
+    "method.filter.share",
+    "method.difficult_buffer.capacity",
+    "method.high_quality_buffer.capacity",
+    "method.high_quality_buffer.max_age_steps",
+    "training.batch_size",
+)
+"""Config fields that decide what becomes of given groups."""
+
+_REASONS = {
+    "rollout.group_size": "the run recorded groups of {value} responses, and what another number would have found is "
+    "not known",
+    "rollout.batch_size": "which prompts came fresh in which step is recorded, and others cannot be added",
+    "task": "other data means other prompts, and nobody has answered those",
+    "model": "another model answers otherwise, and its answers are not recorded",
+    "method.v": "it decides which policy answers, and the recorded answers stay what they are",
+    "training.seed": "it decides which prompts come when, and that is recorded",
+}
+"""Why other fields cannot be replayed."""
 
 
-@dataclass(frozen=True, slots=True)
-class StepForecast:
-    """One step's batch as it would have been."""
+def what_if(recording: Recording, changes: Mapping[str, Any], *, draws: int = DEFAULT_DRAWS) -> WhatIfAnswer:
+    """The batches of the run with these fields changed from its first step on.
 
-    step: int
-    x1: int
-    """Exact, given the recorded accuracies."""
-    x2: Interval
-    x3: Interval
-    batch: Interval
-    fill_rate: Interval
-    reevaluated: Interval
-    difficult_size: Interval
-    """Prompts in the difficult buffer after the step."""
-    high_quality_size: Interval
-    """Groups in the high-quality buffer after the step."""
-    num_estimated: float
-    """Re-evaluations of this step that never happened, mean over the replicates."""
-    is_exact: bool
-    """No figure up to this step rests on an estimate: the intervals have no width."""
-
-
-def what_if(
-    records: Sequence[StepRecord], config: RunConfig, *, replicates: int = DEFAULT_REPLICATES
-) -> list[StepForecast]:
-    """Replay the steps 1..n under `config`, whose seed, group size and prompts must be the recorded run's.
-
-    Intervals hold the middle 95 % of `replicates` draws; the value is their mean. Raises ValueError where a step is
-    missing or the group size is another.
+    Fields that are not among `changes` keep the values that were in force at each step. Raises ConfigError naming
+    field, value and remedy where a field cannot be replayed or a value is not legal.
     """
-    _check(records, config)
-    visits = _Visits(records)
-    replays = [_replay(records, config, visits, replicate=0)]
-    if any(step.num_estimated for step in replays[0]):
-        replays += [_replay(records, config, visits, replicate=number) for number in range(1, replicates)]
-    return _summarise(records, replays)
+    phases, warnings = _changed(recording, changes)
+    stream = recording.stream
+    found = replay(stream, phases, replicates=draws)
+    was, now = recording.phases, phases
+    if found.num_starved and has_buffers(now[0].config) and "reused" not in bapo_config(now[0].config).without:
+        warnings.append(_starvation(found.num_starved, stream))
+    return WhatIfAnswer(
+        group_size=stream.group_size,
+        num_steps=stream.num_steps,
+        batch_size_recorded=was[0].config.training.batch_size,
+        batch_size=now[0].config.training.batch_size,
+        changes=_difference(now, was),
+        run_changes=[RunChange(first_step=each.first_step, changes=dict(each.changes)) for each in recording.changes],
+        num_draws=len(found.x2),
+        exact_through=exact_through(found),
+        num_estimated=float(found.num_estimated.sum(axis=1).mean()),
+        num_known=float((found.reevaluated - found.num_estimated).sum(axis=1).mean()),
+        steps=list(range(1, stream.num_steps + 1)),
+        recorded=recorded_batches(recording),
+        forecast=forecast_batches(found, now[0].config),
+        totals=totals_of(recording, found, now[0].config),
+        warnings=[FieldProblem(field=each.field, value=each.value, remedy=each.remedy) for each in warnings],
+        num_disagreeing=recording.num_disagreeing,
+    )
 
 
-def _check(records: Sequence[StepRecord], config: RunConfig) -> None:
-    if [record.step for record in records] != list(range(1, len(records) + 1)):
-        raise ValueError("the record lacks steps: a replay needs every step from 1 on")
-    if records and records[0].group_size != config.rollout.group_size:
-        raise ValueError(
-            f"rollout.group_size = {config.rollout.group_size}, but the run was recorded with "
-            f"{records[0].group_size}: other group sizes cannot be replayed"
-        )
+# ---------------------------------------------------------------- settings
 
 
-class _Visits:
-    """Each prompt's accuracies by step."""
-
-    def __init__(self, records: Sequence[StepRecord]) -> None:
-        self._visits: dict[str, list[tuple[int, PromptVisit]]] = defaultdict(list)
-        for record in records:
-            for visit in record.prompts:
-                if visit.source is not BatchSource.REUSED:
-                    self._visits[visit.prompt_id].append((record.step, visit))
-
-    def reevaluated_at(self, prompt_id: str, step: int) -> PromptVisit | None:
-        """The prompt's re-evaluation in exactly this step."""
-        visits = self._visits[prompt_id]
-        for visit_step, visit in visits[bisect_left(visits, step, key=lambda entry: entry[0]) :]:
-            if visit_step > step:
-                break
-            if visit.source is BatchSource.REEVALUATED:
-                return visit
-        return None
-
-    def nearest_later(self, prompt_id: str, step: int) -> PromptVisit:
-        """The first visit at or after the step, or else the last one before it: the replayed buffer only holds
-        prompts that were visited."""
-        visits = self._visits[prompt_id]
-        index = bisect_left(visits, step, key=lambda entry: entry[0])
-        return visits[min(index, len(visits) - 1)][1]
+def _changed(recording: Recording, changes: Mapping[str, Any]) -> tuple[list[Phase], list[ConfigProblem]]:
+    """The same with other values from the first step on, and what their author should know."""
+    documented = {field.path for field in documentation()}
+    run = recording.phases[0].config
+    problems = [
+        ConfigProblem(field, value, f"cannot be replayed: {_reason(field, run)}; submit a run with it instead")
+        for field, value in changes.items()
+        if field not in REPLAYABLE_FIELDS and (field in documented or field in _REASONS)
+    ]
+    if problems:
+        raise ConfigError(problems)
+    phases: list[Phase] = []
+    warnings: dict[tuple[str, str], ConfigProblem] = {}
+    for phase in recording.phases:
+        resolution = resolve(apply_changes(phase.config.model_dump(mode="json"), changes))
+        require_known_method(resolution.config)
+        phases.append(Phase(phase.first_step, resolution.config))
+        warnings |= {(warning.field, warning.remedy): warning for warning in resolution.warnings}
+    return phases, list(warnings.values())
 
 
-@dataclass(frozen=True, slots=True)
-class _ReplayedStep:
-    counts: SourceCounts
-    difficult_size: int
-    high_quality_size: int
-    num_estimated: int
+def _reason(field: str, run: RunConfig) -> str:
+    section = field.partition(".")[0]
+    reason = _REASONS.get(field) or _REASONS.get(section)
+    return reason.format(value=run.rollout.group_size) if reason else "it has no part in making batches"
 
 
-def _replay(
-    records: Sequence[StepRecord], config: RunConfig, visits: _Visits, *, replicate: int
-) -> list[_ReplayedStep]:
-    method = build_method(config)
-    steps = []
-    for record in records:
-        step = record.step
-        fresh = [_group(visit, record) for visit in record.prompts if visit.source is BatchSource.FRESH]
-        method.observe_fresh(step, fresh)
-        reevaluated, num_estimated = [], 0
-        for prompt_id in method.prompts_to_reevaluate(step):
-            visit = visits.reevaluated_at(prompt_id, step)
-            if visit is None:
-                draw = generator(config.training.seed, step, f"what-if:{replicate}:{prompt_id}")
-                num_correct = _estimate(visits.nearest_later(prompt_id, step), record.group_size, draw)
-                reevaluated.append(RolloutGroup(prompt_id, num_correct, record.group_size, step - 1, step))
-                num_estimated += 1
-            else:
-                reevaluated.append(_group(visit, record))
-        batch = method.compose(step, reevaluated)
-        method.finish_step(step)
-        difficult, high_quality = method.buffers(step)
-        steps.append(
-            _ReplayedStep(
-                batch.counts,
-                difficult.size if difficult else 0,
-                high_quality.size if high_quality else 0,
-                num_estimated,
-            )
-        )
-    return steps
+def _starvation(num_steps: int, stream: RecordedStream) -> ConfigProblem:
+    return ConfigProblem(
+        "method.c2",
+        None,
+        f"at the r_tot of {num_steps:,} of the {stream.num_steps:,} steps no accuracy k/{stream.group_size} lay in "
+        "[c2, c3], so nothing could be stored or reused then: widen the range",
+    )
 
 
-def _group(visit: PromptVisit, record: StepRecord) -> RolloutGroup:
-    return RolloutGroup(visit.prompt_id, visit.num_correct, record.group_size, visit.policy_version, record.step)
-
-
-def _estimate(visit: PromptVisit, group_size: int, draw: random.Random) -> int:
-    """Draw what a re-evaluation would have found: p from Beta(k + ½, G - k + ½), then k' from Binomial(G, p).
-
-    Jeffreys' posterior of the accuracy after the visit that lies nearest; its spread is part of the interval.
-    """
-    accuracy = draw.betavariate(visit.num_correct + 0.5, group_size - visit.num_correct + 0.5)
-    return sum(draw.random() < accuracy for _ in range(group_size))
-
-
-def _summarise(records: Sequence[StepRecord], replays: Sequence[Sequence[_ReplayedStep]]) -> list[StepForecast]:
-    forecasts = []
-    is_exact = True
-    for record, replicas in zip(records, zip(*replays, strict=True), strict=True):
-        is_exact = is_exact and not any(replica.num_estimated for replica in replicas)
-        forecasts.append(
-            StepForecast(
-                step=record.step,
-                x1=replicas[0].counts.x1,
-                x2=_middle([replica.counts.x2 for replica in replicas]),
-                x3=_middle([replica.counts.x3 for replica in replicas]),
-                batch=_middle([replica.counts.batch for replica in replicas]),
-                fill_rate=_middle([replica.counts.fill_rate for replica in replicas]),
-                reevaluated=_middle([replica.counts.reevaluated for replica in replicas]),
-                difficult_size=_middle([replica.difficult_size for replica in replicas]),
-                high_quality_size=_middle([replica.high_quality_size for replica in replicas]),
-                num_estimated=sum(replica.num_estimated for replica in replicas) / len(replicas),
-                is_exact=is_exact,
-            )
-        )
-    return forecasts
-
-
-def _middle(values: Sequence[float]) -> Interval:
-    """Mean and the middle 95 % of the values."""
-    ordered = sorted(values)
-    cut = int(0.025 * len(ordered))
-    return Interval(value=sum(ordered) / len(ordered), low=ordered[cut], high=ordered[-1 - cut])
+def _difference(now: Sequence[Phase], was: Sequence[Phase]) -> dict[str, tuple[Any, Any]]:
+    """Dotted field → (the run's latest value that differs, the value here)."""
+    differing: dict[str, tuple[Any, Any]] = {}
+    for ours, theirs in zip(now, was, strict=True):
+        differing |= difference(ours.config, theirs.config)
+    return differing
