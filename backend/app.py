@@ -18,6 +18,7 @@ import backend.imports.endpoints
 import backend.prompts.endpoints
 import backend.queue.endpoints
 import backend.records.endpoints
+import backend.records.series_endpoints
 import backend.runs.endpoints
 import backend.samples.endpoints
 import backend.views.endpoints
@@ -43,6 +44,7 @@ ROUTERS = (
     backend.configs.endpoints.router,
     backend.runs.endpoints.router,
     backend.records.endpoints.router,
+    backend.records.series_endpoints.router,
     backend.prompts.endpoints.router,
     backend.samples.endpoints.router,
     backend.difficulty.endpoints.router,

@@ -1,4 +1,4 @@
-"""Series, histograms, records and the log of a run."""
+"""Whole records and the log of a run."""
 
 from __future__ import annotations
 
@@ -10,93 +10,17 @@ from fastapi import Query, Response
 from backend.context import DbSession, new_router
 from backend.cursors import decode_numbers, encode
 from backend.permissions import Reader
-from backend.records import metric_keys, repository, series
+from backend.records import repository
+from backend.records.parameters import MAX_STEP, Cursor, FromStep, Limit, ToStep
 from backend.records.repository import Place, StepRange
 from backend.runs import repository as runs
-from bapo.api import HistogramSeries, LogChunk, MetricKeys, RecordPage, Series
+from bapo.api import LogChunk, RecordPage
 
 router = new_router("records")
 
-MAX_STEP = 2**31 - 1
-MAX_KEYS = 500
 LOG_PIECES = 200
 
-FromStep = Annotated[int, Query(ge=0, le=MAX_STEP, description="First step.")]
-ToStep = Annotated[int, Query(ge=0, le=MAX_STEP, description="Last step.")]
-MaxPoints = Annotated[int | None, Query(ge=2, le=100_000, description="Most steps to answer.")]
-Cursor = Annotated[str | None, Query(max_length=2_000, description="`next_cursor` of the page before.")]
-Limit = Annotated[int, Query(ge=1, le=1_000)]
-
-_SAMPLED = {"X-Sampled": {"description": "`no`, or how steps were left out.", "schema": {"type": "string"}}}
-
-
-@router.get("/runs/{run_id}/metric-keys", summary="Names of a run's metrics")
-def get_metric_keys(_: Reader, session: DbSession, run_id: str) -> MetricKeys:
-    """verl's names where verl has one, else `bapo/…`."""
-    runs.get(session, run_id)
-    return MetricKeys(items=metric_keys.read(session, run_id))
-
-
-@router.get(
-    "/runs/{run_id}/metrics",
-    summary="Columns of metrics",
-    response_model=Series,
-    responses={200: {"headers": _SAMPLED}},
-)
-def get_metrics(
-    _: Reader,
-    session: DbSession,
-    run_id: str,
-    keys: Annotated[str, Query(min_length=1, max_length=50_000, description="Names, separated by commas.")],
-    from_step: FromStep = 0,
-    to_step: ToStep = MAX_STEP,
-    max_points: MaxPoints = None,
-) -> Response:
-    """Values by step, None where a step lacks the key.
-
-    With `max_points`, a sample of the steps that keeps each column's extremes; the header `X-Sampled` says so.
-    """
-    runs.get(session, run_id)
-    names = list(dict.fromkeys(keys.split(",")))[:MAX_KEYS]
-    columns = series.read(session, run_id, names, StepRange(from_step, to_step))
-    if max_points is not None:
-        columns = series.sample(columns, max_points)
-    content = orjson.dumps({"steps": columns.steps, "columns": columns.columns})
-    return Response(content, media_type="application/json", headers={"X-Sampled": columns.sampled})
-
-
-@router.get(
-    "/runs/{run_id}/histograms",
-    summary="Groups per accuracy, step by step",
-    response_model=HistogramSeries,
-    responses={200: {"headers": _SAMPLED}},
-)
-def get_histograms(
-    _: Reader,
-    session: DbSession,
-    run_id: str,
-    from_step: FromStep = 0,
-    to_step: ToStep = MAX_STEP,
-    max_points: MaxPoints = None,
-) -> Response:
-    """Fresh, re-evaluated and trained groups with 0..G correct responses.
-
-    With `max_points`, evenly spaced steps; the header `X-Sampled` says so.
-    """
-    run = runs.get(session, run_id)
-    num_steps = min(to_step, run.step) - max(from_step, 1) + 1
-    every = 1 if max_points is None or num_steps <= max_points else -(-num_steps // (max_points - 1))
-    rows = repository.histograms(session, run_id, StepRange(from_step, to_step), every)
-    content = orjson.dumps(
-        {
-            "steps": [row.step for row in rows],
-            "fresh": [row.fresh for row in rows],
-            "reevaluated": [row.reevaluated for row in rows],
-            "batch": [row.batch for row in rows],
-        }
-    )
-    sampled = series.NOT_SAMPLED if every == 1 else f"every {every}th; {len(rows)} of {num_steps} steps"
-    return Response(content, media_type="application/json", headers={"X-Sampled": sampled})
+LogOffset = Annotated[int | None, Query(ge=0, le=2**62)]
 
 
 @router.get("/runs/{run_id}/records", summary="Whole records", response_model=RecordPage)
@@ -133,13 +57,20 @@ def get_log(
     _: Reader,
     session: DbSession,
     run_id: str,
-    offset: Annotated[int | None, Query(ge=0, le=2**62, description="`next_offset` of the piece before.")] = None,
+    offset: Annotated[LogOffset, Query(description="`next_offset` of the piece before.")] = None,
+    before: Annotated[LogOffset, Query(description="`first_offset` of the piece after.")] = None,
 ) -> LogChunk:
-    """What came after the offset; without one, the end of it. Offset 0 begins at the beginning."""
+    """What came after the offset, or before the other; without either, the end. Offset 0 begins at the beginning."""
     runs.get(session, run_id)
-    if offset is None:
-        pieces = repository.log_end(session, run_id, LOG_PIECES)
-    else:
+    if offset is not None:
         pieces = repository.log_after(session, run_id, offset, LOG_PIECES)
-    next_offset = pieces[-1][0] if pieces else offset or 0
-    return LogChunk(text="".join(text for _, text in pieces), next_offset=next_offset)
+    elif before is not None:
+        pieces = repository.log_before(session, run_id, before, LOG_PIECES)
+    else:
+        pieces = repository.log_end(session, run_id, LOG_PIECES)
+    first = pieces[0][0] if pieces else 0
+    return LogChunk(
+        text="".join(text for _, text in pieces),
+        next_offset=pieces[-1][0] if pieces else offset or 0,
+        first_offset=first if first and repository.has_log_before(session, run_id, first) else 0,
+    )

@@ -137,6 +137,16 @@ def histograms(session: Session, run_id: str, steps: StepRange, every: int = 1) 
     return [HistogramRow(*row) for row in session.execute(query)]
 
 
+def ratio_histograms(session: Session, run_id: str, steps: StepRange) -> list[tuple[int, list[int] | None]]:
+    """The histogram of ratios of each step; None where the step was skipped."""
+    query = (
+        select(StepRow.step, StepRow.record[("update", "ratio_histogram")])
+        .where(StepRow.run_id == run_id, StepRow.step.between(steps.first, steps.last))
+        .order_by(StepRow.step)
+    )
+    return [(step, counts) for step, counts in session.execute(query)]
+
+
 # ---------------------------------------------------------------- records and logs
 
 
@@ -223,6 +233,23 @@ def log_after(session: Session, run_id: str, offset: int, limit: int) -> list[tu
         .limit(limit)
     )
     return [(number, piece) for number, piece in session.execute(query)]
+
+
+def log_before(session: Session, run_id: str, offset: int, limit: int) -> list[tuple[int, str]]:
+    """The last pieces of the log before an offset."""
+    query = (
+        select(LogPiece.id, LogPiece.text)
+        .where(LogPiece.run_id == run_id, LogPiece.id < offset)
+        .order_by(LogPiece.id.desc())
+        .limit(limit)
+    )
+    return [(number, piece) for number, piece in session.execute(query)][::-1]
+
+
+def has_log_before(session: Session, run_id: str, offset: int) -> bool:
+    """Whether the log has a piece before an offset."""
+    query = select(LogPiece.id).where(LogPiece.run_id == run_id, LogPiece.id < offset).limit(1)
+    return session.scalars(query).one_or_none() is not None
 
 
 def log_end(session: Session, run_id: str, limit: int) -> list[tuple[int, str]]:

@@ -59,7 +59,17 @@ from bapo.api.prompts import (
     Story,
 )
 from bapo.api.queue import HeldRun, QueueState, WaitingRun, WorkerSlots
-from bapo.api.records import HistogramSeries, LogChunk, MetricKeys, RecordPage, Series
+from bapo.api.records import (
+    HistogramSeries,
+    LogChunk,
+    MetricKeys,
+    RatioSeries,
+    RecordPage,
+    Series,
+    SeriesGroup,
+    SeriesGroups,
+    StalenessSeries,
+)
 from bapo.api.runs import (
     TERMINAL_STATUSES,
     AuditEntry,
@@ -166,6 +176,7 @@ __all__ = [
     "PromptTrackings",
     "PromptVisits",
     "QueueState",
+    "RatioSeries",
     "ReachedAccuracy",
     "RecipeInfo",
     "RecipePage",
@@ -185,7 +196,10 @@ __all__ = [
     "SampleFilter",
     "SamplePage",
     "Series",
+    "SeriesGroup",
+    "SeriesGroups",
     "Spent",
+    "StalenessSeries",
     "Story",
     "StreamEvent",
     "Text",

@@ -21,6 +21,45 @@ class Series(Body):
     columns: dict[str, Sequence[float | None]]
 
 
+class SeriesGroup(Body):
+    """Columns that were sampled together, for themselves."""
+
+    steps: Sequence[int]
+    columns: dict[str, Sequence[float | None]]
+    smoothed: dict[str, Sequence[float | None]]
+    """Means over all steps up to each of these; empty unless asked for."""
+    sampled: str
+    """`no`, or how steps were left out."""
+
+
+class SeriesGroups(Body):
+    """Columns of metrics for several charts, in the order in which they were asked for."""
+
+    groups: Sequence[SeriesGroup]
+
+
+class RatioSeries(Body):
+    """How far ρ = π_θ / behaviour policy lay from 1: tokens per bin."""
+
+    edges: Sequence[float]
+    """Between the bins, of which the outer two are open: bin i is [edge i-1, edge i)."""
+    first_steps: Sequence[int]
+    steps: Sequence[int]
+    """`counts[i]` sums the steps `first_steps[i]`..`steps[i]`."""
+    counts: Sequence[Sequence[int]]
+
+
+class StalenessSeries(Body):
+    """How old the groups were that a run trained on: step - 1 - version of the policy that generated them."""
+
+    ages: Sequence[int]
+    """Those that occur, in order."""
+    first_steps: Sequence[int]
+    steps: Sequence[int]
+    counts: dict[str, Sequence[Sequence[int]]]
+    """By source, `counts[source][i][j]`: groups of `ages[j]` in the steps `first_steps[i]`..`steps[i]`."""
+
+
 class HistogramSeries(Body):
     """Counts per accuracy group 0..G of each step."""
 
@@ -41,4 +80,6 @@ class LogChunk(Body):
 
     text: str
     next_offset: int
-    """Ask again with it for what came later."""
+    """Ask again with it as `offset` for what came later."""
+    first_offset: int
+    """Ask again with it as `before` for what came earlier; 0 where this is the beginning."""

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bapo.api import HistogramSeries, LogChunk, MetricKeys, RecordPage, Series
+from bapo.api import (
+    HistogramSeries,
+    LogChunk,
+    MetricKeys,
+    RatioSeries,
+    RecordPage,
+    Series,
+    SeriesGroups,
+    StalenessSeries,
+)
 from bapo.calls.base import Call, Endpoint, get, run_path
 
 
@@ -33,6 +42,53 @@ class RecordCalls:
             from_step=from_step,
             to_step=to_step,
             max_points=max_points,
+        )
+
+    @Endpoint
+    def metric_groups(
+        self,
+        run_id: str,
+        groups: Sequence[Sequence[str]],
+        along: Sequence[str] = (),
+        from_step: int | None = None,
+        to_step: int | None = None,
+        max_points: int | None = None,
+        smooth: str | None = None,
+    ) -> Call[SeriesGroups]:
+        """Columns of training steps, each group sampled for itself, with `along`; `smooth`: `mean:10`, `ema:20`."""
+        return get(
+            run_path(run_id, "metric-groups"),
+            SeriesGroups,
+            groups="|".join(",".join(group) for group in groups),
+            along=",".join(along),
+            from_step=from_step,
+            to_step=to_step,
+            max_points=max_points,
+            smooth=smooth,
+        )
+
+    @Endpoint
+    def ratios(
+        self,
+        run_id: str,
+        from_step: int | None = None,
+        to_step: int | None = None,
+        max_points: int | None = None,
+    ) -> Call[RatioSeries]:
+        """Tokens by the ratio between policy and behaviour policy; with `max_points`, steps are summed."""
+        return get(run_path(run_id, "ratios"), RatioSeries, from_step=from_step, to_step=to_step, max_points=max_points)
+
+    @Endpoint
+    def staleness(
+        self,
+        run_id: str,
+        from_step: int | None = None,
+        to_step: int | None = None,
+        max_points: int | None = None,
+    ) -> Call[StalenessSeries]:
+        """Groups trained on by their age, per source; with `max_points`, steps are summed."""
+        return get(
+            run_path(run_id, "staleness"), StalenessSeries, from_step=from_step, to_step=to_step, max_points=max_points
         )
 
     @Endpoint
@@ -70,6 +126,6 @@ class RecordCalls:
         )
 
     @Endpoint
-    def log(self, run_id: str, offset: int | None = None) -> Call[LogChunk]:
-        """The trainer's output after an offset; without one, its end."""
-        return get(run_path(run_id, "log"), LogChunk, offset=offset)
+    def log(self, run_id: str, offset: int | None = None, before: int | None = None) -> Call[LogChunk]:
+        """The trainer's output after an offset, or before one; without either, its end."""
+        return get(run_path(run_id, "log"), LogChunk, offset=offset, before=before)

@@ -158,7 +158,7 @@ def test_histograms_are_evenly_spaced(admin: Client, long_run: str, backend_serv
 
 def test_extremes_of_every_column_are_kept() -> None:
     rng = np.random.default_rng(0)
-    columns = [[float(value) for value in rng.normal(size=10_000)] for _ in range(4)]
+    columns = [rng.normal(size=10_000) for _ in range(4)]
     columns[0][1234] = 100.0
     columns[3][8765] = -100.0
     rows = extreme_rows(columns, 10_000, 800)
@@ -171,7 +171,7 @@ def test_extremes_of_every_column_are_kept() -> None:
 
 
 def test_columns_with_gaps_and_empty_ones_are_sampled() -> None:
-    columns: list[list[float | None]] = [[None] * 100, [None if i % 2 else float(i) for i in range(100)]]
+    columns = [np.full(100, np.nan), np.array([np.nan if i % 2 else float(i) for i in range(100)])]
     rows = extreme_rows(columns, 100, 8)
     # 2 buckets of 50 rows: extremes at 0 and 48, 50 and 98; and the ends 0 and 99.
     assert list(rows) == [0, 48, 50, 98, 99]

@@ -1,0 +1,214 @@
+"""Metrics over the steps: columns, groups of columns, histograms, ratios and ages."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+import orjson
+from fastapi import Query, Response
+
+from backend.context import ContextOf, DbSession, new_router
+from backend.errors import Problem
+from backend.permissions import Reader
+from backend.records import distributions, metric_keys, repository, series
+from backend.records.distributions import Spans
+from backend.records.parameters import MAX_STEP, FromStep, MaxPoints, ToStep
+from backend.records.repository import StepRange
+from backend.records.sampling import Values
+from backend.records.smoothing import PATTERN, smoothing_of
+from backend.runs import repository as runs
+from backend.visits.service import visits_of_run
+from bapo.api import HistogramSeries, MetricKeys, RatioSeries, Series, SeriesGroups, StalenessSeries
+from bapo.records import RATIO_BIN_EDGES
+
+router = new_router("records")
+
+MAX_KEYS = 500
+MAX_GROUPS = 50
+
+_SAMPLED = {"X-Sampled": {"description": "`no`, or how steps were left out.", "schema": {"type": "string"}}}
+
+
+@router.get("/runs/{run_id}/metric-keys", summary="Names of a run's metrics")
+def get_metric_keys(_: Reader, session: DbSession, run_id: str) -> MetricKeys:
+    """verl's names where verl has one, else `bapo/…`."""
+    runs.get(session, run_id)
+    return MetricKeys(items=metric_keys.read(session, run_id))
+
+
+@router.get(
+    "/runs/{run_id}/metrics",
+    summary="Columns of metrics",
+    response_model=Series,
+    responses={200: {"headers": _SAMPLED}},
+)
+def get_metrics(
+    _: Reader,
+    session: DbSession,
+    run_id: str,
+    keys: Annotated[str, Query(min_length=1, max_length=50_000, description="Names, separated by commas.")],
+    from_step: FromStep = 0,
+    to_step: ToStep = MAX_STEP,
+    max_points: MaxPoints = None,
+) -> Response:
+    """Values by step, None where a step lacks the key; `change:KEY` is the difference to the step before.
+
+    With `max_points`, a sample of the steps that keeps each column's extremes; the header `X-Sampled` says so.
+    """
+    runs.get(session, run_id)
+    names = list(dict.fromkeys(keys.split(",")))[:MAX_KEYS]
+    columns = series.read(session, run_id, names, StepRange(from_step, to_step))
+    if max_points is not None:
+        columns = series.sample(columns, max_points)
+    return _answer({"steps": columns.steps, "columns": _plain(columns.values)}, columns.sampled)
+
+
+@router.get(
+    "/runs/{run_id}/metric-groups", summary="Columns of metrics for several charts", response_model=SeriesGroups
+)
+def get_metric_groups(
+    _: Reader,
+    session: DbSession,
+    run_id: str,
+    groups: Annotated[
+        str, Query(max_length=50_000, description="Names separated by commas, groups separated by `|`; may be empty.")
+    ] = "",
+    along: Annotated[str, Query(max_length=5_000, description="Names that come with every group.")] = "",
+    from_step: FromStep = 1,
+    to_step: ToStep = MAX_STEP,
+    max_points: MaxPoints = None,
+    smooth: Annotated[
+        str | None, Query(pattern=PATTERN, description="`mean:STEPS`, or `ema:STEPS` for an exponential mean.")
+    ] = None,
+) -> Response:
+    """Training steps only; each group has its own sample of them, which keeps the extremes of its own columns.
+
+    Means are worked out over all steps before any are left out.
+    """
+    runs.get(session, run_id)
+    wanted = [[key for key in group.split(",") if key] for group in groups.split("|")]
+    if len(wanted) > MAX_GROUPS or sum(map(len, wanted)) > MAX_KEYS:
+        raise Problem(
+            422,
+            "too_many_keys",
+            field="groups",
+            value=len(wanted),
+            remedy=f"ask for at most {MAX_GROUPS} groups and {MAX_KEYS} keys at a time",
+        )
+    found = series.read_groups(
+        session,
+        run_id,
+        wanted,
+        [key for key in along.split(",") if key],
+        StepRange(from_step, to_step),
+        max_points=max_points,
+        smoothing=None if smooth is None else smoothing_of(smooth),
+    )
+    content = [
+        {
+            "steps": group.columns.steps,
+            "columns": _plain(group.columns.values),
+            "smoothed": _plain(group.smoothed),
+            "sampled": group.columns.sampled,
+        }
+        for group in found
+    ]
+    return _answer({"groups": content})
+
+
+@router.get(
+    "/runs/{run_id}/ratios",
+    summary="Tokens by ratio, step by step",
+    response_model=RatioSeries,
+    responses={200: {"headers": _SAMPLED}},
+)
+def get_ratios(
+    _: Reader,
+    session: DbSession,
+    run_id: str,
+    from_step: FromStep = 1,
+    to_step: ToStep = MAX_STEP,
+    max_points: MaxPoints = None,
+) -> Response:
+    """How far the trained policy had moved from those that generated its batch: ρ of each token, in 13 bins.
+
+    With `max_points`, neighbouring steps are summed: nothing is left out. Skipped steps count no token.
+    """
+    runs.get(session, run_id)
+    spans, counts = distributions.ratios(session, run_id, StepRange(from_step, to_step), max_points)
+    return _answer({"edges": RATIO_BIN_EDGES, **_steps_of(spans), "counts": counts}, _summed(spans))
+
+
+@router.get(
+    "/runs/{run_id}/staleness",
+    summary="Groups trained on by age, step by step",
+    response_model=StalenessSeries,
+    responses={200: {"headers": _SAMPLED}},
+)
+def get_staleness(
+    _: Reader,
+    session: DbSession,
+    context: ContextOf,
+    run_id: str,
+    from_step: FromStep = 1,
+    to_step: ToStep = MAX_STEP,
+    max_points: MaxPoints = None,
+) -> Response:
+    """Age: step - 1 - version of the policy that generated the group; 0 is on-policy.
+
+    With `max_points`, neighbouring steps are summed: nothing is left out.
+    """
+    visits = visits_of_run(session, context, runs.get(session, run_id))
+    spans, ages, counts = distributions.staleness(visits, StepRange(from_step, to_step), max_points)
+    return _answer({"ages": ages, **_steps_of(spans), "counts": counts}, _summed(spans))
+
+
+@router.get(
+    "/runs/{run_id}/histograms",
+    summary="Groups per accuracy, step by step",
+    response_model=HistogramSeries,
+    responses={200: {"headers": _SAMPLED}},
+)
+def get_histograms(
+    _: Reader,
+    session: DbSession,
+    run_id: str,
+    from_step: FromStep = 0,
+    to_step: ToStep = MAX_STEP,
+    max_points: MaxPoints = None,
+) -> Response:
+    """Fresh, re-evaluated and trained groups with 0..G correct responses.
+
+    With `max_points`, evenly spaced steps; the header `X-Sampled` says so.
+    """
+    run = runs.get(session, run_id)
+    num_steps = min(to_step, run.step) - max(from_step, 1) + 1
+    every = 1 if max_points is None or num_steps <= max_points else -(-num_steps // (max_points - 1))
+    rows = repository.histograms(session, run_id, StepRange(from_step, to_step), every)
+    content = {
+        "steps": [row.step for row in rows],
+        "fresh": [row.fresh for row in rows],
+        "reevaluated": [row.reevaluated for row in rows],
+        "batch": [row.batch for row in rows],
+    }
+    return _answer(content, series.NOT_SAMPLED if every == 1 else f"every {every}th; {len(rows)} of {num_steps} steps")
+
+
+def _answer(content: object, sampled: str | None = None) -> Response:
+    body = orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
+    headers = {} if sampled is None else {"X-Sampled": sampled}
+    return Response(body, media_type="application/json", headers=headers)
+
+
+def _plain(columns: dict[str, Values]) -> dict[str, Values]:
+    # orjson writes NaN as null; it takes only arrays that lie in one piece.
+    return {key: np.ascontiguousarray(values) for key, values in columns.items()}
+
+
+def _steps_of(spans: Spans) -> dict[str, object]:
+    return {"first_steps": spans.first_steps, "steps": spans.last_steps}
+
+
+def _summed(spans: Spans) -> str:
+    return series.NOT_SAMPLED if spans.num_steps_each == 1 else f"sums of {spans.num_steps_each} steps"

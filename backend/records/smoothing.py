@@ -1,0 +1,70 @@
+"""Smoothed columns, worked out over all steps before any are left out."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = NDArray[np.float64]
+
+PATTERN = r"^(mean|ema):[1-9]\d{0,2}$"
+"""How a request names a smoothing."""
+
+NEGLIGIBLE_SPANS = 10
+"""Spans after which a value's weight in an exponential mean is e^-20 of the newest one's."""
+
+
+class Smoothing(NamedTuple):
+    """A mean over the steps up to each step."""
+
+    kind: Literal["mean", "ema"]
+    span: int
+    """`mean`: the last `span` steps count alike; `ema`: each step's weight is 1 - 2 / (span + 1) of the next one's."""
+
+    @property
+    def reach(self) -> int:
+        """Steps before a step that its value depends on."""
+        return self.span - 1 if self.kind == "mean" else NEGLIGIBLE_SPANS * self.span
+
+
+def smoothing_of(text: str) -> Smoothing:
+    """`mean:10`, `ema:20`. Raises ValueError for anything else."""
+    match = re.fullmatch(PATTERN, text)
+    if match is None:
+        raise ValueError(f"{text!r} is no smoothing: give mean:STEPS or ema:STEPS")
+    kind: Literal["mean", "ema"] = "mean" if match[1] == "mean" else "ema"
+    return Smoothing(kind, int(text.partition(":")[2]))
+
+
+def smoothed(values: Values, smoothing: Smoothing) -> Values:
+    """`values` is [columns, steps]; gaps are left out of each mean, which is NaN where all of its steps are gaps."""
+    if not values.size:
+        return values
+    known = ~np.isnan(values)
+    filled = np.where(known, values, 0.0)
+    weights = known.astype(np.float64)
+    if smoothing.kind == "mean":
+        totals, counts = (_window_sums(each, smoothing.span) for each in (filled, weights))
+    else:
+        totals, counts = (_decaying_sums(each, smoothing.span) for each in (filled, weights))
+    return np.divide(totals, counts, out=np.full_like(totals, np.nan), where=counts > 1e-9)
+
+
+def _window_sums(values: Values, span: int) -> Values:
+    padded = np.concatenate([np.zeros((len(values), span - 1)), values], axis=1)
+    # Summed anew for each window: differences of running sums would lose digits.
+    sums: Values = np.lib.stride_tricks.sliding_window_view(padded, span, axis=1).sum(axis=-1)
+    return sums
+
+
+def _decaying_sums(values: Values, span: int) -> Values:
+    keep = 1 - 2 / (span + 1)
+    sums = np.empty_like(values)
+    running = np.zeros(len(values))
+    for index in range(values.shape[1]):
+        running = running * keep + values[:, index]
+        sums[:, index] = running
+    return sums
