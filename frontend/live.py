@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 import httpx
 import orjson
@@ -10,24 +12,31 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bapo.api import ErrorBody
-from bapo.client import ApiError
+from bapo.client import ApiError, AsyncClient
 from frontend.pages.run.live import news
+from frontend.pages.run.migration import flows_answer, migration_answer
 from frontend.session import Api
 
 LIVE_PREFIX = "/live/"
-_RUN = re.compile(r"/live/runs/(?P<run_id>[^/]+)")
+ANSWERS: Mapping[str | None, Callable[[AsyncClient, str, Mapping[str, str]], Awaitable[Any]]] = {
+    None: news,
+    "migration": migration_answer,
+    "flows": flows_answer,
+}
+"""What a page can ask of a run, by the last part of the address."""
+_RUN = re.compile(r"/live/runs/(?P<run_id>[^/]+)(?:/(?P<part>[a-z-]+))?")
 
 
 async def live(request: Request, api: Api) -> Response:
-    """GET /live/runs/{run_id}: what is new of a run."""
+    """GET /live/runs/{run_id}: what is new of a run; with a further part, something else of it."""
     match = _RUN.fullmatch(request.url.path)
-    if match is None or request.method != "GET":
+    if match is None or match["part"] not in ANSWERS or request.method != "GET":
         return _answer({"code": "not_found", "remedy": "there is nothing at this address"}, 404)
     after = request.query_params.get("after", "0")
     if not after.isdigit():
         return _answer({"code": "invalid", "field": "after", "value": after, "remedy": "give a step, from 0"}, 422)
     try:
-        return _answer(await news(api.client(), match["run_id"], request.query_params))
+        return _answer(await ANSWERS[match["part"]](api.client(), match["run_id"], request.query_params))
     except ApiError as error:
         return _answer(error.body.model_dump(mode="json"), error.status)
     except httpx.TransportError:

@@ -135,10 +135,35 @@ def accuracy_ramp(palette: Palette, group_size: int) -> tuple[str, ...]:
     return tuple(colours)
 
 
+def blended(first: str, second: str, weight: float) -> str:
+    """A colour between two, mixed in the OKLab space; `weight` is the share of the second."""
+    mixed = [low + weight * (high - low) for low, high in zip(_oklab(first), _oklab(second), strict=True)]
+    return _hex(mixed)
+
+
+def readable_on(background: str, palette: Palette) -> str:
+    """The palette's text or card colour, whichever has the higher contrast to a background (WCAG 2)."""
+    level = _luminance(background)
+
+    def contrast(colour: str) -> float:
+        low, high = sorted((level, _luminance(colour)))
+        return (high + 0.05) / (low + 0.05)
+
+    return max((palette.text, palette.card), key=contrast)
+
+
 def translucent(colour: str, alpha: float) -> str:
     """`#rrggbb` with an opacity, for confidence bands and fills."""
     red, green, blue = _channels(colour)
     return f"rgba({red},{green},{blue},{alpha:g})"
+
+
+def faint(colour: str, alpha: float = 0.35) -> str:
+    """A colour in the background, whatever its opacity was."""
+    if colour.startswith("#"):
+        return translucent(colour, alpha)
+    red, green, blue, opacity = colour.removeprefix("rgba(").removesuffix(")").split(",")
+    return f"rgba({red},{green},{blue},{min(float(opacity), alpha):g})"
 
 
 @cache
@@ -261,12 +286,20 @@ def _channels(colour: str) -> tuple[int, int, int]:
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
-def _oklab(colour: str) -> tuple[float, float, float]:
-    """OKLab coordinates of an sRGB colour (Ottosson 2020): equal steps there look equal."""
-    linear = [
+def _linear(colour: str) -> list[float]:
+    return [
         (value / 255) / 12.92 if value <= 10 else ((value / 255 + 0.055) / 1.055) ** 2.4 for value in _channels(colour)
     ]
-    red, green, blue = linear
+
+
+def _luminance(colour: str) -> float:
+    red, green, blue = _linear(colour)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _oklab(colour: str) -> tuple[float, float, float]:
+    """OKLab coordinates of an sRGB colour (Ottosson 2020): equal steps there look equal."""
+    red, green, blue = _linear(colour)
     long = math.cbrt(0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue)
     medium = math.cbrt(0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue)
     short = math.cbrt(0.0883024619 * red + 0.2817188376 * green + 0.6299787005 * blue)

@@ -41,9 +41,19 @@ BLANK_FIGURE: dict[str, Any] = {
 
 
 def chart_card(
-    name: str, title: str, explanation: str, *, height: int = 260, wide: bool = False, empty: str = "No data yet."
+    name: str,
+    title: str,
+    explanation: str,
+    *,
+    height: int = 260,
+    wide: bool = False,
+    empty: str = "No data yet.",
+    kind: str = "chart",
 ) -> html.Div:
-    """A card of fixed size whose graph is filled by the page's callback; `name` is unique on the page."""
+    """A card of fixed size whose graph is filled by the page's callback; `name` is unique on the page.
+
+    Cards of another `kind` are filled by their own script.
+    """
     menu = dmc.Menu(
         [
             dmc.MenuTarget(
@@ -84,7 +94,7 @@ def chart_card(
                 className="chart-heading",
             ),
             html.Div(
-                [html.Span(id={"type": "chart-note", "name": name}, className="chart-note"), menu],
+                [html.Span(id={"type": f"{kind}-note", "name": name}, className="chart-note"), menu],
                 className="chart-tools",
             ),
         ],
@@ -93,7 +103,7 @@ def chart_card(
     body = html.Div(
         [
             dcc.Graph(
-                id={"type": "chart", "name": name},
+                id={"type": kind, "name": name},
                 figure=BLANK_FIGURE,
                 config=GRAPH_CONFIG,
                 style={"height": height},
@@ -106,7 +116,7 @@ def chart_card(
     )
     return html.Div(
         [head, body],
-        id={"type": "chart-card", "name": name},
+        id={"type": f"{kind}-card", "name": name},
         className="chart-card loading wide" if wide else "chart-card loading",
         **attributes(data_chart=name),
     )

@@ -11,7 +11,7 @@ from dash import Dash, dcc, html
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.figures.axes import X_KINDS
-from frontend.pages.run import actions, charting, history, log, panels, parameters, samples
+from frontend.pages.run import actions, charting, difficulty, history, log, panels, parameters, samples
 from frontend.pages.run.header import reason, status_row, title_row
 from frontend.pages.run.tabs import BY_NAME, TABS
 from frontend.session import Api
@@ -72,6 +72,7 @@ def register(app: Dash, api: Api) -> None:
     """Everything on the page that reacts."""
     charting.register(app, api)
     panels.register(app, api)
+    difficulty.register(app)
     samples.register(app, api)
     log.register(app, api)
     history.register(app, api)

@@ -11,6 +11,7 @@ from bapo.api import RunDetail
 from bapo.client import AsyncClient
 from frontend.pages.run.charting import chart_panel
 from frontend.pages.run.configuration import config_panel
+from frontend.pages.run.difficulty import difficulty_panel
 from frontend.pages.run.log import log_panel
 from frontend.pages.run.samples import samples_panel
 
@@ -36,6 +37,10 @@ def _charts(tab: str) -> Panel:
     return panel
 
 
+async def _difficulty(_: AsyncClient, run: RunDetail, __: Mapping[str, str]) -> Any:
+    return difficulty_panel(run)
+
+
 async def _samples(_: AsyncClient, __: RunDetail, ___: Mapping[str, str]) -> Any:
     return samples_panel()
 
@@ -55,7 +60,7 @@ async def _history(_: AsyncClient, __: RunDetail, ___: Mapping[str, str]) -> Any
 TABS: tuple[Tab, ...] = (
     Tab("overview", "Overview", _charts("overview"), has_axis=True),
     Tab("batch", "Batch", _charts("batch"), has_axis=True),
-    Tab("difficulty", "Difficulty", _charts("difficulty"), has_axis=True),
+    Tab("difficulty", "Difficulty", _difficulty, has_axis=True),
     Tab("samples", "Samples", _samples),
     Tab("log", "Log", _log),
     Tab("config", "Config", _config),

@@ -13,7 +13,7 @@ from frontend.figures.evaluations import evaluations_data, evaluations_figure
 from frontend.figures.marks import Mark, add_marks, marks_of
 from frontend.figures.reevaluation import reevaluation_data, reevaluation_figure
 from frontend.figures.threshold_map import threshold_map_data, threshold_map_figure
-from frontend.figures.unlocks import migration_rates, unlocks_data, unlocks_figure
+from frontend.figures.unlocks import unlocks_data, unlocks_figure
 from frontend.theme import LIGHT
 
 AXIS = XAxis("step", list(range(1, 61)), list(range(1, 61)), 0)
@@ -31,27 +31,20 @@ def _tracking(step: int, counts: list[int], replicate: int = 0) -> TrackingRecor
     )
 
 
-def test_migration_rates_by_hand() -> None:
-    # At 0/8 before: p0, p1, p2, p3, of which 2 are above now (2/4) and 1 at 4/8 or more (1/4).
-    # Above before: p4, p5, of which 1 fell to 0 (1/2).
-    rates = migration_rates(_tracking(0, [0, 0, 0, 0, 3, 8]), _tracking(25, [0, 1, 4, 0, 0, 8]))
-    assert rates == (0.5, 0.25, 0.5, 4)
-
-
-def test_a_rate_of_nothing_is_missing_not_zero() -> None:
-    rates = migration_rates(_tracking(0, [0, 0]), _tracking(25, [0, 0]))
-    assert rates.lost is None
-    assert rates.unlocked == 0.0
-
-
 def test_the_null_is_base_against_base() -> None:
     records = [_tracking(0, [0, 0, 1]), _tracking(0, [0, 1, 1], replicate=1), _tracking(25, [2, 5, 1])]
     data = unlocks_data(records, AXIS)
-    assert data.null == (0.5, 0.0, 0.0, 2)
+    assert data.null is not None
+    assert [None if rate is None else rate.interval.value for rate in data.null] == [0.5, 0.0, 0.0]
     assert data.x == [25]
-    assert data.rates[0].unlocked == 1.0
+    assert data.rates[0].unlocked is not None
+    assert data.rates[0].unlocked.interval.value == 1.0
     figure = unlocks_figure(data, LIGHT)
-    assert [list(trace.y) for trace in figure.data[:3]] == [[1.0], [0.5], [0.0]]
+    # Each rate is a line and the band of its interval.
+    assert [list(trace.y) for trace in figure.data[:6:2]] == [[1.0], [0.5], [0.0]]
+    bands = [figure.data[1], figure.data[3], figure.data[5]]
+    intervals = [rate.interval for rate in data.rates[0] if rate is not None]
+    assert [list(band.y) for band in bands] == [[interval.high, interval.low] for interval in intervals]
     assert [shape.y0 for shape in figure.layout.shapes] == [0.5, 0.0, 0.0]
     assert "chance 50.0 %" in figure.data[0].hovertemplate
 

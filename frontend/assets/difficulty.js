@@ -1,0 +1,314 @@
+// The sections on migration and flows of the tab on difficulty. Answers come from /live/runs/<run>/…, one request at a
+// time each, and are kept, so that going back to a step, or playing again, asks nobody.
+(function () {
+  "use strict";
+
+  const FRAME_MS = 250; // Four steps a second, or as fast as the server answers.
+  const MOST_FRAMES = 120; // A long run is played in larger steps.
+  const MOST_ANSWERS = 400;
+  const MOST_MARKS = 12; // With more, marks would touch one another.
+  const DEFAULT_KIND = "tracked";
+
+  const setProps = (id, props) => window.dash_clientside.set_props(id, props);
+  const find = (id) => document.getElementById(id);
+  const scheme = () => document.documentElement.getAttribute("data-mantine-color-scheme");
+  const figureId = (name) => ({ name, type: "difficulty" });
+
+  let state = null; // Of the section on the page.
+  let timer = null;
+
+  function begin(section, run) {
+    stop();
+    const query = window.bapoView.read();
+    state = {
+      section, run,
+      kind: query.get("kind") === "last_seen" ? "last_seen" : DEFAULT_KIND,
+      // null: the server's choice, which for `to` is the newest step.
+      from: number(query.get("from")),
+      to: number(query.get("to")),
+      difference: query.get("difference") === "1",
+      flow: (query.get("flow") || "").split(",").map(number).filter((step) => step !== null),
+      answer: null,
+      sliders: "",
+      drawn: new Map(), // Figure on each card.
+      migration: channel("migration", migrationQuery, drawMigration),
+      flows: channel("flows", flowsQuery, drawFlows),
+    };
+    setProps("migration-kind", { value: state.kind });
+    setProps("migration-difference", { checked: state.difference });
+    state.migration.want();
+    state.flows.want();
+  }
+
+  const number = (text) => (/^\d{1,9}$/.test(text || "") ? Number(text) : null);
+  const isHere = (owner) => state === owner && document.contains(owner.section);
+
+  // ---------------------------------------------------------------- asking
+
+  // One kind of question: at most one request under way, after which the newest question is asked if it is another.
+  function channel(part, query, draw) {
+    const answers = new Map();
+    const self = { busy: false, forget: () => answers.clear() };
+    self.want = async () => {
+      const owner = state;
+      const question = query(owner).toString();
+      const known = answers.get(question);
+      if (known) {
+        draw(known);
+        return;
+      }
+      if (self.busy) return;
+      self.busy = true;
+      try {
+        const answer = await fetch(`/live/runs/${owner.run}/${part}?${question}`);
+        const content = await answer.json();
+        if (!isHere(owner)) return;
+        if (!answer.ok) throw new Error(content.remedy || answer.statusText);
+        if (answers.size >= MOST_ANSWERS) answers.delete(answers.keys().next().value);
+        answers.set(question, content);
+        if (query(owner).toString() === question) draw(content);
+      } catch (error) {
+        if (!isHere(owner)) return;
+        stop();
+        complain(part, error.message);
+        return;
+      } finally {
+        self.busy = false;
+      }
+      if (query(owner).toString() !== question) self.want();
+    };
+    return self;
+  }
+
+  function migrationQuery({ kind, from, to, difference }) {
+    const query = new URLSearchParams({ kind, scheme: scheme() });
+    if (from !== null) query.set("from", from);
+    if (to !== null) query.set("to", to);
+    if (difference) query.set("difference", "1");
+    return query;
+  }
+
+  function flowsQuery({ kind, flow }) {
+    const query = new URLSearchParams({ kind, scheme: scheme() });
+    if (flow.length) query.set("steps", flow.join(","));
+    return query;
+  }
+
+  function remember() {
+    const { kind, from, to, difference, flow } = state;
+    window.bapoView.write({
+      kind: kind === DEFAULT_KIND ? null : kind,
+      from, to,
+      difference: difference ? "1" : null,
+      flow: flow.length ? flow.join(",") : null,
+    });
+  }
+
+  // ---------------------------------------------------------------- drawing
+
+  function drawMigration(answer) {
+    state.answer = answer;
+    state.section.classList.toggle("last-seen", state.kind === "last_seen");
+    drawSliders(answer);
+    drawRates(answer.rates);
+    drawCards(answer);
+  }
+
+  function drawFlows(answer) {
+    drawCards(answer);
+    if (state.flow.length) return;
+    // The server's own choice stands in the fields, from where it can be changed.
+    answer.steps.forEach((value, place) => setProps({ place, type: "flow-step" }, { value }));
+    state.flowDefault = answer.steps;
+  }
+
+  function drawCards({ figures, notes, problem }) {
+    for (const [name, figure] of Object.entries(figures)) {
+      const card = document.querySelector(`[data-chart="${name}"]`);
+      if (!card) continue;
+      card.classList.remove("loading", "empty");
+      if (figure) {
+        drawFigure(card, name, figure);
+      } else {
+        card.classList.add("empty");
+        const place = card.querySelector(".chart-empty");
+        place.dataset.first = place.dataset.first || place.textContent;
+        place.textContent = problem || place.dataset.first;
+      }
+      card.querySelector(".chart-note").textContent = notes[name] || "";
+    }
+  }
+
+  // Dash makes the graph; afterwards it is drawn past Dash, whose renderer takes longer than Plotly.
+  function drawFigure(card, name, figure) {
+    if (state.drawn.get(name) === figure) return;
+    const graph = card.querySelector(".js-plotly-plot");
+    if (!state.drawn.has(name) || !graph || !graph.data) {
+      setProps(figureId(name), { figure });
+    } else {
+      window.Plotly.react(graph, figure.data, figure.layout, graph._context);
+    }
+    state.drawn.set(name, figure);
+  }
+
+  function complain(part, text) {
+    const names = part === "flows" ? ["flows"] : ["migration", "migration-null", "accuracy-counts"];
+    drawCards({ figures: Object.fromEntries(names.map((name) => [name, null])), notes: {}, problem: text });
+    for (const name of names) state.drawn.delete(name);
+  }
+
+  function drawRates(rates) {
+    const box = find("migration-rates");
+    for (const rate of rates) {
+      let tile = box.querySelector(`[data-rate="${rate.name}"]`);
+      if (!tile) {
+        tile = document.createElement("div");
+        tile.className = "rate-tile";
+        tile.dataset.rate = rate.name;
+        for (const part of ["label", "value", "chance", "note"]) {
+          const span = document.createElement("span");
+          span.className = `rate-${part}`;
+          tile.append(span);
+        }
+        box.append(tile);
+      }
+      tile.title = rate.explanation;
+      for (const part of ["label", "value", "chance", "note"]) tile.querySelector(`.rate-${part}`).textContent = rate[part];
+    }
+  }
+
+  // ---------------------------------------------------------------- steps
+
+  // Where only some steps were sampled, a slider goes over those: its value is the place among them.
+  const lastValue = ({ steps, last_step }) => (state.kind === "tracked" ? Math.max(steps.length - 1, 0) : last_step);
+  const stepAt = ({ steps }, value) => (state.kind === "tracked" ? steps[value] ?? 0 : value);
+  const valueOf = ({ steps }, step) => (state.kind === "tracked" ? Math.max(steps.indexOf(step), 0) : step);
+
+  function drawSliders(answer) {
+    const last = lastValue(answer);
+    const places = { from: valueOf(answer, answer.from_step), to: valueOf(answer, answer.to_step) };
+    const shape = JSON.stringify([state.kind, last, answer.steps]);
+    for (const [name, value] of Object.entries(places)) {
+      const change = { value };
+      if (shape !== state.sliders) Object.assign(change, { min: 0, max: Math.max(last, 1), marks: marks(answer, last), disabled: last === 0 });
+      setProps(`migration-${name}`, change);
+      find(`migration-${name}-step`).textContent = stepAt(answer, value).toLocaleString("en");
+    }
+    if (shape !== state.sliders) setProps("migration-play", { disabled: last === 0 });
+    setProps("migration-difference", { disabled: !answer.has_null });
+    state.sliders = shape;
+    state.shown = places;
+  }
+
+  function marks({ steps, last_step }, last) {
+    const ends = [0, last].map((value) => ({ value, label: stepAt({ steps }, value).toLocaleString("en") }));
+    if (state.kind !== "tracked" || steps.length > 5 * MOST_MARKS) return last ? ends : [];
+    const labelled = steps.length <= MOST_MARKS ? 1 : Math.ceil(steps.length / MOST_MARKS);
+    return steps.map((step, value) => {
+      const isNamed = value === last || (value % labelled === 0 && last - value >= labelled / 2);
+      return isNamed ? { value, label: step.toLocaleString("en") } : { value };
+    });
+  }
+
+  // A thumb was moved to a value: the other one never stands on the wrong side of it.
+  function move(name, value) {
+    const { answer } = state;
+    if (!answer || value === state.shown[name]) return false;
+    const steps = { from: answer.from_step, to: answer.to_step };
+    const places = { ...state.shown, [name]: value };
+    if (places.from > places.to) places[name === "from" ? "to" : "from"] = value;
+    for (const each of ["from", "to"]) {
+      if (places[each] !== state.shown[each]) steps[each] = stepAt(answer, places[each]);
+    }
+    if (places.from !== state.shown.from) state.from = steps.from;
+    if (places.to !== state.shown.to) state.to = places.to === lastValue(answer) ? null : steps.to;
+    state.shown = places;
+    for (const each of ["from", "to"]) find(`migration-${each}-step`).textContent = steps[each].toLocaleString("en");
+    remember();
+    state.migration.want();
+    return true;
+  }
+
+  // ---------------------------------------------------------------- playing
+
+  function play() {
+    if (timer !== null) {
+      stop();
+      return;
+    }
+    if (!state.answer || !lastValue(state.answer)) return;
+    state.section.classList.add("playing");
+    if (state.shown.to >= lastValue(state.answer)) move("to", state.shown.from);
+    timer = setInterval(frame, FRAME_MS);
+  }
+
+  function frame() {
+    if (!state || !document.contains(state.section)) {
+      stop();
+      return;
+    }
+    if (state.migration.busy || document.hidden) return;
+    const last = lastValue(state.answer);
+    const stride = Math.max(1, Math.round((last - state.shown.from) / MOST_FRAMES));
+    move("to", Math.min(state.shown.to + stride, last));
+    if (state.shown.to >= last) stop();
+  }
+
+  function stop() {
+    clearInterval(timer);
+    timer = null;
+    if (state) state.section.classList.remove("playing");
+  }
+
+  // ---------------------------------------------------------------- what Dash tells
+
+  function changed(kind, from, to, difference, _clicks, flow, _reload, _scheme, run) {
+    const none = window.dash_clientside.no_update;
+    const section = find("migration-section");
+    if (!section) return none;
+    if (!state || state.section !== section) {
+      begin(section, run);
+      return none;
+    }
+    const trigger = window.dash_clientside.callback_context.triggered_id;
+    if (trigger === "migration-kind" && kind !== state.kind) {
+      stop();
+      // Steps of one kind say little to the other: each begins with what the server chooses.
+      Object.assign(state, { kind, from: null, to: null, flow: [], difference: false, answer: null });
+      setProps("migration-difference", { checked: false });
+      remember();
+      state.migration.want();
+      state.flows.want();
+    } else if (trigger === "migration-from") {
+      if (move("from", from)) stop();
+    } else if (trigger === "migration-to") {
+      if (move("to", to)) stop();
+    } else if (trigger === "migration-difference" && difference !== state.difference) {
+      state.difference = difference;
+      remember();
+      state.migration.want();
+    } else if (trigger === "migration-play") {
+      play();
+    } else if (trigger === "run-reload" || trigger === "scheme") {
+      state.migration.forget();
+      state.flows.forget();
+      state.migration.want();
+      state.flows.want();
+    } else if (trigger && trigger.type === "flow-step") {
+      chooseFlow(flow);
+    }
+    return none;
+  }
+
+  function chooseFlow(values) {
+    const steps = [...new Set(values.filter((value) => Number.isInteger(value)))].sort((a, b) => a - b);
+    const now = state.flow.length ? state.flow : state.flowDefault || [];
+    if (steps.length < 2 || steps.join() === now.join()) return;
+    state.flow = steps;
+    remember();
+    state.flows.want();
+  }
+
+  window.dash_clientside = window.dash_clientside || {};
+  window.dash_clientside.difficulty = { changed };
+})();

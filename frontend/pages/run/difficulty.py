@@ -1,0 +1,222 @@
+"""The tab on difficulty: how prompts moved between accuracies, at any step and over several."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import ALL, Dash, Input, Output, State, html
+
+from bapo.api import RunDetail
+from frontend.clientside import clientside
+from frontend.components.attributes import attributes
+from frontend.components.chart_card import chart_card
+from frontend.components.icon import icon
+from frontend.pages.run.charting import chart_panel
+
+NUM_FLOW_STEPS = 4
+
+KINDS = (("tracked", "Tracked prompts"), ("last_seen", "Last seen in training"))
+KIND_EXPLANATION = (
+    "Tracked: a fixed set of training prompts, all sampled by the same policy at each of its steps, apart from "
+    "training: the honest comparison. Last seen: every training prompt where it was last evaluated by then, at "
+    "different steps and by different policies. A prompt that training has not drawn again looks unchanged, and no "
+    "measurement of chance fits."
+)
+
+
+def difficulty_panel(run: RunDetail) -> list[Any]:
+    """The charts over training, and below them the section on migration, still without data."""
+    return [*chart_panel(run, "difficulty"), _migration_section(run), _flow_section(run)]
+
+
+def _migration_section(run: RunDetail) -> html.Section:
+    group_size = run.config["rollout"]["group_size"]
+    return html.Section(
+        [
+            html.Div(
+                [
+                    html.H2("How did prompts move?", className="section-title"),
+                    html.Div(
+                        [
+                            dmc.SegmentedControl(
+                                id="migration-kind",
+                                data=[{"value": value, "label": label} for value, label in KINDS],
+                                value=KINDS[0][0],
+                                size="xs",
+                                **attributes(aria_label="Which prompts"),
+                            ),
+                            _explained(KIND_EXPLANATION),
+                        ],
+                        className="migration-kind",
+                    ),
+                ],
+                className="section-head",
+            ),
+            html.Div(
+                [
+                    _slider("migration-from", "From step"),
+                    _slider("migration-to", "To step"),
+                    dmc.Button(
+                        [
+                            html.Span(icon("play", 14), className="when-still"),
+                            html.Span(icon("pause", 14), className="when-playing"),
+                            html.Span("Play", className="when-still"),
+                            html.Span("Pause", className="when-playing"),
+                        ],
+                        id="migration-play",
+                        size="xs",
+                        variant="light",
+                        disabled=True,
+                        className="migration-play",
+                    ),
+                    dmc.Switch(
+                        id="migration-difference",
+                        label="Difference to chance",
+                        size="xs",
+                        checked=False,
+                        disabled=True,
+                        className="migration-difference",
+                    ),
+                ],
+                className="migration-controls",
+            ),
+            html.Div(
+                id="migration-rates",
+                className="rate-tiles",
+                **attributes(role="group", aria_label="Rates of migration"),
+            ),
+            html.Div(
+                [
+                    chart_card(
+                        "migration",
+                        "Where did prompts of each accuracy go?",
+                        "Rows: accuracy at the earlier step; columns: at the later one. Numbers are prompts, colours "
+                        "their share of the row. Outlined cells did not move: to their right prompts got better, to "
+                        f"their left worse. The red row holds the prompts at 0/{group_size}, which nobody solved.",
+                        height=400,
+                        empty="The tracked prompts have not been sampled yet.",
+                        kind="difficulty",
+                    ),
+                    chart_card(
+                        "migration-null",
+                        "And by chance alone?",
+                        "The base model sampled twice, nothing learned in between: what moves here moves because G "
+                        "responses are a small sample. It is measured once, at step 0; between later steps it is a "
+                        "guide. Only what differs from it is learning.",
+                        height=400,
+                        empty="The base model was not sampled twice.",
+                        kind="difficulty",
+                    ),
+                    chart_card(
+                        "accuracy-counts",
+                        "How many prompts of each accuracy, before and after?",
+                        "Prompts that were seen at both steps. Outlined: at the earlier step; filled: at the later "
+                        "one.",
+                        height=300,
+                        wide=True,
+                        empty="No prompt was seen at both steps.",
+                        kind="difficulty",
+                    ),
+                ],
+                className="chart-grid",
+            ),
+        ],
+        id="migration-section",
+        className="difficulty-section",
+        **attributes(aria_label="Migration between accuracies"),
+    )
+
+
+def _flow_section(run: RunDetail) -> html.Section:
+    steps = [
+        dmc.NumberInput(
+            id={"type": "flow-step", "place": place},
+            size="xs",
+            w=84,
+            min=0,
+            max=run.num_steps,
+            allowDecimal=False,
+            allowNegative=False,
+            debounce=400,
+            **attributes(aria_label=f"Step {place + 1} of {NUM_FLOW_STEPS} of the flows"),
+        )
+        for place in range(NUM_FLOW_STEPS)
+    ]
+    return html.Section(
+        [
+            html.Div(
+                [
+                    html.H2("Which way did they go?", className="section-title"),
+                    html.Div([html.Span("at steps", className="fact-label"), *steps], className="flow-steps"),
+                ],
+                className="section-head",
+            ),
+            html.Div(
+                chart_card(
+                    "flows",
+                    "Flows between accuracies over four steps",
+                    "Each column is a step, each band the prompts that went from one class of accuracy to the next. "
+                    "Low is up to 1/3, high from 2/3. Bands have the colour of the class that they leave. Tracked "
+                    "prompts are shown at their last sampling up to a step.",
+                    height=380,
+                    wide=True,
+                    empty="No prompt has been seen yet.",
+                    kind="difficulty",
+                ),
+                className="chart-grid",
+            ),
+        ],
+        className="difficulty-section",
+        **attributes(aria_label="Flows between accuracies"),
+    )
+
+
+def _slider(identifier: str, label: str) -> html.Div:
+    """A slider of steps, whose range and marks the page's script sets when it knows them (assets/difficulty.js)."""
+    return html.Div(
+        [
+            html.Div(
+                [html.Span(label, className="fact-label"), html.Span("–", id=f"{identifier}-step", className="fact")],
+                className="slider-label",
+            ),
+            dmc.Slider(
+                id=identifier,
+                min=0,
+                max=1,
+                value=0,
+                step=1,
+                size="sm",
+                label=None,
+                thumbLabel=label,
+                updatemode="drag",
+                disabled=True,
+            ),
+        ],
+        className="migration-slider",
+    )
+
+
+def _explained(text: str) -> dmc.Tooltip:
+    return dmc.Tooltip(
+        html.Span(icon("info", 14), className="chart-info", tabIndex=0, **attributes(aria_label=text)), label=text
+    )
+
+
+def register(app: Dash) -> None:
+    """Everything of the tab that reacts happens in the browser."""
+    clientside(
+        app,
+        "difficulty",
+        "changed",
+        Output("migration-section", "data-told"),
+        Input("migration-kind", "value"),
+        Input("migration-from", "value"),
+        Input("migration-to", "value"),
+        Input("migration-difference", "checked"),
+        Input("migration-play", "n_clicks"),
+        Input({"type": "flow-step", "place": ALL}, "value"),
+        Input("run-reload", "data"),
+        Input("scheme", "data"),
+        State("run-id", "data"),
+    )
