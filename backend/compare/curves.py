@@ -29,8 +29,8 @@ Reduction = Literal["extremes", "means"]
 
 ROLLOUTS_KEY = "bapo/cost/num_rollouts"
 SECONDS_KEY = "timing_s/step"
-STEP_KEY = "training/global_step"
-AXIS_KEYS: Mapping[CompareAxis, str] = {"step": STEP_KEY, "rollouts": ROLLOUTS_KEY, "time": SECONDS_KEY}
+AXIS_KEYS = (ROLLOUTS_KEY, SECONDS_KEY)
+"""Every training step has the first."""
 
 
 class Budget(NamedTuple):
@@ -60,7 +60,7 @@ class Axes(NamedTuple):
 
 def axes_of(columns: RunColumns) -> Axes:
     """From the metrics of `AXIS_KEYS`; a step without a time took none."""
-    whole = series.table({key: columns[key] for key in AXIS_KEYS.values()})
+    whole = series.table({key: columns[key] for key in AXIS_KEYS})
     seconds = np.cumsum(np.nan_to_num(whole.columns[SECONDS_KEY]))
     rollouts = np.maximum.accumulate(np.nan_to_num(whole.columns[ROLLOUTS_KEY]))
     return Axes(whole.steps, rollouts, seconds)
@@ -68,7 +68,7 @@ def axes_of(columns: RunColumns) -> Axes:
 
 def read_axes(session: Session, run_ids: Sequence[str]) -> dict[str, Axes]:
     """The axes of some runs."""
-    columns = series.read(session, run_ids, list(AXIS_KEYS.values()))
+    columns = series.read(session, run_ids, AXIS_KEYS)
     return {run_id: axes_of(columns[run_id]) for run_id in run_ids}
 
 

@@ -110,7 +110,7 @@ def compare_curves(
     """
     chosen = service.choose(session, runs, group)
     names = _names(keys)
-    columns = series.read(session, chosen.ids, [*names, *curves.AXIS_KEYS.values()])
+    columns = series.read(session, chosen.ids, [*names, *curves.AXIS_KEYS])
     axes = {run_id: curves.axes_of(columns[run_id]) for run_id in chosen.ids}
     budget = curves.common_budget(axes, x) if equal else None
     found = {
@@ -131,6 +131,10 @@ def compare_curves(
     return _answer(
         {
             "x": x,
+            "groups": [
+                {"label": each.label, "run_ids": [chosen.ids[index] for index in each.members]}
+                for each in chosen.groups
+            ],
             "curves": found,
             "budget": None if equal_budget is None else equal_budget.model_dump(),
             "is_interpolated": budget is not None or (has_means and x != "step"),

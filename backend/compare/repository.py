@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -88,10 +89,14 @@ class TailRow(NamedTuple):
 
 
 _TAIL = text("""
-    SELECT run_id, key, array_send(array_agg(step::float8 ORDER BY step)),
-           array_send(array_agg((metrics ->> key)::float8 ORDER BY step))
-    FROM steps, unnest(CAST(:keys AS text[])) AS wanted(key)
-    WHERE run_id = ANY(:run_ids) AND metrics IS NOT NULL AND step BETWEEN :first AND :last
+    -- The inner query takes the value out of its record, which is large, before anything is sorted.
+    SELECT run_id, key, array_send(array_agg(step::float8 ORDER BY step)), array_send(array_agg(value ORDER BY step))
+    FROM (
+        SELECT run_id, step, key, (metrics ->> key)::float8 AS value
+        FROM steps, unnest(CAST(:keys AS text[])) AS wanted(key)
+        WHERE run_id = ANY(:run_ids) AND metrics IS NOT NULL AND step BETWEEN :first AND :last
+        OFFSET 0
+    ) AS tail
     GROUP BY run_id, key
 """)
 
@@ -134,19 +139,24 @@ class EvaluationRow(NamedTuple):
     high: float
 
 
-_EVALUATIONS = text("""
-    SELECT run_id, step, record ->> 'dataset', (record ->> 'num_samples')::int,
-           (record #>> '{avg_at_k,value}')::float8, (record #>> '{avg_at_k,low}')::float8,
-           (record #>> '{avg_at_k,high}')::float8
-    FROM sparse_records
-    WHERE run_id = ANY(:run_ids) AND type = 'evaluation'
-    ORDER BY run_id, step
-""")
+_MEAN = re.compile(r"val-core/(?P<dataset>.+)/acc/mean@(?P<num_samples>\d+)")
 
 
 def evaluations(session: Session, run_ids: Sequence[str]) -> list[EvaluationRow]:
     """All evaluations, by run and step."""
-    return [EvaluationRow(*row) for row in session.execute(_EVALUATIONS, {"run_ids": list(run_ids)})]
+    # The metrics are small; the records hold every problem.
+    query = (
+        select(SparseRecord.run_id, SparseRecord.step, SparseRecord.metrics)
+        .where(SparseRecord.run_id.in_(run_ids), SparseRecord.type == "evaluation")
+        .order_by(SparseRecord.run_id, SparseRecord.step)
+    )
+    found = []
+    for run_id, step, metrics in session.execute(query):
+        for key, value in metrics.items():
+            if (match := _MEAN.fullmatch(key)) is not None:
+                low, high = metrics.get(f"{key}/low", value), metrics.get(f"{key}/high", value)
+                found.append(EvaluationRow(run_id, step, match["dataset"], int(match["num_samples"]), value, low, high))
+    return found
 
 
 class Answers(NamedTuple):

@@ -17,6 +17,9 @@ from backend.records.sampling import extreme_rows
 Floats = NDArray[np.float64]
 Steps = NDArray[np.int64]
 
+_SPARSE = ("val-core/", "bapo/tracking/")
+"""What evaluations and trackings record, and steps do not (`bapo.records.metrics`)."""
+
 EVERY_STEP = StepRange(0, 2**31 - 1)
 
 
@@ -38,17 +41,19 @@ def read(
 ) -> dict[str, dict[str, Column]]:
     """All values of these keys in a range of steps, by run and key, in three statements for all runs."""
     parts: dict[tuple[str, str], list[Column]] = {}
-    for chunk in repository.metric_chunks(session, run_ids, keys, steps):
+    in_steps = [key for key in keys if not key.startswith(_SPARSE)]
+    in_between = [key for key in keys if key.startswith(_SPARSE)]
+    for chunk in repository.metric_chunks(session, run_ids, in_steps, steps) if in_steps else ():
         begin = first_step(chunk.chunk)
         low = max(steps.first - begin, 0)
         values = chunk.series[low : steps.last - begin + 1]
         numbers = np.arange(begin + low, begin + low + len(values))
         parts.setdefault((chunk.run_id, chunk.key), []).append(Column(numbers, values))
-    for tail in repository.metric_tails(session, run_ids, keys, steps):
+    for tail in repository.metric_tails(session, run_ids, in_steps, steps) if in_steps else ():
         parts.setdefault((tail.run_id, tail.key), []).append(Column(tail.steps, tail.values))
     sparse: dict[tuple[str, str], dict[int, float]] = {}
-    for run_id, step, metrics in repository.sparse_metrics(session, run_ids, keys, steps):
-        for key in keys:
+    for run_id, step, metrics in repository.sparse_metrics(session, run_ids, in_between, steps) if in_between else ():
+        for key in in_between:
             if key in metrics:
                 sparse.setdefault((run_id, key), {})[step] = metrics[key]
     for place, found in sparse.items():

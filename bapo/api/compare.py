@@ -222,10 +222,19 @@ class ComparedCurve(Body):
     """Before sampling; as many as there are points where nothing was left out."""
 
 
+class CurveGroup(Body):
+    """Runs behind one curve."""
+
+    label: str
+    run_ids: Sequence[str]
+
+
 class ComparedCurves(Body):
     """Metrics of runs or groups, overlaid."""
 
     x: CompareAxis
+    groups: Sequence[CurveGroup]
+    """All of them, those too that a metric has no curve of."""
     curves: dict[str, Sequence[ComparedCurve]]
     """By metric."""
     budget: EqualBudget | None
