@@ -19,9 +19,11 @@ import backend.prompts.endpoints
 import backend.queue.endpoints
 import backend.records.endpoints
 import backend.records.series_endpoints
+import backend.resources.endpoints
 import backend.runs.endpoints
 import backend.samples.endpoints
 import backend.views.endpoints
+import backend.what_if.endpoints
 import backend.workers.endpoints
 from backend import errors, middleware
 from backend.auth import bootstrap
@@ -52,7 +54,9 @@ ROUTERS = (
     backend.events.endpoints.router,
     backend.imports.endpoints.router,
     backend.queue.endpoints.router,
+    backend.resources.endpoints.router,
     backend.views.endpoints.router,
+    backend.what_if.endpoints.router,
     backend.workers.endpoints.router,
     description_router,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
@@ -17,6 +17,7 @@ from backend.events.hub import EventHub
 from backend.runs.cost import Prices
 from backend.settings import Settings
 from backend.visits.cache import VisitCache
+from backend.what_if.cache import RecordingCache
 from backend.workers.dispatcher import Dispatcher
 
 
@@ -30,6 +31,7 @@ class Context:
     dispatcher: Dispatcher
     visits: VisitCache
     callers: RecentCallers
+    recordings: RecordingCache = field(default_factory=RecordingCache)
 
 
 def context_of(request: Request) -> Context:

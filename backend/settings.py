@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -51,6 +52,15 @@ class Settings(BaseSettings):
     """Price of one hour of one slot of a machine without GPUs; without it no costs of runs on the CPU are shown."""
     currency: str = Field(default="USD", min_length=1, max_length=10)
     """What the prices are in."""
+
+    resource_roots: str = ""
+    """Folders beneath which data sets, models and verifiers may be registered, separated by the system's path
+    separator; the workers must see them under the same paths."""
+
+    @cached_property
+    def permitted_roots(self) -> tuple[Path, ...]:
+        """The folders beneath which resources may lie, links followed."""
+        return tuple(Path(root).resolve() for root in self.resource_roots.split(os.pathsep) if root.strip())
 
     @property
     def prices(self) -> Prices:

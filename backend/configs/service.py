@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from backend.configs.theory import constants, threshold_map
 from backend.errors import presentable
+from backend.resources import references
 from backend.runs import repository
 from bapo.api import ConfigDraft, ConfigReport, FieldProblem
 from bapo.config import ConfigError, ConfigProblem, Resolution, RunConfig, apply_changes, resolve
@@ -47,7 +48,7 @@ def check(session: Session, draft: ConfigDraft) -> CheckedDraft:
         explicit, recipe_name = parent.explicit, parent.recipe
     elif draft.recipe is not None:
         explicit = recipe(draft.recipe).explicit
-    resolution = resolve(apply_changes(explicit, draft.changes))
+    resolution = resolve(references.resolved(session, apply_changes(explicit, draft.changes)))
     diff = difference(resolution.config, RunConfig.model_validate(explicit))
     return CheckedDraft(resolution, recipe_name, draft.parent_id, diff)
 

@@ -9,6 +9,8 @@ from backend.errors import Problem
 from backend.events.repository import announce_status
 from backend.models import Attempt, Run
 from backend.records.repository import last_event
+from backend.resources.references import uses
+from backend.resources.repository import note_use
 from backend.runs import repository as runs
 from backend.runs.steering import lock_own
 from backend.runs.submission import new_run
@@ -44,7 +46,8 @@ def begin(session: Session, body: ImportCreate, caller: Principal) -> ImportInfo
 
 
 def _create(session: Session, body: ImportCreate, caller: Principal) -> Run:
-    run = new_run(session, body.name, resolve(body.config).config, caller, group=body.group)
+    config = resolve(body.config).config
+    run = new_run(session, body.name, config, caller, group=body.group)
     run.import_source = body.source
     run.explicit = run.config
     run.tags = list(body.tags)
@@ -54,6 +57,7 @@ def _create(session: Session, body: ImportCreate, caller: Principal) -> Run:
     run.status_reason = "being imported"
     session.add(run)
     session.flush()
+    note_use(session, run.id, uses(config))
     runs.add_audit(session, run.id, caller.name, "imported", {"source": body.source})
     announce_status(session, run)
     return run

@@ -12,6 +12,7 @@ from backend.models.records import (
     SparseRecord,
     StepRow,
 )
+from backend.models.resources import Resource, RunResource
 from backend.models.runs import Attempt, AuditRow, Control, Run, RunGroup, RunStar
 from backend.models.stream import StreamRow
 from backend.models.views import SavedView
@@ -30,8 +31,10 @@ __all__ = [
     "MetricKey",
     "Project",
     "PromptText",
+    "Resource",
     "Run",
     "RunGroup",
+    "RunResource",
     "RunStar",
     "Sample",
     "SavedView",

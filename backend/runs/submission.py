@@ -13,6 +13,8 @@ from backend.configs import service as configs
 from backend.errors import Problem
 from backend.events.repository import announce_status
 from backend.models import Run
+from backend.resources.references import uses
+from backend.resources.repository import note_use
 from backend.runs import lifecycle, repository
 from bapo.api import RunCreate, RunStatus
 from bapo.config import RunConfig
@@ -79,6 +81,7 @@ def _create(session: Session, submission: Submission, caller: Principal) -> Run:
     run.request_hash = None if submission.idempotency_key is None else submission.digest
     session.add(run)
     session.flush()
+    note_use(session, run.id, uses(checked.resolution.config))
     detail = {"recipe": run.recipe, "parent_id": run.parent_id, "changes": body.changes}
     repository.add_audit(session, run.id, caller.name, "created", detail)
     if body.start:

@@ -71,6 +71,17 @@ from bapo.api.records import (
     SeriesGroups,
     StalenessSeries,
 )
+from bapo.api.resources import (
+    ResourceCreate,
+    ResourceFile,
+    ResourceFilePage,
+    ResourceInfo,
+    ResourceKind,
+    ResourcePage,
+    ResourcePreview,
+    ResourceRun,
+    ResourceUse,
+)
 from bapo.api.runs import (
     TERMINAL_STATUSES,
     AuditEntry,
@@ -95,6 +106,16 @@ from bapo.api.runs import (
 )
 from bapo.api.samples import SampleFilter, SamplePage
 from bapo.api.views import ViewInfo, ViewPage, ViewWrite
+from bapo.api.what_if import (
+    Band,
+    ForecastBatches,
+    RecordedBatches,
+    RunChange,
+    WhatIfAnswer,
+    WhatIfRequest,
+    WhatIfTotal,
+    WhatIfTotals,
+)
 from bapo.api.workers import (
     AttemptHeartbeat,
     AttemptOutcome,
@@ -116,6 +137,7 @@ __all__ = [
     "AttemptHeartbeat",
     "AttemptOutcome",
     "AuditEntry",
+    "Band",
     "BatchAccepted",
     "Body",
     "BulkAction",
@@ -145,6 +167,7 @@ __all__ = [
     "FlowClass",
     "FlowPath",
     "Flows",
+    "ForecastBatches",
     "GroupEvaluation",
     "GroupReached",
     "HeartbeatAnswer",
@@ -184,6 +207,17 @@ __all__ = [
     "RecipePage",
     "RecordBatch",
     "RecordPage",
+    "RecordedBatches",
+    "ResourceCreate",
+    "ResourceFile",
+    "ResourceFilePage",
+    "ResourceInfo",
+    "ResourceKind",
+    "ResourcePage",
+    "ResourcePreview",
+    "ResourceRun",
+    "ResourceUse",
+    "RunChange",
     "RunCreate",
     "RunDetail",
     "RunExport",
@@ -212,6 +246,10 @@ __all__ = [
     "ViewPage",
     "ViewWrite",
     "WaitingRun",
+    "WhatIfAnswer",
+    "WhatIfRequest",
+    "WhatIfTotal",
+    "WhatIfTotals",
     "WorkerHeartbeat",
     "WorkerInfo",
     "WorkerPage",

@@ -11,9 +11,11 @@ from bapo.calls.imports import ImportCalls
 from bapo.calls.prompts import PromptCalls
 from bapo.calls.queue import QueueCalls
 from bapo.calls.records import RecordCalls
+from bapo.calls.resources import ResourceCalls
 from bapo.calls.runs import RunCalls
 from bapo.calls.samples import SampleCalls
 from bapo.calls.views import ViewCalls
+from bapo.calls.what_if import WhatIfCalls
 from bapo.calls.workers import WorkerCalls
 
 
@@ -27,8 +29,10 @@ class Calls(
     DifficultyCalls,
     ImportCalls,
     QueueCalls,
+    ResourceCalls,
     ViewCalls,
     CompareCalls,
+    WhatIfCalls,
     WorkerCalls,
 ):
     """The table of calls, one class a domain."""

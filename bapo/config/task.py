@@ -32,6 +32,9 @@ class CountdownTaskConfig(Section):
     """How many numbers generated training problems have."""
     prompt_template: Annotated[str, Field(min_length=1, max_length=10_000)] = "{nums}={target}"
     """User message with `{nums}` (numbers, space separated) and `{target}`. The default suits the shipped model."""
+    verifier: Annotated[str, Field(min_length=1, max_length=4_000)] = "countdown"
+    """`countdown`, or `FILE.py:FUNCTION`: your own `reward(problem, response)`, 1 for a good response and 0 for any
+    other, where `problem` has the problem's `prompt` and `answer`."""
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 0
     """Seed of the problems generated and of the split; apart from `training.seed`, so that seeds share their data."""
 

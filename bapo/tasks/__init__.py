@@ -6,16 +6,12 @@ from collections.abc import Callable
 
 from bapo.config.task import TaskConfig
 from bapo.tasks.base import Problem, Task, prompt_identity
-from bapo.tasks.countdown.task import build_countdown, countdown_reward
-
-Verifier = Callable[[Problem, str], int]
-"""Reward (0 or 1) of a response text; a function of a module, so that another process can be told of it."""
+from bapo.tasks.countdown.task import build_countdown
+from bapo.tasks.verifiers import Verifier, load_verifier
 
 _BUILDERS: dict[str, Callable[[TaskConfig], Task]] = {
     "countdown": lambda section: build_countdown(**section.model_dump(exclude={"type"})),
 }
-
-_VERIFIERS: dict[str, Verifier] = {"countdown": countdown_reward}
 
 
 def build_task(section: TaskConfig) -> Task:
@@ -28,8 +24,8 @@ def build_task(section: TaskConfig) -> Task:
 
 
 def verifier(section: TaskConfig) -> Verifier:
-    """What `Task.reward` of the section's task calls, without its problems."""
-    return _VERIFIERS[section.type]
+    """What `Task.reward` of the section's task calls, without its problems. Raises ConfigError."""
+    return load_verifier(section.verifier)
 
 
 __all__ = ["Problem", "Task", "Verifier", "build_task", "prompt_identity", "verifier"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 from dataclasses import dataclass
@@ -60,6 +61,7 @@ def backend_environment(folder: DataFolder, addresses: Addresses) -> dict[str, s
         "BAPO_ADMIN_TOKEN_FILE": str(folder.admin_token),
         "BAPO_WORKER_TOKEN_FILE": str(folder.worker_token),
         "BAPO_PUBLIC_URL": addresses.public_url,
+        "BAPO_RESOURCE_ROOTS": os.environ.get("BAPO_RESOURCE_ROOTS", str(folder.resources)),
     }
 
 

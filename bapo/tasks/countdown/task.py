@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.draws import generator
 from bapo.tasks.base import Problem
-from bapo.tasks.countdown.expression import is_solution
 from bapo.tasks.countdown.files import read_problems
 from bapo.tasks.countdown.generation import ProblemRange, Split, distinct_problems
 from bapo.tasks.countdown.problems import COMPACT_TEMPLATE, CountdownProblem, as_problems
+from bapo.tasks.countdown.reward import countdown_reward
+from bapo.tasks.verifiers import Verifier, load_verifier
 
 CD_34 = "CD-34"
 """Held-out problems of three or four numbers."""
@@ -28,18 +29,11 @@ class CountdownTask:
     num_withheld: int
     """Rows of the train file left out because a held-out problem has the same numbers."""
     name: str = "countdown"
+    verify: Verifier = countdown_reward
 
     def reward(self, problem: Problem, response_text: str) -> int:
-        """1 if the response uses each given number exactly once and reaches the target, else 0."""
-        return countdown_reward(problem, response_text)
-
-
-def countdown_reward(problem: Problem, response_text: str) -> int:
-    """1 if the response uses each given number exactly once and reaches the target, else 0."""
-    nums, target = problem.answer["nums"], problem.answer["target"]
-    assert isinstance(nums, list)
-    assert isinstance(target, int)
-    return int(is_solution(response_text, nums, target))
+        """1 for a good response, by the task's verifier, else 0."""
+        return self.verify(problem, response_text)
 
 
 def build_countdown(
@@ -53,6 +47,7 @@ def build_countdown(
     max_target: int = 40,
     num_operands: tuple[int, ...] = (3, 4),
     prompt_template: str = COMPACT_TEMPLATE,
+    verifier: str = "countdown",
     seed: int = 0,
 ) -> CountdownTask:
     """Countdown from files, or generated where none is named; arguments are the fields of the `task` section.
@@ -92,6 +87,7 @@ def build_countdown(
         as_problems(train, "countdown", prompt_template),
         {name: as_problems(problems, name, prompt_template) for name, problems in held_out.items()},
         num_withheld,
+        verify=load_verifier(verifier),
     )
 
 

@@ -1,0 +1,1 @@
+"""Data sets, models and verifiers that are registered under a name."""

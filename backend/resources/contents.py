@@ -1,0 +1,218 @@
+"""What is in a data set, a model folder or a verifier: looked at, never executed and never unpickled."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow
+import pyarrow.parquet
+from safetensors import SafetensorError, safe_open
+
+from backend.errors import Problem
+from bapo.api import ResourceKind, ResourcePreview
+
+MOST_CHARACTERS = 2_000
+"""Of a value in a preview."""
+MOST_SOURCE_CHARACTERS = 100_000
+LONGEST_LINE = 10_000_000
+"""Bytes of a row that are read."""
+MODEL_FIELDS = (
+    "architectures",
+    "model_type",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "vocab_size",
+    "max_position_embeddings",
+    "dtype",
+    "torch_dtype",
+)
+
+
+class Rows(NamedTuple):
+    """Some rows of a data set."""
+
+    columns: list[str]
+    rows: list[list[Any]]
+
+
+def details_of(path: Path, kind: ResourceKind, function: str | None) -> dict[str, Any]:
+    """What a list says about it. Raises Problem 422 where it cannot be read as what it should be."""
+    match kind:
+        case "dataset":
+            columns, num_rows = _shape(path)
+            return {"columns": columns, "num_rows": num_rows, "num_bytes": path.stat().st_size}
+        case "model":
+            config = _model_config(path)
+            known = {name: config[name] for name in MODEL_FIELDS if name in config}
+            return known | {"num_parameters": _num_parameters(path), "num_bytes": _folder_bytes(path)}
+        case "verifier":
+            return {"signature": _signature(path, function), "num_bytes": path.stat().st_size}
+
+
+def preview(path: Path, kind: ResourceKind, *, offset: int, limit: int, num_rows: int | None) -> ResourcePreview:
+    """Rows of a data set, fields of a model's config, source of a verifier."""
+    match kind:
+        case "dataset":
+            columns, rows = _rows(path, offset, limit)
+            cut = [[_cut(value) for value in row] for row in rows]
+            return ResourcePreview(columns=columns, rows=cut, num_rows=num_rows, text=None)
+        case "model":
+            fields = [[name, _cut(value)] for name, value in sorted(_model_config(path).items())]
+            return ResourcePreview(columns=["field", "value"], rows=fields, num_rows=len(fields), text=None)
+        case "verifier":
+            text = path.read_text(encoding="utf-8", errors="replace")[:MOST_SOURCE_CHARACTERS]
+            return ResourcePreview(columns=[], rows=[], num_rows=None, text=text)
+
+
+# ---------------------------------------------------------------- data sets
+
+
+def _shape(path: Path) -> tuple[list[str], int]:
+    if path.suffix.lower() == ".parquet":
+        try:
+            with pyarrow.parquet.ParquetFile(path) as file:
+                return list(file.schema_arrow.names), file.metadata.num_rows
+        except (pyarrow.ArrowException, OSError) as error:
+            raise _refused(path, f"the file is not readable as parquet ({error}): write it again") from None
+    num_rows = 0
+    columns: dict[str, None] = {}
+    for row in _json_rows(path):
+        num_rows += 1
+        columns.update(dict.fromkeys(row))
+    if not num_rows:
+        raise _refused(path, "the file has no rows: name a file with problems")
+    return list(columns), num_rows
+
+
+def _rows(path: Path, offset: int, limit: int) -> Rows:
+    if path.suffix.lower() == ".parquet":
+        return _parquet_rows(path, offset, limit)
+    rows = list(islice(_json_rows(path), offset, offset + limit))
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    return Rows(columns, [[row.get(name) for name in columns] for row in rows])
+
+
+def _parquet_rows(path: Path, offset: int, limit: int) -> Rows:
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            columns = list(file.schema_arrow.names)
+            rows: list[list[Any]] = []
+            skipped = 0
+            for group in range(file.num_row_groups):
+                size = file.metadata.row_group(group).num_rows
+                if skipped + size <= offset:
+                    skipped += size
+                    continue
+                for batch in file.iter_batches(batch_size=256, row_groups=[group]):
+                    first = max(offset - skipped, 0)
+                    part = batch.slice(first, limit - len(rows)).to_pylist() if first < batch.num_rows else []
+                    rows += [[_plain(row[name]) for name in columns] for row in part]
+                    skipped += batch.num_rows
+                    if len(rows) >= limit:
+                        return Rows(columns, rows)
+            return Rows(columns, rows)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise _refused(path, f"the file is not readable as parquet ({error}): write it again") from None
+
+
+def _json_rows(path: Path) -> Iterator[dict[str, Any]]:
+    number = 0
+    with path.open("rb") as lines:
+        while line := lines.readline(LONGEST_LINE):
+            number += 1
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise _refused(path, f"row {number} is not JSON ({error}): correct it") from None
+            if not isinstance(row, dict):
+                raise _refused(path, f"row {number} is not a JSON object: write one object per line")
+            yield row
+
+
+def _plain(value: Any) -> Any:
+    """A JSON value, as what parquet holds has more types than JSON."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case list() | tuple():
+            return [_plain(member) for member in value]
+        case dict():
+            return {str(name): _plain(member) for name, member in value.items()}
+        case bytes():
+            return f"{len(value):,} bytes"
+        case _:
+            return str(value)
+
+
+def _cut(value: Any) -> Any:
+    text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+    if len(text) <= MOST_CHARACTERS:
+        return value
+    return f"{text[:MOST_CHARACTERS]} … ({len(text):,} characters)"
+
+
+# ---------------------------------------------------------------- models and verifiers
+
+
+def _model_config(path: Path) -> dict[str, Any]:
+    try:
+        config = json.loads((path / "config.json").read_bytes())
+    except ValueError as error:
+        raise _refused(path, f"config.json is not JSON ({error}): download the model again") from None
+    if not isinstance(config, dict) or "model_type" not in config:
+        raise _refused(path, "config.json names no model_type: this is no model in Hugging Face format")
+    return config
+
+
+def _num_parameters(path: Path) -> int | None:
+    """From the headers of the safetensors files; None where the weights lie otherwise."""
+    total = 0
+    files = sorted(path.glob("*.safetensors"))
+    for file in files:
+        try:
+            with safe_open(file, framework="numpy") as tensors:
+                for name in tensors.keys():  # noqa: SIM118 - it is no dictionary
+                    count = 1
+                    for size in tensors.get_slice(name).get_shape():
+                        count *= size
+                    total += count
+        except SafetensorError as error:
+            raise _refused(path, f"{file.name} is not readable as safetensors ({error}): download it again") from None
+    return total if files else None
+
+
+def _folder_bytes(path: Path) -> int:
+    return sum(file.stat().st_size for file in path.iterdir() if file.is_file())
+
+
+def _signature(path: Path, function: str | None) -> str:
+    """The function as its file declares it, read and not run."""
+    if function is None:
+        raise Problem(422, "invalid_request", "name the function that verifies, such as reward", field="function")
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (SyntaxError, UnicodeDecodeError, ValueError) as error:
+        raise _refused(path, f"the file is not valid Python ({error}): correct it") from None
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    if function not in functions:
+        known = ", ".join(functions) or "none"
+        remedy = f"the file has no function of that name (found: {known}): write `def {function}(problem, response)`"
+        raise Problem(422, "invalid_request", remedy, field="function", value=function)
+    arguments = functions[function].args
+    num_needed = len(arguments.posonlyargs) + len(arguments.args) - len(arguments.defaults)
+    if num_needed > 2 or (len(arguments.args) + len(arguments.posonlyargs) < 2 and arguments.vararg is None):
+        remedy = f"a verifier takes two arguments: write `def {function}(problem, response)`"
+        raise Problem(422, "invalid_request", remedy, field="function", value=function)
+    return f"{function}({ast.unparse(arguments)})"
+
+
+def _refused(path: Path, remedy: str) -> Problem:
+    return Problem(422, "invalid_request", remedy, field="path", value=str(path))

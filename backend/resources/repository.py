@@ -1,0 +1,95 @@
+"""SQL of resources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from sqlalchemy import Select, delete, func, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from backend.models import Resource, Run, RunResource, User
+from bapo.api import ResourceKind, ResourceRun
+
+MOST_RUNS = 200
+
+
+class ResourceRow(NamedTuple):
+    """A resource with who registered it and how many runs use it."""
+
+    resource: Resource
+    author: str
+    num_runs: int
+
+
+def _reference() -> object:
+    """What stands in a config that uses the resource."""
+    return Resource.path + func.coalesce(":" + Resource.function, "")
+
+
+def _rows() -> Select[Resource, str, int]:
+    uses = (
+        select(func.count(func.distinct(RunResource.run_id)))
+        .where(RunResource.reference == _reference())
+        .scalar_subquery()
+    )
+    return select(Resource, User.name, uses).join(User, User.id == Resource.owner_id)
+
+
+def resources(session: Session, kind: ResourceKind | None) -> list[ResourceRow]:
+    """All, or one kind, by kind and name."""
+    query = _rows().order_by(Resource.kind, Resource.name)
+    if kind is not None:
+        query = query.where(Resource.kind == kind)
+    return [ResourceRow(*row) for row in session.execute(query)]
+
+
+def row(session: Session, resource_id: str) -> ResourceRow | None:
+    """One."""
+    found = session.execute(_rows().where(Resource.id == resource_id)).one_or_none()
+    return None if found is None else ResourceRow(*found)
+
+
+def named(session: Session, kind: ResourceKind, name: str) -> Resource | None:
+    """The resource of that name."""
+    return session.scalars(select(Resource).where(Resource.kind == kind, Resource.name == name)).one_or_none()
+
+
+def names(session: Session, kind: ResourceKind) -> Sequence[str]:
+    """Names of all of a kind."""
+    return session.scalars(select(Resource.name).where(Resource.kind == kind).order_by(Resource.name)).all()
+
+
+def names_by_path(session: Session, kind: ResourceKind) -> Mapping[str, str]:
+    """Path → name."""
+    query = select(Resource.path, Resource.name).where(Resource.kind == kind).order_by(Resource.name.desc())
+    return dict(session.execute(query).all())
+
+
+def remove(session: Session, resource: Resource) -> None:
+    """Forget the name."""
+    session.execute(delete(Resource).where(Resource.id == resource.id))
+
+
+def note_use(session: Session, run_id: str, references: Mapping[str, str]) -> None:
+    """The run's config names these: field → what stands there."""
+    rows = [{"run_id": run_id, "field": field, "reference": reference} for field, reference in references.items()]
+    if rows:
+        session.execute(insert(RunResource).on_conflict_do_nothing(), rows)
+
+
+def runs_with(session: Session, resource: Resource) -> list[ResourceRun]:
+    """Runs that use it, newest first."""
+    reference = resource.path + (f":{resource.function}" if resource.function else "")
+    query = (
+        select(Run.id, Run.name, Run.status, RunResource.field, Run.created_at)
+        .join(Run, Run.id == RunResource.run_id)
+        .where(RunResource.reference == reference)
+        .order_by(Run.created_at.desc(), Run.id)
+        .limit(MOST_RUNS)
+    )
+    return [
+        ResourceRun(id=run_id, name=name, status=status.value, field=field, created_at=created_at)
+        for run_id, name, status, field, created_at in session.execute(query)
+    ]

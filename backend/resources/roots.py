@@ -1,0 +1,73 @@
+"""Where resources may lie: only what is beneath a permitted root is ever opened, links followed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from backend.errors import Problem
+from bapo.api import ResourceKind
+
+DATA_SUFFIXES = frozenset({".parquet", ".jsonl"})
+MOST_FILES = 1_000
+DEEPEST = 6
+"""Folders beneath a root that are looked through."""
+
+
+def permitted(path: str, roots: Sequence[Path], kind: ResourceKind) -> Path:
+    """The file or folder that the path names. Raises Problem 422 where it may not be registered."""
+    if not roots:
+        raise _refused(
+            path,
+            "this deployment permits no folder for data and models: its administrator sets BAPO_RESOURCE_ROOTS",
+        )
+    named = Path(path)
+    # Outside the roots not even whether something exists is told.
+    real = Path(os.path.realpath(named)) if named.is_absolute() else None
+    if real is None or not any(real.is_relative_to(root) for root in roots):
+        names = ", ".join(map(str, roots))
+        raise _refused(path, f"give an absolute path beneath one of the permitted folders: {names}")
+    if not fits(real, kind):
+        raise _refused(path, _EXPECTED[kind])
+    return real
+
+
+def fits(path: Path, kind: ResourceKind) -> bool:
+    """Whether this can be a resource of the kind, by its name and its neighbours."""
+    match kind:
+        case "dataset":
+            return path.suffix.lower() in DATA_SUFFIXES and path.is_file()
+        case "model":
+            return (path / "config.json").is_file()
+        case "verifier":
+            return path.suffix == ".py" and path.is_file()
+
+
+def candidates(roots: Sequence[Path], kind: ResourceKind) -> Iterator[Path]:
+    """What fits beneath the roots, by path, at most `MOST_FILES`; hidden folders and links out are left out."""
+    found = 0
+    for root in roots:
+        for folder, folders, files in os.walk(root):
+            here = Path(folder)
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            if len(here.relative_to(root).parts) >= DEEPEST:
+                folders.clear()
+            names = sorted(files) if kind != "model" else [""]
+            for path in (here / name for name in names):
+                if fits(path, kind) and Path(os.path.realpath(path)).is_relative_to(root):
+                    yield path
+                    found += 1
+                    if found == MOST_FILES:
+                        return
+
+
+_EXPECTED: dict[ResourceKind, str] = {
+    "dataset": "a data set is a file that ends in .parquet or .jsonl: there is none at this path",
+    "model": "a model is a folder in Hugging Face format with its config.json: there is none at this path",
+    "verifier": "a verifier is a Python file that ends in .py: there is none at this path",
+}
+
+
+def _refused(path: str, remedy: str) -> Problem:
+    return Problem(422, "invalid_request", remedy, field="path", value=path)

@@ -1,0 +1,121 @@
+"""Registering, listing and looking into resources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from backend.auth.service import Principal
+from backend.errors import Problem, not_found
+from backend.models import Resource
+from backend.permissions import GRANTED, Permission
+from backend.resources import contents, repository, roots
+from backend.resources.references import FIELDS
+from backend.resources.repository import ResourceRow
+from backend.runs import repository as runs
+from backend.runs.presentation import may_change
+from bapo.api import ResourceCreate, ResourceFile, ResourceInfo, ResourceKind, ResourcePreview
+
+
+def register(session: Session, body: ResourceCreate, caller: Principal, permitted_roots: Sequence[Path]) -> str:
+    """Its identifier. Raises Problem 403, 409 or 422."""
+    if body.kind == "verifier" and caller.role != "admin":
+        # It will be run by the workers.
+        raise Problem(403, "forbidden", "a verifier is a program that workers run: only administrators register one")
+    if body.kind != "verifier" and body.function is not None:
+        raise Problem(
+            422,
+            "invalid_request",
+            f"only a verifier has a function: leave it out for a {body.kind}",
+            field="function",
+            value=body.function,
+        )
+    path = roots.permitted(body.path, permitted_roots, body.kind)
+    resource = Resource(
+        project_id=runs.default_project_id(session),
+        kind=body.kind,
+        name=body.name,
+        path=str(path),
+        function=body.function,
+        description=body.description,
+        owner_id=caller.id,
+        details=contents.details_of(path, body.kind, body.function),
+    )
+    try:
+        with session.begin_nested():
+            session.add(resource)
+    except IntegrityError:
+        remedy = f"a {body.kind} of this name is registered already: take another name, or remove that one first"
+        raise Problem(409, "name_taken", remedy, field="name", value=body.name) from None
+    runs.add_audit(session, None, caller.name, "registered", {"kind": body.kind, "name": body.name, "path": str(path)})
+    return resource.id
+
+
+def info(row: ResourceRow, caller: Principal) -> ResourceInfo:
+    """As the API shows it."""
+    resource = row.resource
+    kind: ResourceKind = resource.kind  # type: ignore[assignment]
+    return ResourceInfo(
+        id=resource.id,
+        kind=kind,
+        name=resource.name,
+        path=resource.path,
+        function=resource.function,
+        description=resource.description,
+        author=row.author,
+        created_at=resource.created_at,
+        details=resource.details,
+        fields=[field for field, wanted in FIELDS.items() if wanted == kind],
+        num_runs=row.num_runs,
+        is_present=roots.fits(Path(resource.path), kind),
+        may_remove=_may_remove(resource, caller),
+    )
+
+
+def get(session: Session, resource_id: str) -> ResourceRow:
+    """One. Raises Problem 404."""
+    row = repository.row(session, resource_id)
+    if row is None:
+        raise not_found("resource", resource_id)
+    return row
+
+
+def preview(
+    session: Session, resource_id: str, permitted_roots: Sequence[Path], offset: int, limit: int
+) -> ResourcePreview:
+    """What is in it. Raises Problem 404, and 422 where the file is gone or no longer permitted."""
+    resource = get(session, resource_id).resource
+    kind: ResourceKind = resource.kind  # type: ignore[assignment]
+    # The permitted folders, or a link on the way, may have changed since.
+    path = roots.permitted(resource.path, permitted_roots, kind)
+    num_rows = resource.details.get("num_rows")
+    return contents.preview(path, kind, offset=offset, limit=limit, num_rows=num_rows)
+
+
+def remove(session: Session, resource_id: str, caller: Principal) -> None:
+    """Take the name away. Raises Problem 403 or 404."""
+    resource = get(session, resource_id).resource
+    if not _may_remove(resource, caller):
+        raise Problem(403, "forbidden", "only who registered it, or an administrator, takes a name away")
+    repository.remove(session, resource)
+    runs.add_audit(session, None, caller.name, "removed", {"kind": resource.kind, "name": resource.name})
+
+
+def files(session: Session, kind: ResourceKind, permitted_roots: Sequence[Path]) -> list[ResourceFile]:
+    """What can be registered."""
+    known = repository.names_by_path(session, kind)
+    return [
+        ResourceFile(
+            path=str(path),
+            num_bytes=path.stat().st_size if path.is_file() else 0,
+            registered_as=known.get(str(path)),
+        )
+        for path in roots.candidates(permitted_roots, kind)
+    ]
+
+
+def _may_remove(resource: Resource, caller: Principal) -> bool:
+    return Permission.WRITE in GRANTED[caller.role] and may_change(resource.owner_id, caller)

@@ -1,0 +1,1 @@
+"""What a run's batches would have been under other settings."""

@@ -1,0 +1,45 @@
+"""Runs made ready for replaying, of those looked at last."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import NamedTuple
+
+from bapo.replay_recording import Recording
+from bapo.visits import Visits
+
+MOST_RUNS = 6
+"""A run of 471 steps with 256 prompts takes some 20 MB."""
+
+
+class _Entry(NamedTuple):
+    """A recording, and what it was made from."""
+
+    visits: Visits
+    recording: Recording
+
+
+class RecordingCache:
+    """Recordings by run, made anew when a run has recorded more."""
+
+    def __init__(self, most_runs: int = MOST_RUNS) -> None:
+        self._most_runs = most_runs
+        self._lock = threading.Lock()
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+
+    def recording(self, run_id: str, visits: Visits, make: Callable[[], Recording]) -> Recording:
+        """The recording of these visits, which are the same object as long as the run has recorded nothing more."""
+        with self._lock:
+            entry = self._entries.get(run_id)
+            if entry is not None and entry.visits is visits:
+                self._entries.move_to_end(run_id)
+                return entry.recording
+        made = make()
+        with self._lock:
+            self._entries[run_id] = _Entry(visits, made)
+            self._entries.move_to_end(run_id)
+            while len(self._entries) > self._most_runs:
+                self._entries.popitem(last=False)
+        return made

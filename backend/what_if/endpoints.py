@@ -1,0 +1,26 @@
+"""What-if."""
+
+from __future__ import annotations
+
+from fastapi import Response
+
+from backend.context import ContextOf, DbSession, new_router
+from backend.permissions import Reader
+from backend.runs import repository as runs
+from backend.what_if import service
+from bapo.api import WhatIfAnswer, WhatIfRequest
+
+router = new_router("what-if")
+
+
+@router.post("/runs/{run_id}/what-if", summary="A run's batches under other settings", response_model=WhatIfAnswer)
+def post_what_if(_: Reader, session: DbSession, context: ContextOf, run_id: str, request: WhatIfRequest) -> Response:
+    """What the batches would have been with other thresholds, buffers or filters.
+
+    The recorded accuracies are replayed through the construction of batches; nothing is stored. What rests on
+    recorded answers alone is exact; re-evaluations that never happened are estimated, with 95 % intervals. The
+    policy's own reaction to other batches is not simulated. Fields that cannot be replayed answer 422.
+    """
+    found = service.answer(session, context, runs.get(session, run_id), request)
+    # Pydantic writes it faster than by way of Python objects.
+    return Response(found.model_dump_json(), media_type="application/json")
