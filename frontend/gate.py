@@ -15,6 +15,7 @@ from bapo.client import SESSION_COOKIE
 from frontend.live import LIVE_PREFIX, live
 from frontend.login import HOME, login, login_url, logout, unavailable
 from frontend.proxy import ApiProxy, is_proxied
+from frontend.report.route import REPORTS_PREFIX, reports
 from frontend.session import SESSION, Api
 from frontend.settings import FrontendSettings, host_name
 
@@ -139,6 +140,9 @@ class Gate:
         try:
             if scope["path"].startswith(LIVE_PREFIX):
                 await (await live(request, self._api))(scope, receive, send)
+                return
+            if scope["path"].startswith(REPORTS_PREFIX):
+                await (await reports(request, self._api))(scope, receive, send)
                 return
             static = scope["path"].startswith(STATIC_PREFIXES)
             await (self._static if static else self._pages)(scope, receive, send)

@@ -1,0 +1,64 @@
+"""Figure 10: gradient norm and test accuracy per online filter of the fresh groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import plotly.graph_objects as go
+
+from frontend.figures.accuracy_curves import dataset_curves, datasets_of
+from frontend.figures.actor_critic import Peak, peak, peak_trace
+from frontend.figures.curve_panels import CurvePanel, curve_panels, labels_of
+from frontend.figures.groups import Group, grouped
+from frontend.figures.methods import styles_of
+from frontend.figures.panels import axis_of, panel_figure, titled
+from frontend.figures.recorded import GRAD_NORM, RecordedRun
+from frontend.figures.seed_curves import metric_curves, window_of
+from frontend.theme import Palette
+
+FILTER_FIELD = "method.filter"
+
+
+class OnlineFilters(NamedTuple):
+    """The filters' runs side by side."""
+
+    panels: Sequence[CurvePanel]
+    """Gradient norm; then avg@k of the widest held-out set, where there is one."""
+    accuracy_name: str
+    best: Peak | None
+    """The best evaluation of any filter."""
+    window: int
+
+
+def filter_groups(runs: Sequence[RecordedRun]) -> list[Group]:
+    """Complete BAPO runs by their online filter."""
+    complete = [
+        run for run in runs if run.config["method"]["type"] == "bapo" and not run.config["method"].get("without")
+    ]
+    return grouped(complete, FILTER_FIELD) if complete else []
+
+
+def online_filters_data(groups: Sequence[Group]) -> OnlineFilters:
+    """Both panels from groups by filter."""
+    runs = [run for group in groups for run in group.runs]
+    window = window_of(runs)
+    panels = [CurvePanel("Gradient norm", metric_curves(groups, GRAD_NORM, window=window))]
+    datasets = datasets_of(runs)
+    if not datasets:
+        return OnlineFilters(panels, "", None, window)
+    dataset, num_samples = datasets[0]
+    curves = dataset_curves(groups, dataset, num_samples)
+    peaks = [each for curve in curves if (each := peak(curve)) is not None]
+    name = f"{dataset} avg@{num_samples}"
+    return OnlineFilters(
+        [*panels, CurvePanel(name, curves)], name, max(peaks, key=lambda each: each.value, default=None), window
+    )
+
+
+def online_filters_figure(data: OnlineFilters, palette: Palette) -> go.Figure:
+    """Two panels; the star is the best evaluation."""
+    styles = styles_of(labels_of(data.panels), palette)
+    extra = {1: [peak_trace(data.best, styles[data.best.label], axis_of(1))]} if data.best is not None else {}
+    yaxes = [titled("norm"), titled("accuracy", tickformat=".0%")]
+    return panel_figure(curve_panels(data.panels, styles, yaxes, hover=[".3f", ".1%"], extra=extra), columns=2)

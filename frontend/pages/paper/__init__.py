@@ -1,0 +1,204 @@
+"""The paper view: selected runs as the figures and tables of arXiv:2602.20722, and their report as one file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+import dash_mantine_components as dmc
+import httpx
+from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
+
+from bapo.api import RunDetail
+from bapo.client import ApiError, AsyncClient
+from bapo.comparison import SEED_FIELD, differences
+from frontend.clientside import clientside
+from frontend.components.attributes import attributes
+from frontend.components.chart_card import BLANK_FIGURE
+from frontend.components.icon import icon
+from frontend.components.notices import error_text, link_button, notice
+from frontend.figures.groups import BY_CONFIG, BY_METHOD, BY_RUN, comparable
+from frontend.pages.paper.content import body
+from frontend.report.contents import sections_of, selection_of
+from frontend.report.document import drawings, expected_bytes, figures_json
+from frontend.report.fetching import MOST_RUNS, fetch_runs
+from frontend.report.route import PATH, run_ids_of
+from frontend.session import Api
+from frontend.theme import LIGHT, palette_of
+
+LISTED_RUNS = 200
+GROUPINGS = (
+    (BY_CONFIG, "config, seeds as replicates"),
+    (BY_METHOD, "method"),
+    (BY_RUN, "each run alone"),
+    ("group", "run group"),
+    ("tags", "tags"),
+)
+
+
+async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> Any:
+    """Controls at once; figures and tables follow."""
+    client = api.client()
+    run_ids = run_ids_of(query)
+    group = query.get("group") or BY_CONFIG
+    newest, chosen = await asyncio.gather(
+        client.runs(limit=LISTED_RUNS), asyncio.gather(*(client.run(run_id) for run_id in run_ids[:MOST_RUNS]))
+    )
+    names = {run.id: run.name for run in [*newest.items, *chosen]}
+    head = html.Div(
+        [
+            html.Div(
+                [
+                    dmc.Title("Paper view", order=2),
+                    dmc.Text(
+                        "The chosen runs as the figures and tables of arXiv:2602.20722, in its order and with its "
+                        "numbers.",
+                        size="sm",
+                        c="dimmed",
+                    ),
+                ]
+            ),
+            *_links(run_ids, group),
+        ],
+        className="paper-head",
+    )
+    return html.Div(
+        [
+            head,
+            _controls(names, run_ids, group, chosen),
+            dcc.Store(id="paper-request", data={"runs": run_ids, "group": group}),
+            dcc.Store(id="paper-figures"),
+            html.Div(id="paper-sink", hidden=True),
+            # plotly.js comes with it.
+            dcc.Graph(figure=BLANK_FIGURE, style={"display": "none"}),
+            html.Div(_placeholder(run_ids), id="paper-body"),
+        ],
+        className="paper-page",
+    )
+
+
+def _links(run_ids: Sequence[str], group: str) -> list[Any]:
+    if not run_ids:
+        return []
+    address = PATH + "?" + urlencode({"runs": ",".join(run_ids), "group": group}, safe=",")
+    compare = "/compare?" + urlencode({"runs": ",".join(run_ids)}, safe=",")
+    download = html.A(
+        dmc.Button(
+            [html.Span("Export as one HTML file"), html.Span(id="paper-size", className="paper-size")],
+            leftSection=icon("download", 16),
+            size="xs",
+        ),
+        href=address,
+        download="",
+        className="plain-link",
+        id="paper-export",
+    )
+    return [dmc.Group([link_button("Compare", compare, size="xs", variant="default"), download], gap="xs", mt=4)]
+
+
+def _controls(names: Mapping[str, str], run_ids: Sequence[str], group: str, runs: Sequence[RunDetail]) -> html.Div:
+    known = [value for value, _ in GROUPINGS]
+    fields = [each.field for each in differences([comparable(run.config) for run in runs])] if runs else []
+    fields = [field for field in fields if field not in (SEED_FIELD, "method.type")]
+    if group not in [*known, *fields]:
+        fields.append(group)
+    return html.Div(
+        [
+            dmc.MultiSelect(
+                id="paper-runs",
+                label="Runs",
+                placeholder="" if run_ids else "Choose 1 to 50 runs",
+                data=[{"value": run_id, "label": name} for run_id, name in names.items()],
+                value=list(run_ids),
+                searchable=True,
+                clearable=True,
+                hidePickedOptions=True,
+                maxValues=MOST_RUNS,
+                limit=100,
+                size="xs",
+                className="paper-choice",
+            ),
+            dmc.Select(
+                id="paper-group",
+                label="Grouped by",
+                data=[
+                    *({"value": value, "label": label} for value, label in GROUPINGS),
+                    *({"value": field, "label": field} for field in fields),
+                ],
+                value=group,
+                allowDeselect=False,
+                size="xs",
+                w=240,
+            ),
+            dmc.Button("Show", id="paper-show", size="xs", variant="default"),
+        ],
+        className="paper-controls",
+    )
+
+
+def _placeholder(run_ids: Sequence[str]) -> list[Any]:
+    if run_ids:
+        return [html.Div(className="paper-skeleton", **attributes(aria_hidden="true")) for _ in range(3)]
+    return [
+        notice(
+            "Choose some runs",
+            "One run gives most figures; several seeds of each method give them intervals. "
+            "Runs of different methods on the same task are what the paper compares.",
+            icon_name="runs",
+        )
+    ]
+
+
+def register(app: Dash, api: Api) -> None:
+    """Loading, drawing and choosing."""
+
+    @app.callback(
+        Output("paper-body", "children"),
+        Output("paper-figures", "data"),
+        Output("paper-size", "children"),
+        Input("paper-request", "data"),
+        Input("scheme", "data"),
+    )
+    async def show(request: Mapping[str, Any], scheme: str | None) -> Any:
+        run_ids = request["runs"]
+        if not run_ids:
+            return no_update, no_update, no_update
+        is_repaint = ctx.triggered_id == "scheme"
+        try:
+            return await _shown(api.client(), run_ids, request["group"], scheme, is_repaint=is_repaint)
+        except (ApiError, httpx.TransportError) as error:
+            return notice("This could not be loaded", error_text(error), icon_name="alert"), None, ""
+        except ValueError as error:
+            return notice("This cannot be shown", str(error), icon_name="alert"), None, ""
+
+    clientside(app, "paper", "show", Output("paper-sink", "children"), Input("paper-figures", "data"), initial=False)
+    clientside(
+        app,
+        "paper",
+        "choose",
+        Output("paper-sink", "title"),
+        Input("paper-show", "n_clicks"),
+        Input("paper-group", "value"),
+        State("paper-runs", "value"),
+        initial=False,
+    )
+
+
+async def _shown(
+    client: AsyncClient, run_ids: Sequence[str], group: str, scheme: str | None, *, is_repaint: bool
+) -> tuple[Any, Any, Any]:
+    runs = await fetch_runs(client, run_ids)
+    palette = palette_of(scheme)
+
+    def build() -> tuple[Any, Any, Any]:
+        selection = selection_of(runs, group)
+        sections = sections_of(selection)
+        figures = drawings(sections, palette)
+        if is_repaint:
+            return no_update, figures, no_update
+        size = expected_bytes(len(figures_json(sections, LIGHT)))
+        return body(selection, sections), figures, f"about {size / 1e6:.1f} MB"
+
+    return await asyncio.to_thread(build)
