@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from sqlalchemy.orm import Session
 
 from backend.context import Context
@@ -33,15 +35,14 @@ def answer(session: Session, context: Context, run: Run, request: WhatIfRequest)
 
 def _recording(session: Session, run: Run, visits: Visits) -> Recording:
     num_steps = int(visits.step[-1]) if len(visits.step) else 0
-    columns = series.read(session, run.id, SIZE_KEYS, StepRange(1, max(1, num_steps)))
-    sizes = BufferSizes(
-        *(
-            [by_step.get(step) for step in range(1, num_steps + 1)]
-            for by_step in (dict(zip(columns.steps, columns.columns[key], strict=True)) for key in SIZE_KEYS)
-        )
-    )
+    columns = series.read_training(session, run.id, SIZE_KEYS, StepRange(1, max(1, num_steps)))
+    sizes = []
+    for key in SIZE_KEYS:
+        by_step = np.full(num_steps + 1, np.nan)
+        by_step[columns.steps] = columns.values[key]
+        sizes.append([None if math.isnan(size) else size for size in by_step[1:].tolist()])
     changes = repository.applied_changes(session, run.id)
-    return Recording(visits, RunConfig.model_validate(run.config), changes, sizes)
+    return Recording(visits, RunConfig.model_validate(run.config), changes, BufferSizes(*sizes))
 
 
 def thinned(whole: WhatIfAnswer, max_points: int) -> WhatIfAnswer:
@@ -50,7 +51,8 @@ def thinned(whole: WhatIfAnswer, max_points: int) -> WhatIfAnswer:
     if num_steps <= max_points:
         return whole
     recorded, forecast = whole.recorded, whole.forecast
-    columns = (recorded.x2, recorded.fill_rate, forecast.x2.mean, forecast.fill_rate.mean)
+    shown = (recorded.x2, recorded.fill_rate, forecast.x2.mean, forecast.fill_rate.mean)
+    columns = [np.array(column, np.float64) for column in shown]
     rows = [int(row) for row in extreme_rows(columns, num_steps, max_points)]
 
     def of(column: Sequence[Any]) -> list[Any]:

@@ -9,6 +9,7 @@ from bapo.cli.import_run import import_run
 from bapo.cli.train import train
 from bapo.cli.up import up
 from bapo.cli.warm_start import warm_start_model
+from bapo.cli.what_if import what_if_command
 from bapo.cli.worker import worker
 
 app = typer.Typer(
@@ -22,6 +23,7 @@ app.command("up")(up)
 app.command("train")(train)
 app.command("worker")(worker)
 app.command("import")(import_run)
+app.command("what-if")(what_if_command)
 app.command("recipes")(recipes)
 app.command("config")(config)
 app.command("warm-start")(warm_start_model)

@@ -1,0 +1,69 @@
+"""`bapo what-if` on a run folder that was trained with changes, a stop and a second attempt."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bapo.control import ControlRequest, append_request
+from tests.bapo.cli.test_commands import TINY, bapo
+
+NUM_STEPS = 12
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """c1 and m change at step 4, m again at step 9; the run is stopped at step 7 and resumed."""
+    run = tmp_path_factory.mktemp("what-if") / "run"
+    run.mkdir()
+    append_request(run, ControlRequest(id="a", author="me", at_step=4, set={"method.c1": "1/4", "method.m": 2}))
+    append_request(run, ControlRequest(id="b", author="me", at_step=7, stop=True))
+    append_request(run, ControlRequest(id="c", author="me", at_step=9, set={"method.m": 3}))
+    settings = [*TINY, *("--set", f"training.steps={NUM_STEPS}", "--set", "training.checkpoint_interval=5")]
+    for _ in range(2):
+        command = [sys.executable, "-m", "bapo", "train", "countdown-demo", *settings, "--out", str(run)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, env=os.environ | {"OMP_NUM_THREADS": "1"}
+        )
+        assert done.returncode in (0, 3), done.stderr
+    assert (run / "attempt-2").is_dir()
+    return run
+
+
+def test_the_baseline_is_the_record_over_changes_and_attempts(folder: Path) -> None:
+    done = bapo("what-if", folder, "--json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert (answer["num_steps"], answer["num_disagreeing"], answer["num_draws"]) == (NUM_STEPS, 0, 1)
+    for kind in ("x2", "x3", "fill_rate", "reevaluated", "difficult_size", "high_quality_size"):
+        assert answer["forecast"][kind]["mean"] == pytest.approx(answer["recorded"][kind], abs=1e-4), kind
+    assert answer["run_changes"] == [
+        {"first_step": 4, "changes": {"method.c1": "1/4", "method.m": 2}},
+        {"first_step": 9, "changes": {"method.m": 3}},
+    ]
+    assert sum(answer["recorded"]["reevaluated"]) > 0
+
+
+def test_a_table_says_what_would_have_been(folder: Path) -> None:
+    done = bapo("what-if", folder, "--set", "method.m=1", env=os.environ | {"COLUMNS": "120"})
+    assert done.returncode == 0, done.stderr
+    assert "mean fill rate" in done.stdout
+    assert "never happened" in done.stdout
+    assert "not simulated" in done.stdout
+
+
+def test_a_field_that_cannot_be_replayed_is_named(folder: Path) -> None:
+    done = bapo("what-if", folder, "--set", "rollout.group_size=2")
+    assert done.returncode == 2
+    assert "rollout.group_size = 2: cannot be replayed" in done.stderr
+
+
+def test_what_is_neither_a_folder_nor_on_a_server_is_explained(tmp_path: Path) -> None:
+    done = bapo("what-if", "no-such-run", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "is no folder here" in " ".join(done.stderr.replace("│", " ").split())
