@@ -39,8 +39,10 @@ class Page(NamedTuple):
 NAVIGATION: tuple[tuple[str, str, IconName], ...] = (
     ("Runs", "/runs", "runs"),
     ("New run", "/new", "plus"),
+    ("Compare", "/compare", "compare"),
     ("Queue", "/queue", "queue"),
     ("Workers", "/workers", "worker"),
+    ("Data and models", "/data", "data"),
 )
 
 INDEX = """<!DOCTYPE html>

@@ -11,8 +11,10 @@ from frontend.components.attributes import attributes
 IconName = Literal[
     "alert",
     "check",
+    "compare",
     "copy",
     "cross",
+    "data",
     "download",
     "expand",
     "info",

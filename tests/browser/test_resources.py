@@ -1,0 +1,96 @@
+"""Data and models, in a browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from bapo.api import RunCreate
+from bapo.client import Client
+from tests.browser.conftest import WAIT_MILLISECONDS, Visitor
+from tests.services import BackendServer, running_backend
+
+pytestmark = pytest.mark.browser
+
+expect.set_options(timeout=WAIT_MILLISECONDS)
+
+
+@pytest.fixture(scope="module")
+def roots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A permitted folder with a data set and a verifier."""
+    folder = tmp_path_factory.mktemp("permitted")
+    rows = [{"nums": [3, index], "target": 3 + index} for index in range(1, 41)]
+    (folder / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    # Text of a file is never markup.
+    (folder / "mine.py").write_text("# <img src=x onerror=alert(1)>\ndef reward(problem, response):\n    return 1\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def backend_server(postgres_url: str, tmp_path_factory: pytest.TempPathFactory, roots: Path) -> Iterator[BackendServer]:
+    folder = tmp_path_factory.mktemp("backend")
+    with running_backend(postgres_url, folder, "redis://127.0.0.1:1/0", resource_roots=str(roots)) as server:
+        yield server
+
+
+@pytest.fixture
+def people(backend_server: BackendServer) -> Iterator[Client]:
+    with backend_server.client() as client:
+        yield client
+
+
+def test_register_look_in_use_and_take_away(page: Page, visitor: Visitor, people: Client, roots: Path) -> None:
+    page.goto("/runs")
+    page.get_by_role("link", name="Data and models").click()
+    expect(page.get_by_text("Nothing is registered yet")).to_be_visible()
+
+    page.get_by_role("button", name="Register").click()
+    dialog = page.get_by_role("dialog")
+    path = dialog.get_by_label("File or folder")
+    path.click()
+    page.get_by_role("option", name=str(roots / "train.jsonl")).click()
+    # A name that cannot be: the server's words stand at the field, and nothing that was typed is lost.
+    visitor.expected = ("422",)
+    dialog.get_by_label("Name").fill("not a name")
+    dialog.get_by_label("Description").fill("forty problems")
+    dialog.get_by_role("button", name="Register").click()
+    expect(dialog.get_by_text("String should match pattern")).to_be_visible()
+    expect(dialog.get_by_label("Description")).to_have_value("forty problems")
+    dialog.get_by_label("Name").fill("planning")
+    dialog.get_by_role("button", name="Register").click()
+    expect(dialog).to_be_hidden()
+
+    row = page.get_by_role("row", name="planning")
+    expect(row).to_contain_text("40 rows · nums, target")
+    changes = {"task.train_file": "@planning", "task.num_test": 2}
+    people.create_run(RunCreate(name="uses it", recipe="countdown-demo", changes=changes, start=False))
+    page.get_by_role("button", name="@planning").click()
+    drawer = page.locator(".resource-drawer")
+    expect(drawer).to_contain_text("The first 20 of 40 rows")
+    expect(drawer).to_contain_text("[3, 20]")
+    expect(drawer.get_by_role("link", name="uses it")).to_be_visible()
+    page.keyboard.press("Escape")
+
+    row.get_by_label("Take the name planning away").click()
+    page.get_by_role("button", name="Take the name away", exact=True).click()
+    expect(page.get_by_text("Nothing is registered yet")).to_be_visible()
+    assert (roots / "train.jsonl").exists()
+
+
+def test_a_verifier_shows_its_source_as_text(page: Page, roots: Path) -> None:
+    page.goto("/data")
+    page.get_by_role("button", name="Register").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("Verifier", exact=True).click()
+    expect(dialog.get_by_label("Function")).to_be_visible()
+    dialog.get_by_label("File or folder").fill(str(roots / "mine.py"))
+    dialog.get_by_label("Name").fill("mine")
+    dialog.get_by_role("button", name="Register").click()
+    expect(dialog).to_be_hidden()
+    page.get_by_role("button", name="@mine").click()
+    expect(page.locator(".resource-source")).to_contain_text("# <img src=x onerror=alert(1)>")
+    assert page.locator(".resource-drawer img").count() == 0
