@@ -48,6 +48,11 @@ install_torch() {
         pip_install --no-deps "torch==$version" || pip_failed "PyTorch $version"
         return
     fi
+    install_cpu_torch "$version"
+}
+
+install_cpu_torch() {
+    version=$1
     say "installing PyTorch $version, the build for the CPU"
     # The plain wheel for Linux brings gigabytes of CUDA, so only a wheel that says +cpu will do.
     if pip_install --no-deps "torch==$version+cpu"; then

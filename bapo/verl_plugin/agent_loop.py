@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import ray
@@ -13,8 +14,9 @@ from verl.experimental.agent_loop.agent_loop import AgentLoopOutput, register
 from verl.experimental.agent_loop.single_turn_agent_loop import SingleTurnAgentLoop
 from verl.trainer.ppo.v1.agent_loop_tq import AgentLoopManagerTQ, AgentLoopWorkerTQ
 
+from bapo.config.task import TaskConfig
 from bapo.draws import seed_of
-from bapo.tasks import Verifier
+from bapo.tasks import Verifier, verifier
 from bapo.tasks.base import Problem
 
 AGENT_NAME = "bapo_single_turn"
@@ -70,14 +72,12 @@ class BapoAgentLoopWorker(AgentLoopWorkerTQ.__ray_metadata__.modified_class):  #
         self._summaries: dict[str, ResponseSummary] = {}
         self._errors: list[BaseException] = []
 
-    async def roll_out(
-        self, batch: Any, verifier: Verifier, end_token_ids: Sequence[int]
-    ) -> dict[str, ResponseSummary]:
+    async def roll_out(self, batch: Any, task: TaskConfig, end_token_ids: Sequence[int]) -> dict[str, ResponseSummary]:
         """Generate the whole batch into TransferQueue; return the summaries by row key.
 
         Raises the first error of any response.
         """
-        self._verifier, self._end_token_ids = verifier, frozenset(end_token_ids)
+        self._verifier, self._end_token_ids = _verifier(task), frozenset(end_token_ids)
         self._summaries, self._errors = {}, []
         await self.generate_sequences(batch)
         await asyncio.gather(*self.background_tasks)
@@ -115,15 +115,21 @@ class BapoAgentLoopManager(AgentLoopManagerTQ):  # type: ignore[misc]
         super().__init__(*arguments, **options)
         self.agent_loop_workers_class = ray.remote(BapoAgentLoopWorker)
 
-    def roll_out(self, batch: Any, verifier: Verifier, end_token_ids: Sequence[int]) -> Mapping[str, ResponseSummary]:
+    def roll_out(self, batch: Any, task: TaskConfig, end_token_ids: Sequence[int]) -> Mapping[str, ResponseSummary]:
         """Generate the whole batch into TransferQueue; return the summaries by row key."""
         parts = batch.chunk(min(len(self.agent_loop_workers), len(batch)))
         answers = ray.get(
             [
-                worker.roll_out.remote(part, verifier, end_token_ids)
+                worker.roll_out.remote(part, task, end_token_ids)
                 for worker, part in zip(self.agent_loop_workers, parts, strict=False)
             ]
         )
         # verl marks each prompt's state under its own key, which nobody reads any more.
         tq.kv_clear(keys=list(batch["uid"]), partition_id=PARTITION)
         return {key: summary for answer in answers for key, summary in answer.items()}
+
+
+@cache
+def _verifier(section: TaskConfig) -> Verifier:
+    """Built once in each agent loop worker: a function of a user's file cannot be sent from process to process."""
+    return verifier(section)

