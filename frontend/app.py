@@ -10,7 +10,7 @@ from dash import Dash
 
 from frontend import shell
 from frontend.gate import Gate
-from frontend.pages import new_run, paper, queue, resources, run, runs
+from frontend.pages import compare, new_run, paper, queue, resources, run, runs
 from frontend.session import Api
 from frontend.settings import FrontendSettings
 
@@ -25,6 +25,7 @@ PAGES = (
     ),
     shell.Page(re.compile(r"/new"), "New run", new_run.layout, query_makes_page=True),
     shell.Page(re.compile(r"/paper"), "Paper view", paper.layout, query_makes_page=True),
+    shell.Page(re.compile(r"/compare"), "Compare", compare.layout, query_makes_page=False),
     shell.Page(re.compile(r"/queue"), "Queue", queue.queue_layout, query_makes_page=False),
     shell.Page(re.compile(r"/workers"), "Workers", queue.workers_layout, query_makes_page=False),
     shell.Page(re.compile(r"/data"), "Data and models", resources.layout, query_makes_page=False),
@@ -48,7 +49,7 @@ def create_app(settings: FrontendSettings) -> Gate:
     )
     app.layout = shell.shell_layout()
     shell.register(app, api, PAGES)
-    for page in (runs, run, new_run, paper, queue, resources):
+    for page in (runs, run, new_run, paper, queue, resources, compare):
         page.register(app, api)
     # Dash on FastAPI finishes its set-up at the first request for "/", which a deep link never makes: its index page
     # would come without our assets.

@@ -132,7 +132,11 @@ def compare_curves(
         {
             "x": x,
             "groups": [
-                {"label": each.label, "run_ids": [chosen.ids[index] for index in each.members]}
+                {
+                    "label": each.label,
+                    "run_ids": [chosen.ids[index] for index in each.members],
+                    "names": [chosen.runs[index].name for index in each.members],
+                }
                 for each in chosen.groups
             ],
             "curves": found,

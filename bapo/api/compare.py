@@ -227,6 +227,8 @@ class CurveGroup(Body):
 
     label: str
     run_ids: Sequence[str]
+    names: Sequence[str]
+    """Of the runs."""
 
 
 class ComparedCurves(Body):

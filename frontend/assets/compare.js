@@ -1,0 +1,250 @@
+// The comparison: its address, one legend for all charts, tables that sort, downloads, and news of running runs.
+(function () {
+  "use strict";
+
+  window.dash_clientside = window.dash_clientside || {};
+  const clientside = window.dash_clientside;
+  // The server has searched already.
+  const functions = (window.dashMantineFunctions = window.dashMantineFunctions || {});
+  functions.compareFound = ({ options }) => options;
+
+  const FASTEST_MS = 5000;
+  const SLOWEST_MS = 20000; // Many runs.
+  const page = () => document.querySelector(".compare-page");
+  const setProps = (id, props) => clientside.set_props(id, props);
+
+  clientside.compare = {
+    address(runs, group, x, equal, metrics, dataset, reach, reference, other) {
+      if (!page() || location.pathname !== "/compare") return clientside.no_update;
+      const changed = clientside.callback_context.triggered.map((each) => each.prop_id.split(".")[0]);
+      const told = {
+        runs: (runs || []).join(","), group: group === "config" ? null : group, x: x === "step" ? null : x,
+        equal: equal ? "1" : null,
+      };
+      // What the server chose is not written: it may choose otherwise when there is more to choose from.
+      const later = { metric: (metrics || []).join(","), dataset, reach, reference, other };
+      const names = { metric: "compare-metrics", dataset: "compare-dataset", reach: "compare-reach",
+        reference: "compare-reference", other: "compare-other" };
+      for (const [key, id] of Object.entries(names)) if (changed.includes(id) && touched.has(id)) told[key] = later[key];
+      window.bapoView.write(told);
+      return Date.now();
+    },
+
+    drawn(data) {
+      if (!data) return clientside.no_update;
+      requestAnimationFrame(() => { applyHidden(); resort(); });
+      lastDrawn = Date.now();
+      const columns = innerWidth < 600 ? 1 : innerWidth < 1000 ? 2 : 4;
+      return { columns, labels: data.labels || [] };
+    },
+  };
+
+  // ---------------------------------------------------------------- what somebody chose
+
+  const touched = new Set();
+  for (const type of ["pointerdown", "keydown"]) {
+    document.addEventListener(type, (event) => {
+      if (!page()) return;
+      const field = event.target.closest?.("[id^='compare-']");
+      if (field && field.tagName === "INPUT") touched.add(field.id);
+      // The options of a list open outside of their field.
+      const list = event.target.closest?.("[role='listbox'], .mantine-Combobox-dropdown");
+      if (list) for (const open of document.querySelectorAll("[id^='compare-'][aria-expanded='true']")) touched.add(open.id);
+      const pill = event.target.closest?.(".compare-metrics");
+      if (pill) touched.add("compare-metrics");
+    }, true);
+  }
+
+  addEventListener("bapo:view", (event) => {
+    if (!page() || location.pathname !== "/compare") return;
+    const query = event.detail;
+    setProps("compare-runs", { value: (query.get("runs") || "").split(",").filter(Boolean) });
+    setProps("compare-group", { value: query.get("group") || "config" });
+    setProps("compare-x", { value: query.get("x") || "step" });
+    setProps("compare-equal", { checked: query.get("equal") === "1" });
+    setProps("compare-hidden", { data: (query.get("hide") || "").split("|").filter(Boolean) });
+  });
+
+  // ---------------------------------------------------------------- legend
+
+  const pressed = (button) => button.getAttribute("aria-pressed") === "true";
+
+  function hidden() {
+    return [...document.querySelectorAll(".compare-key")].filter((key) => !pressed(key)).map((key) => key.dataset.label);
+  }
+
+  function applyHidden() {
+    const labels = new Set(hidden());
+    for (const graph of document.querySelectorAll(".compare-page .js-plotly-plot")) {
+      const visible = [], traces = [];
+      (graph.data || []).forEach((trace, index) => {
+        if (trace.legendgroup === undefined || graph.closest("[data-chart='composition'], [data-chart='migration']")) return;
+        const wanted = !labels.has(trace.legendgroup);
+        if ((trace.visible !== false) !== wanted) { visible.push(wanted); traces.push(index); }
+      });
+      if (traces.length) window.Plotly.restyle(graph, { visible }, traces);
+    }
+    for (const row of document.querySelectorAll(".compare-table tbody tr")) {
+      row.classList.toggle("dimmed", labels.has(row.dataset.label));
+    }
+  }
+
+  function emphasise(label) {
+    for (const graph of document.querySelectorAll("#compare-curves .js-plotly-plot")) {
+      for (const line of graph.querySelectorAll(".scatterlayer .trace")) {
+        const trace = line.__data__?.[0]?.trace;
+        line.style.opacity = !label || !trace || trace.legendgroup === label ? "" : "0.15";
+      }
+    }
+  }
+
+  for (const [type, on] of [["pointerover", true], ["pointerout", false], ["focusin", true], ["focusout", false]]) {
+    document.addEventListener(type, (event) => {
+      const key = event.target.closest?.(".compare-key");
+      if (key) emphasise(on && pressed(key) ? key.dataset.label : null);
+    });
+  }
+
+  // ---------------------------------------------------------------- buttons
+
+  document.addEventListener("click", (event) => {
+    if (!page()) return;
+    const key = event.target.closest(".compare-key");
+    if (key) toggle(key, event.altKey || event.shiftKey);
+    const action = event.target.closest("[data-compare-action]");
+    if (action) act(action.closest("[data-chart]"), action.dataset.compareAction);
+    const table = event.target.closest("[data-compare-table]");
+    if (table) hand(table, table.closest("[data-compare-name]"));
+    const heading = event.target.closest(".compare-sort");
+    if (heading) sort(heading.closest("th"));
+  });
+
+  function toggle(key, alone) {
+    const keys = [...document.querySelectorAll(".compare-key")];
+    if (alone) {
+      const isAlone = keys.every((each) => pressed(each) === (each === key));
+      for (const each of keys) each.setAttribute("aria-pressed", String(isAlone || each === key));
+    } else {
+      key.setAttribute("aria-pressed", String(!pressed(key)));
+    }
+    emphasise(null);
+    applyHidden();
+    const labels = hidden();
+    setProps("compare-hidden", { data: labels });
+    window.bapoView.write({ hide: labels.join("|") });
+  }
+
+  function act(card, action) {
+    const graph = card && card.querySelector(".js-plotly-plot");
+    if (!graph) return;
+    const file = `compare-${card.dataset.chart}`.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+    if (action === "fullscreen") card.requestFullscreen();
+    if (action === "svg") window.Plotly.downloadImage(graph, { format: "svg", filename: file, width: 1200, height: 600 });
+    if (action === "csv") save(`${file}.csv`, card.dataset.chart === "migration" ? cells(graph) : points(graph));
+  }
+
+  const quote = (value) => {
+    const text = value === null || value === undefined || Number.isNaN(value) ? "" : String(value);
+    return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  const lines = (rows) => rows.map((row) => row.map(quote).join(",")).join("\n") + "\n";
+  const unescaped = (text) => new DOMParser().parseFromString(text, "text/html").body.textContent;
+
+  function points(graph) {
+    const rows = [["run or group", graph._fullLayout.xaxis.title.text || "x", graph._fullLayout.yaxis.title.text || "y"]];
+    for (const trace of graph._fullData) {
+      if (trace.hoverinfo === "skip" || !trace.x) continue;
+      const axis = (trace.xaxis || "x").replace("x", "");
+      const title = graph._fullLayout.annotations?.[axis ? Number(axis) - 1 : 0]?.hovertext;
+      const name = title ? `${unescaped(title)} ${trace.name}` : unescaped(trace.name);
+      for (let index = 0; index < trace.x.length; index++) rows.push([name, trace.x[index], trace.y[index]]);
+    }
+    return lines(rows);
+  }
+
+  function cells(graph) {
+    const [map] = graph._fullData;
+    const rows = [["before", "after", "percentage points"]];
+    map.y.forEach((before, row) => map.x.forEach((after, column) => rows.push([before, after, map.z[row][column]])));
+    return lines(rows);
+  }
+
+  function rowsOf(box, separator) {
+    const table = box.querySelector("table");
+    return [...table.rows].map((row) => [...row.cells].flatMap((cell) => {
+      const value = cell.closest("thead") ? cell.textContent : cell.dataset.raw ?? cell.textContent;
+      return separator ? [value] : [value];
+    }));
+  }
+
+  async function hand(button, box) {
+    if (button.dataset.compareTable === "csv") {
+      save(`compare-${box.dataset.compareName}.csv`, lines(rowsOf(box)));
+      return;
+    }
+    await navigator.clipboard.writeText(rowsOf(box).map((row) => row.join("\t")).join("\n"));
+    const before = button.textContent;
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = before; }, 1500);
+  }
+
+  function save(name, text) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+
+  // ---------------------------------------------------------------- sorting
+
+  const orders = new Map(); // Table name -> [column, direction].
+
+  function sort(heading) {
+    const name = heading.closest("[data-compare-name]").dataset.compareName;
+    const [column, direction] = orders.get(name) || [];
+    const first = heading.classList.contains("number") ? -1 : 1;
+    if (column !== heading.cellIndex) orders.set(name, [heading.cellIndex, first]);
+    else if (direction === first) orders.set(name, [heading.cellIndex, -first]);
+    else orders.delete(name);
+    order(heading.closest("[data-compare-name]"));
+  }
+
+  function order(box) {
+    const [column, direction] = orders.get(box.dataset.compareName) || [];
+    const body = box.querySelector("tbody");
+    const rows = [...body.rows];
+    rows.forEach((row, index) => { row.dataset.place = row.dataset.place ?? index; });
+    const value = (row) => row.cells[column]?.dataset.raw ?? "";
+    rows.sort((a, b) => {
+      if (column === undefined) return a.dataset.place - b.dataset.place;
+      const [x, y] = [value(a), value(b)];
+      if (x === "" || y === "") return (x === "") - (y === ""); // What is missing comes last either way.
+      const numbers = Number(x) - Number(y);
+      return direction * (Number.isNaN(numbers) ? x.localeCompare(y, undefined, { numeric: true }) : numbers);
+    });
+    body.append(...rows);
+    for (const cell of box.querySelectorAll("thead th")) {
+      const sorted = cell.cellIndex === column;
+      cell.setAttribute("aria-sort", !sorted ? "none" : direction > 0 ? "ascending" : "descending");
+    }
+  }
+
+  function resort() {
+    for (const box of document.querySelectorAll("[data-compare-name]")) {
+      if (orders.has(box.dataset.compareName)) order(box);
+    }
+  }
+
+  // ---------------------------------------------------------------- running runs
+
+  let lastDrawn = 0;
+  setInterval(() => {
+    if (!page() || document.hidden || !document.getElementById("compare-active")) return;
+    const graphs = [...document.querySelectorAll(".compare-page .js-plotly-plot")];
+    const wait = document.querySelectorAll(".compare-key").length > 10 ? SLOWEST_MS : FASTEST_MS;
+    if (Date.now() - lastDrawn < wait || graphs.some((graph) => graph._dragging)) return;
+    lastDrawn = Date.now();
+    setProps("compare-poke", { data: lastDrawn });
+  }, 1000);
+})();

@@ -1,0 +1,163 @@
+"""Tables that sort by their headings and copy as text; what a cell shows and what it sorts by are two things."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from dash import html
+
+from bapo.api import CostSpread, MeanEstimate, MigrationRate
+from frontend import formatting
+from frontend.components.attributes import attributes
+
+
+class Cell(NamedTuple):
+    """One cell."""
+
+    text: Any
+    """A text, or components."""
+    raw: float | str | None = None
+    """What it sorts by and is exported as."""
+    note: str = ""
+    """Interval or null, in small type."""
+    title: str = ""
+
+
+class Heading(NamedTuple):
+    """A column."""
+
+    text: str
+    title: str = ""
+    is_number: bool = True
+
+
+NONE = Cell(formatting.MISSING)
+
+
+def table(name: str, headings: Sequence[Heading], rows: Sequence[tuple[str, Sequence[Cell]]], caption: str) -> html.Div:
+    """Rows are (group label, cells): a group that is hidden in the legend is dimmed. The first cell names the row."""
+    head = html.Tr(
+        [
+            html.Th(
+                html.Button(heading.text, type="button", className="compare-sort", title=heading.title or heading.text),
+                scope="col",
+                className="number" if heading.is_number else "",
+                **attributes(aria_sort="none"),
+            )
+            for heading in headings
+        ]
+    )
+    body = [
+        html.Tr(
+            [
+                _cell(cell, heading, is_first=index == 0)
+                for index, (cell, heading) in enumerate(zip(cells, headings, strict=True))
+            ],
+            **attributes(data_label=label),
+        )
+        for label, cells in rows
+    ]
+    actions = html.Div(
+        [
+            html.Button(
+                label,
+                type="button",
+                className="compare-text-action",
+                **attributes(data_compare_table=action, aria_label=f"{label}: {caption}"),
+            )
+            for action, label in (("copy", "Copy"), ("csv", "CSV"))
+        ],
+        className="compare-table-actions",
+    )
+    scrolled = html.Div(
+        html.Table([html.Thead(head), html.Tbody(body)], className="compare-table", **attributes(aria_label=caption)),
+        className="compare-scroll",
+        tabIndex=0,
+        role="region",
+        **attributes(aria_label=f"{caption}, scrolls sideways"),
+    )
+    return html.Div([actions, scrolled], className="compare-table-box", **attributes(data_compare_name=name))
+
+
+def _cell(cell: Cell, heading: Heading, *, is_first: bool) -> Any:
+    content = [cell.text, *([html.Span(cell.note, className="compare-interval")] if cell.note else [])]
+    raw = "" if cell.raw is None else str(cell.raw)
+    extra = attributes(data_raw=raw, data_note=cell.note)
+    if is_first:
+        return html.Th(content, scope="row", title=cell.title, **extra)
+    return html.Td(content, className="number" if heading.is_number else "", title=cell.title, **extra)
+
+
+def share(estimate: MeanEstimate | None, *, over: str = "") -> Cell:
+    """41.2 %, 38.0–44.4."""
+    if estimate is None:
+        return NONE
+    note = interval(estimate, _within) + (f", n={estimate.n}" if over else "")
+    title = f"95 % interval over {estimate.n} {over}" if over and estimate.low is not None else ""
+    return Cell(formatting.percent(estimate.value), estimate.value, note.removeprefix(", "), title)
+
+
+def _within(value: float) -> str:
+    # Student's interval over few runs knows no bounds; a share does.
+    return formatting.share(min(1.0, max(0.0, value)))
+
+
+def points(estimate: MeanEstimate | None, *, over: str = "") -> Cell:
+    """+8.2 pts, +4.0 to +12.4."""
+    if estimate is None:
+        return NONE
+    note = interval(estimate, lambda value: formatting.signed_decimal(None if value is None else 100 * value, 1))
+    note += f", n={estimate.n}" if over else ""
+    title = f"95 % interval over {estimate.n} {over}" if over and estimate.low is not None else ""
+    return Cell(formatting.points(estimate.value), estimate.value, note.removeprefix(", "), title)
+
+
+def interval(estimate: MeanEstimate, text: Any) -> str:
+    """ "38.0 to 44.4"; empty without bounds."""
+    if estimate.low is None or estimate.high is None:
+        return ""
+    return f"{text(estimate.low)} to {text(estimate.high)}"
+
+
+def rate(now: MigrationRate | None, null: MigrationRate | None) -> Cell:
+    """A rate beside what chance alone gives."""
+    if now is None:
+        return NONE
+    note = "" if null is None else f"chance {formatting.percent(null.value)}"
+    bounds = f"95 % interval {formatting.share(now.low)} to {formatting.share(now.high)}"
+    title = f"{now.num_moved} of {now.num_prompts} prompts; {bounds}"
+    return Cell(formatting.percent(now.value), now.value, note, title)
+
+
+def mean_rate(now: MeanEstimate | None, null: MeanEstimate | None) -> Cell:
+    """The same for the runs of a group."""
+    if now is None:
+        return NONE
+    note = "" if null is None else f"chance {formatting.percent(null.value)}"
+    return Cell(
+        formatting.percent(now.value), now.value, note, f"mean of {now.n} runs: {interval(now, formatting.share)}"
+    )
+
+
+def mean(estimate: MeanEstimate | None, text: Any) -> Cell:
+    """A cost of a group."""
+    return NONE if estimate is None else Cell(text(estimate.value), estimate.value, "", f"mean of {estimate.n} runs")
+
+
+def range_of(spread: CostSpread | None, text: Any) -> Cell:
+    """Median, and the range beneath."""
+    if spread is None:
+        return NONE
+    note = "" if spread.low == spread.high else f"{text(spread.low)} to {text(spread.high)}"
+    return Cell(text(spread.median), spread.median, note, "median and range over the runs that reached it")
+
+
+def hours(value: float | None) -> str:
+    """0.12 h."""
+    return formatting.MISSING if value is None else f"{value:.2f}{formatting.THIN_SPACE}h"
+
+
+def money(value: float | None, currency: str) -> str:
+    """0.35 USD."""
+    return formatting.MISSING if value is None else f"{value:,.2f}{formatting.THIN_SPACE}{currency}"

@@ -1,0 +1,93 @@
+"""What one can choose about a comparison beside its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import html
+
+from frontend.components.attributes import attributes
+from frontend.pages.compare.view import AXES, View
+from frontend.symbols import SYMBOLS
+
+GROUPINGS = (
+    ("config", "Everything but the seed"),
+    ("run", "Each run alone"),
+    ("method.type", "Method"),
+    ("group", "Group name"),
+    ("tags", "Tags"),
+)
+
+
+def group_options(view: View, differing: Sequence[str], fields: Sequence[str]) -> list[dict[str, Any]]:
+    """Kinds of grouping, then the config fields on which the runs differ, then all others."""
+    usual = {value for value, _ in GROUPINGS}
+    parts = [("Put together by", [{"value": value, "label": label} for value, label in GROUPINGS])]
+    parts.append(("Config fields that differ", [_field(name) for name in differing if name not in usual]))
+    others = [name for name in fields if name not in differing and name not in usual]
+    if view.group not in usual and view.group not in fields:
+        others.append(view.group)
+    parts.append(("Other config fields", [_field(name) for name in others]))
+    return [{"group": title, "items": items} for title, items in parts if items]
+
+
+def _field(name: str) -> dict[str, str]:
+    symbol = SYMBOLS.get(name)
+    return {"value": name, "label": f"{name} ({symbol.name.lower()})" if symbol else name}
+
+
+def controls(view: View, metric_names: Sequence[str], metrics: Sequence[str]) -> html.Div:
+    """Grouping, axis, equal budgets and the metrics."""
+    return html.Div(
+        [
+            dmc.Select(
+                id="compare-group",
+                label="Put together by",
+                value=view.group,
+                data=group_options(view, (), ()),
+                searchable=True,
+                allowDeselect=False,
+                size="xs",
+                w={"base": "100%", "xs": 230},
+            ),
+            html.Div(
+                [
+                    html.Span("x-axis", className="compare-label"),
+                    dmc.SegmentedControl(
+                        id="compare-x",
+                        value=view.x,
+                        data=[{"value": value, "label": label} for value, label in AXES.items()],
+                        size="xs",
+                        **attributes(aria_label="x-axis of the charts"),
+                    ),
+                ],
+                className="compare-control",
+            ),
+            dmc.Tooltip(
+                dmc.Switch(
+                    id="compare-equal",
+                    checked=view.equal,
+                    label="Equal budgets",
+                    size="sm",
+                    className="compare-switch",
+                ),
+                label="Cut all runs off at the least that one of them has on this axis: equal steps, equal rollouts or "
+                "equal time in training steps. Evaluations are interpolated linearly there.",
+            ),
+            dmc.MultiSelect(
+                id="compare-metrics",
+                label="Metrics",
+                value=list(metrics),
+                data=sorted({*metric_names, *metrics}),
+                searchable=True,
+                hidePickedOptions=True,
+                maxValues=12,
+                placeholder="Add a metric",
+                size="xs",
+                className="compare-metrics",
+            ),
+        ],
+        className="compare-controls",
+    )

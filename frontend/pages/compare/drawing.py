@@ -1,0 +1,316 @@
+"""Fills the page: first the curves, then the tables, the batches and the migration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import httpx
+from dash import Dash, Input, Output, State, html, no_update
+
+from bapo.api import ComparedCurves, Comparison, RunStatus
+from bapo.client import ApiError, AsyncClient
+from frontend.clientside import clientside
+from frontend.components.notices import error_notice, error_text
+from frontend.figures import composition_grid
+from frontend.figures.overlay import points_per_curve
+from frontend.pages.compare import tables
+from frontend.pages.compare.controls import group_options
+from frontend.pages.compare.looks import shown_name, shown_names, styles
+from frontend.pages.compare.migration import migration_card
+from frontend.pages.compare.panels import card, curve_cards, downloads, legend, usual_metrics
+from frontend.pages.compare.picker import run_options
+from frontend.pages.compare.view import MOST_RUNS, View
+from frontend.session import Api
+from frontend.theme import palette_of
+
+UNCHANGING = frozenset({RunStatus.DRAFT, RunStatus.CANCELLED, RunStatus.SUCCEEDED, RunStatus.FAILED})
+Failure = (ApiError, httpx.TransportError)
+_CHOICES = (
+    Input("compare-runs", "value"),
+    Input("compare-group", "value"),
+    Input("compare-x", "value"),
+    Input("compare-equal", "checked"),
+)
+_STATES = tuple(State(each.component_id, each.component_property) for each in _CHOICES)
+
+
+def _view(runs: Sequence[str] | None, group: str | None, x: Any, equal: bool | None) -> View:
+    return View(runs=tuple(runs or ())[:MOST_RUNS], group=group or "config", x=x, equal=bool(equal))
+
+
+async def _curves(client: AsyncClient, view: View, keys: Sequence[str]) -> ComparedCurves:
+    return await client.compare_curves(
+        view.runs,
+        keys,
+        group=view.group,
+        x=view.x,
+        equal=view.equal,
+        max_points=points_per_curve(len(view.runs)),
+    )
+
+
+def register(app: Dash, api: Api) -> None:
+    """The callbacks of the page."""
+    _register_curves(app, api)
+    _register_tables(app, api)
+    _register_composition(app, api)
+    _register_migration(app, api)
+
+    @app.callback(
+        Output("compare-runs", "data", allow_duplicate=True),
+        Input("compare-runs", "searchValue"),
+        State("compare-runs", "value"),
+        State("compare-runs", "data"),
+        prevent_initial_call=True,
+    )
+    async def search(text: str | None, chosen: list[str] | None, options: list[dict[str, str]]) -> Any:
+        try:
+            return await run_options(api.client(), chosen or (), options, text)
+        except Failure:
+            return no_update
+
+    clientside(
+        app,
+        "compare",
+        "address",
+        Output("compare-told", "data"),
+        *_CHOICES,
+        Input("compare-metrics", "value"),
+        Input("compare-dataset", "value"),
+        Input("compare-reach", "value"),
+        Input("compare-reference", "value"),
+        Input("compare-other", "value"),
+        initial=False,
+    )
+    clientside(
+        app, "compare", "drawn", Output("compare-columns", "data"), Input("compare-drawn", "data"), initial=False
+    )
+
+
+def _register_curves(app: Dash, api: Api) -> None:
+    @app.callback(
+        Output("compare-nothing", "hidden"),
+        Output("compare-body", "hidden"),
+        Output("compare-legend", "children"),
+        Output("compare-curves", "children"),
+        Output("compare-downloads", "children"),
+        Output("compare-state", "children"),
+        Output("compare-metrics", "value"),
+        Output("compare-metrics", "data"),
+        Output("compare-runs", "data"),
+        Output("compare-paper", "href"),
+        Output("compare-drawn", "data"),
+        *_CHOICES,
+        Input("compare-metrics", "value"),
+        Input("scheme", "data"),
+        Input("compare-poke", "data"),
+        State("compare-hidden", "data"),
+        State("compare-runs", "data"),
+    )
+    async def draw(
+        runs: list[str] | None,
+        group: str,
+        x: Any,
+        equal: bool,
+        metrics: list[str] | None,
+        scheme: str | None,
+        _: Any,
+        hidden: list[str] | None,
+        options: list[dict[str, str]],
+    ) -> Any:
+        view = _view(runs, group, x, equal)._replace(hidden=frozenset(hidden or ()))
+        if not view.runs:
+            return (False, True, *[no_update] * 8, {"runs": []})
+        client, palette = api.client(), palette_of(scheme)
+        try:
+            known = (await client.metric_keys(view.runs[0])).items
+            keys = metrics or usual_metrics(known)
+            curves = await _curves(client, view, keys)
+        except Failure as error:
+            told = {"runs": [], "failed": True}
+            return (True, False, [], error_notice(error), None, None, *[no_update] * 4, told)
+        looks = styles([each.label for each in curves.groups], palette)
+        names = {run_id: name for each in curves.groups for run_id, name in zip(each.run_ids, each.names, strict=True)}
+        # What the browser has searched for meanwhile stays.
+        others = [option for option in options if option["value"] not in names]
+        return (
+            True,
+            False,
+            legend(curves.groups, looks, view.hidden),
+            curve_cards(curves, keys, view, looks, palette),
+            downloads(view, keys),
+            None,
+            keys if keys != metrics else no_update,
+            sorted({*known, *keys}),
+            [{"value": run_id, "label": name} for run_id, name in names.items()] + others,
+            f"/paper?runs={','.join(view.runs)}",
+            {"runs": view.runs, "labels": [each.label for each in curves.groups]},
+        )
+
+
+def _register_tables(app: Dash, api: Api) -> None:
+    @app.callback(
+        Output("compare-results", "children"),
+        Output("compare-reached", "children"),
+        Output("compare-paired", "children"),
+        Output("compare-config", "children"),
+        Output("compare-group", "data"),
+        Output("compare-dataset", "data"),
+        Output("compare-dataset", "value"),
+        Output("compare-reach", "placeholder"),
+        Output("compare-reference", "data"),
+        Output("compare-reference", "value"),
+        Output("compare-other", "data"),
+        Output("compare-other", "value"),
+        Output("compare-state", "children", allow_duplicate=True),
+        Input("compare-drawn", "data"),
+        Input("compare-dataset", "value"),
+        Input("compare-reach", "value"),
+        Input("compare-reference", "value"),
+        State("compare-other", "value"),
+        *_STATES,
+        prevent_initial_call=True,
+    )
+    async def tell(
+        drawn: Any,
+        dataset: str | None,
+        reach: float | str | None,
+        reference: str | None,
+        other: str | None,
+        *choices: Any,
+    ) -> Any:
+        view = _view(*choices)
+        if not drawn or not drawn["runs"]:
+            return (None, None, None, None, *[no_update] * 9)
+        labels = drawn["labels"]
+        wanted = view._replace(
+            dataset=dataset,
+            reach=float(reach) if isinstance(reach, int | float) else None,
+            reference=reference if reference in labels else None,
+        )
+        try:
+            found = await compared(api.client(), wanted)
+        except Failure as error:
+            return (error_text(error), None, None, None, *[no_update] * 9)
+        others = [label for label in labels if label != found.reference]
+        return (
+            tables.results(found),
+            tables.reached(found),
+            tables.paired(found),
+            tables.config_differences(found),
+            group_options(view, [each.field for each in found.differences], found.fields),
+            list(found.datasets),
+            found.dataset,
+            "" if found.reach is None else f"{100 * found.reach:g} %",
+            [{"value": label, "label": shown_name(label)} for label in labels],
+            found.reference,
+            [{"value": label, "label": shown_name(label)} for label in others],
+            other if other in others else next(iter(others), None),
+            _activity(found),
+        )
+
+
+async def compared(client: AsyncClient, view: View) -> Comparison:
+    """The comparison; without an accuracy to reach, with the one that the reference group ended with, rounded down."""
+    if view.reach is None:
+        first = await _compare(client, view, None)
+        reference = next(group for group in first.groups if group.label == first.reference)
+        final = next((result.final for result in reference.results if result.dataset == first.dataset), None)
+        return first if final is None else await _compare(client, view, math.floor(100 * final.value) / 100)
+    return await _compare(client, view, view.reach / 100)
+
+
+async def _compare(client: AsyncClient, view: View, reach: float | None) -> Comparison:
+    try:
+        return await client.compare(
+            view.runs,
+            group=view.group,
+            x=view.x,
+            equal=view.equal,
+            dataset=view.dataset,
+            reach=reach,
+            reference=view.reference,
+        )
+    except ApiError as error:
+        # Other runs may know neither the set nor the group that was chosen before.
+        if error.status == 422 and error.body.field in ("dataset", "reference"):
+            return await _compare(client, view._replace(dataset=None, reference=None), reach)
+        raise
+
+
+def _activity(comparison: Comparison) -> Any:
+    active = sum(run.status not in UNCHANGING for run in comparison.runs)
+    if not active:
+        return None
+    text = f"{active} of {len(comparison.runs)} runs may still go on: the page follows them."
+    return html.Span(text, id="compare-active", className="compare-active")
+
+
+def _register_composition(app: Dash, api: Api) -> None:
+    @app.callback(
+        Output("compare-composition", "children"),
+        Input("compare-columns", "data"),
+        State("scheme", "data"),
+        *_STATES,
+        prevent_initial_call=True,
+    )
+    async def compose(columns: Any, scheme: str | None, *choices: Any) -> Any:
+        view, palette = _view(*choices), palette_of(scheme)
+        if not columns or not columns["labels"]:
+            return None
+        labels = columns["labels"][: composition_grid.MOST_PANELS]
+        try:
+            curves = await api.client().compare_curves(
+                view.runs,
+                composition_grid.KEYS,
+                group=view.group,
+                x=view.x,
+                equal=view.equal,
+                max_points=composition_grid.POINTS,
+                reduce="means",
+            )
+        except Failure as error:
+            return error_text(error)
+        data = composition_grid.composition_grid_data(curves.curves, view.x, shown_names(labels))
+        if not data.panels:
+            return html.P("None of the runs has finished a step yet.", className="compare-remark")
+        figure = composition_grid.composition_grid_figure(
+            data, palette, columns=min(columns["columns"], len(data.panels))
+        )
+        note = (
+            f"Groups trained on as a share of B, averaged over {max(len(panel.x) for panel in data.panels)} stretches"
+        )
+        note += " and over the runs of each group" if any(len(each.run_ids) > 1 for each in curves.groups) else ""
+        left_out = len(columns["labels"]) - len(data.panels)
+        note += f"; {left_out} more groups are not shown" if left_out > 0 else ""
+        return card("composition", "X1, X2 and X3 side by side", f"{note}.", figure, palette, wide=True)
+
+
+def _register_migration(app: Dash, api: Api) -> None:
+    @app.callback(
+        Output("compare-migration", "children"),
+        Input("compare-other", "value"),
+        Input("compare-reference", "value"),
+        Input("compare-columns", "data"),
+        State("scheme", "data"),
+        *_STATES,
+        prevent_initial_call=True,
+    )
+    async def migrate(other: str | None, reference: str | None, columns: Any, scheme: str | None, *choices: Any) -> Any:
+        view, palette = _view(*choices), palette_of(scheme)
+        labels = columns["labels"] if columns else []
+        if reference not in labels or other not in labels or reference == other:
+            return html.P("It takes two groups to compare how prompts moved.", className="compare-remark")
+        client = api.client()
+        try:
+            # The members of the groups; one metric that every run has is enough.
+            curves = await client.compare_curves(view.runs, ["training/global_step"], group=view.group, max_points=2)
+            groups = {each.label: each for each in curves.groups}
+            if reference not in groups or other not in groups:
+                return no_update
+            looks = styles(labels, palette)
+            return await migration_card(client, groups[reference], groups[other], looks, palette)
+        except Failure as error:
+            return error_text(error)

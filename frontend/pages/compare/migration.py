@@ -1,0 +1,57 @@
+"""Where the reference group and another moved the tracked prompts differently."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from dash import html
+
+from bapo.api import CurveGroup, Migration
+from bapo.client import ApiError, AsyncClient
+from frontend import formatting
+from frontend.figures.methods import LineStyle
+from frontend.figures.migration_difference import migration_difference_data, migration_difference_figure
+from frontend.pages.compare.looks import shown_name
+from frontend.pages.compare.panels import card
+from frontend.theme import Palette
+
+MOST_OF_A_GROUP = 10
+"""Runs of a group whose matrices are added up."""
+
+
+async def migrations(client: AsyncClient, run_ids: Sequence[str]) -> list[Migration]:
+    """From the base model to the last sampling; runs that track no prompts are left out."""
+    asked = (_migration(client, run_id) for run_id in run_ids[:MOST_OF_A_GROUP])
+    return [found for found in await asyncio.gather(*asked) if found is not None]
+
+
+async def _migration(client: AsyncClient, run_id: str) -> Migration | None:
+    try:
+        return await client.migration(run_id, kind="tracked", from_step=0)
+    except ApiError as error:
+        if error.status in (404, 409, 422):
+            return None
+        raise
+
+
+async def migration_card(
+    client: AsyncClient, first: CurveGroup, second: CurveGroup, styles: dict[str, LineStyle], palette: Palette
+) -> Any:
+    """The difference of the two matrices, in the colours of the two groups."""
+    ours, theirs = await asyncio.gather(migrations(client, first.run_ids), migrations(client, second.run_ids))
+    names = shown_name(first.label), shown_name(second.label)
+    data = migration_difference_data(names[0], ours, names[1], theirs)
+    if data is None:
+        return html.P(
+            "Prompts were not tracked in both, or with different group sizes: there is nothing to set side by side.",
+            className="compare-remark",
+        )
+    figure = migration_difference_figure(data, styles[first.label], styles[second.label], palette)
+    note = (
+        f"Percentage points of the tracked prompts, {names[1]} less {names[0]}; base model against step "
+        f"{data.second_step:,} and {data.first_step:,}; {formatting.count(data.num_prompts[1])} and "
+        f"{formatting.count(data.num_prompts[0])} prompts over all runs."
+    )
+    return card("migration", f"What did {names[1]} move that {names[0]} did not?", note, figure, palette, wide=True)

@@ -1,0 +1,188 @@
+"""The charts of a comparison: one card for each metric, and the legend that holds for all of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import dash_mantine_components as dmc
+import plotly.graph_objects as go
+from dash import dcc, html
+
+from bapo.api import ComparedCurves, CurveGroup
+from frontend import formatting
+from frontend.components.attributes import attributes
+from frontend.components.chart_card import GRAPH_CONFIG
+from frontend.components.icon import IconName, icon
+from frontend.figures.methods import LineStyle
+from frontend.figures.overlay import overlay_data, overlay_figure
+from frontend.pages.compare.looks import shown_name, shown_names
+from frontend.pages.compare.view import View, api_address
+from frontend.theme import Palette, themed
+
+USUAL = ("critic/rewards/mean", "actor/entropy", "response_length/mean")
+_AVERAGE = re.compile(r"val-core/(?P<dataset>.+)/acc/(?P<figure>mean@(?P<k>\d+)|greedy|pass@\d+)")
+
+
+class Metric(NamedTuple):
+    """How a metric is called and measured."""
+
+    title: str
+    unit: str
+    is_share: bool = False
+
+
+_KNOWN: Mapping[str, Metric] = {
+    "critic/rewards/mean": Metric("Is training reward rising?", "mean reward of fresh responses", is_share=True),
+    "actor/entropy": Metric("Does the policy keep its entropy?", "entropy (nats per token)"),
+    "response_length/mean": Metric("How long are the responses?", "tokens"),
+    "actor/grad_norm": Metric("How large are the gradients?", "gradient norm"),
+    "actor/ppo_kl": Metric("How far does the policy move?", "KL (nats per token)"),
+    "actor/pg_clipfrac": Metric("How much is clipped?", "share of tokens", is_share=True),
+    "bapo/batch/fill_rate": Metric("Are the batches full?", "share of B", is_share=True),
+    "bapo/cost/num_rollouts": Metric("What has it cost?", "responses"),
+    "bapo/tracking/accuracy": Metric("Do the tracked prompts improve?", "accuracy", is_share=True),
+    "timing_s/step": Metric("How long does a step take?", "seconds"),
+}
+
+
+def metric_of(key: str) -> Metric:
+    """Title and unit; an unknown metric is called by its key."""
+    if (match := _AVERAGE.fullmatch(key)) is not None:
+        figure = f"avg@{match['k']}" if match["k"] else match["figure"]
+        return Metric(f"Is {match['dataset']} solved more often?", f"{match['dataset']} {figure}", is_share=True)
+    return _KNOWN.get(key, Metric(key, key.rsplit("/", 1)[-1]))
+
+
+def usual_metrics(known: Sequence[str]) -> list[str]:
+    """Reward, the widest held-out set's avg@k, entropy and length, as far as the runs have them."""
+    averages = [key for key in known if (match := _AVERAGE.fullmatch(key)) is not None and match["k"]]
+    first = sorted(averages, key=lambda key: (-len(key), key))[:1]
+    keys = [USUAL[0], *first, *USUAL[1:]]
+    return [key for key in keys if not known or key in known]
+
+
+_ACTIONS: tuple[tuple[str, str, IconName], ...] = (
+    ("csv", "Download as CSV", "download"),
+    ("svg", "Download as SVG", "copy"),
+    ("fullscreen", "Full screen", "expand"),
+)
+
+
+def card(name: str, title: str, note: str, figure: go.Figure, palette: Palette, *, wide: bool = False) -> html.Div:
+    """A chart with its own small buttons; `note` says what was left out or interpolated."""
+    buttons = [
+        html.Button(
+            icon(icon_name, 16),
+            className="compare-action",
+            title=label,
+            type="button",
+            **attributes(data_compare_action=action, aria_label=f"{label}: {title}"),
+        )
+        for action, label, icon_name in _ACTIONS
+    ]
+    drawing = themed(figure, palette)
+    return html.Div(
+        [
+            html.Div(
+                [
+                    html.H3(title, className="chart-title"),
+                    html.Div(buttons, className="chart-tools compare-tools"),
+                ],
+                className="chart-head",
+            ),
+            dcc.Graph(
+                id={"type": "compare-graph", "name": name},
+                figure=drawing,
+                config=GRAPH_CONFIG,
+                style={"height": drawing["layout"]["height"]},
+                className="chart-graph",
+            ),
+            html.Div(note, className="compare-note"),
+        ],
+        className="chart-card wide" if wide else "chart-card",
+        role="figure",
+        **attributes(data_chart=name, aria_label=f"{title} {note}"),
+    )
+
+
+def curve_cards(
+    curves: ComparedCurves, keys: Sequence[str], view: View, styles: Mapping[str, LineStyle], palette: Palette
+) -> list[html.Div]:
+    """One card for each metric."""
+    cards = []
+    for key in keys:
+        metric, found = metric_of(key), curves.curves.get(key, ())
+        data = overlay_data(
+            found,
+            curves.x,
+            styles,
+            names=shown_names([each.label for each in found]),
+            unit=metric.unit,
+            is_share=metric.is_share,
+            hidden=view.hidden,
+        )
+        cards.append(card(key, metric.title, curves_note(curves, key), overlay_figure(data, palette), palette))
+    return cards
+
+
+def curves_note(curves: ComparedCurves, key: str) -> str:
+    """What one should know about how the curves were made."""
+    found = curves.curves.get(key, ())
+    if not found:
+        return "None of the runs has recorded this."
+    parts = []
+    means = [curve for curve in found if curve.n]
+    if means:
+        counts = sorted({max(curve.n) for curve in means})
+        runs = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
+        parts.append(f"Mean and 95 % interval over {runs} runs (Student's t)")
+    if curves.budget is not None:
+        parts.append(f"cut off at {budget_text(curves.budget.x, curves.budget.until)}, the least that a run has")
+    if curves.is_interpolated:
+        parts.append("interpolated linearly to common positions")
+    shown, whole = (sum(sizes) for sizes in zip(*((len(each.x), each.num_positions) for each in found), strict=True))
+    if shown < whole:
+        parts.append(f"{formatting.count(shown)} of {formatting.count(whole)} points, extremes kept")
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def budget_text(x: str, until: float) -> str:
+    """ "12.8k rollouts"."""
+    if x == "time":
+        return f"{formatting.duration(until)} of training steps"
+    return f"{formatting.count(until)} rollouts" if x == "rollouts" else f"step {until:,.0f}"
+
+
+def legend(groups: Sequence[CurveGroup], styles: Mapping[str, LineStyle], hidden: frozenset[str]) -> list[Any]:
+    """One button for each group, which shows and hides it everywhere."""
+    return [
+        html.Button(
+            [
+                html.Span(
+                    className=f"compare-swatch {styles[group.label].dash}",
+                    style={"borderTopColor": styles[group.label].colour},
+                ),
+                html.Span(shown_name(group.label), className="compare-name"),
+                *([html.Span(f"n={len(group.run_ids)}", className="compare-n")] if len(group.run_ids) > 1 else []),
+            ],
+            type="button",
+            className="compare-key",
+            title=f"{shown_name(group.label)}: show or hide",
+            **attributes(data_label=group.label, aria_pressed="false" if group.label in hidden else "true"),
+        )
+        for group in groups
+    ]
+
+
+def downloads(view: View, keys: Sequence[str]) -> dmc.Group:
+    """The same comparison from the API."""
+    links = (
+        ("Curves as JSON", api_address(view, "compare/curves", keys=",".join(keys))),
+        ("Tables as JSON", api_address(view, "compare")),
+    )
+    return dmc.Group(
+        [html.A(label, href=href, download="", className="compare-download") for label, href in links], gap="md"
+    )

@@ -1,0 +1,89 @@
+"""Choosing runs: a search over all of them, and what to do while none is chosen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import dcc, html
+
+from bapo.api import RunSummary
+from bapo.client import AsyncClient
+from frontend.components.attributes import attributes
+from frontend.components.icon import icon
+from frontend.components.notices import notice
+from frontend.pages.compare.view import MOST_RUNS, View
+
+MOST_FOUND = 30
+
+
+def run_picker(view: View, options: Sequence[dict[str, str]]) -> dmc.MultiSelect:
+    """The chosen runs as pills; typing searches all runs on the server."""
+    return dmc.MultiSelect(
+        id="compare-runs",
+        value=list(view.runs),
+        data=list(options),
+        searchable=True,
+        clearable=True,
+        hidePickedOptions=True,
+        clearSearchOnChange=True,
+        maxValues=MOST_RUNS,
+        # The server has searched already, also in notes, tags and configs.
+        filter={"function": "compareFound"},
+        placeholder="Add runs: name, tag, method.c1=0.25 …",
+        nothingFoundMessage="No other run matches",
+        leftSection=icon("search", 16),
+        size="sm",
+        className="compare-runs",
+        **attributes(aria_label="Runs to compare"),
+    )
+
+
+async def run_options(
+    client: AsyncClient, chosen: Sequence[str], options: Sequence[dict[str, str]], search: str | None
+) -> list[dict[str, str]]:
+    """The chosen runs, and those that the search finds; runs of one name are told apart by their identifiers."""
+    page = await client.runs(search=search or None, limit=MOST_FOUND)
+    names = {option["value"]: option["label"] for option in options if option["value"] in chosen}
+    found = {run.id: run.name for run in page.items if run.id not in names}
+    times = Counter([*names.values(), *found.values()])
+    labels = names | {run_id: name if times[name] == 1 else f"{name} ({run_id})" for run_id, name in found.items()}
+    return [{"value": run_id, "label": label} for run_id, label in labels.items()]
+
+
+def nothing_chosen(recent: Sequence[RunSummary]) -> Any:
+    """How to choose, with the groups of the newest runs at hand."""
+    by_group: dict[str, list[RunSummary]] = {}
+    for run in recent:
+        if run.group:
+            by_group.setdefault(run.group, []).append(run)
+    offers = [
+        (f"{name} ({len(members)} runs)", members)
+        for name, members in by_group.items()
+        if 2 <= len(members) <= MOST_RUNS
+    ][:4]
+    if not offers and len(recent) >= 2:
+        offers = [("The two newest runs", list(recent[:2]))]
+    links = [
+        dcc.Link(
+            dmc.Button(label, variant="light", size="xs", className="compare-offer"),
+            href=f"/compare?runs={','.join(run.id for run in members)}",
+            className="plain-link",
+        )
+        for label, members in offers
+    ]
+    return notice(
+        "Choose two or more runs",
+        html.Span(
+            [
+                "Search for them above, or mark them in the ",
+                dcc.Link("run list", href="/runs"),
+                " and choose Compare there. Runs that differ only in their seed are put together, with a mean and its "
+                "95 % interval. A link to this page restores all that you choose.",
+            ]
+        ),
+        icon_name="compare",
+        action=dmc.Group(links, justify="center", gap="xs") if links else None,
+    )

@@ -1,0 +1,241 @@
+"""The tables of a comparison: results, what an accuracy cost, paired differences, and what sets the configs apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dash import dcc, html
+
+from bapo.api import ComparedRunInfo, Comparison, ConfigDifference, MeanEstimate, MigrationRate, MigrationSummary
+from bapo.comparison import SEED_FIELD, value_text
+from frontend import formatting
+from frontend.pages.compare.cells import (
+    NONE,
+    Cell,
+    Heading,
+    hours,
+    mean,
+    mean_rate,
+    money,
+    points,
+    range_of,
+    rate,
+    share,
+    table,
+)
+from frontend.pages.compare.looks import shown_name
+from frontend.pages.compare.panels import budget_text
+
+_COSTS = (
+    Heading("Rollouts", "Responses generated for training, re-evaluations and dropped groups included"),
+    Heading("Time in steps", "Evaluations, waiting and pauses left out"),
+    Heading("Compute", "GPU-hours; slot-hours where a run trained without a GPU"),
+    Heading("Cost", "At the deployment's price of a compute hour"),
+)
+_RATES = (
+    Heading("Unlocked", "Tracked prompts at 0/G before training that are above now, beside what chance alone gives"),
+    Heading("≥ ½", "Tracked prompts at 0/G before training that are at one half or more now"),
+    Heading("Lost", "Tracked prompts above 0/G before training that are at 0/G now"),
+)
+
+
+def results(comparison: Comparison) -> list[Any]:
+    """By group where a group has several runs, and every run."""
+    parts: list[Any] = []
+    if comparison.budget is not None:
+        text = budget_text(comparison.budget.x, comparison.budget.until)
+        parts.append(_remark(f"Equal budgets: the column “at budget” is at {text}, interpolated between evaluations."))
+    if any(len(group.run_ids) > 1 for group in comparison.groups):
+        parts.append(_group_results(comparison))
+    parts.append(_run_results(comparison))
+    return parts
+
+
+def _remark(text: str) -> html.P:
+    return html.P(text, className="compare-remark")
+
+
+def _set_headings(comparison: Comparison) -> list[Heading]:
+    found = []
+    for dataset in comparison.datasets:
+        found += [
+            Heading(f"{dataset} base", "Before the first step"),
+            Heading("final", f"Last evaluation on {dataset}"),
+            *([Heading("at budget", f"{dataset} at the common budget")] if comparison.budget is not None else []),
+            Heading("best", f"Best evaluation on {dataset}, which chance favours"),
+            Heading("change", f"Final against base on {dataset}"),
+        ]
+    return found
+
+
+def _group_results(comparison: Comparison) -> html.Div:
+    rows = []
+    for group in comparison.groups:
+        cells = [Cell(shown_name(group.label), group.label, "", shown_name(group.label)), _count(len(group.run_ids))]
+        by_set = {result.dataset: result for result in group.results}
+        for dataset in comparison.datasets:
+            result = by_set.get(dataset)
+            figures: list[MeanEstimate | None] = (
+                [None] * 3 if result is None else [result.base, result.final, result.best]
+            )
+            cells += [share(figures[0], over=""), share(figures[1], over="runs")]
+            if comparison.budget is not None:
+                cells.append(share(None if result is None else result.at_budget, over="runs"))
+            cells += [share(figures[2], over=""), points(None if result is None else result.change, over="runs")]
+        cells += [
+            mean_rate(group.unlocked, group.unlocked_null),
+            mean_rate(group.strictly_unlocked, group.strictly_unlocked_null),
+            mean_rate(group.lost, group.lost_null),
+            mean(group.rollouts, formatting.count),
+            mean(group.seconds, formatting.duration),
+            mean(group.compute_hours, hours),
+            mean(group.cost, lambda value: money(value, comparison.currency)),
+        ]
+        rows.append((group.label, cells))
+    headings = [Heading("Group", is_number=False), Heading("Runs"), *_set_headings(comparison), *_RATES, *_COSTS]
+    return table("results-by-group", headings, rows, "Results by group: means with 95 % intervals over runs")
+
+
+def _count(number: int) -> Cell:
+    return Cell(f"{number:,}", number)
+
+
+def _run_results(comparison: Comparison) -> html.Div:
+    headings = [
+        Heading("Run", is_number=False),
+        Heading("Step"),
+        *_set_headings(comparison),
+        *_RATES,
+        Heading("Duration", "From start to end, or to now"),
+        *_COSTS,
+    ]
+    rows = [(run.label, _run_cells(run, comparison)) for run in comparison.runs]
+    return table("results-by-run", headings, rows, "Results of every run: 95 % intervals over held-out problems")
+
+
+def _run_cells(run: ComparedRunInfo, comparison: Comparison) -> list[Cell]:
+    cells = [_run_name(run), Cell(f"{run.step:,} / {run.num_steps:,}", run.step)]
+    by_set = {result.dataset: result for result in run.results}
+    for dataset in comparison.datasets:
+        result = by_set.get(dataset)
+        if result is None:
+            cells += [NONE] * (5 if comparison.budget is not None else 4)
+            continue
+        cells += [share(result.base), share(result.final)]
+        if comparison.budget is not None:
+            cells.append(Cell(formatting.percent(result.at_budget), result.at_budget))
+        best = share(result.best)
+        cells += [best._replace(note=f"step {result.best_step:,}"), points(result.change)]
+    rates, null = (None, None) if run.tracked is None else (run.tracked.rates, run.tracked.null)
+    cells += [rate(now, chance) for now, chance in zip(_moves(rates), _moves(null), strict=True)]
+    total = run.total
+    return [
+        *cells,
+        Cell(formatting.duration(run.duration_seconds), run.duration_seconds),
+        Cell(formatting.count(total.rollouts), total.rollouts),
+        Cell(formatting.duration(total.seconds), total.seconds),
+        Cell(hours(total.compute_hours), total.compute_hours),
+        Cell(money(total.cost, comparison.currency), total.cost),
+    ]
+
+
+def _moves(rates: MigrationSummary | None) -> tuple[MigrationRate | None, MigrationRate | None, MigrationRate | None]:
+    return (None, None, None) if rates is None else (rates.unlocked, rates.strictly_unlocked, rates.lost)
+
+
+def _run_name(run: ComparedRunInfo) -> Cell:
+    link = dcc.Link(run.name, href=f"/runs/{run.id}", className="compare-link")
+    return Cell(link, run.name, run.status.value if run.status.value != "succeeded" else "", run.name)
+
+
+def reached(comparison: Comparison) -> list[Any]:
+    """What each group, and each run, had spent at its first evaluation with the accuracy asked for."""
+    if comparison.reach is None:
+        return [_remark("The runs have not been evaluated yet.")]
+    target = f"avg@k of {formatting.percent(comparison.reach)} on {comparison.dataset}"
+    headings = [Heading("Runs", is_number=False), Heading("Reached"), Heading("Step"), *_COSTS]
+    rows = []
+    for group in comparison.groups:
+        if group.to_reach is None:
+            continue
+        found = group.to_reach
+        cells = [
+            Cell(shown_name(group.label), group.label),
+            Cell(f"{found.num_reached} of {found.num_runs}", found.num_reached / found.num_runs),
+            range_of(found.step, lambda value: f"{value:,.0f}"),
+            range_of(found.rollouts, formatting.count),
+            range_of(found.seconds, formatting.duration),
+            range_of(found.compute_hours, hours),
+            range_of(found.cost, lambda value: money(value, comparison.currency)),
+        ]
+        if not found.num_reached:
+            cells[2] = Cell("not reached", None, _best(comparison, group.run_ids))
+        rows.append((group.label, cells))
+    return [
+        table("cost-to-reach", headings, rows, f"What the first evaluation with an {target} cost: median and range")
+    ]
+
+
+def _best(comparison: Comparison, run_ids: Sequence[str]) -> str:
+    best = [
+        run.to_reach.accuracy
+        for run in comparison.runs
+        if run.id in run_ids and run.to_reach is not None and run.to_reach.accuracy is not None
+    ]
+    return f"best {formatting.percent(max(best))}" if best else "never evaluated there"
+
+
+def paired(comparison: Comparison) -> list[Any]:
+    """Each group against the reference, seed by seed."""
+    others = [group for group in comparison.groups if group.label != comparison.reference]
+    if not others:
+        return [_remark("There is one group only: nothing to compare it with.")]
+    headings = [Heading("Group", is_number=False), *(Heading(dataset) for dataset in comparison.datasets)]
+    rows = []
+    for group in others:
+        by_set = {result.dataset: result.against_reference for result in group.results}
+        cells = []
+        for dataset in comparison.datasets:
+            found = by_set.get(dataset)
+            cells.append(Cell("no seed in common") if found is None else points(found, over="seeds"))
+        rows.append((group.label, [Cell(shown_name(group.label), group.label), *cells]))
+    what = "at the common budget" if comparison.budget is not None else "of the final evaluations"
+    caption = f"Difference to {shown_name(comparison.reference)} {what}, seed by seed"
+    return [table("paired-differences", headings, rows, caption)]
+
+
+MOST_CHARACTERS = 60
+
+
+def config_differences(comparison: Comparison) -> list[Any]:
+    """Only what differs: a column for each group, the values of its runs collapsed."""
+    if not comparison.differences:
+        return [_remark("The configs are the same in every field.")]
+    places = {run.id: index for index, run in enumerate(comparison.runs)}
+    headings = [
+        Heading("Field", is_number=False),
+        *(Heading(shown_name(group.label), is_number=False) for group in comparison.groups),
+    ]
+    # The seeds come last: they are there to differ.
+    ordered = sorted(comparison.differences, key=lambda each: each.field == SEED_FIELD)
+    rows = [
+        (
+            "",
+            [
+                Cell(html.Code(each.field), each.field),
+                *(_values(each, [places[run_id] for run_id in group.run_ids]) for group in comparison.groups),
+            ],
+        )
+        for each in ordered
+    ]
+    return [table("config-differences", headings, rows, "Config fields on which the runs differ")]
+
+
+def _values(difference: ConfigDifference, members: Sequence[int]) -> Cell:
+    texts = dict.fromkeys(
+        value_text(difference.values[index]) if difference.known[index] else formatting.MISSING for index in members
+    )
+    text = ", ".join(texts)
+    shown = text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 1] + "…"
+    return Cell(shown, text, "", text)
