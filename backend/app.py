@@ -26,6 +26,7 @@ import backend.views.endpoints
 import backend.what_if.endpoints
 import backend.workers.endpoints
 from backend import errors, middleware
+from backend.answers import AnswerCache
 from backend.auth import bootstrap
 from backend.auth.recent import RecentCallers
 from backend.auth.service import Principal, authenticate
@@ -86,7 +87,9 @@ def create_app(settings: Settings) -> FastAPI:
             return authenticate(session, secret)
 
     callers = RecentCallers(principal_of)
-    context = Context(settings, database, EventHub(database), Dispatcher(database, settings), VisitCache(), callers)
+    context = Context(
+        settings, database, EventHub(database), Dispatcher(database, settings), VisitCache(), callers, AnswerCache()
+    )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

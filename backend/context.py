@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Request, Response
 from fastapi.routing import APIRoute
 from sqlalchemy.orm import Session
 
+from backend.answers import Answer, AnswerCache
 from backend.auth.recent import RecentCallers
 from backend.database import Database
 from backend.events.hub import EventHub
@@ -31,6 +32,7 @@ class Context:
     dispatcher: Dispatcher
     visits: VisitCache
     callers: RecentCallers
+    answers: AnswerCache
     recordings: RecordingCache = field(default_factory=RecordingCache)
 
 
@@ -53,9 +55,26 @@ def _prices(request: Request) -> Prices:
     return context_of(request).settings.prices
 
 
+@dataclass(frozen=True)
+class RecordAnswers:
+    """Answers this request about what runs recorded, worked out only where something new is stored."""
+
+    cache: AnswerCache
+    question: str
+
+    def of(self, session: Session, run_ids: Sequence[str], work_out: Callable[[], Answer]) -> Response:
+        """What a route returns. The answer may depend on nothing but path, query and the records of these runs."""
+        return self.cache.answer(session, self.question, run_ids, work_out).response()
+
+
+async def _answers(request: Request) -> RecordAnswers:
+    return RecordAnswers(context_of(request).answers, f"{request.url.path}?{request.url.query}")
+
+
 DbSession = Annotated[Session, Depends(_session)]
 SettingsOf = Annotated[Settings, Depends(_settings)]
 PricesOf = Annotated[Prices, Depends(_prices)]
+AnswersOf = Annotated[RecordAnswers, Depends(_answers)]
 ContextOf = Annotated[Context, Depends(context_of)]
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import orjson
 from fastapi import Query, Response
 
-from backend.context import ContextOf, DbSession, new_router
+from backend.answers import Answer
+from backend.context import AnswersOf, ContextOf, DbSession, new_router
 from backend.errors import Problem
 from backend.permissions import Reader
 from backend.records import distributions, metric_keys, repository, series
@@ -46,6 +47,7 @@ def get_metric_keys(_: Reader, session: DbSession, run_id: str) -> MetricKeys:
 def get_metrics(
     _: Reader,
     session: DbSession,
+    answers: AnswersOf,
     run_id: str,
     keys: Annotated[str, Query(min_length=1, max_length=50_000, description="Names, separated by commas.")],
     from_step: FromStep = 0,
@@ -56,12 +58,16 @@ def get_metrics(
 
     With `max_points`, a sample of the steps that keeps each column's extremes; the header `X-Sampled` says so.
     """
-    runs.get(session, run_id)
-    names = list(dict.fromkeys(keys.split(",")))[:MAX_KEYS]
-    columns = series.read(session, run_id, names, StepRange(from_step, to_step))
-    if max_points is not None:
-        columns = series.sample(columns, max_points)
-    return _answer({"steps": columns.steps, "columns": _plain(columns.values)}, columns.sampled)
+
+    def work_out() -> Answer:
+        runs.get(session, run_id)
+        names = list(dict.fromkeys(keys.split(",")))[:MAX_KEYS]
+        columns = series.read(session, run_id, names, StepRange(from_step, to_step))
+        if max_points is not None:
+            columns = series.sample(columns, max_points)
+        return _answer({"steps": columns.steps, "columns": _plain(columns.values)}, columns.sampled)
+
+    return answers.of(session, [run_id], work_out)
 
 
 @router.get(
@@ -70,6 +76,7 @@ def get_metrics(
 def get_metric_groups(
     _: Reader,
     session: DbSession,
+    answers: AnswersOf,
     run_id: str,
     groups: Annotated[
         str, Query(max_length=50_000, description="Names separated by commas, groups separated by `|`; may be empty.")
@@ -86,7 +93,6 @@ def get_metric_groups(
 
     Means are worked out over all steps before any are left out.
     """
-    runs.get(session, run_id)
     wanted = [[key for key in group.split(",") if key] for group in groups.split("|")]
     if len(wanted) > MAX_GROUPS or sum(map(len, wanted)) > MAX_KEYS:
         raise Problem(
@@ -96,25 +102,30 @@ def get_metric_groups(
             value=len(wanted),
             remedy=f"ask for at most {MAX_GROUPS} groups and {MAX_KEYS} keys at a time",
         )
-    found = series.read_groups(
-        session,
-        run_id,
-        wanted,
-        [key for key in along.split(",") if key],
-        StepRange(from_step, to_step),
-        max_points=max_points,
-        smoothing=None if smooth is None else smoothing_of(smooth),
-    )
-    content = [
-        {
-            "steps": group.columns.steps,
-            "columns": _plain(group.columns.values),
-            "smoothed": _plain(group.smoothed),
-            "sampled": group.columns.sampled,
-        }
-        for group in found
-    ]
-    return _answer({"groups": content})
+
+    def work_out() -> Answer:
+        runs.get(session, run_id)
+        found = series.read_groups(
+            session,
+            run_id,
+            wanted,
+            [key for key in along.split(",") if key],
+            StepRange(from_step, to_step),
+            max_points=max_points,
+            smoothing=None if smooth is None else smoothing_of(smooth),
+        )
+        content = [
+            {
+                "steps": group.columns.steps,
+                "columns": _plain(group.columns.values),
+                "smoothed": _plain(group.smoothed),
+                "sampled": group.columns.sampled,
+            }
+            for group in found
+        ]
+        return _answer({"groups": content})
+
+    return answers.of(session, [run_id], work_out)
 
 
 @router.get(
@@ -126,6 +137,7 @@ def get_metric_groups(
 def get_ratios(
     _: Reader,
     session: DbSession,
+    answers: AnswersOf,
     run_id: str,
     from_step: FromStep = 1,
     to_step: ToStep = MAX_STEP,
@@ -135,9 +147,13 @@ def get_ratios(
 
     With `max_points`, neighbouring steps are summed: nothing is left out. Skipped steps count no token.
     """
-    runs.get(session, run_id)
-    spans, counts = distributions.ratios(session, run_id, StepRange(from_step, to_step), max_points)
-    return _answer({"edges": RATIO_BIN_EDGES, **_steps_of(spans), "counts": counts}, _summed(spans))
+
+    def work_out() -> Answer:
+        runs.get(session, run_id)
+        spans, counts = distributions.ratios(session, run_id, StepRange(from_step, to_step), max_points)
+        return _answer({"edges": RATIO_BIN_EDGES, **_steps_of(spans), "counts": counts}, _summed(spans))
+
+    return answers.of(session, [run_id], work_out)
 
 
 @router.get(
@@ -150,6 +166,7 @@ def get_staleness(
     _: Reader,
     session: DbSession,
     context: ContextOf,
+    answers: AnswersOf,
     run_id: str,
     from_step: FromStep = 1,
     to_step: ToStep = MAX_STEP,
@@ -159,9 +176,13 @@ def get_staleness(
 
     With `max_points`, neighbouring steps are summed: nothing is left out.
     """
-    visits = visits_of_run(session, context, runs.get(session, run_id))
-    spans, ages, counts = distributions.staleness(visits, StepRange(from_step, to_step), max_points)
-    return _answer({"ages": ages, **_steps_of(spans), "counts": counts}, _summed(spans))
+
+    def work_out() -> Answer:
+        visits = visits_of_run(session, context, runs.get(session, run_id))
+        spans, ages, counts = distributions.staleness(visits, StepRange(from_step, to_step), max_points)
+        return _answer({"ages": ages, **_steps_of(spans), "counts": counts}, _summed(spans))
+
+    return answers.of(session, [run_id], work_out)
 
 
 @router.get(
@@ -173,6 +194,7 @@ def get_staleness(
 def get_histograms(
     _: Reader,
     session: DbSession,
+    answers: AnswersOf,
     run_id: str,
     from_step: FromStep = 0,
     to_step: ToStep = MAX_STEP,
@@ -182,23 +204,28 @@ def get_histograms(
 
     With `max_points`, evenly spaced steps; the header `X-Sampled` says so.
     """
-    run = runs.get(session, run_id)
-    num_steps = min(to_step, run.step) - max(from_step, 1) + 1
-    every = 1 if max_points is None or num_steps <= max_points else -(-num_steps // (max_points - 1))
-    rows = repository.histograms(session, run_id, StepRange(from_step, to_step), every)
-    content = {
-        "steps": [row.step for row in rows],
-        "fresh": [row.fresh for row in rows],
-        "reevaluated": [row.reevaluated for row in rows],
-        "batch": [row.batch for row in rows],
-    }
-    return _answer(content, series.NOT_SAMPLED if every == 1 else f"every {every}th; {len(rows)} of {num_steps} steps")
+
+    def work_out() -> Answer:
+        run = runs.get(session, run_id)
+        num_steps = min(to_step, run.step) - max(from_step, 1) + 1
+        every = 1 if max_points is None or num_steps <= max_points else -(-num_steps // (max_points - 1))
+        rows = repository.histograms(session, run_id, StepRange(from_step, to_step), every)
+        content = {
+            "steps": [row.step for row in rows],
+            "fresh": [row.fresh for row in rows],
+            "reevaluated": [row.reevaluated for row in rows],
+            "batch": [row.batch for row in rows],
+        }
+        return _answer(
+            content, series.NOT_SAMPLED if every == 1 else f"every {every}th; {len(rows)} of {num_steps} steps"
+        )
+
+    return answers.of(session, [run_id], work_out)
 
 
-def _answer(content: object, sampled: str | None = None) -> Response:
+def _answer(content: object, sampled: str | None = None) -> Answer:
     body = orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
-    headers = {} if sampled is None else {"X-Sampled": sampled}
-    return Response(body, media_type="application/json", headers=headers)
+    return Answer(body, {} if sampled is None else {"X-Sampled": sampled})
 
 
 def _plain(columns: dict[str, Values]) -> dict[str, Values]:
