@@ -18,6 +18,7 @@ from bapo.config.task import TaskConfig
 from bapo.draws import seed_of
 from bapo.tasks import Verifier, verifier
 from bapo.tasks.base import Problem
+from bapo.tasks.verifiers import OwnVerifier
 
 AGENT_NAME = "bapo_single_turn"
 PARTITION = "train"
@@ -54,13 +55,9 @@ class BapoAgentLoop(SingleTurnAgentLoop):  # type: ignore[misc]
         output: AgentLoopOutput = await super().run({**sampling_params, "seed": seed}, **row)
         problem = Problem(row["prompt_id"], row["data_source"], row["raw_prompt"][0]["content"], row["answer"])
         text = self.tokenizer.decode(output.response_ids, skip_special_tokens=True)
-        try:
-            reward, failed = row["verifier"](problem, text), False
-        except Exception:
-            # A verifier's fault must not end the run; it is counted.
-            reward, failed = 0, True
-        output.reward_score = float(reward)
-        output.extra_fields[REWARD_FAILED] = failed
+        failures = _num_failures(row["verifier"])
+        output.reward_score = float(row["verifier"](problem, text))
+        output.extra_fields[REWARD_FAILED] = _num_failures(row["verifier"]) > failures
         return output
 
 
@@ -127,6 +124,11 @@ class BapoAgentLoopManager(AgentLoopManagerTQ):  # type: ignore[misc]
         # verl marks each prompt's state under its own key, which nobody reads any more.
         tq.kv_clear(keys=list(batch["uid"]), partition_id=PARTITION)
         return {key: summary for answer in answers for key, summary in answer.items()}
+
+
+def _num_failures(verify: Verifier) -> int:
+    """How often a user's function has raised; it then gives no reward."""
+    return verify.num_failures if isinstance(verify, OwnVerifier) else 0
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import Any
 from hydra import compose, initialize_config_module
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from bapo.config import RunConfig
+from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.config.engine import VerlConfig
 from bapo.verl_plugin.trainer import ADVANTAGE_ESTIMATOR
 
@@ -32,9 +32,15 @@ def logical_cpus(verl: VerlConfig) -> int:
 
 
 def dtype(config: RunConfig, *, on_cpu: bool) -> str:
-    """`float32` or `bfloat16`, for forward passes and rollouts; weights and optimizer are float32."""
-    if config.engine.verl.dtype != "auto":
-        return config.engine.verl.dtype
+    """`float32` or `bfloat16`, for forward passes and rollouts; weights and optimizer are float32.
+
+    Raises ConfigError for bfloat16 without a GPU: vLLM then packs its weights in a way that cannot be updated.
+    """
+    wanted = config.engine.verl.dtype
+    if on_cpu and wanted == "bfloat16":
+        raise ConfigError([ConfigProblem("engine.verl.dtype", wanted, "without a GPU choose float32 or auto")])
+    if wanted != "auto":
+        return wanted
     return "float32" if on_cpu else "bfloat16"
 
 

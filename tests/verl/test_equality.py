@@ -1,0 +1,236 @@
+"""Local engine and verl engine do the same on the same model: answers, log-probabilities, rewards, one update."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bapo.config import RunConfig, apply_changes, resolve
+from bapo.config.recipes import load_recipe
+from bapo.engine import BatchItem, Policy
+from bapo.rollout import BatchSource, RolloutGroup
+from bapo.tasks import build_task
+from bapo.tasks.base import Problem, Task
+
+NUM_PROBLEMS, GROUP_SIZE = 12, 4
+SETTINGS = {
+    "rollout.group_size": GROUP_SIZE,
+    "task.num_test": 16,
+    "task.num_train": 64,
+    # Large enough to leave the gradient as it is.
+    "training.max_grad_norm": 1000.0,
+    # Adam then keeps the gradient, up to a factor, in its first moment.
+    "training.learning_rate": 1e-3,
+    "loss.kl_coefficient": 0.01,
+    "loss.entropy_coefficient": 0.01,
+    "method.c1": 0.25,
+    "method.c2": [0.25, 0.5],
+    "method.c3": [0.5, 0.75],
+}
+
+
+def _config(**changes: Any) -> RunConfig:
+    explicit = load_recipe("countdown-quick").explicit
+    return resolve(
+        apply_changes(explicit, SETTINGS | {name.replace("__", "."): v for name, v in changes.items()})
+    ).config
+
+
+@pytest.fixture(scope="module")
+def task() -> Task:
+    return build_task(_config().task)
+
+
+@pytest.fixture(scope="module")
+def problems(task: Task) -> Sequence[Problem]:
+    return task.train[:NUM_PROBLEMS]
+
+
+@pytest.fixture(scope="module")
+def verl_engine(task: Task) -> Iterator[Any]:
+    # So that a test may send a function into vLLM's worker.
+    os.environ["VLLM_ALLOW_INSECURE_SERIALIZATION"] = "1"
+    from bapo.engines import build_engine  # noqa: PLC0415
+
+    engine = build_engine(_config(engine__type="verl"), task)
+    yield engine
+    engine.close()
+
+
+def _local(task: Task, model: str = "countdown-base") -> Any:
+    from bapo.local.engine import LocalEngine  # noqa: PLC0415
+
+    return LocalEngine(_config(model__path=model), task)
+
+
+def _rows(groups: Sequence[RolloutGroup]) -> Any:
+    """The groups' rows in TransferQueue."""
+    import transfer_queue as tq  # noqa: PLC0415
+
+    keys = [key for group in groups for key in group.payload.keys]
+    return tq.kv_batch_get(keys=keys, partition_id="train")
+
+
+def _local_group(group: RolloutGroup) -> RolloutGroup:
+    """A group of the verl engine as one of the local engine."""
+    import torch  # noqa: PLC0415
+
+    from bapo.local.payload import GroupPayload  # noqa: PLC0415
+    from bapo.local.sampling import SampledGroup  # noqa: PLC0415
+
+    data = _rows([group])
+    sampled = SampledGroup(
+        token_ids=torch.cat(data["responses"].unbind()),
+        logprobs=torch.cat(data["rollout_log_probs"].unbind()),
+        lengths=tuple(response.length for response in group.payload.responses),
+        ended=tuple(response.ended for response in group.payload.responses),
+    )
+    payload = GroupPayload(tuple(data["prompts"].unbind()[0].tolist()), sampled, group.payload.rewards)
+    return RolloutGroup(group.prompt_id, group.num_correct, group.group_size, group.policy_version, group.step, payload)
+
+
+def _write_digest(worker: Any, path: str) -> None:
+    """Runs in vLLM's worker."""
+    digest = hashlib.sha256()
+    for _, parameter in sorted(worker.model_runner.model.named_parameters()):
+        digest.update(parameter.detach().contiguous().numpy().tobytes())
+    Path(path).write_text(digest.hexdigest())
+
+
+def _digest(engine: Any, folder: Path) -> str:
+    """Of all weights that vLLM holds."""
+    import ray  # noqa: PLC0415
+
+    file = folder / "digest"
+    for replica in engine._trainer.llm_server_manager.get_replicas():
+        ray.get([server.collective_rpc.remote(_write_digest, args=(str(file),)) for server in replica.servers])
+    return file.read_text()
+
+
+def test_greedy_answers_and_rewards_agree(verl_engine: Any, task: Task) -> None:
+    held_out = task.evaluation_sets["CD-34"]
+    local = _local(task)
+    assert list(verl_engine.greedy(held_out)) == list(local.greedy(held_out))
+    payloads = verl_engine._roll_out(held_out, group_size=1, greedy=True, seed=0, version=0)
+    import torch  # noqa: PLC0415
+
+    sampled = local._sample(local._model, held_out, group_size=1, temperature=0.0, generator=torch.Generator())
+    for payload, group, problem in zip(payloads, sampled, held_out, strict=True):
+        answers = verl_engine.responses(RolloutGroup(problem.prompt_id, payload.rewards[0], 1, 0, 1, payload))
+        assert [answer.text for answer in answers] == local._texts(group)
+
+
+def test_prompts_are_the_same_tokens(verl_engine: Any, task: Task, problems: Sequence[Problem]) -> None:
+    groups = verl_engine.generate(problems, group_size=1, policy=Policy.CURRENT, step=1, purpose="prompts").groups
+    local = _local(task)
+    assert [tuple(row.tolist()) for row in _rows(groups)["prompts"].unbind()] == [
+        local._prompts[problem.prompt_id] for problem in problems
+    ]
+
+
+def test_log_probabilities_of_sampled_answers_agree(verl_engine: Any, task: Task, problems: Sequence[Problem]) -> None:
+    import torch  # noqa: PLC0415
+
+    from bapo.local.forward import response_logprobs  # noqa: PLC0415
+
+    groups = verl_engine.generate(
+        problems, group_size=GROUP_SIZE, policy=Policy.CURRENT, step=1, purpose="sampled"
+    ).groups
+    local = _local(task)
+    keys = [key for group in groups for key in group.payload.keys]
+    lengths = [each.prompt_length + each.length for group in groups for each in group.payload.responses]
+    trained = iter(verl_engine._trainer.logprobs(keys, lengths))
+    for group in groups:
+        payload = _local_group(group).payload
+        with torch.no_grad():
+            expected, _ = response_logprobs(local._model, [payload], temperature=1.0, entropy_gradient=False)
+        # vLLM's own, and those of the training process.
+        torch.testing.assert_close(payload.sampled.logprobs, expected, atol=1e-4, rtol=0)
+        own = torch.cat([next(trained) for _ in group.payload.responses])
+        torch.testing.assert_close(own, expected, atol=1e-4, rtol=0)
+
+
+def test_equal_seeds_draw_equally(verl_engine: Any, problems: Sequence[Problem]) -> None:
+    first, second, other = (
+        [answer.text for group in generation.groups for answer in verl_engine.responses(group)]
+        for generation in (
+            verl_engine.generate(problems, group_size=GROUP_SIZE, policy=Policy.CURRENT, step=step, purpose="draw")
+            for step in (1, 1, 2)
+        )
+    )
+    assert first == second != other
+
+
+def test_one_update_on_a_batch_of_mixed_age_has_the_same_gradient(
+    verl_engine: Any, task: Task, problems: Sequence[Problem], tmp_path: Path
+) -> None:
+    import torch  # noqa: PLC0415
+
+    old = verl_engine.generate(problems, group_size=GROUP_SIZE, policy=Policy.ROLLOUT, step=1, purpose="old").groups
+    digest_of_base = _digest(verl_engine, tmp_path)
+    verl_engine.update([BatchItem(group, BatchSource.FRESH) for group in old], step=1)
+    new = verl_engine.generate(
+        problems[: NUM_PROBLEMS // 2], group_size=GROUP_SIZE, policy=Policy.CURRENT, step=2, purpose="new"
+    ).groups
+    digest_of_current = _digest(verl_engine, tmp_path)
+
+    # α is what it was, bit for bit, after the current policy has generated.
+    verl_engine.generate(problems[:1], group_size=2, policy=Policy.ROLLOUT, step=2, purpose="delayed")
+    assert _digest(verl_engine, tmp_path) == digest_of_base != digest_of_current
+
+    (tmp_path / "before").mkdir()
+    (tmp_path / "after").mkdir()
+    batch = [
+        *((group, BatchSource.REEVALUATED) for group in new),
+        *((group, BatchSource.REUSED) for group in old[NUM_PROBLEMS // 2 :]),
+    ]
+    # What a checkpoint keeps is enough to train on: the old groups go through one.
+    stored = old[NUM_PROBLEMS // 2 :]
+    verl_engine.save(tmp_path / "before", stored)
+    local = _local(task, str(tmp_path / "before" / "actor" / "huggingface"))
+    local_stats = local.update([BatchItem(_local_group(group), source) for group, source in batch], step=2)
+    restored = verl_engine.load(tmp_path / "before")
+    for group, payload in zip(stored, restored, strict=True):
+        object.__setattr__(group, "payload", payload)
+    stats = verl_engine.update([BatchItem(group, source) for group, source in batch], step=2)
+    verl_engine.save(tmp_path / "after", ())
+
+    gradient = _gradient(tmp_path / "before", tmp_path / "after")
+    local_gradient = torch.cat(
+        [
+            # After one step of Adam, its first moment is (1 - β1) times the gradient.
+            local._updater._optimizer.state[parameter]["exp_avg"].flatten() / 0.1
+            for parameter in local._updater._parameters.values()
+        ]
+    )
+    assert stats.ratio_max > 1.05  # the batch is off policy
+    assert stats.num_tokens == local_stats.num_tokens
+    assert stats.ratio_histogram == pytest.approx(local_stats.ratio_histogram, abs=2)
+    assert stats.grad_norm == pytest.approx(local_stats.grad_norm, rel=1e-3)
+    assert stats.loss == pytest.approx(local_stats.loss, abs=1e-5)
+    assert stats.kl == pytest.approx(local_stats.kl, rel=1e-3)
+    assert stats.entropy == pytest.approx(local_stats.entropy, rel=1e-4)
+    for source in (BatchSource.REEVALUATED, BatchSource.REUSED):
+        assert stats.tv_tokens[source] == pytest.approx(local_stats.tv_tokens[source], rel=1e-3, abs=1e-5)
+        assert stats.tv_sequences[source] == pytest.approx(local_stats.tv_sequences[source], rel=1e-3, abs=1e-5)
+    cosine = torch.nn.functional.cosine_similarity(gradient, local_gradient, dim=0)
+    assert float(cosine) >= 0.9999
+    assert float(gradient.norm()) == pytest.approx(float(local_gradient.norm()), rel=1e-3)
+
+
+def _gradient(before: Path, after: Path) -> Any:
+    """Of the update between two checkpoints of the verl engine, from Adam's first moments m' = β1·m + (1 - β1)·g."""
+    import torch  # noqa: PLC0415
+
+    def moments(folder: Path) -> dict[int, Any]:
+        """By position of the parameter in the model."""
+        state = torch.load(folder / "actor" / "optim_world_size_1_rank_0.pt", weights_only=False)["state"]
+        return {name: getattr(values["exp_avg"], "_local_tensor", values["exp_avg"]) for name, values in state.items()}
+
+    first, second = moments(before), moments(after)
+    return torch.cat([((second[name] - 0.9 * first[name]) / 0.1).flatten() for name in sorted(second)])

@@ -1,0 +1,114 @@
+"""The loss that verl's workers compute, on nested tensors as verl hands them over."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from bapo.config.run import LossConfig
+
+SHARE = 1 / 3
+
+
+def _nested(rows: list[list[float]]) -> Any:
+    import torch  # noqa: PLC0415
+
+    return torch.nested.as_nested_tensor([torch.tensor(row) for row in rows], layout=torch.jagged)
+
+
+def _data(rows: list[dict[str, list[float]]], *, num_tokens: int, num_responses: int, dp_size: int = 1) -> Any:
+    import torch  # noqa: PLC0415
+
+    from bapo.verl_plugin import loss  # noqa: PLC0415
+
+    names = ("responses", "response_mask", "rollout_log_probs", "advantages")
+    return {
+        **{name: _nested([row[name] for row in rows]) for name in names},
+        "dp_size": dp_size,
+        loss.NUM_TOKENS: num_tokens,
+        loss.NUM_RESPONSES: num_responses,
+        loss.MEASURE_DISTANCE: True,
+        loss.SOURCE_FIELD: torch.tensor([0 for _ in rows]),
+    }
+
+
+def _row(length: int, rollout_logprob: float, advantage: float, *, mask: int = 1) -> dict[str, list[float]]:
+    return {
+        "responses": [1.0] * length,
+        "response_mask": [float(mask)] * length,
+        "rollout_log_probs": [rollout_logprob] * length,
+        "advantages": [advantage] * length,
+    }
+
+
+def _values(metrics: dict[str, Any]) -> dict[str, float]:
+    return {name: metric.aggregate() for name, metric in metrics.items()}
+
+
+def test_a_worked_loss_on_two_responses_and_a_row_of_padding() -> None:
+    from bapo.verl_plugin.loss import BapoLoss  # noqa: PLC0415
+
+    # Prompts of 2 tokens; the value before a response token predicts it: positions 1 and 2 of 4, position 1 of 3.
+    logprobs = _nested([[9.0, -1.0, -2.0, 9.0], [9.0, -0.5, 9.0], [9.0, -7.0, 9.0]])
+    entropy = _nested([[9.0, 0.1, 0.2, 9.0], [9.0, 0.3, 9.0], [9.0, 9.0, 9.0]])
+    first = {**_row(2, 0.0, 1.0), "rollout_log_probs": [-1.0, -1.5]}
+    second = {**_row(1, -1.0, -1.0)}
+    data = _data([first, second, _row(1, 0.0, 0.0, mask=0)], num_tokens=3, num_responses=2)
+    value, metrics = BapoLoss(LossConfig(), "token-mean")({"log_probs": logprobs, "entropy": entropy}, data)
+
+    # Ratios: e^0 = 1, e^-0.5 = 0.6065 and e^0.5 = 1.6487. Advantage 1: -1 and -0.6065, neither clipped; advantage -1:
+    # max(1.6487, 1.2) = 1.6487. Mean over 3 tokens.
+    assert float(value) == pytest.approx((-1 - math.exp(-0.5) + math.exp(0.5)) * SHARE, abs=1e-6)
+    sums = _values(metrics)
+    assert sums["bapo/tokens"] == 3
+    assert sums["bapo/loss"] == pytest.approx(float(value))
+    assert sums["bapo/entropy"] == pytest.approx(0.6)
+    assert sums["bapo/clipped"] == 0
+    assert sums["bapo/ratio_largest"] == pytest.approx(math.exp(0.5))
+    # 1 lies in [0.98, 1.02), 0.6065 in [0.5, 0.7), 1.6487 in [1.4, 2).
+    assert [sums[f"bapo/bin_{index}"] for index in range(13)] == [0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0]
+    # |ρ - 1| of tokens 0, 0.3935, 0.6487; of responses |e^-0.5 - 1| and |e^0.5 - 1|. The row of padding has none.
+    distance = (1 - math.exp(-0.5)) + (math.exp(0.5) - 1)
+    assert sums["bapo/tv_token_sum_fresh"] == pytest.approx(distance, abs=1e-6)
+    assert sums["bapo/tv_token_count_fresh"] == 3
+    assert sums["bapo/tv_sequence_sum_fresh"] == pytest.approx(distance, abs=1e-6)
+    assert sums["bapo/tv_sequence_count_fresh"] == 2
+    assert sums["bapo/tv_token_count_reused"] == 0
+
+
+def test_parts_on_two_ranks_add_up_to_the_whole_after_averaging() -> None:
+    from bapo.verl_plugin.loss import BapoLoss  # noqa: PLC0415
+
+    rows = [_row(3, -1.0, 0.5), _row(1, -2.0, -0.5)]
+    logprobs = [[9.0, -1.2, -1.0, -0.8, 9.0], [9.0, -1.7, 9.0]]
+    for aggregation in ("token-mean", "response-mean"):
+        loss = BapoLoss(LossConfig(kl_coefficient=0.1, entropy_coefficient=0.1), aggregation)  # type: ignore[arg-type]
+
+        def value(indices: list[int], dp_size: int, loss: BapoLoss = loss) -> float:
+            output = {name: _nested([logprobs[index] for index in indices]) for name in ("log_probs", "entropy")}
+            data = _data([rows[index] for index in indices], num_tokens=4, num_responses=2, dp_size=dp_size)
+            return float(loss(output, data)[0])
+
+        # verl takes the mean over ranks.
+        assert (value([0], 2) + value([1], 2)) / 2 == pytest.approx(value([0, 1], 1), abs=1e-6)
+
+
+def test_our_advantage_estimator_is_registered_and_follows_equation_2() -> None:
+    import numpy as np  # noqa: PLC0415
+    import torch  # noqa: PLC0415
+    from verl.trainer.ppo.core_algos import get_adv_estimator_fn  # noqa: PLC0415
+
+    from bapo.verl_plugin.trainer import ADVANTAGE_ESTIMATOR  # noqa: PLC0415
+
+    rewards = torch.tensor([[0.0, 1.0], [0.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
+    mask = torch.tensor([[1.0, 1.0], [1.0, 0.0], [1.0, 1.0], [1.0, 1.0], [1.0, 1.0]])
+    groups = np.array(["a", "b", "a", "b", "a"], dtype=object)
+    advantages, _ = get_adv_estimator_fn(ADVANTAGE_ESTIMATOR)(
+        token_level_rewards=rewards, response_mask=mask, config=None, index=groups
+    )
+    # Group a: rewards 1, 1, 0 with mean 2/3 and population variance 2/9: (1 - 2/3)/0.4714 = 0.7071, -1.4142.
+    # Group b: rewards 0, 1: -1 and 1.
+    assert advantages[:, 0].tolist() == pytest.approx([0.7071, -1.0, 0.7071, 1.0, -1.4142], abs=1e-4)
+    assert advantages[1].tolist() == pytest.approx([-1.0, 0.0], abs=1e-5)
