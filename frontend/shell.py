@@ -42,7 +42,7 @@ NAVIGATION: tuple[tuple[str, str, IconName], ...] = (
     ("Compare", "/compare", "compare"),
     ("Queue", "/queue", "queue"),
     ("Workers", "/workers", "worker"),
-    ("Data and models", "/data", "data"),
+    ("Data & models", "/data", "data"),
 )
 
 INDEX = """<!DOCTYPE html>

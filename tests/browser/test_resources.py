@@ -45,7 +45,7 @@ def people(backend_server: BackendServer) -> Iterator[Client]:
 
 def test_register_look_in_use_and_take_away(page: Page, visitor: Visitor, people: Client, roots: Path) -> None:
     page.goto("/runs")
-    page.get_by_role("link", name="Data and models").click()
+    page.get_by_role("link", name="Data & models").click()
     expect(page.get_by_text("Nothing is registered yet")).to_be_visible()
 
     page.get_by_role("button", name="Register").click()
