@@ -73,6 +73,20 @@ def duration(seconds: float | None) -> str:
     return f"{whole // 86_400} d {whole % 86_400 // 3600:02d} h"
 
 
+def hours(value: float | None) -> str:
+    """Hours of compute: 0.003 → "0.003", 0.4182 → "0.42", 12.34 → "12.3", 1 234.5 → "1,234"."""
+    if value is None:
+        return MISSING
+    return f"{value:,.0f}" if value >= 99.95 else f"{value:.{1 if value >= 9.995 else 2 if value >= 0.095 else 3}f}"
+
+
+def money(value: float | None, currency: str) -> str:
+    """12.5 → "12.50 USD"; cents are shown below a thousand."""
+    if value is None:
+        return MISSING
+    return f"{value:,.{2 if value < 999.995 else 0}f}{THIN_SPACE}{currency}"
+
+
 def ago(moment: datetime | None, now: datetime) -> str:
     """ "3 minutes ago"; the exact time belongs into the tooltip (`exact_time`)."""
     if moment is None:

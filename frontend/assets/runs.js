@@ -1,78 +1,270 @@
-// The run list: navigation, columns that fit, and how its cells are drawn.
+// The run list: its table, whose rows come from the server as somebody scrolls, sorts and filters, and stay live.
+// What the table shows is `bapoRuns.state`; runs_filters.js, runs_columns.js and runs_bulk.js change it.
 (function () {
   "use strict";
+
+  const BLOCK = 100; // As `cacheBlockSize` of the table.
+  const ROW_HEIGHT = 40;
+  const HEAD_HEIGHT = 42;
+  const LEAST_HEIGHT = 220;
+  const DEFAULT_SORT = "-created_at";
 
   window.dash_clientside = window.dash_clientside || {};
   const clientside = window.dash_clientside;
   const noUpdate = () => clientside.no_update;
+  const setProps = (id, props) => clientside.set_props(id, props);
+  const element = (id) => document.getElementById(id);
 
-  clientside.runs = {
-    open(cell) {
-      if (!cell || cell.rowId === undefined || cell.colId === "name") return noUpdate();
-      return `/runs/${cell.rowId}`;
+  const state = {
+    box: null, // Element of the page that is shown: another one is another visit.
+    api: null,
+    filters: {},
+    sort: DEFAULT_SORT,
+    view: null,
+    total: null,
+    ticket: 0,
+    page: null, // First rows, fetched before the table asks for them: it never stands empty in between.
+    refreshing: false,
+  };
+  const runs = (window.bapoRuns = { state, DEFAULT_SORT, setProps, element });
+
+  // ---------------------------------------------------------------- a visit
+
+  // Called with the filters' first values, which may come before the table is there.
+  runs.begin = async () => {
+    const box = element("runs-grid-box");
+    Object.assign(state, { box, api: null, filters: {}, sort: DEFAULT_SORT, view: null, total: null, page: null });
+    state.ticket += 1;
+    const [api] = await Promise.all([window.dash_ag_grid.getApiAsync("runs-grid"), runs.restore()]);
+    // The component gives the table a source of its own as soon as it is ready.
+    await new Promise((done) => setTimeout(done, 0));
+    if (state.box !== box || api.isDestroyed()) return;
+    state.api = api;
+    runs.restoreColumns();
+    for (const [event, listener] of Object.entries(listeners)) api.addEventListener(event, listener);
+    runs.reload();
+  };
+
+  const listeners = {
+    sortChanged(event) {
+      const sorted = state.api.getColumnState().find((column) => column.sort);
+      const sort = sorted ? (sorted.sort === "desc" ? "-" : "") + sorted.colId : DEFAULT_SORT;
+      if (event.source === "api" || sort === state.sort) return;
+      state.sort = sort;
+      runs.leaveView();
+      runs.rememberSort();
+      runs.changed();
     },
-    exportCsv(clicks) {
-      return Boolean(clicks);
+    selectionChanged: () => runs.selectionChanged(),
+    cellKeyDown({ event, node }) {
+      if (!node.data || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.key === "Enter") visit(node.data.id);
+      if (event.key === "s") runs.star(node.data.id, !node.data.is_starred);
     },
-    settled() {
-      window.bapoLive.answered();
-      fitColumns();
-      return "runs-shown";
+    columnMoved: (event) => runs.columnsChanged(event),
+    columnResized: (event) => runs.columnsChanged(event),
+    columnVisible: (event) => runs.columnsChanged(event),
+  };
+
+  // Filters, order or view changed: the address says so, and the rows follow.
+  runs.changed = () => {
+    runs.writeAddress();
+    runs.reload();
+  };
+
+  // ---------------------------------------------------------------- rows
+
+  runs.parameters = () => {
+    const query = new URLSearchParams();
+    for (const [name, value] of Object.entries(state.filters)) {
+      for (const part of Array.isArray(value) ? value : [value]) query.append(name, part);
+    }
+    query.set("sort", state.sort);
+    return query;
+  };
+
+  async function fetchRows(begin, end) {
+    const query = runs.parameters();
+    query.set("offset", begin);
+    query.set("limit", end - begin);
+    const answer = await fetch(`/live/runs?${query}`);
+    const content = await answer.json().catch(() => ({}));
+    if (answer.status === 401) location.reload(); // The session ended: the gate shows the login page.
+    if (!answer.ok) throw new Error(content.remedy ? said(content) : answer.statusText);
+    return content;
+  }
+
+  const said = ({ field, value, remedy, request_id: request }) =>
+    (field ? `${field} = ${JSON.stringify(value)}: ` : "") + remedy + (request && request !== "none" ? ` (request ${request})` : "");
+
+  const source = {
+    async getRows(parameters) {
+      if (parameters.startRow === 0 && state.page) {
+        const { rows, total } = state.page;
+        state.page = null;
+        parameters.successCallback(rows, total);
+        return;
+      }
+      try {
+        const { rows, total } = await fetchRows(parameters.startRow, parameters.endRow);
+        parameters.successCallback(rows, total);
+        show(total, false);
+        problem(null);
+      } catch (error) {
+        parameters.failCallback();
+        problem(error);
+      }
     },
   };
 
-  // Narrow windows show what matters most; the table itself never makes the page scroll sideways.
-  const NEEDED_WIDTH = { owner: 1560, rollouts: 1460, duration: 1340, started: 940, method: 760, reward: 700, eval_latest: 560 };
-
-  function fitColumns() {
-    const grid = document.getElementById("runs-grid");
-    if (!grid || !window.dash_ag_grid) return;
-    const api = window.dash_ag_grid.getApi("runs-grid");
-    if (!api) return;
-    for (const [column, width] of Object.entries(NEEDED_WIDTH)) {
-      const wanted = innerWidth >= width;
-      if (api.getColumn(column)?.isVisible() !== wanted) api.setColumnsVisible([column], wanted);
+  // The list anew, from its top.
+  runs.reload = async () => {
+    if (!state.api) return;
+    const ticket = ++state.ticket;
+    state.box.classList.add("updating");
+    try {
+      const page = await fetchRows(0, BLOCK);
+      if (ticket !== state.ticket || state.api.isDestroyed()) return;
+      state.page = page;
+      show(page.total, page.is_new_here);
+      if (page.total) state.api.setGridOption("datasource", { ...source });
+      if (page.total) state.api.ensureIndexVisible(0, "top");
+      problem(null);
+    } catch (error) {
+      if (ticket === state.ticket) problem(error);
+    } finally {
+      if (ticket === state.ticket) state.box.classList.remove("updating", "loading");
+      window.bapoLive.answered();
     }
+  };
+
+  // Rows in sight, as they are now; what is chosen, scrolled to or open stays.
+  runs.refresh = async () => {
+    if (!state.api || state.refreshing) return;
+    if (!state.total) return runs.reload();
+    const ticket = state.ticket;
+    const first = Math.max(0, state.api.getFirstDisplayedRowIndex());
+    const last = Math.max(first, state.api.getLastDisplayedRowIndex());
+    state.refreshing = true;
+    try {
+      const page = await fetchRows(first, Math.min(last + 1, first + BLOCK));
+      if (ticket !== state.ticket || state.api.isDestroyed()) return;
+      place(page, first);
+      problem(null);
+    } catch (error) {
+      problem(error);
+    } finally {
+      state.refreshing = false;
+      window.bapoLive.answered();
+    }
+  };
+
+  function place({ rows, total, is_new_here: isNewHere }, first) {
+    const nodes = rows.map((_, index) => state.api.getDisplayedRowAtIndex(first + index));
+    const isSame = total === state.total && rows.every((row, index) => nodes[index]?.data?.id === row.id);
+    show(total, isNewHere);
+    if (!total) return;
+    if (!isSame) {
+      state.api.refreshInfiniteCache();
+      return;
+    }
+    rows.forEach((row, index) => {
+      if (JSON.stringify(nodes[index].data) !== JSON.stringify(row)) nodes[index].setData(row);
+    });
   }
-  addEventListener("resize", fitColumns);
 
-  const cells = (window.dashAgGridComponentFunctions = window.dashAgGridComponentFunctions || {});
-  const create = (...parts) => window.React.createElement(...parts);
+  runs.row = (id) => state.api?.getRowNode(id);
 
-  cells.StatusCell = ({ data }) =>
-    data
-      ? create("span", { className: `cell-status status-${data.status}`, title: data.status_reason },
-          create("span", { className: "status-dot" + (/^(running|starting|pausing|stopping)$/.test(data.status) ? " moving" : "") }),
-          data.status)
-      : null;
+  // ---------------------------------------------------------------- around the table
 
-  cells.NameCell = ({ data }) =>
-    data
-      ? create("a", {
-          className: "cell-name", href: `/runs/${data.id}`, title: data.name,
-          onClick: (event) => {
-            if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-            event.preventDefault();
-            clientside.set_props("url", { pathname: `/runs/${data.id}`, search: "" });
-          },
-        }, data.name)
-      : null;
+  function show(total, isNewHere) {
+    state.total = total;
+    setProps("runs-shown", { children: `${total.toLocaleString("en")} run${total === 1 ? "" : "s"}` });
+    setProps("runs-first", { hidden: !isNewHere });
+    setProps("runs-table", { hidden: isNewHere });
+    setProps("runs-none", { hidden: total > 0 || isNewHere });
+    state.box.hidden = !total;
+    state.box.classList.remove("loading");
+    fitHeight();
+  }
 
-  cells.ProgressCell = ({ data }) =>
-    data
-      ? create("span", { className: "cell-progress" },
-          create("span", { className: "cell-progress-text" }, data.progress_text),
-          create("span", { className: "cell-progress-track" },
-            create("span", { className: `cell-progress-bar status-${data.status}`, style: { width: `${100 * data.progress}%` } })))
-      : null;
+  function fitHeight() {
+    if (!state.box?.isConnected) return;
+    const top = state.box.getBoundingClientRect().top + scrollY;
+    const room = Math.max(LEAST_HEIGHT, innerHeight - Math.min(top, 320) - 24);
+    // The scroll bar below the rows takes room of its own where the columns are wider than the window.
+    const bar = state.box.querySelector(".ag-body-horizontal-scroll:not(.ag-hidden)")?.offsetHeight || 0;
+    const height = state.total ? Math.min(room, HEAD_HEIGHT + state.total * ROW_HEIGHT + bar + 2) : LEAST_HEIGHT;
+    state.box.style.height = `${height}px`;
+  }
+  addEventListener("resize", () => {
+    fitHeight();
+    if (state.api && !state.api.isDestroyed()) runs.fitColumns();
+  });
+  runs.fitHeight = fitHeight;
 
-  cells.EvaluationCell = ({ data }) =>
-    data
-      ? create("span", { className: "cell-evaluation", title: data.eval_name },
-          create("span", null, data.eval_text),
-          create("span", { className: `cell-change ${data.eval_change > 0.0005 ? "good" : data.eval_change < -0.0005 ? "bad" : ""}` },
-            data.eval_change_text))
-      : null;
+  function problem(error) {
+    const box = element("runs-problem");
+    if (!box) return;
+    const text = error === null ? "" : error instanceof TypeError ? "The server does not answer: the rows are those it sent last." : error.message;
+    setProps("runs-problem", { hidden: !text, children: text });
+    if (text) state.box.classList.remove("loading");
+  }
 
-  cells.TimeCell = ({ data }) => (data ? create("span", { title: data.started_exact }, data.started_text) : null);
+  runs.tell = (title, message, color = "red") =>
+    setProps("notifications", {
+      sendNotifications: [{ action: "show", title, message, color, autoClose: color === "red" ? 12000 : 5000, withBorder: true }],
+    });
+
+  // A request that changes something. Its answer, or null after a message.
+  runs.send = async (method, path, body) => {
+    try {
+      const answer = await fetch(`/api/v1${path}`, {
+        method,
+        headers: body ? { "Content-Type": "application/json" } : {},
+        body: body ? JSON.stringify(body) : undefined,
+      });
+      const text = await answer.text();
+      const content = text ? JSON.parse(text) : {};
+      if (answer.ok) return content;
+      runs.tell("This was refused", said(content));
+    } catch (error) {
+      runs.tell("This was not done", "The server does not answer: try again in a moment.");
+    }
+    return null;
+  };
+
+  runs.star = async (id, isStarred) => {
+    const mark = (value) => {
+      const node = runs.row(id);
+      if (node?.data) node.setData({ ...node.data, is_starred: value, starred_text: value ? "yes" : "no" });
+    };
+    mark(isStarred);
+    if ((await runs.send(isStarred ? "PUT" : "DELETE", `/runs/${encodeURIComponent(id)}/star`)) === null) mark(!isStarred);
+  };
+
+  const visit = (id) => setProps("url", { pathname: `/runs/${id}`, search: "" });
+  runs.visit = visit;
+
+  const NOT_OPENING = new Set(["name", "starred", "tags", "ag-Grid-SelectionColumn"]);
+
+  clientside.runs = {
+    open(cell) {
+      if (cell && cell.rowId !== undefined && !NOT_OPENING.has(cell.colId) && runs.row(cell.rowId)?.data) visit(cell.rowId);
+      return noUpdate();
+    },
+    poked() {
+      runs.refresh();
+      return noUpdate();
+    },
+    exportCsv(clicks) {
+      if (clicks) {
+        const link = document.createElement("a");
+        link.href = `/api/v1/runs.csv?${runs.parameters()}`;
+        link.download = "runs.csv";
+        link.click();
+      }
+      return noUpdate();
+    },
+  };
 })();

@@ -1,4 +1,4 @@
-"""Rows of the run list."""
+"""Rows, columns and filters of the run list."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
-from bapo.api import RunStatus, RunSummary
-from frontend.pages.runs import COLUMNS, FILTERS, run_row
+from bapo.api import RunFilters, RunQuery, RunStatus, RunSummary
+from bapo.client import ApiError
+from frontend.pages.runs.columns import COLUMNS, definition
+from frontend.pages.runs.filters import CONTROLS, PRESETS
+from frontend.pages.runs.live import parsed
+from frontend.pages.runs.rows import run_row
 from frontend.theme import STATUS_COLOURS
 
 NOW = datetime(2026, 9, 1, 12, 0, tzinfo=UTC)
@@ -24,7 +28,7 @@ def _run(**changes: Any) -> RunSummary:
         step=30,
         num_steps=150,
         attempt=1,
-        tags=(),
+        tags=("a", "b"),
         group=None,
         owner="ada",
         parent_id=None,
@@ -36,26 +40,34 @@ def _run(**changes: Any) -> RunSummary:
         eval_name="CD-34 avg@8",
         eval_base=0.206,
         eval_latest=0.38,
+        eval_best=0.391,
         eta_seconds=None,
         status_reason=None,
     )
     return run.model_copy(update=changes)
 
 
-def test_a_row_sorts_by_numbers_and_reads_as_text() -> None:
+def test_a_row_reads_as_text() -> None:
     row = run_row(_run(), NOW)
     assert row["progress"] == 0.2
-    assert (row["progress_text"], row["reward_text"], row["rollouts_text"]) == ("30 / 150", "41.2\u202f%", "12.3k")
+    assert (row["progress_text"], row["reward_mean_text"], row["num_rollouts_text"]) == (
+        "30 / 150",
+        "41.2\u202f%",
+        "12.3k",
+    )
     # 38.0 − 20.6 = 17.4 points.
-    assert (row["eval_text"], row["eval_change_text"]) == ("20.6 → 38.0\u202f%", "+17.4")
-    assert (row["started_text"], row["duration_text"], row["duration"]) == ("3 minutes ago", "3 m 00 s", 180.0)
+    assert (row["eval_latest_text"], row["eval_change_text"]) == ("20.6 → 38.0\u202f%", "+17.4")
+    assert row["eval_best_text"] == "39.1\u202f%"
+    assert (row["started_at_text"], row["duration_text"], row["tags_text"]) == ("3 minutes ago", "3 m 00 s", "a, b")
+    assert row["started_at"] == "2026-09-01T11:57:00+00:00"
 
 
 def test_a_run_that_never_began_has_gaps() -> None:
-    changes = {"started_at": None, "reward_mean": None, "eval_base": None, "eval_latest": None, "step": 0}
+    changes = {"started_at": None, "reward_mean": None, "eval_base": None, "eval_latest": None, "eval_best": None}
     row = run_row(_run(**changes), NOW)
-    assert [row[name] for name in ("started_text", "duration_text", "reward_text", "eval_text")] == ["–"] * 4
-    assert (row["eval_change"], row["eval_change_text"], row["duration"]) == (None, "", None)
+    gaps = ("started_at", "duration", "reward_mean", "eval_latest", "eval_best", "compute_hours", "cost", "group")
+    assert [row[f"{name}_text"] for name in gaps] == ["–"] * len(gaps)
+    assert (row["eval_change"], row["eval_change_text"], row["started_at"]) == (None, "", None)
 
 
 def test_the_base_evaluation_alone_is_no_change() -> None:
@@ -67,13 +79,55 @@ def test_an_ended_run_keeps_its_duration() -> None:
     assert run_row(run, NOW)["duration_text"] == "2 m 00 s"
 
 
-def test_columns_show_fields_of_the_rows() -> None:
+@pytest.mark.parametrize(
+    ("hours", "num_gpus", "text"),
+    [
+        (0.0, 1, "–"),
+        (0.0121, 0, "0.012 slot-h"),
+        (0.42, 1, "0.42 GPU-h"),
+        (12.34, 8, "12.3 GPU-h"),
+        (1234.5, 8, "1,234 GPU-h"),
+    ],
+)
+def test_hours_say_what_they_are_of(hours: float, num_gpus: int, text: str) -> None:
+    assert run_row(_run(compute_hours=hours, num_gpus=num_gpus), NOW)["compute_hours_text"] == text
+
+
+@pytest.mark.parametrize(
+    ("cost", "text"), [(0.5, "0.50\u202fEUR"), (999.99, "999.99\u202fEUR"), (1234.5, "1,234\u202fEUR")]
+)
+def test_a_cost_names_its_currency(cost: float, text: str) -> None:
+    assert run_row(_run(cost=cost, currency="EUR"), NOW)["cost_text"] == text
+
+
+def test_every_column_has_its_text_in_the_row() -> None:
     row = run_row(_run(), NOW)
-    assert {column["field"] for column in COLUMNS} <= row.keys()
+    assert {f"{column.name}_text" for column in COLUMNS} <= row.keys()
+    assert len({column.name for column in COLUMNS}) == len(COLUMNS)
+    assert definition(COLUMNS[0])["colId"] == COLUMNS[0].name
+
+
+def test_every_filter_has_a_control() -> None:
+    assert CONTROLS.keys() == RunFilters.model_fields.keys()
 
 
 @pytest.mark.parametrize("status", list(RunStatus))
-def test_every_state_has_a_colour_and_a_filter(status: RunStatus) -> None:
+def test_every_state_has_a_colour_and_a_quick_choice(status: RunStatus) -> None:
     assert STATUS_COLOURS[status]
-    found = [name for name, states in FILTERS.items() if status in states]
+    found = [name for name, states in PRESETS.items() if status in states]
     assert len(found) == (0 if status is RunStatus.DRAFT else 1) or status is RunStatus.LOST
+
+
+def test_an_address_becomes_a_query() -> None:
+    query = parsed({"status": ["failed"], "starred": "true", "min_best": "0.5", "offset": "100", "limit": "50"})
+    assert query == RunQuery(status=[RunStatus.FAILED], starred=True, min_best=0.5, offset=100, limit=50)
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [({"limit": "501"}, "limit"), ({"min_best": "2"}, "min_best"), ({"x": "1"}, "x"), ({"status": ["no"]}, "status.0")],
+)
+def test_a_wrong_address_is_refused_by_name(given: dict[str, Any], field: str) -> None:
+    with pytest.raises(ApiError) as refusal:
+        parsed(given)
+    assert (refusal.value.status, refusal.value.body.field) == (422, field)

@@ -1,0 +1,154 @@
+// What is done to the runs that are chosen in the list: who can take part, a word before what is final, and what became
+// of each.
+(function () {
+  "use strict";
+
+  const runs = window.bapoRuns;
+  const { state, setProps } = runs;
+  const clientside = window.dash_clientside;
+  const noUpdate = () => clientside.no_update;
+
+  const MOST = 500;
+  const MOST_COMPARED = 50;
+  const NAMED = 5;
+  const ENDED = ["succeeded", "failed", "cancelled"];
+  const among = (...states) => (run) => states.includes(run.status);
+
+  // The server decides; these only keep what cannot be done out of sight.
+  const POSSIBLE = {
+    star: (run) => !run.is_starred,
+    unstar: (run) => run.is_starred,
+    tag: () => true,
+    untag: () => true,
+    archive: (run) => !run.is_archived && among("draft", "paused", ...ENDED)(run),
+    unarchive: (run) => run.is_archived,
+    pause: among("starting", "running"),
+    resume: among("paused"),
+    stop: among("queued", "starting", "running", "pausing", "paused", "lost"),
+    delete: among("draft", ...ENDED),
+  };
+  const DONE = {
+    star: "Starred", unstar: "Star taken from", tag: "Tag added to", untag: "Tag removed from", archive: "Archived",
+    unarchive: "Taken out of the archive", pause: "Pausing", resume: "Queued again", stop: "Stopping", delete: "Deleted",
+  };
+  const FINAL = {
+    stop: {
+      verb: "Stop",
+      text: "Training ends at the next step boundary, after a checkpoint; what waits is cancelled at once. The runs are " +
+        "then cancelled for good: to continue later, pause them instead.",
+    },
+    delete: {
+      verb: "Delete",
+      text: "Their records, samples and history disappear from the server for everybody. The folders with their " +
+        "journals and checkpoints stay where they are.",
+    },
+  };
+
+  const chosen = new Map(); // Identifier → what was last known of the run: rows out of sight are forgotten by the table.
+  let asked = null;
+
+  runs.selectionChanged = () => {
+    const nodes = state.api.getSelectedNodes();
+    const ids = new Set(nodes.map((node) => node.id));
+    for (const id of chosen.keys()) if (!ids.has(id)) chosen.delete(id);
+    for (const node of nodes) if (node.data) chosen.set(node.id, node.data);
+    draw();
+  };
+
+  function draw() {
+    for (const id of chosen.keys()) {
+      const node = runs.row(id);
+      if (node?.data) chosen.set(id, node.data);
+    }
+    const all = [...chosen.values()];
+    setProps("runs-bulk", { hidden: !all.length });
+    setProps("runs-chosen", { children: `${all.length.toLocaleString("en")} chosen` });
+    setProps("runs-compare", { disabled: all.length < 2 || all.length > MOST_COMPARED });
+    for (const action of Object.keys(POSSIBLE)) {
+      if (action === "tag" || action === "untag") continue;
+      const isPossible = all.some(POSSIBLE[action]);
+      setProps({ type: "runs-bulk", action }, { style: isPossible ? {} : { display: "none" } });
+    }
+    runs.fitHeight();
+  }
+
+  function unselect() {
+    state.api?.deselectAll();
+    chosen.clear();
+    draw();
+  }
+
+  async function perform(action, ids, tag) {
+    const names = new Map([...chosen].map(([id, run]) => [id, run.name]));
+    const answer = await runs.send("POST", "/runs/bulk", { run_ids: ids, action, ...(tag ? { tag } : {}) });
+    if (answer === null) return;
+    const refused = answer.results.filter((result) => !result.done);
+    const count = (number) => `${number.toLocaleString("en")} run${number === 1 ? "" : "s"}`;
+    if (answer.num_done) runs.tell(`${DONE[action]} ${count(answer.num_done)}`, tag ? `Tag: ${tag}` : "", "green");
+    if (refused.length) {
+      const reasons = refused.slice(0, NAMED).map(({ run_id: id, reason }) => `“${short(names.get(id) || id)}”: ${reason}`);
+      if (refused.length > NAMED) reasons.push(`and ${refused.length - NAMED} more`);
+      runs.tell(`${count(refused.length)} refused`, reasons.join("; "));
+    }
+    if (action === "delete") unselect();
+    if (tag) renewTags();
+    await runs.refresh();
+    draw();
+  }
+
+  async function renewTags() {
+    const facets = await runs.send("GET", "/runs/facets");
+    if (!facets) return;
+    setProps("runs-tag", { data: facets.tags.map(({ name }) => name), value: "" });
+    setProps("runs-filter-tag", { data: facets.tags.map(({ name, count }) => ({ value: name, label: `${name} (${count})` })) });
+  }
+
+  const short = (name) => (name.length > 60 ? `${name.slice(0, 59)}…` : name);
+
+  function ask(action, ids) {
+    const { verb, text } = FINAL[action];
+    const names = ids.map((id) => short(chosen.get(id)?.name || id));
+    const listed = names.slice(0, NAMED).map((name) => `“${name}”`).join(", ") + (names.length > NAMED ? ` and ${names.length - NAMED} more` : "");
+    const what = ids.length === 1 ? "this run" : `these ${ids.length} runs`;
+    asked = { action, ids };
+    setProps("runs-confirm-names", { children: listed });
+    setProps("runs-confirm-text", { children: text });
+    setProps("runs-confirm-yes", { children: `${verb} ${what}` });
+    setProps("runs-confirm", { title: `${verb} ${what}?`, opened: true });
+  }
+
+  Object.assign(clientside.runs, {
+    bulk(clicks, tag) {
+      const trigger = clientside.callback_context.triggered_id;
+      if (!trigger || !clicks.some(Boolean)) return noUpdate();
+      const { action } = trigger;
+      const name = (tag || "").trim();
+      if ((action === "tag" || action === "untag") && !name) {
+        runs.tell("Which tag?", "Type a tag, or take one of the list.");
+        return noUpdate();
+      }
+      const ids = [...chosen.keys()].filter((id) => POSSIBLE[action](chosen.get(id)));
+      if (ids.length > MOST) runs.tell("Too many at once", `Choose at most ${MOST} runs.`);
+      else if (FINAL[action]) ask(action, ids);
+      else perform(action, ids, action === "tag" || action === "untag" ? name : null);
+      return noUpdate();
+    },
+    confirmed(clicks) {
+      if (clicks && asked) perform(asked.action, asked.ids, null);
+      asked = null;
+      return false;
+    },
+    declined() {
+      asked = null;
+      return false;
+    },
+    unselect() {
+      unselect();
+      return noUpdate();
+    },
+    compare(clicks) {
+      if (clicks) setProps("url", { pathname: "/compare", search: `?runs=${[...chosen.keys()].join(",")}` });
+      return noUpdate();
+    },
+  });
+})();

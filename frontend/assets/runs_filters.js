@@ -1,0 +1,245 @@
+// The run list's filters: the controls, the address and the saved views say the same; this keeps them so.
+(function () {
+  "use strict";
+
+  const runs = window.bapoRuns;
+  const { state, setProps, element } = runs;
+  const clientside = window.dash_clientside;
+  const noUpdate = () => clientside.no_update;
+
+  const LISTS = ["status", "method", "tag", "owner", "group"];
+  const DATES = ["created_after", "created_before"];
+  const STEPS = ["min_step", "max_step"];
+  const SHARES = ["min_best", "max_best"];
+  const LABELS = {
+    search: "search", status: "state", method: "method", tag: "tag", owner: "owner", group: "group", starred: "starred",
+    archived: "archived", created_after: "created from", created_before: "created before", min_step: "steps ≥",
+    max_step: "steps ≤", min_best: "best ≥", max_best: "best ≤",
+  };
+  const SETTLED_MS = 1500;
+
+  let controls = {}; // Filter → component.
+  let presets = {}; // Quick choice → states.
+  let expected = null; // What the controls were set to, until they say so.
+
+  const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
+  // ---------------------------------------------------------------- forms of the same filters
+
+  // Without what narrows nothing, in one order: equal filters are equal texts.
+  function tidy(filters) {
+    const kept = {};
+    for (const name of Object.keys(LABELS)) {
+      const value = filters[name];
+      const isEmpty = value === undefined || value === null || value === "" || value === false || (Array.isArray(value) && !value.length);
+      if (!isEmpty && !(name === "archived" && value === "hidden")) kept[name] = Array.isArray(value) ? [...value].sort() : value;
+    }
+    return kept;
+  }
+
+  const pad = (number) => String(number).padStart(2, "0");
+  const dayOf = (moment) => `${moment.getFullYear()}-${pad(moment.getMonth() + 1)}-${pad(moment.getDate())}`;
+
+  function fromControls(values) {
+    const filters = {};
+    Object.keys(controls).forEach((name, index) => {
+      const value = values[index];
+      if (DATES.includes(name)) filters[name] = value ? new Date(`${String(value).slice(0, 10)}T00:00`).toISOString() : null;
+      else if (SHARES.includes(name)) filters[name] = value === "" || value === null ? null : Number((value / 100).toFixed(6));
+      else if (name === "search") filters[name] = (value || "").trim();
+      else filters[name] = value;
+    });
+    return tidy(filters);
+  }
+
+  function toControls(filters) {
+    for (const [name, component] of Object.entries(controls)) {
+      const value = filters[name];
+      if (name === "starred") setProps(component, { checked: Boolean(value) });
+      else if (LISTS.includes(name)) setProps(component, { value: value || [] });
+      else if (DATES.includes(name)) setProps(component, { value: value ? dayOf(new Date(value)) : null });
+      else if (SHARES.includes(name)) setProps(component, { value: value === undefined ? "" : Number((100 * value).toFixed(4)) });
+      else if (STEPS.includes(name)) setProps(component, { value: value === undefined ? "" : value });
+      else setProps(component, { value: value || (name === "archived" ? "hidden" : "") });
+    }
+  }
+
+  const presetOf = (states) => Object.keys(presets).find((name) => same([...presets[name]].sort(), [...(states || [])].sort()));
+
+  function fromAddress(query) {
+    const filters = {};
+    for (const name of Object.keys(LABELS)) {
+      const text = query.get(name);
+      if (text === null) continue;
+      if (name === "status" && presets[text]) filters[name] = presets[text];
+      else if (LISTS.includes(name)) filters[name] = text.split(",").map(decodeURIComponent);
+      else if (name === "starred") filters[name] = text === "yes";
+      else if (DATES.includes(name)) {
+        const moment = new Date(`${text}T00:00`);
+        if (!isNaN(moment)) filters[name] = moment.toISOString();
+      } else if (STEPS.includes(name) || SHARES.includes(name)) {
+        if (!isNaN(Number(text))) filters[name] = Number(text);
+      } else filters[name] = text;
+    }
+    return tidy(filters);
+  }
+
+  runs.writeAddress = () => {
+    const changes = { view: state.view?.id ?? null, sort: null };
+    for (const name of Object.keys(LABELS)) changes[name] = null;
+    if (!state.view) {
+      if (state.sort !== runs.DEFAULT_SORT) changes.sort = state.sort;
+      for (const [name, value] of Object.entries(state.filters)) {
+        if (name === "status") changes[name] = presetOf(value) || value.join(",");
+        else if (LISTS.includes(name)) changes[name] = value.map(encodeURIComponent).join(",");
+        else if (name === "starred") changes[name] = "yes";
+        else if (DATES.includes(name)) changes[name] = dayOf(new Date(value));
+        else changes[name] = String(value);
+      }
+    }
+    window.bapoView.write(changes);
+    publish();
+  };
+
+  // ---------------------------------------------------------------- keeping them the same
+
+  // What the address says, on arrival and when it changes by itself.
+  runs.restore = async () => {
+    const query = window.bapoView.read();
+    const id = query.get("view");
+    if (id) {
+      const view = await runs.send("GET", `/views/${encodeURIComponent(id)}`);
+      if (view) {
+        state.view = { id: view.id, name: view.name };
+        state.columns = view.columns.length ? view.columns : null;
+        apply(tidy(view.filters), view.sort);
+        return;
+      }
+    }
+    state.view = null;
+    state.columns = null;
+    apply(fromAddress(query), query.get("sort") || runs.rememberedSort() || runs.DEFAULT_SORT);
+  };
+
+  function apply(filters, sort) {
+    state.filters = filters;
+    state.sort = sort;
+    expected = filters;
+    setTimeout(() => { if (expected === filters) expected = null; }, SETTLED_MS);
+    toControls(filters);
+    publish();
+  }
+
+  // Everything on the page that says which filters hold.
+  function publish() {
+    const number = Object.keys(state.filters).filter((name) => name !== "search").length;
+    setProps("runs-filter-count", { children: number ? String(number) : "" });
+    setProps("runs-status", { value: presetOf(state.filters.status) ?? "" });
+    setProps("runs-view-name", { children: state.view ? `: ${state.view.name}` : "" });
+    setProps("runs-shows", { data: { filters: state.filters, sort: state.sort, columns: runs.visibleColumns() } });
+    drawChips();
+  }
+  runs.publish = publish;
+
+  // Somebody changed filters, order or columns: it is the saved view no longer.
+  runs.leaveView = () => {
+    state.view = null;
+  };
+
+  function filterBy(filters) {
+    const tidied = tidy(filters);
+    if (same(tidied, state.filters)) return;
+    runs.leaveView();
+    apply(tidied, state.sort);
+    runs.changed();
+  }
+  runs.filterBy = filterBy;
+
+  // ---------------------------------------------------------------- chips
+
+  function drawChips() {
+    const box = element("runs-chips");
+    if (!box) return;
+    box.replaceChildren();
+    for (const [name, value] of Object.entries(state.filters)) {
+      if (name === "search" || (name === "status" && presetOf(value))) continue;
+      for (const part of Array.isArray(value) ? value : [value]) box.append(chip(name, part));
+    }
+  }
+
+  function chip(name, part) {
+    const text = name === "starred" ? "starred" : `${LABELS[name]}${name === "archived" || /≥|≤/.test(LABELS[name]) ? " " : ": "}${told(name, part)}`;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "runs-chip";
+    button.title = text;
+    button.setAttribute("aria-label", `Remove the filter ${text}`);
+    const label = document.createElement("span");
+    label.textContent = text;
+    const cross = document.createElement("span");
+    cross.className = "icon icon-cross";
+    button.append(label, cross);
+    button.addEventListener("click", () => {
+      const rest = Array.isArray(state.filters[name]) ? state.filters[name].filter((each) => each !== part) : null;
+      filterBy({ ...state.filters, [name]: rest });
+    });
+    return button;
+  }
+
+  function told(name, value) {
+    if (DATES.includes(name)) return dayOf(new Date(value));
+    if (SHARES.includes(name)) return `${Number((100 * value).toFixed(4))}\u202f%`;
+    return String(value);
+  }
+
+  // ---------------------------------------------------------------- callbacks
+
+  Object.assign(clientside.runs, {
+    filtered(...parts) {
+      const data = parts.pop();
+      controls = data.controls;
+      presets = data.presets;
+      state.widths = data.widths;
+      if (state.box !== element("runs-grid-box")) {
+        runs.begin();
+        return noUpdate();
+      }
+      const filters = fromControls(parts);
+      if (expected !== null) {
+        if (same(filters, expected)) expected = null;
+        return noUpdate();
+      }
+      if (same(filters, state.filters)) return noUpdate();
+      state.filters = filters;
+      runs.leaveView();
+      publish();
+      runs.changed();
+      return noUpdate();
+    },
+    preset(name) {
+      if (presets[name] && presetOf(state.filters.status) !== name && state.box === element("runs-grid-box")) {
+        filterBy({ ...state.filters, status: presets[name] });
+      }
+      return noUpdate();
+    },
+    clear(panel, none) {
+      if (panel || none) filterBy({});
+      return noUpdate();
+    },
+    viewSaved(view) {
+      if (view) {
+        state.view = view;
+        runs.writeAddress();
+      }
+      return noUpdate();
+    },
+  });
+
+  // A link to another view of this page, the search above, back and forward.
+  addEventListener("bapo:view", async () => {
+    if (location.pathname !== "/runs" || !state.api || state.box !== element("runs-grid-box")) return;
+    await runs.restore();
+    runs.restoreColumns();
+    runs.reload();
+  });
+})();

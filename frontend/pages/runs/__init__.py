@@ -1,0 +1,226 @@
+"""Run history: every run that the user may see, live; a page of rows at a time comes from the server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import dash_ag_grid as dag
+import dash_mantine_components as dmc
+from dash import ALL, Dash, Input, Output, State, dcc, html
+
+from frontend.clientside import clientside
+from frontend.components.attributes import attributes
+from frontend.components.icon import icon
+from frontend.components.notices import link_button, notice
+from frontend.pages.runs import bulk, filters, views
+from frontend.pages.runs.columns import CHOICES, COLUMNS, definition
+from frontend.session import Api
+
+BLOCK_ROWS = 100
+"""Rows fetched at once."""
+MOST_BLOCKS = 4
+"""Blocks that the browser keeps; the table forgets those that were out of sight for longest."""
+ROW_HEIGHT = 40
+
+GRID_THEME = f"""themeQuartz.withParams({{
+    backgroundColor: 'var(--bapo-card)', foregroundColor: 'var(--bapo-text)', borderColor: 'var(--bapo-border)',
+    headerBackgroundColor: 'var(--bapo-card)', headerTextColor: 'var(--bapo-muted)', accentColor: 'var(--bapo-accent)',
+    rowHoverColor: 'var(--bapo-page)', headerFontWeight: 600, headerFontSize: 12, fontSize: 13,
+    selectedRowBackgroundColor: 'color-mix(in srgb, var(--bapo-accent) 9%, transparent)',
+    fontFamily: 'inherit', wrapperBorderRadius: 8, spacing: 6, rowHeight: {ROW_HEIGHT}, columnBorder: false}})"""
+
+
+async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
+    """The page; the browser restores the view that the address names, and fetches its rows."""
+    facets = await api.client().run_facets()
+    return html.Div(
+        [
+            dcc.Store(id="runs-poke"),
+            dcc.Store(id="runs-shows"),
+            dcc.Store(id="runs-view-saved"),
+            filters.store(),
+            html.Div(
+                [
+                    dmc.Title("Runs", order=2),
+                    html.Span("", id="runs-shown", className="runs-shown", role="status"),
+                    html.Div(link_button("New run", "/new", leftSection=icon("plus", 16)), className="runs-new"),
+                ],
+                className="runs-head",
+            ),
+            html.Div(_first_run(), id="runs-first", hidden=True),
+            html.Div(
+                [
+                    html.Div(
+                        [
+                            filters.search_field(),
+                            filters.presets(),
+                            filters.panel(facets),
+                            _columns(),
+                            views.menu(),
+                            dmc.Button(
+                                "CSV",
+                                id="runs-csv",
+                                size="xs",
+                                variant="default",
+                                leftSection=icon("download", 14),
+                                **attributes(aria_label="CSV of all matching runs"),
+                            ),
+                        ],
+                        className="runs-toolbar",
+                    ),
+                    html.Div(id="runs-chips", className="runs-chips"),
+                    bulk.bar(list(facets.tags)),
+                    html.Div(id="runs-problem", className="runs-problem", role="alert", hidden=True),
+                    html.Div(_grid(), id="runs-grid-box", className="runs-grid-box loading"),
+                    html.Div(_no_match(), id="runs-none", hidden=True),
+                ],
+                id="runs-table",
+            ),
+            bulk.dialog(),
+        ],
+        className="runs-page",
+    )
+
+
+def _first_run() -> Any:
+    return notice(
+        "No runs yet",
+        "A run trains a language model by BAPO or GRPO and shows here, step by step, what its batches are made of. "
+        "The Countdown demo needs nothing but a few minutes of one CPU core.",
+        icon_name="runs",
+        action=link_button("Set up the Countdown demo", "/new?recipe=countdown-demo"),
+    )
+
+
+def _no_match() -> Any:
+    return notice(
+        "No run matches",
+        "Every word of a search has to occur in a run, and archived runs are left out unless the filters ask for them.",
+        icon_name="search",
+        action=dmc.Button("Clear all filters", id="runs-clear-none", variant="light"),
+    )
+
+
+def _columns() -> dmc.Popover:
+    boxes = dmc.CheckboxGroup(
+        dmc.Stack([dmc.Checkbox(label=each["label"], value=each["value"], size="xs") for each in CHOICES], gap=6),
+        id="runs-columns",
+        value=[],
+    )
+    reset = dmc.Button("Reset", id="runs-columns-reset", size="compact-xs", variant="subtle", color="gray", mt="xs")
+    return dmc.Popover(
+        [
+            dmc.PopoverTarget(dmc.Button("Columns", size="xs", variant="default", leftSection=icon("columns", 14))),
+            dmc.PopoverDropdown([html.Div(boxes, className="runs-column-list"), reset]),
+        ],
+        position="bottom-start",
+        shadow="md",
+        trapFocus=True,
+        closeOnEscape=True,
+        keepMounted=True,
+    )
+
+
+def _grid() -> dag.AgGrid:
+    return dag.AgGrid(
+        id="runs-grid",
+        rowModelType="infinite",
+        columnDefs=[definition(column) for column in COLUMNS],
+        defaultColDef={
+            "resizable": True,
+            "filter": False,
+            "suppressHeaderMenuButton": True,
+            "sortingOrder": ["desc", "asc", None],
+        },
+        getRowId="params.data.id",
+        columnSize=None,
+        dashGridOptions={
+            "theme": {"function": GRID_THEME},
+            "rowBuffer": 5,
+            "cacheBlockSize": BLOCK_ROWS,
+            "maxBlocksInCache": MOST_BLOCKS,
+            "cacheOverflowSize": 1,
+            "maxConcurrentDatasourceRequests": 2,
+            "infiniteInitialRowCount": 1,
+            "blockLoadDebounceMillis": 30,
+            "rowSelection": {
+                "mode": "multiRow",
+                "checkboxes": True,
+                "headerCheckbox": False,
+                "enableClickSelection": False,
+            },
+            "selectionColumnDef": {"width": 40, "minWidth": 40, "resizable": False, "suppressHeaderMenuButton": True},
+            "suppressMultiSort": True,
+            "animateRows": False,
+            "enableCellTextSelection": True,
+            "ensureDomOrder": True,
+            "tooltipShowDelay": 300,
+            "suppressNoRowsOverlay": True,
+        },
+        className="runs-grid",
+        style={"height": "100%"},
+    )
+
+
+def register(app: Dash, api: Api) -> None:
+    """Everything on the page that reacts; most of it in the browser."""
+    values = [
+        Input(component, "checked" if name == "starred" else "value") for name, component in filters.CONTROLS.items()
+    ]
+    sink = Output("runs-chips", "className")
+    clientside(app, "runs", "filtered", sink, *values, State("runs-controls", "data"))
+    clientside(app, "runs", "preset", Output("runs-status", "className"), Input("runs-status", "value"), initial=False)
+    clientside(
+        app,
+        "runs",
+        "clear",
+        Output("runs-clear", "className"),
+        Input("runs-clear", "n_clicks"),
+        Input("runs-clear-none", "n_clicks"),
+        initial=False,
+    )
+    clientside(app, "runs", "poked", Output("runs-shown", "className"), Input("runs-poke", "data"), initial=False)
+    clientside(app, "runs", "open", Output("url", "pathname"), Input("runs-grid", "cellClicked"), initial=False)
+    clientside(
+        app, "runs", "chooseColumns", Output("runs-columns", "className"), Input("runs-columns", "value"), initial=False
+    )
+    clientside(
+        app,
+        "runs",
+        "resetColumns",
+        Output("runs-columns-reset", "className"),
+        Input("runs-columns-reset", "n_clicks"),
+        initial=False,
+    )
+    clientside(app, "runs", "exportCsv", Output("runs-csv", "className"), Input("runs-csv", "n_clicks"), initial=False)
+    clientside(
+        app,
+        "runs",
+        "bulk",
+        Output("runs-bulk", "className"),
+        Input({"type": "runs-bulk", "action": ALL}, "n_clicks"),
+        State("runs-tag", "value"),
+        initial=False,
+    )
+    clientside(
+        app, "runs", "confirmed", Output("runs-confirm", "opened"), Input("runs-confirm-yes", "n_clicks"), initial=False
+    )
+    clientside(
+        app,
+        "runs",
+        "declined",
+        Output("runs-confirm", "opened", allow_duplicate=True),
+        Input("runs-confirm-no", "n_clicks"),
+        initial=False,
+    )
+    clientside(
+        app, "runs", "unselect", Output("runs-unselect", "className"), Input("runs-unselect", "n_clicks"), initial=False
+    )
+    clientside(
+        app, "runs", "compare", Output("runs-compare", "className"), Input("runs-compare", "n_clicks"), initial=False
+    )
+    clientside(
+        app, "runs", "viewSaved", Output("runs-view-name", "className"), Input("runs-view-saved", "data"), initial=False
+    )
+    views.register(app, api)

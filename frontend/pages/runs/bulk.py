@@ -1,0 +1,134 @@
+"""What can be done to the chosen runs: a bar that appears with the first of them, and a word before what is final.
+
+The browser sends the request and says what became of each run (assets/runs_bulk.js).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import dash_mantine_components as dmc
+from dash import html
+
+from bapo.api import NamedCount
+from frontend.components.attributes import attributes
+from frontend.components.icon import IconName, icon
+
+
+class BulkButton(NamedTuple):
+    """An action on the chosen runs."""
+
+    action: str
+    label: str
+    icon_name: IconName
+    colour: str = "gray"
+
+
+BUTTONS: tuple[BulkButton, ...] = (
+    BulkButton("star", "Star", "star"),
+    BulkButton("unstar", "Unstar", "star"),
+    BulkButton("archive", "Archive", "archive"),
+    BulkButton("unarchive", "Unarchive", "archive"),
+    BulkButton("pause", "Pause", "pause"),
+    BulkButton("resume", "Resume", "play"),
+    BulkButton("stop", "Stop", "stop", "red"),
+    BulkButton("delete", "Delete", "trash", "red"),
+)
+"""Those that none of the chosen runs allows are not shown."""
+
+
+def bar(tags: list[NamedCount]) -> html.Div:
+    """Hidden while nothing is chosen."""
+    buttons = [
+        dmc.Button(
+            each.label,
+            id={"type": "runs-bulk", "action": each.action},
+            leftSection=icon(each.icon_name, 14),
+            color=each.colour,
+            variant="light" if each.colour == "red" else "default",
+            size="compact-sm",
+        )
+        for each in BUTTONS
+    ]
+    compare = dmc.Button("Compare", id="runs-compare", size="compact-sm", leftSection=icon("runs", 14))
+    clear = dmc.Button("Clear", id="runs-unselect", size="compact-sm", variant="subtle", color="gray")
+    return html.Div(
+        [
+            html.Span("", id="runs-chosen", className="runs-chosen", role="status"),
+            compare,
+            _tags(tags),
+            *buttons,
+            clear,
+        ],
+        id="runs-bulk",
+        className="runs-bulk",
+        role="toolbar",
+        hidden=True,
+        **attributes(aria_label="Actions on the chosen runs"),
+    )
+
+
+def _tags(tags: list[NamedCount]) -> dmc.Popover:
+    return dmc.Popover(
+        [
+            dmc.PopoverTarget(
+                dmc.Button("Tags", size="compact-sm", variant="default", color="gray", leftSection=icon("tag", 14))
+            ),
+            dmc.PopoverDropdown(
+                dmc.Stack(
+                    [
+                        dmc.Autocomplete(
+                            id="runs-tag",
+                            label="Tag",
+                            placeholder="a new one, or one of these",
+                            data=[each.name for each in tags],
+                            value="",
+                            limit=20,
+                            size="xs",
+                            comboboxProps={"withinPortal": False},
+                        ),
+                        dmc.Group(
+                            [
+                                dmc.Button("Add to all", id={"type": "runs-bulk", "action": "tag"}, size="compact-sm"),
+                                dmc.Button(
+                                    "Remove from all",
+                                    id={"type": "runs-bulk", "action": "untag"},
+                                    size="compact-sm",
+                                    variant="default",
+                                ),
+                            ],
+                            gap="xs",
+                        ),
+                    ],
+                    gap="xs",
+                )
+            ),
+        ],
+        position="bottom-start",
+        shadow="md",
+        trapFocus=True,
+        closeOnEscape=True,
+    )
+
+
+def dialog() -> dmc.Modal:
+    """Asks before runs are stopped or deleted; the browser fills in which and what follows."""
+    return dmc.Modal(
+        dmc.Stack(
+            [
+                html.Div("", id="runs-confirm-names", className="runs-confirm-names"),
+                dmc.Text("", id="runs-confirm-text", size="sm"),
+                dmc.Group(
+                    [
+                        dmc.Button("Keep them", id="runs-confirm-no", variant="default", color="gray"),
+                        dmc.Button("", id="runs-confirm-yes", color="red"),
+                    ],
+                    justify="flex-end",
+                ),
+            ]
+        ),
+        id="runs-confirm",
+        title="",
+        centered=True,
+        opened=False,
+    )

@@ -1,0 +1,101 @@
+"""Columns of the run list: what each shows, by what the server sorts it, and how wide a window it takes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Column(NamedTuple):
+    """One column; its name is the server's sort key where it can be sorted by."""
+
+    name: str
+    title: str
+    width: int
+    cell: str | None = None
+    """The cell's renderer in assets/runs_cells.js; else the row's `<name>_text` is shown."""
+    is_number: bool = False
+    is_sortable: bool = True
+    needed_width: int | None = 0
+    """Least width of the window, in pixels, where the column is shown unasked; None: only when chosen."""
+    explanation: str | None = None
+
+
+COLUMNS: tuple[Column, ...] = (
+    Column("starred", "Starred", 44, "StarCell", is_sortable=False, needed_width=600),
+    Column("status", "Status", 112, "StatusCell"),
+    Column("name", "Name", 220, "NameCell"),
+    Column("tags", "Tags", 130, "TagsCell", is_sortable=False, needed_width=1620),
+    Column("method", "Method", 114, needed_width=810),
+    Column("progress", "Progress", 110, "ProgressCell", needed_width=700),
+    Column("reward_mean", "Reward", 84, is_number=True, needed_width=1090, explanation="Mean fresh reward, last step"),
+    Column(
+        "eval_latest",
+        "Test accuracy",
+        172,
+        "EvaluationCell",
+        needed_width=600,
+        explanation="First evaluation → latest, with the change in percentage points",
+    ),
+    Column(
+        "eval_best", "Best", 84, is_number=True, needed_width=1280, explanation="Best evaluation of the same test set"
+    ),
+    Column("num_rollouts", "Rollouts", 98, is_number=True, needed_width=None),
+    Column("owner", "Owner", 88, needed_width=1704),
+    Column("started_at", "Started", 116, "TimeCell", needed_width=1200),
+    Column("duration", "Duration", 96, is_number=True, needed_width=1380),
+    Column(
+        "compute_hours",
+        "Compute",
+        108,
+        is_number=True,
+        needed_width=1490,
+        explanation="Time of all attempts times their GPUs: GPU-hours; on the CPU, hours of a slot",
+    ),
+    Column(
+        "cost",
+        "Cost",
+        104,
+        is_number=True,
+        is_sortable=False,
+        needed_width=None,
+        explanation="Compute hours at the prices that this deployment sets",
+    ),
+    Column("group", "Group", 130, needed_width=None),
+    Column("notes", "Notes", 220, "NotesCell", is_sortable=False, needed_width=None),
+    Column("recipe", "Recipe", 140, is_sortable=False, needed_width=None),
+    Column("created_at", "Created", 128, "TimeCell", needed_width=None),
+    Column("finished_at", "Finished", 128, "TimeCell", needed_width=None),
+    Column("attempt", "Attempts", 92, is_number=True, needed_width=None),
+    Column("id", "Identifier", 120, needed_width=None),
+)
+
+
+def definition(column: Column) -> dict[str, Any]:
+    """The column as AG Grid takes it; hidden until the browser has measured the window."""
+    content: dict[str, Any] = {
+        "colId": column.name,
+        "headerName": column.title,
+        "headerTooltip": column.explanation or column.title,
+        "width": column.width,
+        "minWidth": min(column.width, 60),
+        "sortable": column.is_sortable,
+        "hide": column.needed_width is None,
+        # Nothing but what changed is drawn anew.
+        "valueGetter": {"function": f"params.data && params.data.{column.name}_text"},
+    }
+    if column.name == "name":
+        content |= {"flex": 1, "minWidth": 120}
+    if column.name == "starred":
+        content |= {"headerName": "", "resizable": False, "cellClass": "runs-star-cell"}
+    if column.is_number:
+        content["type"] = "rightAligned"
+    if column.cell is not None:
+        content["cellRenderer"] = column.cell
+    return content
+
+
+NEEDED_WIDTHS: dict[str, int | None] = {column.name: column.needed_width for column in COLUMNS}
+CHOICES: list[dict[str, str]] = [
+    {"value": column.name, "label": column.title} for column in COLUMNS if column.name != "name"
+]
+"""The name always stays: it leads to the run."""

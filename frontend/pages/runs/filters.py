@@ -1,0 +1,186 @@
+"""What narrows the run list: a search, quick choices of states, and a panel with everything else.
+
+The browser keeps the choice in the address and asks for the rows (assets/runs_filters.js).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import dcc, html
+
+from bapo.api import TERMINAL_STATUSES, NamedCount, RunFacets, RunStatus
+from frontend.components.attributes import attributes
+from frontend.components.icon import icon
+from frontend.pages.runs.columns import NEEDED_WIDTHS
+
+PRESETS: dict[str, tuple[RunStatus, ...]] = {
+    "all": (),
+    "active": tuple(status for status in RunStatus if status not in (*TERMINAL_STATUSES, RunStatus.DRAFT)),
+    "finished": (RunStatus.SUCCEEDED, RunStatus.CANCELLED),
+    "failed": (RunStatus.FAILED, RunStatus.LOST),
+}
+"""States behind each quick choice."""
+
+CONTROLS: dict[str, str] = {
+    "search": "runs-search",
+    "status": "runs-filter-status",
+    "method": "runs-filter-method",
+    "tag": "runs-filter-tag",
+    "owner": "runs-filter-owner",
+    "group": "runs-filter-group",
+    "starred": "runs-filter-starred",
+    "archived": "runs-filter-archived",
+    "created_after": "runs-filter-created-after",
+    "created_before": "runs-filter-created-before",
+    "min_step": "runs-filter-min-step",
+    "max_step": "runs-filter-max-step",
+    "min_best": "runs-filter-min-best",
+    "max_best": "runs-filter-max-best",
+}
+"""Component of each filter; `starred` is `checked`, all others have a `value`."""
+
+
+def store() -> dcc.Store:
+    """What the browser needs to know of controls and columns."""
+    presets = {name: [status.value for status in states] for name, states in PRESETS.items()}
+    return dcc.Store(id="runs-controls", data={"controls": CONTROLS, "presets": presets, "widths": NEEDED_WIDTHS})
+
+
+def search_field() -> dmc.TextInput:
+    """Words in anything that people wrote, and in what the config sets."""
+    return dmc.TextInput(
+        id="runs-search",
+        value="",
+        placeholder="Search name, tags, notes, config",
+        leftSection=icon("search", 16),
+        size="xs",
+        className="runs-search",
+        debounce=200,
+        **attributes(aria_label="Search runs by name, tag, note, owner or config value"),
+    )
+
+
+def presets() -> dmc.SegmentedControl:
+    """The quick choice of states."""
+    return dmc.SegmentedControl(
+        id="runs-status",
+        value="all",
+        data=[{"value": value, "label": value.capitalize()} for value in PRESETS],
+        size="xs",
+        **attributes(aria_label="State of the runs"),
+    )
+
+
+def panel(facets: RunFacets) -> dmc.Popover:
+    """All filters; the button says how many are set."""
+    states = [{"value": status.value, "label": status.value} for status in RunStatus]
+    fields = [
+        # First, because it takes the focus, and a choice would open its list.
+        dmc.Switch(id=CONTROLS["starred"], label="Only runs that I starred", checked=False, size="xs"),
+        _choices("status", "State", states, "Any of"),
+        _choices("method", "Method", options(facets.methods), "Any of"),
+        _choices("tag", "Tags", options(facets.tags), "All of"),
+        _choices("group", "Group", options(facets.groups), "Any of"),
+        _choices("owner", "Owner", options(facets.owners), "Any of"),
+        dmc.Select(
+            id=CONTROLS["archived"],
+            label="Archived runs",
+            data=[
+                {"value": "hidden", "label": "left out"},
+                {"value": "shown", "label": "shown too"},
+                {"value": "only", "label": "only these"},
+            ],
+            value="hidden",
+            allowDeselect=False,
+            size="xs",
+            comboboxProps={"withinPortal": False},
+        ),
+        _pair("Created", _date("created_after", "from"), _date("created_before", "before")),
+        _pair("Completed steps", _number("min_step", "at least", {}), _number("max_step", "at most", {})),
+        _pair(
+            "Best test accuracy, %",
+            _number("min_best", "at least", {"max": 100, "decimalScale": 2}),
+            _number("max_best", "at most", {"max": 100, "decimalScale": 2}),
+        ),
+    ]
+    clear = dmc.Button("Clear all filters", id="runs-clear", size="xs", variant="subtle", color="gray")
+    return dmc.Popover(
+        [
+            dmc.PopoverTarget(
+                dmc.Button(
+                    ["Filters", html.Span("", id="runs-filter-count", className="runs-count")],
+                    size="xs",
+                    variant="default",
+                    leftSection=icon("sliders", 14),
+                    id="runs-filter-button",
+                )
+            ),
+            dmc.PopoverDropdown(html.Div([*fields, clear], className="runs-filter-panel")),
+        ],
+        position="bottom-start",
+        shadow="md",
+        width=320,
+        trapFocus=True,
+        keepMounted=True,
+        closeOnEscape=True,
+    )
+
+
+def options(counts: Sequence[NamedCount]) -> list[dict[str, str]]:
+    """Choices with their numbers of runs."""
+    return [{"value": each.name, "label": f"{each.name} ({each.count:,})"} for each in counts]
+
+
+def _choices(name: str, label: str, data: list[dict[str, str]], placeholder: str) -> dmc.MultiSelect:
+    return dmc.MultiSelect(
+        id=CONTROLS[name],
+        label=label,
+        data=data,
+        value=[],
+        placeholder=placeholder,
+        searchable=True,
+        clearable=True,
+        hidePickedOptions=True,
+        limit=50,
+        nothingFoundMessage="None",
+        size="xs",
+        comboboxProps={"withinPortal": False},
+    )
+
+
+def _number(name: str, placeholder: str, limits: dict[str, Any]) -> dmc.NumberInput:
+    return dmc.NumberInput(
+        id=CONTROLS[name],
+        value="",
+        min=0,
+        placeholder=placeholder,
+        hideControls=True,
+        size="xs",
+        debounce=300,
+        **limits,
+        **attributes(aria_label=f"{name.replace('_', ' ')}, {placeholder}"),
+    )
+
+
+def _date(name: str, placeholder: str) -> dmc.DateInput:
+    return dmc.DateInput(
+        id=CONTROLS[name],
+        value=None,
+        placeholder=placeholder,
+        clearable=True,
+        valueFormat="YYYY-MM-DD",
+        size="xs",
+        popoverProps={"withinPortal": False},
+        **attributes(aria_label=f"Created {placeholder}"),
+    )
+
+
+def _pair(label: str, first: Any, second: Any) -> html.Div:
+    return html.Div(
+        [html.Div(label, className="runs-pair-label"), html.Div([first, second], className="runs-pair")],
+        role="group",
+        **attributes(aria_label=label),
+    )

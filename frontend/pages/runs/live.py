@@ -1,0 +1,40 @@
+"""Rows that the run list fetches while somebody scrolls, filters or waits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationError
+from starlette.datastructures import QueryParams
+
+from bapo.api import ErrorBody, RunQuery
+from bapo.calls.runs import query_of
+from bapo.client import ApiError, AsyncClient
+from frontend.pages.runs.rows import rows_of
+
+_LISTS = ("status", "method", "tag", "owner", "group")
+
+
+async def rows(client: AsyncClient, params: QueryParams) -> dict[str, Any]:
+    """GET /live/runs: rows `offset`.. that the filters match, and how many match in all. Raises ApiError."""
+    given: dict[str, Any] = {name: params.getlist(name) if name in _LISTS else params[name] for name in params}
+    query = parsed(given)
+    page = await client.runs(**query_of(query))
+    is_new_here = False
+    if not page.total and not query.model_dump(exclude_defaults=True, exclude={"sort", "limit", "offset"}):
+        is_new_here = not (await client.runs(archived="shown", limit=1)).total
+    return {"rows": rows_of(page.items), "total": page.total, "is_new_here": is_new_here}
+
+
+def parsed(given: dict[str, Any]) -> RunQuery:
+    """The query in an address. Raises ApiError 422 naming the first parameter that is wrong."""
+    try:
+        return RunQuery.model_validate(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(str(part) for part in first["loc"])
+        remedy = str(first["msg"])
+        body = ErrorBody(
+            code="invalid_request", field=field, value=str(first["input"])[:200], remedy=remedy, request_id="none"
+        )
+        raise ApiError(422, body) from error

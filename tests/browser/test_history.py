@@ -1,0 +1,304 @@
+"""Ten thousand runs in a real Chromium: scrolled, filtered, sorted, chosen, changed and shared."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from backend.database import Database
+from bapo.api import RunCreate, RunStatus, RunUpdate
+from bapo.client import Client
+from tests.backend.fake_worker import FakeWorker
+from tests.backend.many_runs import invent_runs
+from tests.browser.conftest import WAIT_MILLISECONDS, Visitor, log_in, play
+from tests.services import BackendServer, wait_until
+
+pytestmark = pytest.mark.browser
+
+expect.set_options(timeout=WAIT_MILLISECONDS)
+
+COUNT = 10_000
+
+
+@pytest.fixture(scope="module")
+def history(backend_server: BackendServer, postgres_url: str) -> Iterator[None]:
+    """Ten thousand runs; one in twenty is archived."""
+    database = Database(postgres_url)
+    invent_runs(database, COUNT)
+    yield
+    database.close()
+
+
+@pytest.fixture
+def listed(page: Page, history: None) -> Page:
+    """The page with its first rows."""
+    page.goto("/runs")
+    expect(row(page, 0)).to_be_visible()
+    return page
+
+
+def row(page: Page, index: int) -> Locator:
+    """A row by its place in the list."""
+    return page.locator(f".ag-center-cols-container .ag-row[row-index='{index}']")
+
+
+def shown(page: Page, total: int) -> None:
+    """Wait until the list says that so many runs match."""
+    expect(page.locator("#runs-shown")).to_have_text(f"{total:,} run{'' if total == 1 else 's'}")
+
+
+def names(page: Page, count: int = 5) -> list[str]:
+    """Names of the first rows."""
+    for index in range(count):
+        expect(row(page, index).locator(".cell-name")).to_be_visible()
+    return [row(page, index).locator(".cell-name").inner_text() for index in range(count)]
+
+
+def choose(page: Page, *indices: int) -> None:
+    """Tick the boxes of rows."""
+    for index in indices:
+        row(page, index).locator("input[type=checkbox]").check()
+
+
+def test_only_a_few_of_ten_thousand_rows_are_fetched(page: Page, history: None, admin: Client) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/live/runs?" in request.url else None)
+    page.goto("/runs")
+    total = admin.runs(limit=1).total
+    shown(page, total)
+    assert names(page) == [run.name for run in admin.runs(limit=5).items]
+    fetched = sum(int(match[1]) for url in asked if (match := re.search(r"limit=(\d+)", url)))
+    assert fetched <= 300
+    assert page.locator(".ag-center-cols-container .ag-row").count() < 100
+    # The last row, after one jump.
+    page.evaluate("(last) => dash_ag_grid.getApi('runs-grid').ensureIndexVisible(last, 'bottom')", total - 1)
+    last = admin.runs(limit=1, offset=total - 1).items[0]
+    expect(row(page, total - 1)).to_contain_text(last.name)
+
+
+def test_filters_search_and_order_are_the_servers_and_stand_in_the_address(listed: Page, admin: Client) -> None:
+    page = listed
+    page.locator("#runs-status").get_by_text("Failed").click()
+    total = admin.runs(status=["failed", "lost"], limit=1).total
+    shown(page, total)
+    page.locator("#runs-search").fill("paper seed 99")
+    expected = admin.runs(status=["failed", "lost"], search="paper seed 99", limit=5)
+    shown(page, expected.total)
+    assert 0 < expected.total < total
+    page.get_by_role("columnheader", name="Progress").click()
+    expected = admin.runs(status=["failed", "lost"], search="paper seed 99", sort="-progress", limit=5)
+    wait_until(lambda: names(page) == [run.name for run in expected.items], WAIT_MILLISECONDS / 1000)
+    expect(page).to_have_url(re.compile(r"\?(?=.*status=failed)(?=.*search=paper\+seed\+99)(?=.*sort=-progress)"))
+    page.reload()
+    shown(page, expected.total)
+    assert names(page) == [run.name for run in expected.items]
+    expect(page.locator("#runs-search")).to_have_value("paper seed 99")
+
+
+def test_the_panel_of_filters_says_what_it_holds(listed: Page, admin: Client) -> None:
+    page = listed
+    page.locator("#runs-filter-button").click()
+    page.get_by_label("Tags").first.fill("paper")
+    page.get_by_role("option", name=re.compile("^paper")).click()
+    page.get_by_label("min best, at least").fill("60")
+    total = admin.runs(tag="paper", min_best=0.6, limit=1).total
+    shown(page, total)
+    expect(page.locator("#runs-filter-count")).to_have_text("2")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Remove the filter tag: paper").click()
+    shown(page, admin.runs(min_best=0.6, limit=1).total)
+    expect(page).to_have_url(re.compile(r"\?min_best=0\.6$"))
+
+
+def test_a_search_without_a_match_says_what_to_do(listed: Page, admin: Client) -> None:
+    page = listed
+    page.locator("#runs-search").fill("no such run anywhere")
+    expect(page.get_by_text("No run matches")).to_be_visible()
+    page.locator("#runs-clear-none").click()
+    shown(page, admin.runs(limit=1).total)
+    expect(row(page, 0)).to_be_visible()
+
+
+def test_columns_are_chosen_and_remembered(listed: Page) -> None:
+    page = listed
+    header = page.get_by_role("columnheader", name="Compute")
+    expect(header).to_have_count(0)
+    page.get_by_role("button", name="Columns").click()
+    page.get_by_label("Compute").check()
+    page.get_by_label("Reward").uncheck()
+    expect(header).to_be_visible()
+    page.keyboard.press("Escape")
+    page.get_by_role("columnheader", name="Best").click()
+    expect(page.get_by_role("columnheader", name="Best")).to_have_attribute("aria-sort", "descending")
+    page.goto("/runs")
+    expect(header).to_be_visible()
+    expect(page.get_by_role("columnheader", name="Reward")).to_have_count(0)
+    expect(page.get_by_role("columnheader", name="Best")).to_have_attribute("aria-sort", "descending")
+    expect(row(page, 0)).to_contain_text("-h")
+    page.get_by_role("button", name="Columns").click()
+    page.get_by_role("button", name="Reset").click()
+    expect(header).to_have_count(0)
+    expect(page.get_by_role("columnheader", name="Reward")).to_be_visible()
+
+
+def test_a_view_is_saved_and_opens_by_its_link(
+    listed: Page, chromium: Browser, dashboard: str, backend_server: BackendServer, admin: Client
+) -> None:
+    page = listed
+    page.locator("#runs-status").get_by_text("Failed").click()
+    page.get_by_role("columnheader", name="Name").click()
+    shown(page, admin.runs(status="failed", limit=1).total)
+    page.get_by_role("button", name="Views").click()
+    page.get_by_label("Save what is shown now as").fill("failed by name")
+    page.get_by_role("button", name="Save view").click()
+    expect(page).to_have_url(re.compile(r"/runs\?view=\w+$"))
+    view = next(view for view in admin.views().items if view.name == "failed by name")
+    assert (view.sort, list(view.filters.status)) == ("-name", [RunStatus.FAILED, RunStatus.LOST])
+    address = page.url
+    # Another browser, which remembers nothing.
+    context = chromium.new_context(base_url=dashboard, viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(WAIT_MILLISECONDS)
+    log_in(context, dashboard, backend_server)
+    visitor = Visitor.watching(context.new_page())
+    visitor.page.goto(address)
+    expected = admin.runs(status=["failed", "lost"], sort="-name", limit=5)
+    shown(visitor.page, expected.total)
+    assert names(visitor.page) == [run.name for run in expected.items]
+    expect(visitor.page.locator("#runs-view-name")).to_contain_text("failed by name")
+    visitor.check()
+    context.close()
+    # What somebody changes is no longer the view.
+    page.locator("#runs-status").get_by_text("All").click()
+    expect(page).to_have_url(re.compile(r"/runs\?sort=-name$"))
+    page.get_by_role("button", name="Views").click()
+    page.get_by_role("link", name=re.compile("failed by name")).click()
+    shown(page, expected.total)
+    page.get_by_role("button", name="Views").click()
+    page.get_by_role("button", name="Delete the view failed by name").click()
+    expect(page.get_by_text("No saved views yet.")).to_be_visible()
+
+
+def test_chosen_runs_are_tagged_starred_archived_and_deleted(listed: Page, admin: Client) -> None:
+    page = listed
+    page.locator("#runs-search").fill("wide seed 88")
+    found = [run.id for run in admin.runs(search="wide seed 88", limit=500).items]
+    shown(page, len(found))
+    expect(page.locator("#runs-bulk")).to_be_hidden()
+    choose(page, 0)
+    row(page, 2).locator("input[type=checkbox]").click(modifiers=["Shift"])
+    expect(page.locator("#runs-chosen")).to_have_text("3 chosen")
+
+    page.get_by_role("button", name="Tags", exact=True).click()
+    page.get_by_label("Tag", exact=True).fill("reviewed")
+    page.get_by_role("button", name="Add to all").click()
+    expect(page.get_by_text("Tag added to 3 runs")).to_be_visible()
+    assert admin.runs(tag="reviewed", limit=1).total == 3
+    page.keyboard.press("Escape")
+
+    bar = page.locator("#runs-bulk")
+    bar.get_by_role("button", name="Star", exact=True).click()
+    wait_until(lambda: admin.runs(starred=True, limit=1).total == 3)
+    expect(page.locator(".cell-star.starred")).to_have_count(3)
+    expect(bar.get_by_role("button", name="Unstar")).to_be_visible()
+    expect(page.locator("#runs-chosen")).to_have_text("3 chosen")
+
+    bar.get_by_role("button", name="Archive", exact=True).click()
+    shown(page, len(found) - 3)
+    assert admin.runs(archived="only", tag="reviewed", limit=1).total == 3
+    page.get_by_role("button", name="Clear", exact=True).click()
+
+    choose(page, 0)
+    doomed = names(page, 1)[0]
+    bar.get_by_role("button", name="Delete").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text(doomed)
+    expect(dialog).to_contain_text("records, samples and history disappear")
+    dialog.get_by_role("button", name="Keep them").click()
+    expect(dialog).to_be_hidden()
+    assert admin.runs(search=doomed, limit=1).total == 1
+    bar.get_by_role("button", name="Delete").click()
+    dialog.get_by_role("button", name="Delete this run").click()
+    shown(page, len(found) - 4)
+    expect(bar).to_be_hidden()
+    assert admin.runs(search=doomed, limit=1).total == 0
+
+
+def test_what_is_refused_is_named_with_its_reason(page: Page, history: None, admin: Client) -> None:
+    run = admin.create_run(RunCreate(name="refusing one", recipe="countdown-demo", start=False))
+    page.goto("/runs?search=refusing")
+    choose(page, 0)
+    # It starts elsewhere while the list still shows a draft.
+    page.route("**/live/runs?*", lambda route: route.abort())
+    admin.start(run.id)
+    page.locator("#runs-bulk").get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete this run").click()
+    expect(page.get_by_text("1 run refused")).to_be_visible()
+    expect(page.get_by_text(re.compile("“refusing one”: a queued run cannot do this"))).to_be_visible()
+    page.unroute("**/live/runs?*")
+
+
+def test_the_list_lives_and_keeps_what_is_chosen(page: Page, history: None, admin: Client, worker: FakeWorker) -> None:
+    played = play(admin, worker, "living one")
+    played.advance(2)
+    page.goto("/runs")
+    place = page.locator(".ag-row", has_text="living one")
+    expect(place).to_contain_text("2 / 150")
+    choose(page, 1)
+    page.evaluate("window.loadedOnce = true")
+    played.advance(3)
+    expect(place).to_contain_text("5 / 150")
+    expect(page.locator("#runs-chosen")).to_have_text("1 chosen")
+    # A new run comes before the others; the chosen one stays chosen, a row further down.
+    chosen = row(page, 1).locator(".cell-name").inner_text()
+    admin.create_run(RunCreate(name="newest one", recipe="countdown-demo", start=False))
+    expect(row(page, 0)).to_contain_text("newest one")
+    expect(page.locator(".ag-row.ag-row-selected .cell-name")).to_have_text(chosen)
+    assert page.evaluate("window.loadedOnce")
+
+
+def test_the_keyboard_suffices(listed: Page, admin: Client) -> None:
+    page = listed
+    row(page, 0).locator("[col-id=status]").focus()
+    page.keyboard.press("ArrowDown")
+    name = row(page, 1).locator(".cell-name").inner_text()
+    run = next(run for run in admin.runs(limit=5).items if run.name == name)
+    page.keyboard.press("s")
+    wait_until(lambda: admin.run(run.id).is_starred)
+    expect(row(page, 1).locator(".cell-star")).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("Space")
+    expect(page.locator("#runs-chosen")).to_have_text("1 chosen")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(f"/runs/{run.id}$"))
+
+
+def test_csv_holds_every_match(listed: Page, admin: Client) -> None:
+    page = listed
+    page.locator("#runs-search").fill("narrow seed 9")
+    total = admin.runs(search="narrow seed 9", limit=1).total
+    shown(page, total)
+    with page.expect_download() as download:
+        page.locator("#runs-csv").click()
+    lines = download.value.path().read_text().splitlines()
+    assert len(lines) == total + 1 > 101
+    assert lines[0].startswith("id,name,status,")
+
+
+def test_two_chosen_runs_lead_to_their_comparison(listed: Page, admin: Client) -> None:
+    choose(listed, 0, 1)
+    listed.get_by_role("button", name="Compare", exact=True).click()
+    first, second = (run.id for run in admin.runs(limit=2).items)
+    expect(listed).to_have_url(re.compile(f"/compare\\?runs={first},{second}$"))
+
+
+def test_names_notes_and_tags_are_text(page: Page, history: None, admin: Client) -> None:
+    hostile = "<img src=x onerror='window.hacked = 1'>"
+    run = admin.create_run(RunCreate(name=hostile, recipe="countdown-demo", tags=[hostile], start=False))
+    admin.update_run(run.id, RunUpdate(notes=hostile))
+    page.set_viewport_size({"width": 1800, "height": 900})
+    page.goto("/runs?search=onerror")
+    expect(row(page, 0).locator(".cell-name")).to_have_text(hostile)
+    expect(row(page, 0).locator(".cell-tag")).to_have_text(hostile)
+    assert page.evaluate("window.hacked === undefined")
