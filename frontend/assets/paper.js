@@ -7,22 +7,32 @@
   "use strict";
 
   const NEAR = "700px"; // Figures are drawn this far ahead of the reader.
-  const GAP_HEIGHT = 78, GAP_WIDTH = 0.075, LEGEND_HEIGHT = 30; // As in frontend/figures/panels.py.
+  const GAP_HEIGHT = 78, GAP_WIDTH = 0.075; // As in frontend/figures/panels.py, all of it.
+  const TITLE_HEIGHT = 30, HEAD_HEIGHT = 34, LEGEND_ROW = 20;
   const CONFIG = { displaylogo: false, displayModeBar: false, responsive: false, showSendToCloud: false };
   let figures = {};
 
   const columnsFor = (width, panels, most) => Math.min(panels, most, width < 560 ? 1 : width < 860 ? 2 : most);
 
+  function legendRows(names, width) {
+    const widths = names.map((name) => 52 + 6.4 * name.length);
+    if (widths.reduce((sum, each) => sum + each, 0) <= width) return Math.min(1, widths.length);
+    return Math.ceil(widths.length / Math.max(1, Math.floor(width / Math.max(...widths))));
+  }
+
   // The layout for a width; the same arithmetic as in panels.py.
-  function arranged(layout, width) {
+  function arranged(layout, width, data) {
     const { panels, columns: most, panel_height: height } = layout.meta || {};
     if (!panels) return { ...layout, width };
     const columns = Math.max(1, columnsFor(width, panels, most));
     const rows = Math.ceil(panels / columns);
     const area = rows * height + (rows - 1) * GAP_HEIGHT;
     const panelWidth = (1 - (columns - 1) * GAP_WIDTH) / columns;
-    const changed = { ...layout, width, height: area + layout.margin.t + layout.margin.b };
-    changed.legend = { ...layout.legend, y: 1 + LEGEND_HEIGHT / area };
+    const names = data.filter((trace) => trace.showlegend !== false).map((trace) => trace.name || "");
+    const head = HEAD_HEIGHT + LEGEND_ROW * legendRows(names, width - layout.margin.l - layout.margin.r);
+    const changed = { ...layout, width, height: area + head + layout.margin.b };
+    changed.margin = { ...layout.margin, t: head };
+    changed.legend = { ...layout.legend, y: 1 + TITLE_HEIGHT / area };
     changed.annotations = (layout.annotations || []).map((each) => ({ ...each }));
     for (let index = 0; index < panels; index += 1) {
       const row = Math.floor(index / columns), column = index % columns, suffix = index ? index + 1 : "";
@@ -48,7 +58,7 @@
       const width = Math.floor(graph.getBoundingClientRect().width);
       if (!width) return;
       graph.dataset.width = width;
-      window.Plotly.react(graph, figure.data, arranged(figure.layout, width), CONFIG);
+      window.Plotly.react(graph, figure.data, arranged(figure.layout, width, figure.data), CONFIG);
     });
     place.classList.add("drawn");
   }
@@ -69,7 +79,9 @@
   function show(given) {
     figures = given;
     for (const place of places()) {
-      place.classList.toggle("several", (figures[place.dataset.paper] || []).length > 1);
+      // Figures with panels need the whole width.
+      const own = figures[place.dataset.paper] || [];
+      place.classList.toggle("several", own.length > 1 && !(own[0].layout.meta || {}).panels);
       if (place.classList.contains("drawn")) draw(place);
       else drawNow.observe(place);
     }

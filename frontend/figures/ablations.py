@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from bapo.comparison import SEED_FIELD, value_text
 from frontend.figures.accuracy_curves import dataset_curves, datasets_of, evaluations_on
 from frontend.figures.curve_panels import CurvePanel, curve_panels, labels_of
-from frontend.figures.groups import Group, comparable, most_common, shared_seeds
+from frontend.figures.groups import Group, comparable, differing, most_common, shared_seeds
 from frontend.figures.methods import method_label, styles_of
 from frontend.figures.panels import panel_figure, titled
 from frontend.figures.recorded import REWARD, RecordedRun
@@ -31,6 +31,8 @@ class Ablations(NamedTuple):
     """Three panels; one without curves has fewer than two variants."""
 
     panels: Sequence[CurvePanel]
+    baseline: frozenset[str]
+    """Labels of the config that is varied; each looks like BAPO."""
     metric: str
     """What the y-axes show: a held-out set's avg@k, or the training reward."""
     window: int
@@ -60,9 +62,7 @@ def ablation_groups(runs: Sequence[RecordedRun]) -> list[list[Group]]:
 
 
 def _differing(run: RecordedRun, baseline: Mapping[str, Any]) -> set[str]:
-    config = comparable(run.config)
-    fields = (config.keys() | baseline.keys()) - {SEED_FIELD}
-    return {field for field in fields if config.get(field) != baseline.get(field)}
+    return differing(comparable(run.config), baseline) - {SEED_FIELD}
 
 
 def _variants(runs: Sequence[RecordedRun], label: Callable[[RecordedRun], str]) -> list[Group]:
@@ -100,12 +100,30 @@ def ablations_data(groups: Sequence[Sequence[Group]]) -> Ablations:
     else:
         metric = "training reward"
         curves = [metric_curves(panel, REWARD, window=window) for panel in groups]
-    return Ablations([CurvePanel(title, found) for title, found in zip(_TITLES, curves, strict=True)], metric, window)
+    panels = [CurvePanel(title, found) for title, found in zip(_TITLES, curves, strict=True)]
+    return Ablations(panels, _baseline_labels(groups), metric, window)
+
+
+def _baseline_labels(groups: Sequence[Sequence[Group]]) -> frozenset[str]:
+    complete = {
+        run.id: run for panel in groups for group in panel for run in group.runs if method_label(run.config) == "BAPO"
+    }
+    if not complete:
+        return frozenset()
+    baseline = most_common([comparable(run.config) for run in complete.values()])
+    return frozenset(
+        group.label
+        for panel in groups
+        for group in panel
+        if any(run.id in complete and not _differing(run, baseline) for run in group.runs)
+    )
 
 
 def ablations_figure(data: Ablations, palette: Palette) -> go.Figure:
     """The panels that have variants."""
     panels = [panel for panel in data.panels if panel.curves]
     yaxis = titled(data.metric, tickformat=".0%")
-    styles = styles_of(labels_of(panels), palette)
+    looks = {label: "BAPO" if label in data.baseline else label for label in labels_of(panels)}
+    known = styles_of(list(dict.fromkeys(looks.values())), palette)
+    styles = {label: known[look] for label, look in looks.items()}
     return panel_figure(curve_panels(panels, styles, [yaxis] * len(panels), hover=[".1%"] * len(panels)))

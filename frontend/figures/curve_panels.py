@@ -11,6 +11,10 @@ from frontend.figures.methods import LineStyle
 from frontend.figures.panels import STEP_AXIS, Panel, axis_of
 from frontend.figures.seed_curves import SeedCurve, curve_traces
 
+HEADROOM = 1.15
+TRUSTED_RUNS = 3
+"""From which on an interval takes part in the choice of an axis: of two runs it is 12.7 standard errors wide."""
+
 
 class CurvePanel(NamedTuple):
     """One panel of curves."""
@@ -27,7 +31,10 @@ def curve_panels(
     hover: Sequence[str],
     extra: Mapping[int, Sequence[go.Scatter]] | None = None,
 ) -> list[Panel]:
-    """Curves over training steps; each label stands in the legend once. `extra` are further traces of a panel."""
+    """Curves of what is never negative over training steps; each label stands in the legend once.
+
+    `extra` are further traces of a panel.
+    """
     legended: set[str] = set()
     built = []
     for index, panel in enumerate(panels):
@@ -41,8 +48,19 @@ def curve_panels(
                 show_legend=curve.label not in legended,
             )
             legended.add(curve.label)
-        built.append(Panel(panel.title, [*traces, *(extra or {}).get(index, ())], STEP_AXIS, yaxes[index]))
+        others = (extra or {}).get(index, ())
+        highest = max([top_of(panel.curves), *(value for trace in others for value in trace.y)])
+        yaxis = {**yaxes[index], **({"range": [0, HEADROOM * highest]} if highest > 0 else {})}
+        built.append(Panel(panel.title, [*traces, *others], STEP_AXIS, yaxis))
     return built
+
+
+def top_of(curves: Sequence[SeedCurve]) -> float:
+    """The largest mean, or upper bound of a trusted interval that is at most twice as high; 0 where there is none."""
+    means = [value for curve in curves for value in curve.mean if value is not None]
+    highest = max(means, default=0.0)
+    bounds = [value for curve in curves if curve.n >= TRUSTED_RUNS for value in curve.high if value is not None]
+    return max([highest, *(min(bound, 2 * highest) for bound in bounds)])
 
 
 def labels_of(panels: Sequence[CurvePanel]) -> list[str]:

@@ -14,7 +14,7 @@ from frontend.figures.seed_curves import shown
 from frontend.figures.tracked import common_steps, sampling
 from frontend.theme import Palette, accuracy_ramp
 
-BASE, BASE_AGAIN = "base", "base again"
+BASE, BASE_AGAIN = "base", "again"
 
 
 class BinsPanel(NamedTuple):
@@ -24,7 +24,7 @@ class BinsPanel(NamedTuple):
     n: int
     group_size: int
     names: Sequence[str]
-    """Of each sampling: `base`, `base again`, which is the null, or the step."""
+    """Of each sampling: `base`, `again` (the base model once more: the null), or the step."""
     shares: Sequence[Sequence[float]]
     """`shares[k][i]`: prompts with k of G correct at sampling i."""
 
@@ -87,7 +87,7 @@ def difficulty_bins_figure(data: DifficultyBins, palette: Palette) -> go.Figure:
             )
             for k in range(panel.group_size + 1)
         ]
-        xaxis = titled("step", type="category", fixedrange=True)
+        xaxis = titled("step", type="category", tickangle=0, fixedrange=True)
         yaxis = titled("tracked prompts", tickformat=".0%", range=[0, 1], fixedrange=True)
         panels.append(Panel(f"{shown(panel.label)} (n = {panel.n})", bars, xaxis, yaxis))
     return panel_figure(panels, barmode="stack", bargap=0.18)

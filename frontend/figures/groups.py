@@ -87,6 +87,11 @@ def most_common(configs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     return configs[keys.index(Counter(keys).most_common(1)[0][0])]
 
 
+def differing(config: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
+    """Fields of two flat configs that are not the same."""
+    return {field for field in config.keys() | other.keys() if config.get(field) != other.get(field)}
+
+
 def comparable(config: Mapping[str, Any]) -> dict[str, Any]:
     """The config as flat fields, `method.type` as its name with what was left out of it."""
     flat = {

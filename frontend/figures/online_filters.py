@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 
+from bapo.comparison import SEED_FIELD
 from frontend.figures.accuracy_curves import dataset_curves, datasets_of
 from frontend.figures.actor_critic import Peak, peak, peak_trace
 from frontend.figures.curve_panels import CurvePanel, curve_panels, labels_of
-from frontend.figures.groups import Group, grouped
-from frontend.figures.methods import styles_of
+from frontend.figures.groups import Group, comparable, differing, grouped, most_common
+from frontend.figures.methods import method_label, styles_of
 from frontend.figures.panels import axis_of, panel_figure, titled
 from frontend.figures.recorded import GRAD_NORM, RecordedRun
 from frontend.figures.seed_curves import metric_curves, window_of
@@ -32,11 +33,18 @@ class OnlineFilters(NamedTuple):
 
 
 def filter_groups(runs: Sequence[RecordedRun]) -> list[Group]:
-    """Complete BAPO runs by their online filter."""
-    complete = [
-        run for run in runs if run.config["method"]["type"] == "bapo" and not run.config["method"].get("without")
-    ]
-    return grouped(complete, FILTER_FIELD) if complete else []
+    """Complete BAPO runs by their online filter, as far as they have the most common config in everything else."""
+    complete = [run for run in runs if method_label(run.config) == "BAPO"]
+    if not complete:
+        return []
+    configs = [_without_filter(run) for run in complete]
+    usual = most_common(configs)
+    same = [run for run, config in zip(complete, configs, strict=True) if differing(config, usual) <= {SEED_FIELD}]
+    return grouped(same, FILTER_FIELD)
+
+
+def _without_filter(run: RecordedRun) -> dict[str, Any]:
+    return {field: value for field, value in comparable(run.config).items() if not field.startswith(FILTER_FIELD)}
 
 
 def online_filters_data(groups: Sequence[Group]) -> OnlineFilters:

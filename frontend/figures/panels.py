@@ -12,7 +12,12 @@ GAP_HEIGHT = 78
 """Between two rows, in pixels: axis title and the next row's title."""
 GAP_WIDTH = 0.075
 """Between two columns, as a share of the width."""
-MARGIN = {"l": 56, "r": 16, "t": 78, "b": 46}
+LEGEND_ROW = 20
+SIDES = {"l": 56, "r": 16, "b": 46}
+HEAD_HEIGHT = 34
+"""Above the panels: their titles. The legend comes on top."""
+USUAL_WIDTH = 1100
+"""Of a page, in pixels, for which the legend is laid out here."""
 MOST_COLUMNS = 3
 
 
@@ -83,12 +88,14 @@ def panel_figure(
                 "font": {"size": 12.5},
             }
         )
+    traces = [trace for panel in panels for trace in panel.traces]
+    head = HEAD_HEIGHT + LEGEND_ROW * legend_rows([trace.name for trace in traces if trace.showlegend is not False])
     return go.Figure(
-        [trace for panel in panels for trace in panel.traces],
+        traces,
         {
             **axes,
-            "height": area + MARGIN["t"] + MARGIN["b"],
-            "margin": MARGIN,
+            "height": area + head + SIDES["b"],
+            "margin": {**SIDES, "t": head},
             "annotations": [*titles, *annotations],
             "shapes": list(shapes),
             "legend": {"y": 1 + 30 / area},
@@ -96,3 +103,14 @@ def panel_figure(
             **layout,
         },
     )
+
+
+def legend_rows(names: Sequence[str], width: int = USUAL_WIDTH) -> int:
+    """Rows that a legend above the panels takes: entries in columns as wide as the longest, unless one row holds all.
+
+    assets/paper.js counts them in the same way for other widths.
+    """
+    widths = [52 + 6.4 * len(name) for name in names]
+    if sum(widths) <= width:
+        return min(1, len(widths))
+    return -(-len(widths) // max(1, int(width // max(widths))))

@@ -19,7 +19,7 @@ from frontend.theme import translucent
 MOST_POSITIONS = 150
 """Points of a curve; a moving mean over more steps than lie between two of them hides nothing."""
 MOST_MARKERS = 20
-MOST_LETTERS = 48
+MOST_LETTERS = 60
 """Of a label in a legend."""
 
 

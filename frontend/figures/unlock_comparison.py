@@ -17,6 +17,8 @@ from frontend.figures.tracked import common_steps, moved, moved_by_chance
 from frontend.theme import Palette
 
 Kind = Literal["unlocked", "strictly_unlocked", "lost"]
+WIDE_INTERVAL_RUNS = 2
+HEADROOM = 1.15
 KINDS: tuple[tuple[Kind, str], ...] = (
     ("unlocked", "Unlocked: 0/G → above"),
     ("strictly_unlocked", "Strictly unlocked: 0/G → at least ½"),
@@ -77,46 +79,59 @@ def _over_runs(matrices: Sequence[Matrix | None], kind: Kind) -> Estimate | None
 
 
 def unlock_comparison_figure(data: UnlockComparison, palette: Palette) -> go.Figure:
-    """A panel per kind of move: bars with intervals, and the level that chance gives as a grey line across each."""
+    """A panel per kind of move: a bar with its interval per group, and the level that chance gives as a grey line."""
     styles = styles_of([group.label for group in data.groups], palette)
-    names = [f"{shown(group.label)}<br>n = {group.n}" for group in data.groups]
+    positions = list(range(len(data.groups)))
     panels = []
     for index, (_, title) in enumerate(KINDS):
         suffix = axis_of(index)
         placed = {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
-        rates = [group.rates[index] for group in data.groups]
         traces: list[go.Bar | go.Scatter] = [
             go.Bar(
-                x=names,
-                y=[None if each.rate is None else each.rate.mean for each in rates],
-                error_y=_errors([each.rate for each in rates], palette.text),
-                marker={"color": [styles[group.label].colour for group in data.groups]},
-                width=0.55,
-                name="after training",
-                showlegend=False,
-                hovertemplate="%{y:.1%}<extra>after training</extra>",
+                x=[position],
+                y=[_mean(group.rates[index].rate)],
+                error_y=_errors([group.rates[index].rate], palette.text),
+                marker={"color": styles[group.label].colour},
+                width=0.6,
+                name=f"{shown(group.label)} (n = {group.n})",
+                legendgroup=group.label,
+                showlegend=index == 0,
+                hovertemplate="%{y:.1%}",
                 **placed,
-            ),
+            )
+            for position, group in zip(positions, data.groups, strict=True)
+        ]
+        chance = [group.rates[index].chance for group in data.groups]
+        traces.append(
             go.Scatter(
-                x=names,
-                y=[None if each.chance is None else each.chance.mean for each in rates],
-                error_y=_errors([each.chance for each in rates], palette.reference),
+                x=positions,
+                y=[_mean(each) for each in chance],
+                error_y=_errors(chance, palette.reference),
                 mode="markers",
-                marker={
-                    "symbol": "line-ew",
-                    "size": 34,
-                    "line": {"color": palette.reference, "width": 3},
-                },
+                marker={"symbol": "line-ew", "size": 26, "line": {"color": palette.reference, "width": 3}},
                 name="chance: base model sampled twice",
+                legendgroup="chance",
                 showlegend=index == 0,
                 hovertemplate="%{y:.1%}<extra>chance</extra>",
                 **placed,
-            ),
-        ]
-        xaxis = {"type": "category", "fixedrange": True}
-        yaxis = titled("of those prompts", tickformat=".0%", fixedrange=True, rangemode="tozero")
+            )
+        )
+        xaxis = {"showticklabels": False, "ticks": "", "range": [-0.6, len(positions) - 0.4], "fixedrange": True}
+        yaxis = titled("of those prompts", tickformat=".0%", fixedrange=True, range=[0, _top(data, index)])
         panels.append(Panel(title, traces, xaxis, yaxis))
-    return panel_figure(panels, hovermode="closest")
+    return panel_figure(panels, hovermode="closest", barmode="overlay")
+
+
+def _mean(value: Estimate | None) -> float | None:
+    return None if value is None else value.mean
+
+
+def _top(data: UnlockComparison, index: int) -> float:
+    """End of an axis: intervals of two runs are too wide to choose it."""
+    both = [each for group in data.groups for each in group.rates[index] if each is not None]
+    means = max((each.mean for each in both), default=0.0)
+    bounds = [each.high for each in both if each.high is not None and each.n != WIDE_INTERVAL_RUNS]
+    return min(1.0, HEADROOM * max([means, *(min(bound, 2 * means) for bound in bounds)])) or 1.0
 
 
 def _errors(estimates: Sequence[Estimate | None], colour: str) -> dict[str, object]:

@@ -197,7 +197,7 @@ def migration(selection: Selection) -> Section:
         figures = []
         for each in movements:
             cells = migration_cells(each.matrix, each.before, each.after, each.chance)
-            figures.append(named(migration_matrix_figure(cells, palette), each))
+            figures.append(named(migration_matrix_figure(cells, palette), each, each.after))
         return figures
 
     others = [each.label for each in selection.groups if each is not group]
@@ -232,14 +232,14 @@ def _movements(groups: Sequence[Group]) -> tuple[Group | None, list[Movement]]:
         found = [each for step in later if (each := _movement(group, step)) is not None]
         if found:
             chance = found[0].chance
-            null = [Movement(group.label, len(runs), "step 0", "step 0, again", chance, None)] if chance else []
+            null = [Movement(group.label, len(runs), "step 0", "base again", chance, None)] if chance else []
             return group, [*null, *found]
     return None, []
 
 
-def named(figure: go.Figure, movement: Movement) -> go.Figure:
-    """The figure under the name of its group."""
-    title = f"{shown(movement.label)} (n = {movement.n})"
+def named(figure: go.Figure, movement: Movement, part: str = "") -> go.Figure:
+    """The figure under the name of its group, and of which part of it this is."""
+    title = f"{shown(movement.label)} (n = {movement.n})" + (f", {part}" if part else "")
     margin = {"l": 52, "r": 16, "t": TITLE_MARGIN + 28, "b": 40}
     return figure.update_layout(
         title={"text": title, "font": {"size": 12.5}, "x": 0, "xref": "paper", "y": 0.98, "yanchor": "top"},

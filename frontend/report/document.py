@@ -89,9 +89,9 @@ def report(selection: Selection, *, title: str, base_url: str | None = None, now
     return "\n".join(parts).encode()
 
 
-def expected_bytes(figures: int) -> int:
-    """About how large the file becomes when its figures of one scheme take so many bytes as JSON."""
-    return len(plotly_script()) + 2 * figures + 60_000
+def expected_bytes(figures: object) -> int:
+    """About how large the file becomes with these drawings of one scheme."""
+    return len(plotly_script()) + 2 * len(to_json_plotly(figures)) + 60_000
 
 
 @cache

@@ -138,12 +138,12 @@ def filters(selection: Selection) -> Section:
     )
     groups = filter_groups(selection.runs)
     if len(groups) < 2:
-        return section._replace(needs="needs complete BAPO runs with at least two different method.filter.type.")
+        return section._replace(
+            needs="needs complete BAPO runs with at least two different method.filter.type and one config otherwise."
+        )
     data = online_filters_data(groups)
-    differing = sorted({field for group in groups for field in group.differs_in})
-    note = f" Runs of one filter also differ in {', '.join(differing)}." if differing else ""
     return section._replace(
-        caption=section.caption + smoothing_note(data.window) + note,
+        caption=section.caption + smoothing_note(data.window),
         shows=shown_runs(groups),
         draw=lambda palette: [online_filters_figure(data, palette)],
     )

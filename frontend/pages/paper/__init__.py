@@ -22,11 +22,11 @@ from frontend.components.notices import error_text, link_button, notice
 from frontend.figures.groups import BY_CONFIG, BY_METHOD, BY_RUN, comparable
 from frontend.pages.paper.content import body
 from frontend.report.contents import sections_of, selection_of
-from frontend.report.document import drawings, expected_bytes, figures_json
+from frontend.report.document import drawings, expected_bytes
 from frontend.report.fetching import MOST_RUNS, fetch_runs
 from frontend.report.route import PATH, run_ids_of
 from frontend.session import Api
-from frontend.theme import LIGHT, palette_of
+from frontend.theme import palette_of
 
 LISTED_RUNS = 200
 GROUPINGS = (
@@ -106,18 +106,20 @@ def _controls(names: Mapping[str, str], run_ids: Sequence[str], group: str, runs
         fields.append(group)
     return html.Div(
         [
-            dmc.MultiSelect(
-                id="paper-runs",
-                label="Runs",
-                placeholder="" if run_ids else "Choose 1 to 50 runs",
-                data=[{"value": run_id, "label": name} for run_id, name in names.items()],
-                value=list(run_ids),
-                searchable=True,
-                clearable=True,
-                hidePickedOptions=True,
-                maxValues=MOST_RUNS,
-                limit=100,
-                size="xs",
+            html.Div(
+                dmc.MultiSelect(
+                    id="paper-runs",
+                    label="Runs",
+                    placeholder="" if run_ids else "Choose 1 to 50 runs",
+                    data=[{"value": run_id, "label": name} for run_id, name in names.items()],
+                    value=list(run_ids),
+                    searchable=True,
+                    clearable=True,
+                    hidePickedOptions=True,
+                    maxValues=MOST_RUNS,
+                    limit=100,
+                    size="xs",
+                ),
                 className="paper-choice",
             ),
             dmc.Select(
@@ -198,7 +200,7 @@ async def _shown(
         figures = drawings(sections, palette)
         if is_repaint:
             return no_update, figures, no_update
-        size = expected_bytes(len(figures_json(sections, LIGHT)))
+        size = expected_bytes(figures)
         return body(selection, sections), figures, f"about {size / 1e6:.1f} MB"
 
     return await asyncio.to_thread(build)
