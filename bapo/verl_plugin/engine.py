@@ -39,6 +39,8 @@ ACTOR_FOLDER = "actor"
 ROLLOUT_FOLDER = "rollout-model"
 """α's shards, where they differ from the current weights."""
 STATE_FILE = "engine.json"
+_RAY_STARTS = 4
+"""Tries."""
 
 
 class VerlEngine:
@@ -92,10 +94,9 @@ class VerlEngine:
             except ConnectionError as error:
                 raise _problem("ray_address", verl.ray_address, f"no Ray cluster answers there ({error})") from error
         else:
-            num_gpus = None if not self._on_cpu else verl.gpus_per_node
-            ray.init(
+            self._start_ray_here(
                 num_cpus=logical_cpus(verl) if self._on_cpu else None,
-                num_gpus=num_gpus,
+                num_gpus=verl.gpus_per_node if self._on_cpu else None,
                 include_dashboard=False,
                 _temp_dir=str(self._ray_folder),
                 **options,
@@ -108,6 +109,23 @@ class VerlEngine:
                 f"with {verl.nodes} machine(s) it asks for {verl.gpus_per_node * verl.nodes} GPUs, and Ray has "
                 f"{num_gpus}: ask for fewer",
             )
+
+    def _start_ray_here(self, **options: object) -> None:
+        """Start a Ray of our own; again where a busy machine was slower than the half minute that Ray allows."""
+        for remaining in reversed(range(_RAY_STARTS)):
+            try:
+                ray.init(**options)
+                return
+            except Exception as error:
+                self._end_processes()
+                if not remaining or "timed out during startup" not in str(error):
+                    raise
+
+    def _end_processes(self) -> None:
+        """End Ray and every process that this engine has started."""
+        started = [each for each in self._process.children(recursive=True) if each not in self._other_processes]
+        ray.shutdown()
+        end_processes(started)
 
     # ------------------------------------------------------------ generation
 
@@ -299,11 +317,9 @@ class VerlEngine:
 
     def close(self) -> None:
         """End all processes and remove what they leave behind."""
-        started = [each for each in self._process.children(recursive=True) if each not in self._other_processes]
         if ray.is_initialized():
             tq.close()
-            ray.shutdown()
-        end_processes(started)
+        self._end_processes()
         remove_shared_memory(self._begin)
         shutil.rmtree(self._ray_folder, ignore_errors=True)
 

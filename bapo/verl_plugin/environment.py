@@ -16,8 +16,6 @@ _EVERYWHERE = {
     "VLLM_NO_USAGE_STATS": "1",
     "DO_NOT_TRACK": "1",
     "RAY_USAGE_STATS_ENABLED": "0",
-    # Of 30 by default, too short where the machine is busy.
-    "RAY_raylet_start_wait_time_s": "300",
     "TOKENIZERS_PARALLELISM": "false",
 }
 _WITHOUT_GPU = {

@@ -1,0 +1,45 @@
+"""The `engine` section."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bapo.config import ConfigError, apply_changes, resolve
+
+
+def _resolve(**changes: Any) -> Any:
+    return resolve(apply_changes({}, {f"engine.{name.replace('__', '.')}": value for name, value in changes.items()}))
+
+
+def test_the_local_engine_is_the_default() -> None:
+    assert _resolve().config.engine.type == "local"
+
+
+def test_verl_takes_its_fields() -> None:
+    engine = _resolve(type="verl", verl__gpus_per_node=8, verl__tensor_parallel=2).config.engine
+    assert (engine.type, engine.verl.gpus_per_node, engine.verl.tensor_parallel) == ("verl", 8, 2)
+
+
+@pytest.mark.parametrize(("field", "value"), [("gpus_per_node", 2), ("ray_address", "10.0.0.1:6379")])
+def test_the_local_engine_takes_none_of_them(field: str, value: object) -> None:
+    with pytest.raises(ConfigError, match=f"engine.verl.{field} = .*set engine.type to verl"):
+        _resolve(**{f"verl__{field}": value})
+
+
+@pytest.mark.parametrize("tensor_parallel", [1, 2, 4])
+def test_copies_of_the_model_fill_the_gpus(tensor_parallel: int) -> None:
+    _resolve(type="verl", verl__gpus_per_node=4, verl__tensor_parallel=tensor_parallel)
+
+
+@pytest.mark.parametrize("tensor_parallel", [3, 8])
+def test_copies_that_do_not_are_refused(tensor_parallel: int) -> None:
+    with pytest.raises(ConfigError, match=f"engine.verl.tensor_parallel = {tensor_parallel}.*a divisor of 4"):
+        _resolve(type="verl", verl__gpus_per_node=4, verl__tensor_parallel=tensor_parallel)
+
+
+def test_several_machines_need_a_cluster() -> None:
+    with pytest.raises(ConfigError, match="engine.verl.ray_address: several machines need a Ray cluster"):
+        _resolve(type="verl", verl__nodes=2)
+    _resolve(type="verl", verl__nodes=2, verl__ray_address="10.0.0.1:6379")
