@@ -87,7 +87,8 @@ def _changes(steps: NDArray[np.int64], values: Values) -> Values:
     before = np.concatenate([[0.0 if len(steps) and steps[0] == 1 else np.nan], values[:-1]])[: len(values)]
     # A step is missing before this one: nothing is known about what it added.
     before[1:][np.diff(steps) != 1] = np.nan
-    return values - before
+    changes: Values = values - before
+    return changes
 
 
 def _joined(columns: Columns, keys: Sequence[str], sparse: Sequence[tuple[int, dict[str, float]]]) -> Columns:

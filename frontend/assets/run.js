@@ -7,13 +7,13 @@
   const noUpdate = () => clientside.no_update;
 
   const PAGE_KEYS = ["tab", "x", "smooth"];
-  const FIRST = { tab: "overview", x: "step" }; // What an address without the key means.
+  const FIRST = { tab: "overview", x: "step", smooth: "auto" }; // What an address without the key means.
 
   // The address changes before the page does.
   const onRunPage = () => /^\/runs\/[^/]+$/.test(location.pathname);
 
   clientside.run = {
-    address(tab, axis, withAxis) {
+    address(tab, withAxis) {
       if (!onRunPage()) return noUpdate();
       const query = window.bapoView.read();
       const changed = clientside.callback_context.triggered_id;
@@ -21,8 +21,6 @@
         const left = [...query.keys()].filter((key) => !PAGE_KEYS.includes(key));
         const changes = Object.fromEntries(left.map((key) => [key, null]));
         window.bapoView.write({ ...changes, tab: tab === FIRST.tab ? null : tab }, { push: true });
-      } else if (changed === "run-x") {
-        window.bapoView.write({ x: axis === FIRST.x ? null : axis });
       }
       return withAxis.includes(tab) ? {} : { visibility: "hidden" };
     },
@@ -32,5 +30,6 @@
     if (!onRunPage() || !document.getElementById("run-tabs")) return;
     clientside.set_props("run-tabs", { value: query.get("tab") || FIRST.tab });
     clientside.set_props("run-x", { value: query.get("x") || FIRST.x });
+    clientside.set_props("run-smooth", { value: query.get("smooth") || FIRST.smooth });
   });
 })();

@@ -8,15 +8,7 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 
 from frontend.components.attributes import attributes
-from frontend.components.icon import IconName, icon
-
-MENU: tuple[tuple[str, str, IconName], ...] = (
-    ("fullscreen", "Full screen", "expand"),
-    ("log", "Logarithmic y-axis", "sliders"),
-    ("svg", "Download as SVG", "download"),
-    ("csv", "Download as CSV", "download"),
-    ("link", "Copy link", "link"),
-)
+from frontend.components.icon import icon
 
 GRAPH_CONFIG: Any = {
     "displaylogo": False,
@@ -49,35 +41,19 @@ def chart_card(
     wide: bool = False,
     empty: str = "No data yet.",
     kind: str = "chart",
+    has_axis: bool = False,
 ) -> html.Div:
     """A card of fixed size whose graph is filled by the page's callback; `name` is unique on the page.
 
-    Cards of another `kind` are filled by their own script.
+    Cards of another `kind` are filled by their own script. `has_axis`: somebody may choose another x-axis for it.
     """
-    menu = dmc.Menu(
-        [
-            dmc.MenuTarget(
-                dmc.ActionIcon(
-                    icon("menu", 16),
-                    variant="subtle",
-                    color="gray",
-                    size="sm",
-                    **attributes(aria_label=f"Menu of {title}"),
-                )
-            ),
-            dmc.MenuDropdown(
-                [
-                    dmc.MenuItem(
-                        label,
-                        leftSection=icon(icon_name, 16),
-                        id={"type": "chart-menu", "name": name, "action": action},
-                    )
-                    for action, label, icon_name in MENU
-                ]
-            ),
-        ],
-        position="bottom-end",
-        shadow="md",
+    # One menu serves all charts of a page (assets/chart_menu.js): a component for each entry of each would cost more
+    # than all graphs.
+    menu = html.Button(
+        icon("menu", 16),
+        className="chart-menu-button",
+        type="button",
+        **attributes(aria_label=f"Menu of {title}", aria_haspopup="menu"),
     )
     head = html.Div(
         [
@@ -118,5 +94,5 @@ def chart_card(
         [head, body],
         id={"type": f"{kind}-card", "name": name},
         className="chart-card loading wide" if wide else "chart-card loading",
-        **attributes(data_chart=name),
+        **attributes(data_chart=name, **({"data_axis": "own"} if has_axis else {})),
     )

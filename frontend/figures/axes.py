@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 import plotly.graph_objects as go
@@ -31,7 +31,7 @@ class XAxis(NamedTuple):
     kind: XKind
     steps: Sequence[int]
     values: Sequence[Any]
-    """Numbers, or ISO times, one per step."""
+    """Numbers, one per step; times in milliseconds since 1970, UTC (a page shows them in its viewer's zone)."""
     start: Any
     """Position of step 0."""
 
@@ -44,6 +44,8 @@ class XAxis(NamedTuple):
         """Position of a step; of the next recorded one where it is not among the points (sampling)."""
         if step <= 0 or not self.steps:
             return self.start
+        if self.kind == "step":
+            return min(step, self.steps[-1])
         return self.values[min(bisect_left(self.steps, step), len(self.steps) - 1)]
 
     def layout(self) -> dict[str, Any]:
@@ -71,7 +73,8 @@ def x_axis(series: Series, kind: XKind, started_at: datetime | None) -> XAxis:
     origin = started_at.timestamp() if started_at else 0.0
     seconds = _filled(series.columns.get(TIME_KEY), len(series.steps), origin)
     # The trainer's clock may be behind the server's, which told the start.
-    return XAxis("time", series.steps, [_iso(value) for value in seconds], _iso(min([origin, *seconds[:1]])))
+    start = min([origin, *seconds[:1]])
+    return XAxis("time", series.steps, [round(1000 * value) for value in seconds], round(1000 * start))
 
 
 def _filled(column: Sequence[float | None] | None, length: int, before_first: float) -> list[float]:
@@ -80,10 +83,6 @@ def _filled(column: Sequence[float | None] | None, length: int, before_first: fl
         last = last if value is None else value
         filled.append(last)
     return filled
-
-
-def _iso(unix_time: float) -> str:
-    return datetime.fromtimestamp(unix_time, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
 
 
 def x_hover(kind: XKind) -> str:

@@ -22,6 +22,8 @@ class Mark(NamedTuple):
     kind: Literal["change", "resumed"]
     text: str
     """One sentence."""
+    name: str
+    """Of the request that changed a parameter, which the history lists; of an attempt `attempt-2`."""
 
 
 def marks_of(events: Iterable[EventRecord]) -> list[Mark]:
@@ -35,10 +37,10 @@ def marks_of(events: Iterable[EventRecord]) -> list[Mark]:
             )
             author = event.data.get("author")
             text = f"step {event.step + 1}: {changed or event.message}" + (f" ({author})" if author else "")
-            marks.append(Mark(event.step + 1, "change", text))
+            marks.append(Mark(event.step + 1, "change", text, str(event.data.get("id", f"step-{event.step + 1}"))))
         elif event.event == "resumed":
             text = f"attempt {event.attempt} resumed after step {event.step}"
-            marks.append(Mark(event.step + 1, "resumed", text))
+            marks.append(Mark(event.step + 1, "resumed", text, f"attempt-{event.attempt}"))
     return marks
 
 
@@ -52,6 +54,7 @@ def add_marks(figure: go.Figure, marks: Sequence[Mark], axis: XAxis, palette: Pa
         shapes.append(
             {
                 "type": "line",
+                "name": mark.name,
                 "x0": position,
                 "x1": position,
                 "y0": 0,
@@ -63,6 +66,9 @@ def add_marks(figure: go.Figure, marks: Sequence[Mark], axis: XAxis, palette: Pa
         )
         annotations.append(
             {
+                "name": mark.name,
+                # Pages open the history where somebody clicks on it.
+                "captureevents": True,
                 "x": position,
                 "y": 1,
                 "yref": "paper",

@@ -9,7 +9,6 @@ import plotly.graph_objects as go
 
 from bapo.api import Series
 from frontend.figures.axes import XAxis, over_training
-from frontend.figures.smoothing import WINDOW_STEPS, moving_mean
 from frontend.theme import Palette, translucent
 
 KEYS = ("critic/rewards/mean", "bapo/batch/reward_mean")
@@ -20,24 +19,21 @@ class Rewards(NamedTuple):
 
     axis: XAxis
     fresh: Sequence[float | None]
-    fresh_mean: Sequence[float | None]
-    """Moving mean of `fresh`."""
     batch: Sequence[float | None]
 
 
 def rewards_data(series: Series, axis: XAxis) -> Rewards:
-    """Read the rewards off the metrics and smooth the fresh one."""
+    """Read the rewards off the metrics."""
     missing: list[float | None] = [None] * len(series.steps)
     fresh, batch = (series.columns.get(key, missing) for key in KEYS)
-    return Rewards(axis, fresh, moving_mean(fresh), batch)
+    return Rewards(axis, fresh, batch)
 
 
 def rewards_figure(data: Rewards, palette: Palette) -> go.Figure:
-    """Fresh reward with its moving mean; the batch's reward as a thin line, for it is no measure of the policy."""
+    """Fresh reward; the batch's reward as a thin line, for it is no measure of the policy."""
     lines = (
         ("batch", data.batch, translucent(palette.reference, 0.6), 1, "dot"),
-        ("fresh", data.fresh, translucent(palette.fresh, 0.35), 1, "solid"),
-        (f"fresh, mean of {WINDOW_STEPS}", data.fresh_mean, palette.fresh, 2, "solid"),
+        ("fresh", data.fresh, palette.fresh, 2, "solid"),
     )
     traces = [
         go.Scatter(

@@ -16,12 +16,22 @@ from frontend.pages.run.header import reason, status_row, title_row
 from frontend.pages.run.tabs import BY_NAME, TABS
 from frontend.session import Api
 
+SMOOTHING_CHOICES = (
+    ("auto", "As it suits"),
+    ("off", "Off"),
+    ("5", "Mean of 5 steps"),
+    ("10", "Mean of 10 steps"),
+    ("25", "Mean of 25 steps"),
+    ("50", "Mean of 50 steps"),
+    ("ema", "Exponential mean"),
+)
+
 
 async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) -> Any:
     """The page without its charts, which follow at once."""
     run = await api.client().run(path["run_id"])
     tab = query.get("tab", "")
-    x_kind = query.get("x", "")
+    x_kind, smooth = query.get("x", ""), query.get("smooth", "")
     tabs = dmc.Tabs(
         dmc.TabsList([dmc.TabsTab(each.label, value=each.name) for each in TABS], className="tabs-list"),
         id="run-tabs",
@@ -42,6 +52,16 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
                 size="xs",
                 **attributes(aria_label="x-axis of the charts"),
             ),
+            html.Span("smoothing", className="fact-label"),
+            dmc.Select(
+                id="run-smooth",
+                value=smooth if smooth in dict(SMOOTHING_CHOICES) else SMOOTHING_CHOICES[0][0],
+                data=[{"value": value, "label": label} for value, label in SMOOTHING_CHOICES],
+                allowDeselect=False,
+                size="xs",
+                w=150,
+                **attributes(aria_label="Smoothing of the charts"),
+            ),
         ],
         id="run-axis",
         className="run-axis",
@@ -51,7 +71,6 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             dcc.Store(id="run-id", data=run.id),
             dcc.Store(id="run-method", data=run.method),
             dcc.Store(id="run-reload", data=0),
-            dcc.Store(id="run-menu"),
             dcc.Store(id="run-axis-tabs", data=[each.name for each in TABS if each.has_axis]),
             title_row(run),
             html.Div(status_row(run), id="run-status", className="run-facts"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import dash_mantine_components as dmc
 import httpx
@@ -13,8 +14,17 @@ from bapo.client import ApiError
 from frontend.clientside import clientside
 from frontend.components.chart_card import chart_card
 from frontend.components.notices import error_text
-from frontend.pages.run.charts import charts_of, drawn, is_empty, note_of
-from frontend.pages.run.data import load
+from frontend.figures.axes import X_KINDS, XKind
+from frontend.pages.run.charts import (
+    Chart,
+    charts_named,
+    charts_of,
+    drawn,
+    is_empty,
+    note_of,
+    smoothing_for,
+)
+from frontend.pages.run.data import Reading, Wanted, load
 from frontend.pages.run.header import action_style, reason, status_row
 from frontend.session import Api
 from frontend.theme import palette_of, themed
@@ -22,14 +32,18 @@ from frontend.theme import palette_of, themed
 ADDRESS = (
     Output("run-axis", "style"),
     Input("run-tabs", "value"),
-    Input("run-x", "value"),
     State("run-axis-tabs", "data"),
 )
-"""The tab and the axis stand in the address."""
+"""The tab stands in the address; its axis and smoothing come from assets/charts_view.js."""
 
 
-def chart_panel(run: RunDetail, tab: str) -> list[Any]:
-    """The cards of a tab, still without data."""
+def chart_panel(run: RunDetail, tab: str, recorded: Collection[str] = ()) -> list[Any]:
+    """The cards of a tab, still without data; `recorded` are the metrics that the run has."""
+    charts = [
+        chart
+        for chart in charts_of(tab, run.method)
+        if not chart.only_recorded or any(key in recorded for key in chart.keys)
+    ]
     cards = [
         chart_card(
             chart.name,
@@ -38,8 +52,9 @@ def chart_panel(run: RunDetail, tab: str) -> list[Any]:
             height=chart.height,
             wide=chart.wide,
             empty=chart.empty,
+            has_axis=chart.has_marks,
         )
-        for chart in charts_of(tab, run.method)
+        for chart in charts
     ]
     hint = (
         [dmc.Text(f"{run.method} keeps no buffers: nothing is re-evaluated or reused.", size="sm", c="dimmed", mt="sm")]
@@ -47,7 +62,9 @@ def chart_panel(run: RunDetail, tab: str) -> list[Any]:
         else []
     )
     return [
-        dcc.Store(id="charts-mounted", data=tab),
+        dcc.Store(id="charts-mounted", data={"tab": tab, "charts": [chart.name for chart in charts]}),
+        # How the charts are looked at, from the address (assets/charts.js).
+        dcc.Store(id="charts-view"),
         dcc.Store(id="charts-drawn"),
         dcc.Store(id="charts-told"),
         html.Div(cards, className="chart-grid"),
@@ -55,42 +72,78 @@ def chart_panel(run: RunDetail, tab: str) -> list[Any]:
     ]
 
 
+class View(NamedTuple):
+    """How somebody looks at the charts of a tab."""
+
+    charts: Sequence[Chart]
+    x_kind: XKind
+    axes: Mapping[str, XKind]
+    """Charts with an axis of their own."""
+    smoothing: str | None
+    window: tuple[int, int] | None
+    """Steps whose counts are summed."""
+
+    def reading(self) -> Reading:
+        """What that needs."""
+        return Reading(
+            {chart.name: Wanted(chart.keys, self.axes.get(chart.name, self.x_kind)) for chart in self.charts},
+            frozenset(need for chart in self.charts for need in chart.needs),
+            smoothing_for(self.charts, self.smoothing),
+            self.window,
+        )
+
+
+def view_of(given: Mapping[str, Any]) -> View:
+    """What the browser says; what it cannot mean is left out."""
+    axes = given.get("axes") or {}
+    window = [int(part) for part in str(given.get("steps") or "").split("..") if part.isdigit()]
+    return View(
+        charts_named(given.get("charts") or ()),
+        next((kind for kind in X_KINDS if kind == given.get("x")), X_KINDS[0]),
+        {name: kind for name, value in axes.items() for kind in X_KINDS if kind == value},
+        given.get("smooth"),
+        (window[0], window[1]) if len(window) == 2 and window[0] <= window[1] else None,
+    )
+
+
 def register(app: Dash, api: Api) -> None:
     """Drawing, and the state of the run."""
 
     @app.callback(
         Output("charts-drawn", "data"),
-        Input("charts-mounted", "data"),
-        Input("run-x", "value"),
+        Input("charts-view", "data"),
         Input("scheme", "data"),
         Input("run-reload", "data"),
         State("run-id", "data"),
-        State("run-method", "data"),
     )
-    async def draw(tab: str, x_kind: Any, scheme: str | None, _: int, run_id: str, method: str) -> Any:
-        charts = charts_of(tab, method)
+    async def draw(given: dict[str, Any] | None, scheme: str | None, _: int, run_id: str) -> Any:
+        if given is None:
+            return no_update
+        view = view_of(given)
         try:
-            data = await load(
-                api.client(),
-                run_id,
-                keys=[key for chart in charts for key in chart.keys],
-                needs=[need for chart in charts for need in chart.needs],
-                x_kind=x_kind,
-            )
+            data = await load(api.client(), run_id, view.reading())
         except (ApiError, httpx.TransportError) as error:
-            return {"run": run_id, "tab": tab, "problem": error_text(error)}
+            return {"run": run_id, "view": given, "problem": error_text(error)}
         palette = palette_of(scheme)
-        figures = {chart.name: drawn(chart, data, palette) for chart in charts}
+        figures = {chart.name: drawn(chart, data[chart.name], palette, view.smoothing) for chart in view.charts}
         return {
             "run": run_id,
-            "tab": tab,
-            "x": x_kind,
-            "method": method,
-            "until": int(data.series.steps[-1]) if data.series.steps else 0,
+            "view": given,
+            "until": max((int(each.series.steps[-1]) for each in data.values() if each.series.steps), default=0),
             "figures": {name: themed(figure, palette) for name, figure in figures.items()},
             "empty": [name for name, figure in figures.items() if is_empty(figure)],
-            "notes": {chart.name: note_of(chart, data) for chart in charts},
+            "notes": {chart.name: note_of(chart, data[chart.name]) for chart in view.charts},
         }
+
+    clientside(
+        app,
+        "charts",
+        "view",
+        Output("charts-view", "data"),
+        Input("charts-mounted", "data"),
+        Input("run-x", "value"),
+        Input("run-smooth", "value"),
+    )
 
     @app.callback(
         Output("run-status", "children"),
@@ -119,13 +172,5 @@ def register(app: Dash, api: Api) -> None:
         Output("charts-told", "data"),
         Input("charts-drawn", "data"),
         State({"type": "chart-card", "name": ALL}, "className"),
-        initial=False,
-    )
-    clientside(
-        app,
-        "charts",
-        "menu",
-        Output("run-menu", "data"),
-        Input({"type": "chart-menu", "name": ALL, "action": ALL}, "n_clicks"),
         initial=False,
     )

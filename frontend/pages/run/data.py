@@ -3,42 +3,52 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from pydantic import TypeAdapter
 
-from bapo.api import HistogramSeries, RunDetail, Series
+from bapo.api import HistogramSeries, RatioSeries, RunDetail, Series, SeriesGroup, StalenessSeries
 from bapo.client import AsyncClient
 from bapo.records import EventRecord, TrackingRecord
 from frontend.figures import reevaluation
 from frontend.figures.axes import X_KEYS, XAxis, XKind, x_axis
 from frontend.figures.evaluations import KEY_PATTERN
 from frontend.figures.marks import Mark, marks_of
+from frontend.figures.smoothing import WINDOW_STEPS
 
-Need = Literal["histograms", "evaluations", "tracking", "totals"]
+Need = Literal["histograms", "evaluations", "tracking", "totals", "ratios", "staleness"]
 
 MOST_POINTS = 1000
 """Steps that a chart draws at most; the server keeps each metric's extremes when it leaves steps out."""
+MOST_COLUMNS = 400
+"""Columns of a heat map; the server sums neighbouring steps beyond."""
 
 _TRACKING = TypeAdapter(list[TrackingRecord])
 _EVENTS = TypeAdapter(list[EventRecord])
 NO_SERIES = Series(steps=[], columns={})
 NO_HISTOGRAMS = HistogramSeries(steps=[], fresh=[], reevaluated=[], batch=[])
+NO_RATIOS = RatioSeries(edges=[], first_steps=[], steps=[], counts=[])
+NO_STALENESS = StalenessSeries(ages=[], first_steps=[], steps=[], counts={})
 
 
 class RunData(NamedTuple):
-    """A run, or its newest steps, as the charts see it."""
+    """A run, or its newest steps, as one chart sees it."""
 
     run: RunDetail
     axis: XAxis
     series: Series
+    """The chart's own sample."""
     histograms: HistogramSeries = NO_HISTOGRAMS
     evaluations: Series = NO_SERIES
     tracking: Sequence[TrackingRecord] = ()
     totals: Series = NO_SERIES
     """Counts that are summed, of every step."""
+    ratios: RatioSeries = NO_RATIOS
+    staleness: StalenessSeries = NO_STALENESS
     marks: Sequence[Mark] = ()
+    means: Series | None = None
+    """The same columns smoothed, where that was asked for."""
 
     @property
     def group_size(self) -> int:
@@ -47,63 +57,106 @@ class RunData(NamedTuple):
 
     @property
     def num_left_out(self) -> int:
-        """Steps that the run completed and the charts do not show."""
+        """Steps that the run completed and the chart does not show."""
         return max(0, self.run.step - len(self.series.steps)) if self.series.steps else 0
 
 
-async def load(
-    client: AsyncClient, run_id: str, *, keys: Iterable[str], needs: Iterable[Need], x_kind: XKind
-) -> RunData:
-    """The whole run, for drawing its charts; everything is fetched at once."""
-    needed = frozenset(needs)
-    run, series, histograms, evaluations, tracking, totals, events = await _together(
+class Wanted(NamedTuple):
+    """What one chart needs."""
+
+    keys: Sequence[str]
+    x_kind: XKind
+
+
+class Reading(NamedTuple):
+    """What several charts need, in one go."""
+
+    charts: Mapping[str, Wanted]
+    needs: frozenset[Need]
+    smooth: str | None = None
+    """As the API names it: `mean:10`."""
+    window: tuple[int, int] | None = None
+    """Steps whose counts are summed; all where None."""
+
+
+async def load(client: AsyncClient, run_id: str, reading: Reading) -> dict[str, RunData]:
+    """The whole run, for drawing its charts, by chart; everything is fetched at once."""
+    needs = reading.needs
+    run, groups, histograms, evaluations, tracking, totals, ratios, staleness, events = await _together(
         client.run(run_id),
-        client.metrics(run_id, _wanted(keys, x_kind), from_step=1, max_points=MOST_POINTS),
-        client.histograms(run_id, from_step=1, max_points=MOST_POINTS) if "histograms" in needed else None,
-        _evaluations(client, run_id) if "evaluations" in needed else None,
-        _records(client, run_id, "tracking") if "tracking" in needed else None,
-        client.metrics(run_id, reevaluation.KEYS, from_step=1) if "totals" in needed else None,
+        _groups(client, run_id, reading, from_step=1, max_points=MOST_POINTS),
+        client.histograms(run_id, from_step=1, max_points=MOST_POINTS) if "histograms" in needs else None,
+        _evaluations(client, run_id) if "evaluations" in needs else None,
+        _records(client, run_id, "tracking") if "tracking" in needs else None,
+        _totals(client, run_id, reading.window) if "totals" in needs else None,
+        client.ratios(run_id, max_points=MOST_COLUMNS) if "ratios" in needs else None,
+        client.staleness(run_id, max_points=MOST_COLUMNS) if "staleness" in needs else None,
         _records(client, run_id, "event"),
     )
-    return RunData(
-        run=run,
-        axis=x_axis(series, x_kind, run.started_at),
-        series=series,
-        histograms=histograms or NO_HISTOGRAMS,
-        evaluations=evaluations or NO_SERIES,
-        tracking=_TRACKING.validate_python(tracking or []),
-        totals=totals or NO_SERIES,
-        marks=marks_of(_EVENTS.validate_python(events)),
-    )
+    shared = {
+        "histograms": histograms or NO_HISTOGRAMS,
+        "evaluations": evaluations or NO_SERIES,
+        "tracking": _TRACKING.validate_python(tracking or []),
+        "totals": totals or NO_SERIES,
+        "ratios": ratios or NO_RATIOS,
+        "staleness": staleness or NO_STALENESS,
+        "marks": marks_of(_EVENTS.validate_python(events)),
+    }
+    return _by_chart(run, reading, groups, shared)
 
 
-async def load_newest(
-    client: AsyncClient, run_id: str, *, keys: Iterable[str], needs: Iterable[Need], x_kind: XKind, from_step: int
-) -> RunData:
-    """The steps from one on, for appending; metrics and histograms hold the same steps."""
-    needed = frozenset(needs)
-    run, series, histograms, totals = await _together(
+async def load_newest(client: AsyncClient, run_id: str, reading: Reading, from_step: int) -> dict[str, RunData]:
+    """The steps from one on, for appending; metrics and histograms end with the same step."""
+    needs = reading.needs
+    run, groups, histograms, totals, ratios, staleness = await _together(
         client.run(run_id),
-        client.metrics(run_id, _wanted(keys, x_kind), from_step=from_step),
-        client.histograms(run_id, from_step=from_step) if "histograms" in needed else None,
-        client.metrics(run_id, reevaluation.KEYS, from_step=1) if "totals" in needed else None,
+        _groups(client, run_id, reading, from_step=from_step),
+        # Moving means need the steps before the new ones.
+        client.histograms(run_id, from_step=max(1, from_step + 1 - WINDOW_STEPS)) if "histograms" in needs else None,
+        _totals(client, run_id, reading.window) if "totals" in needs else None,
+        client.ratios(run_id, max_points=MOST_COLUMNS) if "ratios" in needs else None,
+        client.staleness(run_id, max_points=MOST_COLUMNS) if "staleness" in needs else None,
     )
-    if histograms is not None:
+    if histograms is not None and groups and groups[0].steps:
         # A step may have arrived between the two answers.
-        length = min(len(series.steps), len(histograms.steps))
-        series, histograms = _cut_series(series, length), _cut_histograms(histograms, length)
-    return RunData(
-        run=run,
-        axis=x_axis(series, x_kind, run.started_at),
-        series=series,
-        histograms=histograms or NO_HISTOGRAMS,
-        totals=totals or NO_SERIES,
+        last = min(groups[0].steps[-1], histograms.steps[-1] if histograms.steps else 0)
+        groups = [_cut_group(group, sum(step <= last for step in group.steps)) for group in groups]
+        histograms = _cut_histograms(histograms, sum(step <= last for step in histograms.steps))
+    shared = {
+        "histograms": histograms or NO_HISTOGRAMS,
+        "totals": totals or NO_SERIES,
+        "ratios": ratios or NO_RATIOS,
+        "staleness": staleness or NO_STALENESS,
+    }
+    return _by_chart(run, reading, groups, shared)
+
+
+def _by_chart(
+    run: RunDetail, reading: Reading, groups: Sequence[SeriesGroup], shared: dict[str, Any]
+) -> dict[str, RunData]:
+    answer = {}
+    for (name, wanted), group in zip(reading.charts.items(), groups, strict=True):
+        series = Series(steps=group.steps, columns=group.columns)
+        means = Series(steps=group.steps, columns={**group.columns, **group.smoothed}) if group.smoothed else None
+        answer[name] = RunData(
+            run=run, axis=x_axis(series, wanted.x_kind, run.started_at), series=series, means=means, **shared
+        )
+    return answer
+
+
+async def _groups(
+    client: AsyncClient, run_id: str, reading: Reading, *, from_step: int, max_points: int | None = None
+) -> Sequence[SeriesGroup]:
+    along = sorted({key for wanted in reading.charts.values() for key in X_KEYS[wanted.x_kind]})
+    answer = await client.metric_groups(
+        run_id,
+        [wanted.keys for wanted in reading.charts.values()],
+        along=along,
+        from_step=from_step,
+        max_points=max_points,
+        smooth=reading.smooth,
     )
-
-
-def _wanted(keys: Iterable[str], x_kind: XKind) -> list[str]:
-    # Some key is needed for there to be steps.
-    return sorted({*keys, *X_KEYS[x_kind]}) or ["training/global_step"]
+    return answer.groups
 
 
 async def _together(*requests: Any) -> list[Any]:
@@ -112,8 +165,16 @@ async def _together(*requests: Any) -> list[Any]:
     return [None if request is None else next(answers) for request in requests]
 
 
-def _cut_series(series: Series, length: int) -> Series:
-    return Series(steps=series.steps[:length], columns={key: values[:length] for key, values in series.columns.items()})
+def _cut_group(group: SeriesGroup, length: int) -> SeriesGroup:
+    if length == len(group.steps):
+        return group
+    return group.model_copy(
+        update={
+            "steps": group.steps[:length],
+            "columns": {key: values[:length] for key, values in group.columns.items()},
+            "smoothed": {key: values[:length] for key, values in group.smoothed.items()},
+        }
+    )
 
 
 def _cut_histograms(histograms: HistogramSeries, length: int) -> HistogramSeries:
@@ -123,6 +184,11 @@ def _cut_histograms(histograms: HistogramSeries, length: int) -> HistogramSeries
         reevaluated=histograms.reevaluated[:length],
         batch=histograms.batch[:length],
     )
+
+
+async def _totals(client: AsyncClient, run_id: str, window: tuple[int, int] | None) -> Series:
+    first, last = window or (1, None)
+    return await client.metrics(run_id, reevaluation.KEYS, from_step=first, to_step=last)
 
 
 async def _evaluations(client: AsyncClient, run_id: str) -> Series:

@@ -5,24 +5,23 @@ This goes past Dash: its renderer takes longer over one callback than Plotly ove
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from bapo.api import RunDetail
 from bapo.client import AsyncClient
 from frontend.components.tile import tile_json
 from frontend.figures.appending import extension
-from frontend.figures.axes import X_KINDS, XKind
-from frontend.figures.smoothing import WINDOW_STEPS
-from frontend.pages.run.charts import Chart, charts_of
-from frontend.pages.run.data import MOST_POINTS, load_newest
+from frontend.pages.run.charting import View, view_of
+from frontend.pages.run.charts import drawn, plain
+from frontend.pages.run.data import MOST_POINTS, load, load_newest
 from frontend.pages.run.header import progress
 from frontend.pages.run.tiles import load_tiles
 from frontend.theme import Palette, palette_of, themed
 
 
 async def news(client: AsyncClient, run_id: str, query: Mapping[str, str]) -> dict[str, Any]:
-    """Answer to `?after=72&tab=batch&x=step&method=bapo&scheme=dark&rebuild=1&tiles=1`.
+    """Answer to `?after=72&charts=rewards,lengths&x=step&axes=lengths:time&smooth=10&scheme=dark&rebuild=1&tiles=1`.
 
     `after` is the last step that the charts show; without it no chart is asked for. The answer has `progress`, `tiles`
     where they were asked for, and with `after` also `charts` (points to append by chart), `figures` (charts of totals),
@@ -30,10 +29,15 @@ async def news(client: AsyncClient, run_id: str, query: Mapping[str, str]) -> di
     """
     palette = palette_of(query.get("scheme"))
     if "after" in query:
-        x_kind = next((kind for kind in X_KINDS if kind == query.get("x")), X_KINDS[0])
-        charts = charts_of(query.get("tab", ""), query.get("method", ""))
+        view = view_of(
+            {
+                **query,
+                "charts": query.get("charts", "").split(","),
+                "axes": dict(part.split(":", 1) for part in query.get("axes", "").split(",") if ":" in part),
+            }
+        )
         after, rebuild = int(query["after"]), query.get("rebuild") == "1"
-        run, answer = await delta(client, run_id, charts, x_kind=x_kind, after=after, rebuild=rebuild, palette=palette)
+        run, answer = await delta(client, run_id, view, after=after, rebuild=rebuild, palette=palette)
     else:
         run, answer = await client.run(run_id), {}
     answer["progress"] = progress(run)._asdict()
@@ -43,38 +47,29 @@ async def news(client: AsyncClient, run_id: str, query: Mapping[str, str]) -> di
 
 
 async def delta(
-    client: AsyncClient,
-    run_id: str,
-    charts: Sequence[Chart],
-    *,
-    x_kind: XKind,
-    after: int,
-    rebuild: bool,
-    palette: Palette,
+    client: AsyncClient, run_id: str, view: View, *, after: int, rebuild: bool, palette: Palette
 ) -> tuple[RunDetail, dict[str, Any]]:
     """The run, and the steps after a step for each of the charts, for Plotly.extendTraces."""
     answer: dict[str, Any] = {"after": after, "until": after, "reload": False, "charts": {}, "figures": {}}
-    appended = [chart for chart in charts if chart.live == "append"]
-    rebuilt = [chart for chart in charts if chart.live == "rebuild"] if rebuild else []
+    appended = [chart for chart in view.charts if chart.live == "append"]
+    rebuilt = [chart for chart in view.charts if chart.live == "rebuild"] if rebuild else []
     if not appended:
         return await client.run(run_id), answer
-    due = [*appended, *rebuilt]
-    data = await load_newest(
-        client,
-        run_id,
-        keys=[key for chart in due for key in chart.keys],
-        needs=[need for chart in due for need in chart.needs],
-        x_kind=x_kind,
-        # Moving means need the steps before the new ones.
-        from_step=max(1, after + 2 - WINDOW_STEPS),
-    )
-    num_new = sum(step > after for step in data.series.steps)
-    if num_new and (after == 0 or num_new > MOST_POINTS // 2):
+    data = await load_newest(client, run_id, view._replace(charts=appended).reading(), from_step=after + 1)
+    first = next(iter(data.values()))
+    steps = first.series.steps
+    if steps and (after == 0 or len(steps) > MOST_POINTS // 2):
         answer["reload"] = True
-    elif num_new:
-        answer["until"] = int(data.series.steps[-1])
+    elif steps:
+        answer["until"] = int(steps[-1])
         for chart in appended:
-            traces, columns = extension(chart.draw(data, palette), num_new)
+            figure = plain(chart, data[chart.name], palette, view.smoothing)
+            traces, columns = extension(figure, len(steps))
             answer["charts"][chart.name] = {"traces": traces, **columns}
-        answer["figures"] = {chart.name: themed(chart.draw(data, palette), palette) for chart in rebuilt}
-    return data.run, answer
+        if rebuilt:
+            whole = await load(client, run_id, view._replace(charts=rebuilt).reading())
+            answer["figures"] = {
+                chart.name: themed(drawn(chart, whole[chart.name], palette, view.smoothing), palette)
+                for chart in rebuilt
+            }
+    return first.run, answer

@@ -13,6 +13,7 @@ from frontend.pages.run.charting import chart_panel
 from frontend.pages.run.configuration import config_panel
 from frontend.pages.run.difficulty import difficulty_panel
 from frontend.pages.run.log import log_panel
+from frontend.pages.run.off_policy import off_policy_panel
 from frontend.pages.run.samples import samples_panel
 
 Panel = Callable[[AsyncClient, RunDetail, Mapping[str, str]], Awaitable[Any]]
@@ -41,6 +42,14 @@ async def _difficulty(_: AsyncClient, run: RunDetail, __: Mapping[str, str]) -> 
     return difficulty_panel(run)
 
 
+async def _off_policy(_: AsyncClient, run: RunDetail, __: Mapping[str, str]) -> Any:
+    return off_policy_panel(run)
+
+
+async def _system(client: AsyncClient, run: RunDetail, __: Mapping[str, str]) -> Any:
+    return chart_panel(run, "system", (await client.metric_keys(run.id)).items)
+
+
 async def _samples(_: AsyncClient, __: RunDetail, ___: Mapping[str, str]) -> Any:
     return samples_panel()
 
@@ -62,6 +71,8 @@ TABS: tuple[Tab, ...] = (
     Tab("batch", "Batch", _charts("batch"), has_axis=True),
     Tab("difficulty", "Difficulty", _difficulty, has_axis=True),
     Tab("samples", "Samples", _samples),
+    Tab("off-policy", "Off-policy", _off_policy, has_axis=True),
+    Tab("system", "System", _system, has_axis=True),
     Tab("log", "Log", _log),
     Tab("config", "Config", _config),
     Tab("history", "History", _history),

@@ -11,7 +11,7 @@ from frontend.figures.axes import XAxis
 from frontend.figures.batch_composition import batch_composition_data, batch_composition_figure
 from frontend.figures.evaluations import evaluations_data, evaluations_figure
 from frontend.figures.marks import Mark, add_marks, marks_of
-from frontend.figures.reevaluation import reevaluation_data, reevaluation_figure
+from frontend.figures.reevaluation import reevaluation_data, reevaluation_figure, segments
 from frontend.figures.threshold_map import threshold_map_data, threshold_map_figure
 from frontend.figures.unlocks import unlocks_data, unlocks_figure
 from frontend.theme import LIGHT
@@ -86,13 +86,25 @@ def test_reevaluation_totals() -> None:
     )
     data = reevaluation_data(series)
     assert (data.reevaluated, data.improved, data.x2, data.solved, data.still_difficult) == (30, 5, 3, 1, 24)
-    # 5 of 30 improved: 16.7 %.
-    assert reevaluation_figure(data, LIGHT).data[0].text[2] == "5 · 16.7 %"
+    stages = {part.name: (part.stage, part.begin, part.num_prompts) for part in segments(data, LIGHT)}
+    # 30 candidates: 5 improved, then 1 solved, then 24 still difficult; of the improved 3 in the batch, no surplus.
+    assert stages == {
+        "re-evaluated": ("re-evaluated", 0, 30),
+        "improved": ("outcome", 0, 5),
+        "solved (G/G)": ("outcome", 5, 1),
+        "still difficult": ("outcome", 6, 24),
+        "in the batch (X2)": ("improved go to", 0, 3),
+        "surplus, stored for reuse": ("improved go to", 3, 0),
+        "surplus, dropped": ("improved go to", 3, 0),
+    }
+    bars = reevaluation_figure(data, LIGHT).data
+    # Shares are of the stage before: 5 of 30, 3 of 5.
+    assert (bars[1].name, bars[4].name) == ("improved 5 (16.7 %)", "in the batch (X2) 3 (60.0 %)")
 
 
 def test_reevaluation_before_the_first_one_has_no_shares() -> None:
     data = reevaluation_data(Series(steps=[1], columns={"bapo/batch/reevaluated": [0]}))
-    assert set(reevaluation_figure(data, LIGHT).data[0].text) == {"0"}
+    assert [bar.name for bar in reevaluation_figure(data, LIGHT).data][:2] == ["re-evaluated 0", "improved 0"]
 
 
 def test_threshold_map_names_the_roles_that_occur() -> None:
@@ -131,8 +143,8 @@ def test_marks_name_the_change_its_author_and_its_first_step() -> None:
 
 def test_marks_are_drawn_at_their_step_with_escaped_text(step_series: Series) -> None:
     figure = batch_composition_figure(batch_composition_data(step_series, AXIS), LIGHT)
-    add_marks(figure, [Mark(42, "change", "<b>c1</b>")], AXIS, LIGHT)
-    assert figure.layout.shapes[0].x0 == 42
+    add_marks(figure, [Mark(42, "change", "<b>c1</b>", "request")], AXIS, LIGHT)
+    assert (figure.layout.shapes[0].x0, figure.layout.shapes[0].name) == (42, "request")
     assert figure.layout.annotations[0].hovertext == "&lt;b&gt;c1&lt;/b&gt;"
 
 

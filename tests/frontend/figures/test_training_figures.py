@@ -18,9 +18,9 @@ from frontend.figures.fill_rate import fill_rate_data, fill_rate_figure
 from frontend.figures.rewards import rewards_data, rewards_figure
 from frontend.figures.rollouts import rollouts_data, rollouts_figure
 from frontend.figures.scalar import scalar_data, scalar_figure
-from frontend.figures.smoothing import moving_mean
+from frontend.figures.smoothing import moving_mean, smoothed_figure
 from frontend.figures.thresholds import thresholds_data, thresholds_figure
-from frontend.theme import DARK, LIGHT, accuracy_ramp
+from frontend.theme import DARK, LIGHT, accuracy_ramp, faint
 
 TWO_STEPS = Series(
     steps=[1, 2],
@@ -53,10 +53,41 @@ def test_a_metric_that_the_run_lacks_leaves_a_gap_instead_of_a_zero() -> None:
     assert [list(trace.y) for trace in figure.data] == [[None, None]] * 3
 
 
-def test_fill_rate_shows_each_step_and_the_moving_mean() -> None:
-    figure = fill_rate_figure(fill_rate_data(TWO_STEPS, AXIS), LIGHT)
+def test_a_mean_stands_in_front_of_what_was_measured() -> None:
+    measured = fill_rate_figure(fill_rate_data(TWO_STEPS, AXIS), LIGHT)
     # Mean of the first step: 20/32; of both: (20/32 + 1) / 2 = 52/64.
-    assert list(figure.data[1].y) == [20 / 32, 52 / 64]
+    means = Series(steps=[1, 2], columns={"bapo/batch/fill_rate": [20 / 32, 52 / 64]})
+    figure = smoothed_figure(measured, fill_rate_figure(fill_rate_data(means, AXIS), LIGHT), "mean of 10")
+    behind, front = figure.data
+    assert (list(behind.y), list(front.y)) == ([20 / 32, 1.0], [20 / 32, 52 / 64])
+    assert (behind.showlegend, front.name) == (False, "fill rate, mean of 10")
+    # A click in the legend hides both.
+    assert behind.legendgroup == front.legendgroup
+    assert behind.line.color == faint(LIGHT.series[2])
+
+
+def test_stacks_show_their_means_alone_and_references_stay() -> None:
+    means = Series(steps=[1, 2], columns={**TWO_STEPS.columns, "bapo/batch/x2": [0, 1.5]})
+    measured, smooth = (
+        batch_composition_figure(batch_composition_data(series, AXIS), LIGHT) for series in (TWO_STEPS, means)
+    )
+    figure = smoothed_figure(measured, smooth, "mean of 5")
+    assert len(figure.data) == 4
+    assert list(figure.data[1].y) == [0, 1.5]
+    assert figure.data[1].hovertemplate == "%{y:,.2f} groups"
+    assert figure.data[3].name == "batch size B"
+
+
+@pytest.mark.parametrize(
+    ("colour", "expected"),
+    [
+        ("#2f6fd0", "rgba(47,111,208,0.35)"),
+        ("rgba(1,2,3,0.6)", "rgba(1,2,3,0.35)"),
+        ("rgba(1,2,3,0.2)", "rgba(1,2,3,0.2)"),
+    ],
+)
+def test_what_is_faint_is_not_made_stronger(colour: str, expected: str) -> None:
+    assert faint(colour) == expected
 
 
 def test_rollouts_reference_is_what_fresh_rollouts_alone_cost() -> None:
@@ -109,16 +140,16 @@ def test_rollout_axis_takes_cumulative_rollouts() -> None:
 
 def test_time_axis_takes_the_end_of_each_step() -> None:
     axis = x_axis(TWO_STEPS, "time", None)
-    assert axis.values == ["2026-09-01T12:00:00.000", "2026-09-01T12:00:01.500"]
+    assert axis.values == [1_788_264_000_000, 1_788_264_001_500]
     figure = batch_composition_figure(batch_composition_data(TWO_STEPS, axis), LIGHT)
     assert figure.layout.xaxis.type == "date"
 
 
 def test_the_start_is_never_after_the_first_step() -> None:
     before, after = (datetime(2026, 9, 1, hour, 59, 59, tzinfo=UTC) for hour in (11, 12))
-    assert x_axis(TWO_STEPS, "time", before).at(0) == "2026-09-01T11:59:59.000"
+    assert x_axis(TWO_STEPS, "time", before).at(0) == 1_788_263_999_000
     # The server's clock runs an hour before the trainer's.
-    assert x_axis(TWO_STEPS, "time", after).at(0) == "2026-09-01T12:00:00.000"
+    assert x_axis(TWO_STEPS, "time", after).at(0) == 1_788_264_000_000
 
 
 def _live_figures(series: Series, histograms: HistogramSeries) -> dict[str, Any]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+import math
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -13,6 +15,7 @@ from bapo.api import AuditEntry, ControlInfo, HistogramSeries, RunCreate, RunDet
 from bapo.client import AsyncClient, Client
 from frontend.components.tile import sparkline_uri
 from frontend.figures.axes import x_axis
+from frontend.pages.run.charting import View, view_of
 from frontend.pages.run.charts import BY_NAME, CHARTS, charts_of, drawn, is_empty, note_of
 from frontend.pages.run.data import RunData, load
 from frontend.pages.run.header import action_style, progress
@@ -23,6 +26,7 @@ from frontend.pages.run.tiles import NOTHING, TileData, evaluation_key, tiles
 from frontend.theme import LIGHT
 from tests.backend.fake_worker import FakeWorker
 from tests.frontend.simulation import Simulation
+from tests.recorded import import_folder
 from tests.services import BackendServer
 
 T = TypeVar("T")
@@ -59,61 +63,97 @@ def _charts(tab: str) -> list[Any]:
     return charts_of(tab, "bapo")
 
 
-def _load(client: AsyncClient, run_id: str, tab: str, **more: Any) -> Awaitable[RunData]:
-    charts = _charts(tab)
-    keys = [key for chart in charts for key in chart.keys]
-    needs = [need for chart in charts for need in chart.needs]
-    return load(client, run_id, keys=keys, needs=needs, x_kind=more.get("x_kind", "step"))
+TABS = ("overview", "batch", "difficulty", "off-policy", "system")
 
 
-@pytest.mark.parametrize("tab", ["overview", "batch", "difficulty"])
-def test_every_chart_of_a_run_shows_something(ask: Any, run_id: str, tab: str) -> None:
-    data = ask(lambda client: _load(client, run_id, tab))
+def _view(tab: str, **more: Any) -> View:
+    return view_of({"charts": [chart.name for chart in _charts(tab)], **more})
+
+
+def _load(client: AsyncClient, run_id: str, view: View) -> Awaitable[dict[str, RunData]]:
+    return load(client, run_id, view.reading())
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_every_chart_of_a_recorded_run_shows_something(ask: Any, recorded_run: str, tab: str) -> None:
+    data = ask(lambda client: _load(client, recorded_run, _view(tab)))
     for chart in _charts(tab):
-        figure = drawn(chart, data, LIGHT)
-        assert not is_empty(figure), chart.name
+        figure = drawn(chart, data[chart.name], LIGHT)
+        assert not is_empty(figure) or chart.only_recorded, chart.name
         assert figure.layout.height == chart.height
-        assert note_of(chart, data) == ""
+        assert note_of(chart, data[chart.name]) is None
 
 
-@pytest.mark.parametrize("tab", ["overview", "batch", "difficulty"])
+@pytest.fixture(scope="module")
+def recorded_run(admin: Client, recorded_folders: Mapping[str, Path]) -> str:
+    """A run that was really trained."""
+    return import_folder(admin, recorded_folders["bapo-seed-1"])
+
+
+@pytest.mark.parametrize("tab", TABS)
 def test_before_the_first_step_only_the_base_model_is_known(ask: Any, admin: Client, tab: str) -> None:
     run = admin.create_run(RunCreate(name="empty", recipe="countdown-demo"))
-    data = ask(lambda client: _load(client, run.id, tab))
-    assert all(is_empty(drawn(chart, data, LIGHT)) for chart in _charts(tab))
+    data = ask(lambda client: _load(client, run.id, _view(tab)))
+    assert all(is_empty(drawn(chart, data[chart.name], LIGHT)) for chart in _charts(tab))
 
 
+@pytest.mark.parametrize("smooth", ["auto", "off", "5", "ema"])
 @pytest.mark.parametrize("x_kind", ["step", "time", "rollouts"])
-def test_a_delta_is_the_tail_of_what_a_drawing_shows(ask: Any, run_id: str, x_kind: Any) -> None:
-    for tab in ("overview", "batch", "difficulty"):
-        whole = ask(lambda client, tab=tab: _load(client, run_id, tab, x_kind=x_kind))
-        _, answer = ask(
-            lambda client, tab=tab: delta(
-                client, run_id, _charts(tab), x_kind=x_kind, after=45, rebuild=True, palette=LIGHT
-            )
-        )
+def test_a_delta_is_the_tail_of_what_a_drawing_shows(ask: Any, run_id: str, x_kind: str, smooth: str) -> None:
+    for tab in TABS:
+        view = _view(tab, x=x_kind, smooth=smooth)
+        whole = ask(lambda client, view=view: _load(client, run_id, view))
+        _, answer = ask(lambda client, view=view: delta(client, run_id, view, after=45, rebuild=True, palette=LIGHT))
         assert (answer["after"], answer["until"], answer["reload"]) == (45, NUM_STEPS, False)
         assert set(answer["charts"]) == {chart.name for chart in _charts(tab) if chart.live == "append"}
         for name, extension in answer["charts"].items():
-            figure = drawn(BY_NAME[name], whole, LIGHT)
+            figure = drawn(BY_NAME[name], whole[name], LIGHT, smooth)
+            assert len(extension["traces"]) == len(figure.data), name
             for index in extension["traces"]:
                 assert extension["x"][index] == list(figure.data[index].x)[45:], name
-                assert extension["y"][index] == pytest.approx(list(figure.data[index].y)[45:]), name
-        assert set(answer["figures"]) == ({"reevaluation"} if tab == "batch" else set())
+                # An exponential mean begins with the steps that still weigh something.
+                assert _numbers(extension["y"][index]) == pytest.approx(
+                    _numbers(figure.data[index].y)[45:], rel=1e-6, nan_ok=True
+                ), name
+        assert set(answer["figures"]) == {chart.name for chart in _charts(tab) if chart.live == "rebuild"}
+
+
+def _numbers(values: Sequence[float | None]) -> list[float]:
+    return [math.nan if value is None else value for value in values]
+
+
+def test_a_chart_may_have_an_axis_of_its_own(ask: Any, run_id: str) -> None:
+    view = _view("overview", axes={"entropy": "rollouts", "kl": "nonsense"})
+    data = ask(lambda client: _load(client, run_id, view))
+    assert {name: each.axis.kind for name, each in data.items() if each.axis.kind != "step"} == {"entropy": "rollouts"}
+
+
+def test_counts_are_summed_over_the_chosen_steps(ask: Any, admin: Client, run_id: str) -> None:
+    whole, part, wrong = (
+        ask(lambda client, steps=steps: _load(client, run_id, _view("batch", steps=steps)))["reevaluation"].totals
+        for steps in (None, "11..20", "20..11")
+    )
+    assert part.steps == list(range(11, 21))
+    assert whole.steps == wrong.steps == list(range(1, NUM_STEPS + 1))
 
 
 def test_a_delta_of_nothing_is_empty(ask: Any, run_id: str) -> None:
-    _, answer = ask(
-        lambda client: delta(
-            client, run_id, _charts("batch"), x_kind="step", after=NUM_STEPS, rebuild=False, palette=LIGHT
-        )
-    )
+    _, answer = ask(lambda client: delta(client, run_id, _view("batch"), after=NUM_STEPS, rebuild=False, palette=LIGHT))
     assert (answer["until"], answer["charts"], answer["reload"]) == (NUM_STEPS, {}, False)
 
 
 def test_the_first_step_draws_the_charts_anew(ask: Any, run_id: str) -> None:
-    answer = ask(lambda client: news(client, run_id, {"after": "0", "tab": "overview", "method": "bapo"}))
+    answer = ask(lambda client: news(client, run_id, {"after": "0", "charts": "rewards,lengths"}))
     assert answer["reload"] is True
+
+
+def test_news_have_the_view_that_is_asked_for(ask: Any, run_id: str) -> None:
+    query = {"after": "50", "charts": "entropy,unknown", "x": "time", "axes": "entropy:rollouts", "smooth": "5"}
+    answer = ask(lambda client: news(client, run_id, query))
+    (extension,) = answer["charts"].values()
+    # Entropy and its mean at the rollouts of steps 51 and 52.
+    assert extension["traces"] == [0, 1]
+    assert all(256 * 50 < x < 1e6 for x in extension["x"][0])
 
 
 def test_news_tell_the_progress_always_and_the_tiles_on_request(ask: Any, run_id: str) -> None:
@@ -138,8 +178,8 @@ def test_grpo_has_no_chart_of_buffers() -> None:
 def test_steps_left_out_by_sampling_are_told(run_detail: RunDetail) -> None:
     series = Series(steps=[1, 5000], columns={})
     data = RunData(run_detail.model_copy(update={"step": 5000}), x_axis(series, "step", None), series)
-    assert note_of(BY_NAME["rewards"], data) == "2 of 5,000 steps shown"
-    assert note_of(BY_NAME["evaluations"], data) == ""
+    assert note_of(BY_NAME["rewards"], data) == (2, 5000)
+    assert note_of(BY_NAME["evaluations"], data) is None
 
 
 @pytest.fixture

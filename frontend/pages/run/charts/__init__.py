@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
 from frontend.figures.marks import add_marks
-from frontend.pages.run.charts import batch, difficulty, overview
+from frontend.figures.smoothing import WINDOW_STEPS, smoothed_figure
+from frontend.pages.run.charts import batch, difficulty, off_policy, overview, system
 from frontend.pages.run.charts.base import Chart
 from frontend.pages.run.data import RunData
 from frontend.theme import Palette
 
-__all__ = ["BY_NAME", "CHARTS", "Chart", "charts_of", "drawn", "is_empty", "note_of"]
+__all__ = ["BY_NAME", "CHARTS", "Chart", "charts_named", "charts_of", "drawn", "is_empty", "note_of", "plain"]
 
-CHARTS: tuple[Chart, ...] = (*overview.CHARTS, *batch.CHARTS, *difficulty.CHARTS)
+CHARTS: tuple[Chart, ...] = (
+    *overview.CHARTS,
+    *batch.CHARTS,
+    *difficulty.CHARTS,
+    *off_policy.CHARTS,
+    *system.CHARTS,
+)
 BY_NAME: Mapping[str, Chart] = {chart.name: chart for chart in CHARTS}
-NO_MARKS = frozenset({"reevaluation"})
+
+SMOOTHINGS: Mapping[str, str] = {
+    "5": "mean:5",
+    "10": "mean:10",
+    "25": "mean:25",
+    "50": "mean:50",
+    "ema": "ema:20",
+}
+"""As the address names them, and as the API does."""
+OFF = "off"
+_ALWAYS = f"mean:{WINDOW_STEPS}"
 
 
 def charts_of(tab: str, method: str) -> list[Chart]:
@@ -24,23 +41,54 @@ def charts_of(tab: str, method: str) -> list[Chart]:
     return [chart for chart in CHARTS if chart.tab == tab and (chart.methods is None or method in chart.methods)]
 
 
-def drawn(chart: Chart, data: RunData, palette: Palette) -> go.Figure:
+def charts_named(names: Sequence[str]) -> list[Chart]:
+    """Charts in the order of their names; names of none are left out."""
+    return [BY_NAME[name] for name in names if name in BY_NAME]
+
+
+def smoothing_for(charts: Sequence[Chart], choice: str | None) -> str | None:
+    """What the API is asked to smooth by; None where no chart shows it."""
+    named = SMOOTHINGS.get(choice or "")
+    if named is not None:
+        return named
+    return _ALWAYS if choice != OFF and any(chart.smoothing == "always" for chart in charts) else None
+
+
+def plain(chart: Chart, data: RunData, palette: Palette, smoothing: str | None) -> go.Figure:
+    """The chart without marks; one trace has one point per step where it is appended to."""
+    figure = chart.draw(data, palette)
+    if smoothing in SMOOTHINGS:
+        is_smooth = chart.smoothing != "never"
+    else:
+        is_smooth = chart.smoothing == "always" and smoothing != OFF
+    if not is_smooth or chart.live != "append" or data.means is None:
+        return figure
+    means = chart.draw(data._replace(series=data.means), palette)
+    kind, _, span = SMOOTHINGS.get(smoothing or "", _ALWAYS).partition(":")
+    return smoothed_figure(figure, means, f"mean of {span}" if kind == "mean" else f"exponential mean of {span}")
+
+
+def drawn(chart: Chart, data: RunData, palette: Palette, smoothing: str | None = None) -> go.Figure:
     """The chart with the run's marks."""
-    figure = chart.draw(data, palette).update_layout(height=chart.height)
-    return figure if chart.name in NO_MARKS else add_marks(figure, data.marks, data.axis, palette)
+    figure = plain(chart, data, palette, smoothing).update_layout(height=chart.height)
+    return add_marks(figure, data.marks, data.axis, palette) if chart.has_marks else figure
 
 
 def is_empty(figure: go.Figure) -> bool:
-    """Whether there is nothing to see: no point, or bars of length 0 only."""
-    return not any(
-        value is not None and (trace.type != "bar" or value)
-        for trace in figure.data
-        for value in (trace.x if trace.type == "bar" else trace.y)
-    )
+    """Whether there is nothing to see: no point, or bars and cells of 0 only."""
+    return not any(_shows_something(trace) for trace in figure.data)
 
 
-def note_of(chart: Chart, data: RunData) -> str:
-    """Says that steps were left out, where they were."""
+def _shows_something(trace: go.Scatter | go.Bar | go.Heatmap) -> bool:
+    if trace.type == "heatmap":
+        return any(value for row in trace.z for value in row)
+    if trace.type == "bar":
+        return any(trace.x if trace.orientation == "h" else trace.y)
+    return any(value is not None for value in trace.y)
+
+
+def note_of(chart: Chart, data: RunData) -> tuple[int, int] | None:
+    """Steps shown, and steps that there are, where some were left out."""
     if chart.live != "append" or not data.num_left_out:
-        return ""
-    return f"{len(data.series.steps):,} of {data.run.step:,} steps shown"
+        return None
+    return len(data.series.steps), data.run.step

@@ -34,10 +34,24 @@ class Chart:
     wide: bool = False
     height: int = 260
     empty: str = "The first step is not finished yet."
+    smoothing: Literal["never", "on request", "always"] = "on request"
+    """`always`: a mean of ten steps where nobody chose another, or none."""
+    only_recorded: bool = False
+    """Left out where the run has recorded none of its metrics."""
+    has_marks: bool = True
+    """Whether its x-axis is the course of the run."""
 
 
 def scalar_chart(
-    name: str, tab: str, key: str, title: str, explanation: str, unit: str, *, from_zero: bool = True
+    name: str,
+    tab: str,
+    key: str,
+    title: str,
+    explanation: str,
+    unit: str,
+    *,
+    from_zero: bool = True,
+    methods: frozenset[str] | None = None,
 ) -> Chart:
     """One metric as a line."""
 
@@ -45,4 +59,4 @@ def scalar_chart(
         content = scalar.scalar_data(data.series, data.axis, key, name=title.lower(), unit=unit, from_zero=from_zero)
         return scalar.scalar_figure(content, palette)
 
-    return Chart(name, tab, title, explanation, draw, (key,), height=220)
+    return Chart(name, tab, title, explanation, draw, (key,), height=220, methods=methods)

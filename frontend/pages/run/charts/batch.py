@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import plotly.graph_objects as go
 
 from frontend.figures import (
@@ -12,6 +14,7 @@ from frontend.figures import (
     reevaluation,
     rollouts,
     thresholds,
+    turnover,
 )
 from frontend.pages.run.charts.base import BAPO, BUFFERED, Chart
 from frontend.pages.run.data import RunData
@@ -26,6 +29,24 @@ def _rollouts(data: RunData, palette: Palette) -> go.Figure:
         group_size=data.group_size,
     )
     return rollouts.rollouts_figure(content, palette)
+
+
+TURNOVERS: tuple[tuple[turnover.Buffer, str, str], ...] = (
+    (
+        "difficult",
+        "How fast do difficult prompts change?",
+        "Where as many enter in a step as the buffer holds, re-evaluation meets what was only just rolled out.",
+    ),
+    (
+        "high_quality",
+        "How fast do reusable groups change?",
+        "A group expires when it is too old to be reused.",
+    ),
+)
+
+
+def _turnover(buffer: turnover.Buffer, data: RunData, palette: Palette) -> go.Figure:
+    return turnover.turnover_figure(turnover.turnover_data(data.series, data.axis, buffer), palette)
 
 
 CHARTS: tuple[Chart, ...] = (
@@ -43,23 +64,28 @@ CHARTS: tuple[Chart, ...] = (
         height=320,
     ),
     Chart(
+        "reevaluation",
+        "batch",
+        "What became of re-evaluated prompts?",
+        "Difficult prompts that the current policy answered again, in all steps or in those chosen here. Improved: "
+        "c1 < accuracy < 1. What found no room in the batch is surplus: kept for reuse, or dropped.",
+        lambda data, palette: reevaluation.reevaluation_figure(reevaluation.reevaluation_data(data.totals), palette),
+        needs=frozenset({"totals"}),
+        live="rebuild",
+        methods=BUFFERED,
+        empty="No prompt has been re-evaluated in these steps.",
+        wide=True,
+        height=320,
+        has_marks=False,
+    ),
+    Chart(
         "fill-rate",
         "batch",
         "How full are the batches?",
         "Groups trained on, divided by B.",
         lambda data, palette: fill_rate.fill_rate_figure(fill_rate.fill_rate_data(data.series, data.axis), palette),
         fill_rate.KEYS,
-    ),
-    Chart(
-        "reevaluation",
-        "batch",
-        "What became of re-evaluated prompts?",
-        "All difficult prompts that the current policy answered again so far. Improved: c1 < accuracy < 1.",
-        lambda data, palette: reevaluation.reevaluation_figure(reevaluation.reevaluation_data(data.totals), palette),
-        needs=frozenset({"totals"}),
-        live="rebuild",
-        methods=BUFFERED,
-        empty="No prompt has been re-evaluated yet.",
+        smoothing="always",
     ),
     Chart(
         "thresholds",
@@ -72,6 +98,7 @@ CHARTS: tuple[Chart, ...] = (
         ),
         thresholds.KEYS,
         methods=BAPO,
+        smoothing="never",
     ),
     Chart(
         "buffer-sizes",
@@ -96,6 +123,18 @@ CHARTS: tuple[Chart, ...] = (
         buffer_ages.KEYS,
         methods=BUFFERED,
     ),
+    *(
+        Chart(
+            f"turnover-{buffer.replace('_', '-')}",
+            "batch",
+            title,
+            "Entries per step: what came in above zero, what went out below. " + explanation,
+            partial(_turnover, buffer),
+            turnover.keys(buffer),
+            methods=BUFFERED,
+        )
+        for buffer, title, explanation in TURNOVERS
+    ),
     Chart(
         "rollouts",
         "batch",
@@ -104,5 +143,6 @@ CHARTS: tuple[Chart, ...] = (
         "alone, as GRPO would need.",
         _rollouts,
         rollouts.KEYS,
+        smoothing="never",
     ),
 )

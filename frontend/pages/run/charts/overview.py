@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from frontend.figures import evaluations, rewards
+from frontend.figures import evaluations, lengths, rewards
 from frontend.pages.run.charts.base import Chart, scalar_chart
 
 CHARTS: tuple[Chart, ...] = (
@@ -14,6 +14,7 @@ CHARTS: tuple[Chart, ...] = (
         "which filtering keeps near the middle: it says nothing about the policy.",
         lambda data, palette: rewards.rewards_figure(rewards.rewards_data(data.series, data.axis), palette),
         rewards.KEYS,
+        smoothing="always",
     ),
     Chart(
         "evaluations",
@@ -36,6 +37,16 @@ CHARTS: tuple[Chart, ...] = (
         "Mean entropy per response token. A collapse towards 0 means that the policy no longer explores.",
         "nats per token",
     ),
+    Chart(
+        "lengths",
+        "overview",
+        "How long are its answers?",
+        "Tokens of the fresh responses, mean and longest, and the share that was cut at the token limit: a cut "
+        "response is counted as wrong.",
+        lambda data, palette: lengths.lengths_figure(lengths.lengths_data(data.series, data.axis), palette),
+        lengths.KEYS,
+        height=220,
+    ),
     scalar_chart(
         "grad-norm",
         "overview",
@@ -52,13 +63,5 @@ CHARTS: tuple[Chart, ...] = (
         "How far the trained policy has moved from the policies that generated its batch.",
         "nats per token",
         from_zero=False,
-    ),
-    scalar_chart(
-        "clip-fraction",
-        "overview",
-        "actor/pg_clipfrac",
-        "Clipped tokens",
-        "Share of tokens whose ratio left the clip range, so that they gave no gradient.",
-        "share of tokens",
     ),
 )

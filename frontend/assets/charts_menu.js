@@ -1,0 +1,115 @@
+// The menu of a chart: one for all of them, made where somebody opens it.
+(function () {
+  "use strict";
+
+  const charts = (window.bapoCharts = window.bapoCharts || {});
+  let menu = null;
+  let button = null;
+
+  function entries(card) {
+    const name = card.dataset.chart;
+    const view = charts.viewOf(name);
+    const isFull = card.classList.contains("full");
+    const list = [
+      ["expand", isFull ? "Leave full screen" : "Full screen", () => charts.toggleFull(name)],
+      ["sliders", "Logarithmic y-axis", () => charts.toggleLog(name), view.log],
+    ];
+    if (card.dataset.axis) {
+      list.push(null);
+      for (const [kind, label] of [[null, "x-axis as the page"], ["step", "x-axis: step"], ["time", "x-axis: wall time"], ["rollouts", "x-axis: rollouts"]]) {
+        list.push([kind === view.x ? "check" : "blank", label, () => charts.chooseAxis(name, kind), kind === view.x]);
+      }
+    }
+    list.push(
+      null,
+      ["download", "Download as PNG", () => charts.saveImage(name, "png")],
+      ["download", "Download as SVG", () => charts.saveImage(name, "svg")],
+      ["download", "Download as CSV", () => charts.saveCsv(name)],
+      ["download", "Download as JSON", () => charts.saveJson(name)],
+      ["link", "Copy link", () => copyLink(name)],
+    );
+    return list;
+  }
+
+  function copyLink(name) {
+    const address = new URL(location.href);
+    address.searchParams.set("chart", name);
+    navigator.clipboard.writeText(address.toString());
+  }
+
+  function open(opener) {
+    close();
+    button = opener;
+    const card = opener.closest(".chart-card");
+    menu = document.createElement("div");
+    menu.className = "chart-menu";
+    menu.setAttribute("role", "menu");
+    menu.setAttribute("aria-label", opener.getAttribute("aria-label"));
+    for (const entry of entries(card)) {
+      if (entry === null) {
+        menu.append(Object.assign(document.createElement("div"), { className: "chart-menu-line" }));
+        continue;
+      }
+      const [icon, label, act, isOn] = entry;
+      const item = document.createElement("button");
+      item.type = "button";
+      item.className = "chart-menu-item";
+      item.setAttribute("role", isOn === undefined ? "menuitem" : "menuitemcheckbox");
+      if (isOn !== undefined) item.setAttribute("aria-checked", String(isOn));
+      item.tabIndex = -1;
+      const sign = document.createElement("span");
+      sign.className = `icon icon-${isOn ? "check" : icon}`;
+      sign.setAttribute("aria-hidden", "true");
+      item.append(sign, label);
+      item.addEventListener("click", () => {
+        const back = button;
+        close();
+        back.focus();
+        act();
+      });
+      menu.append(item);
+    }
+    document.body.append(menu);
+    const at = opener.getBoundingClientRect();
+    menu.style.left = `${Math.max(8, Math.min(at.right, innerWidth - 8) - menu.offsetWidth)}px`;
+    const below = at.bottom + 4 + menu.offsetHeight <= innerHeight;
+    menu.style.top = `${below ? at.bottom + 4 : Math.max(8, at.top - 4 - menu.offsetHeight)}px`;
+    opener.setAttribute("aria-expanded", "true");
+    menu.querySelector("button").focus();
+  }
+
+  function close() {
+    if (!menu) return;
+    menu.remove();
+    menu = null;
+    button.removeAttribute("aria-expanded");
+  }
+
+  document.addEventListener("click", (event) => {
+    const opener = event.target.closest?.(".chart-menu-button");
+    if (opener) {
+      if (menu && opener === button) close();
+      else open(opener);
+    } else if (menu && !menu.contains(event.target)) close();
+  });
+
+  document.addEventListener("keydown", (event) => {
+    if (!menu) return;
+    const items = [...menu.querySelectorAll("button")];
+    const now = items.indexOf(document.activeElement);
+    const moves = { ArrowDown: now + 1, ArrowUp: now - 1, Home: 0, End: items.length - 1 };
+    if (event.key in moves) {
+      event.preventDefault();
+      items.at(moves[event.key] % items.length).focus();
+    } else if (event.key === "Escape" || event.key === "Tab") {
+      const back = button;
+      close();
+      if (event.key === "Escape") {
+        event.stopPropagation();
+        back.focus();
+      }
+    }
+  }, true);
+  addEventListener("scroll", close, { passive: true, capture: true });
+  addEventListener("bapo:view", close);
+})();

@@ -1,0 +1,244 @@
+// How a chart is looked at stands in the address, so that a link restores it: `c.rewards=log,x:time,h:10..40,v:0..1,hide:0-2`
+// is a logarithmic chart over wall time, zoomed in both directions, without its first and third line. `full` names the
+// chart that fills the window, `mark` the mark that stands out.
+(function () {
+  "use strict";
+
+  const charts = (window.bapoCharts = window.bapoCharts || {});
+  window.dash_clientside = window.dash_clientside || {};
+  const setProps = (id, props) => window.dash_clientside.set_props(id, props);
+
+  charts.plot = (name) => document.querySelector(`[data-chart="${name}"] .js-plotly-plot`);
+  charts.nameOf = (graph) => graph.closest("[data-chart]")?.dataset.chart;
+
+  // ---------------------------------------------------------------- one chart's part of the address
+
+  charts.textOf = (name) => window.bapoView.read().get(`c.${name}`) || "";
+
+  charts.viewOf = (name) => {
+    const view = { log: false, x: null, h: null, v: null, hide: [] };
+    for (const part of charts.textOf(name).split(",")) {
+      const [key, value] = part.split(":", 2);
+      if (key === "log") view.log = true;
+      else if (key === "x" && ["step", "time", "rollouts"].includes(value)) view.x = value;
+      else if ((key === "h" || key === "v") && value) view[key] = rangeOf(value);
+      else if (key === "hide" && value) view.hide = value.split("-").map(Number).filter(Number.isInteger);
+    }
+    return view;
+  };
+
+  function rangeOf(text) {
+    const ends = text.split("..").map(Number);
+    return ends.length === 2 && ends.every(Number.isFinite) ? ends : null;
+  }
+
+  charts.change = (name, changes) => window.bapoView.write({ [`c.${name}`]: textOf({ ...charts.viewOf(name), ...changes }) });
+
+  function textOf(view) {
+    const range = (ends) => ends.map((end) => Number(Number(end).toPrecision(Math.abs(end) > 1e9 ? 13 : 6))).join("..");
+    const parts = [];
+    if (view.log) parts.push("log");
+    if (view.x) parts.push(`x:${view.x}`);
+    if (view.h) parts.push(`h:${range(view.h)}`);
+    if (view.v) parts.push(`v:${range(view.v)}`);
+    if (view.hide.length) parts.push(`hide:${view.hide.join("-")}`);
+    return parts.join(",");
+  }
+
+  // ---------------------------------------------------------------- times
+
+  // Plotly draws times as they are written: the viewer's clock is shown by moving them.
+  const offset = (ms) => new Date(ms).getTimezoneOffset() * 60000;
+  charts.toLocal = (ms) => (typeof ms === "number" ? ms - offset(ms) : ms);
+  charts.toUtc = (ms) => ms + offset(ms + offset(ms));
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const isTime = (layout) => layout.xaxis?.type === "date";
+  const inData = (part) => !part.xref || part.xref === "x";
+
+  function localised(figure) {
+    const layout = figure.layout;
+    if (!isTime(layout) || layout.meta?.local) return;
+    layout.meta = { ...layout.meta, local: true };
+    for (const trace of figure.data) if (trace.x) trace.x = Array.from(trace.x, charts.toLocal);
+    for (const shape of (layout.shapes || []).filter(inData)) {
+      shape.x0 = charts.toLocal(shape.x0);
+      shape.x1 = charts.toLocal(shape.x1);
+    }
+    for (const note of (layout.annotations || []).filter(inData)) note.x = charts.toLocal(note.x);
+    const title = layout.xaxis.title;
+    if (title?.text) layout.xaxis.title = { ...title, text: title.text.replace("UTC", zone) };
+  }
+
+  charts.localX = (graph, values) => (isTime(graph.layout) ? values.map(charts.toLocal) : values);
+
+  // ---------------------------------------------------------------- applied to figures
+
+  // What the server drew, as this address wants it. The address alone says what is zoomed and hidden.
+  charts.viewed = (name, figure) => {
+    if (!figure) return figure;
+    localised(figure);
+    const view = charts.viewOf(name);
+    const layout = figure.layout;
+    layout.uirevision = `${layout.uirevision}|${charts.textOf(name)}`;
+    if (view.log) {
+      layout.yaxis = { ...layout.yaxis, type: "log", autorange: true };
+      delete layout.yaxis.range;
+    }
+    if (view.h) {
+      const range = isTime(layout) ? view.h.map(charts.toLocal) : view.h;
+      layout.xaxis = { ...layout.xaxis, range, autorange: false };
+    }
+    if (view.v) layout.yaxis = { ...layout.yaxis, range: view.v, autorange: false };
+    if (view.hide.length) {
+      const groups = new Set(view.hide.map((index) => figure.data[index]?.legendgroup).filter(Boolean));
+      figure.data.forEach((trace, index) => {
+        if (view.hide.includes(index) || groups.has(trace.legendgroup)) trace.visible = "legendonly";
+      });
+    }
+    const mark = window.bapoView.read().get("mark");
+    if (mark) {
+      for (const shape of layout.shapes || []) if (shape.name === mark) shape.line = { ...shape.line, width: 4 };
+      for (const note of layout.annotations || []) if (note.name === mark) note.font = { ...note.font, size: 16 };
+    }
+    if (window.bapoView.read().get("full") === name) layout.height = fullHeight();
+    return figure;
+  };
+
+  // ---------------------------------------------------------------- what people do in a chart
+
+  function watched(graph) {
+    const name = charts.nameOf(graph);
+    if (!name || !graph.on || graph.dataset.watched) return;
+    graph.dataset.watched = "yes";
+    graph.on("plotly_relayout", (change) => {
+      const keys = Object.keys(change);
+      const changes = {};
+      for (const [key, axis] of [["h", "xaxis"], ["v", "yaxis"]]) {
+        if (!keys.some((each) => each.startsWith(`${axis}.range`) || each === `${axis}.autorange`)) continue;
+        const { autorange, range } = graph._fullLayout[axis];
+        changes[key] = autorange === true ? null : range.map((end) => numberOf(end));
+      }
+      if (Object.keys(changes).length) charts.change(name, changes);
+    });
+    graph.on("plotly_restyle", ([changes]) => {
+      if (!("visible" in changes)) return;
+      const hidden = graph.data.map((trace, index) => (trace.visible === "legendonly" ? index : null));
+      charts.change(name, { hide: hidden.filter((index) => index !== null) });
+    });
+    graph.on("plotly_clickannotation", ({ annotation }) => {
+      if (annotation.name && document.getElementById("run-tabs")) charts.openTab("history", annotation.name);
+    });
+    charts.synced(graph);
+  }
+
+  // Ranges of times are strings in Plotly's own notation, and in the viewer's zone.
+  function numberOf(end) {
+    return typeof end === "string" ? charts.toUtc(Date.parse(`${end.replace(" ", "T").slice(0, 23)}${end.length < 11 ? "" : "Z"}`)) : end;
+  }
+
+  document.addEventListener("pointerover", (event) => {
+    const graph = event.target.closest?.(".js-plotly-plot");
+    if (graph) watched(graph);
+  });
+
+  // Another tab, and the mark that shall stand out there.
+  charts.openTab = (tab, mark) => {
+    const query = window.bapoView.read();
+    const page = ["x", "smooth"];
+    const left = [...query.keys()].filter((key) => !page.includes(key));
+    const changes = Object.fromEntries(left.map((key) => [key, null]));
+    window.bapoView.write({ ...changes, tab: tab === "overview" ? null : tab, mark }, { push: true });
+    setProps("run-tabs", { value: tab });
+  };
+
+  charts.toggleLog = (name) => {
+    const graph = charts.plot(name);
+    const log = !charts.viewOf(name).log;
+    charts.change(name, { log, v: null });
+    window.Plotly.relayout(graph, { "yaxis.type": log ? "log" : "linear", "yaxis.autorange": true });
+  };
+
+  charts.chooseAxis = (name, kind) => {
+    charts.change(name, { x: kind, h: null });
+    viewAgain();
+  };
+
+  // The server draws the open tab's charts as they are looked at now.
+  let asked = 0;
+  function viewAgain() {
+    const mounted = charts.mounted;
+    if (mounted && document.getElementById("run-tabs")) setProps("charts-view", { data: asViewed(mounted) });
+  }
+
+  function asViewed(mounted) {
+    const query = window.bapoView.read();
+    const axes = {};
+    for (const name of mounted.charts) {
+      const { x } = charts.viewOf(name);
+      if (x) axes[name] = x;
+    }
+    return {
+      tab: mounted.tab,
+      charts: mounted.charts,
+      x: query.get("x") || "step",
+      smooth: query.get("smooth") || "auto",
+      steps: query.get("steps"),
+      axes,
+      asked: ++asked,
+    };
+  }
+
+  window.dash_clientside.charts = {
+    view(mounted, x, smooth) {
+      charts.mounted = mounted;
+      const query = window.bapoView.read();
+      // A range of steps is none of times.
+      if (x !== (query.get("x") || "step")) for (const name of mounted.charts) charts.change(name, { h: null });
+      window.bapoView.write({ x: x === "step" ? null : x, smooth: smooth === "auto" ? null : smooth });
+      showFull();
+      return asViewed(mounted);
+    },
+  };
+  charts.viewAgain = viewAgain;
+
+  addEventListener("bapo:view", () => {
+    showFull();
+    if (document.querySelector(".chart-grid")) viewAgain();
+  });
+
+  // ---------------------------------------------------------------- one chart over the whole window
+
+  const fullHeight = () => innerHeight - 88;
+  const heights = new Map();
+
+  charts.toggleFull = (name) => {
+    const now = window.bapoView.read().get("full") === name ? null : name;
+    window.bapoView.write({ full: now });
+    showFull();
+  };
+
+  function showFull() {
+    const wanted = window.bapoView.read().get("full");
+    for (const card of document.querySelectorAll(".chart-card")) {
+      const is = card.dataset.chart === wanted;
+      if (card.classList.contains("full") === is) continue;
+      card.classList.toggle("full", is);
+      const graph = card.querySelector(".js-plotly-plot");
+      if (!graph || !graph._fullLayout) continue;
+      if (is) heights.set(wanted, graph._fullLayout.height);
+      const height = is ? fullHeight() : heights.get(card.dataset.chart) || graph._fullLayout.height;
+      window.Plotly.relayout(graph, { height }).then(() => window.Plotly.Plots.resize(graph));
+    }
+    document.documentElement.classList.toggle("has-full", Boolean(wanted && document.querySelector(".chart-card.full")));
+  }
+  charts.showFull = showFull;
+
+  document.addEventListener("keydown", (event) => {
+    const wanted = window.bapoView.read().get("full");
+    if (event.key === "Escape" && wanted && !document.querySelector(".chart-menu")) charts.toggleFull(wanted);
+  });
+  addEventListener("resize", () => {
+    const graph = document.querySelector(".chart-card.full .js-plotly-plot");
+    if (graph) window.Plotly.relayout(graph, { height: fullHeight() });
+  });
+})();

@@ -1,0 +1,127 @@
+// The charts of a run page as the run goes on: drawn whole, then appended to.
+(function () {
+  "use strict";
+
+  const live = (window.bapoLive = window.bapoLive || {});
+  const charts = (window.bapoCharts = window.bapoCharts || {});
+  window.dash_clientside = window.dash_clientside || {};
+  window.dash_clientside.live = window.dash_clientside.live || {};
+
+  const MOST_POINTS = 1500; // A chart that has grown longer is drawn anew, from a sample.
+  const { state } = live;
+  const plot = (name) => charts.plot(name);
+  const counts = new Map(); // Chart name -> steps shown and steps there are, where some were left out.
+
+  live.dragging = () => [...document.querySelectorAll(".js-plotly-plot")].some((graph) => graph._dragging);
+
+  function inSight(graph) {
+    const box = graph.getBoundingClientRect();
+    return box.bottom > -200 && box.top < innerHeight + 200 && box.width > 0;
+  }
+
+  // The view of the charts as a query: what is appended must be drawn as they were.
+  live.viewQuery = (view) => {
+    const query = { charts: view.charts.join(","), x: view.x, smooth: view.smooth };
+    const axes = Object.entries(view.axes).map(([name, kind]) => `${name}:${kind}`).join(",");
+    if (axes) query.axes = axes;
+    if (view.steps) query.steps = view.steps;
+    return query;
+  };
+
+  // Whole figures from the server take their place.
+  function drawn(data, classes) {
+    const names = window.dash_clientside.callback_context.outputs_list[0].map((output) => output.id.name);
+    const keep = () => names.map(() => window.dash_clientside.no_update);
+    if (!data || data.run !== state.run) return [keep(), keep(), keep(), null];
+    if (data.problem) {
+      state.reload = true; // Asked for again with the next news.
+      return [keep(), keep(), names.map(() => data.problem), null];
+    }
+    const figures = names.map((name) => charts.viewed(name, data.figures[name]));
+    const states = names.map((name, index) => {
+      const base = classes[index].split(" ").filter((part) => !["loading", "empty", "ready"].includes(part));
+      return [...base, data.empty.includes(name) ? "empty" : "ready"].join(" ");
+    });
+    Object.assign(state, { view: data.view, until: data.until });
+    state.drawings += 1;
+    state.queues.clear();
+    counts.clear();
+    for (const name of names) if (data.notes[name]) counts.set(name, data.notes[name]);
+    wanted(data);
+    requestAnimationFrame(charts.showFull);
+    return [figures, states, names.map(noteOf), data.until];
+  }
+
+  const number = new Intl.NumberFormat("en-US");
+  function noteOf(name) {
+    const count = counts.get(name);
+    return count ? `${number.format(count[0])} of ${number.format(count[1])} steps, every peak` : "";
+  }
+
+  live.append = (news) => {
+    for (const [name, extension] of Object.entries(news.charts)) {
+      if (!state.queues.has(name)) state.queues.set(name, []);
+      state.queues.get(name).push(extension);
+      const count = counts.get(name);
+      if (count) {
+        counts.set(name, count.map((each) => each + news.until - news.after));
+        const note = document.querySelector(`[data-chart="${name}"] .chart-note`);
+        if (note) note.textContent = noteOf(name);
+      }
+    }
+    state.until = news.until;
+    flush();
+    for (const [name, figure] of Object.entries(news.figures)) replace(name, figure);
+  };
+
+  function flush() {
+    for (const [name, extensions] of state.queues) {
+      const graph = plot(name);
+      if (!graph || !graph.data) {
+        state.queues.delete(name);
+      } else if (!graph._dragging && inSight(graph)) {
+        state.queues.delete(name);
+        const traces = extensions[0].traces;
+        const joined = (column) => traces.map((_, index) => extensions.flatMap((each) => each[column][index]));
+        if (graph.data.length === traces.length) {
+          const x = joined("x").map((values) => charts.localX(graph, values));
+          window.Plotly.extendTraces(graph, { x, y: joined("y") }, traces);
+          if (graph.data[0].x.length > MOST_POINTS) {
+            state.reload = true;
+            live.note();
+          }
+        }
+      }
+    }
+  }
+
+  function replace(name, figure) {
+    const graph = plot(name);
+    if (!graph || graph._dragging) return;
+    graph.closest(".chart-card").classList.remove("empty");
+    const wished = charts.viewed(name, figure);
+    window.Plotly.react(graph, wished.data, wished.layout, graph._context);
+  }
+
+  let scrolled = null;
+  addEventListener("scroll", () => {
+    if (scrolled === null && state.queues.size) {
+      scrolled = requestAnimationFrame(() => { scrolled = null; flush(); });
+    }
+  }, { passive: true, capture: true });
+  setInterval(() => { if (state.queues.size) flush(); }, 1000);
+
+  // A link may name a chart.
+  let seen = null;
+  function wanted(data) {
+    const name = new URLSearchParams(location.search).get("chart");
+    if (!name || seen === name + data.run) return;
+    const card = document.querySelector(`[data-chart="${CSS.escape(name)}"]`);
+    if (!card) return;
+    seen = name + data.run;
+    card.scrollIntoView({ block: "center" });
+    card.classList.add("named");
+  }
+
+  window.dash_clientside.live.drawn = drawn;
+})();

@@ -1,0 +1,117 @@
+// The event stream of the page in sight, and what is said while it is lost.
+(function () {
+  "use strict";
+
+  const live = (window.bapoLive = window.bapoLive || {});
+  window.dash_clientside = window.dash_clientside || {};
+  window.dash_clientside.live = window.dash_clientside.live || {};
+
+  const LONGEST_WAIT_MS = 15000;
+  const DATA_EVENTS = ["step", "evaluation", "tracking", "event", "status"];
+  const { state } = live;
+
+  function connect(url) {
+    const run = /^\/api\/v1\/runs\/([^/]+)\/events$/.exec(url || "");
+    if (url === state.url && state.stream) return "kept";
+    close();
+    live.begin(url, run ? run[1] : null);
+    if (url && !document.hidden) open();
+    showConnection();
+    if (run) live.note(); // The head of the page is not there yet.
+    return url ? "open" : "none";
+  }
+
+  function open() {
+    clearTimeout(state.retryTimer);
+    const stream = new EventSource(state.url);
+    state.stream = stream;
+    stream.onopen = () => {
+      const wasLost = state.lostAt !== null;
+      state.retries = 0;
+      state.lostAt = null;
+      showConnection();
+      if (wasLost) {
+        // Whatever happened meanwhile is fetched anew: states, marks and all.
+        state.reload = true;
+        live.note();
+      }
+    };
+    stream.onerror = () => {
+      if (state.stream !== stream) return;
+      lost();
+      if (stream.readyState === EventSource.CLOSED) retry();
+    };
+    for (const type of DATA_EVENTS) {
+      stream.addEventListener(type, () => {
+        if (type !== "step") state.reload = true;
+        live.note();
+      });
+    }
+  }
+
+  function close() {
+    clearTimeout(state.retryTimer);
+    if (state.stream) state.stream.close();
+    state.stream = null;
+  }
+
+  function lost() {
+    if (state.lostAt === null) state.lostAt = Date.now();
+    showConnection();
+  }
+
+  // A server that restarts answers with an error, after which the browser does not try again by itself.
+  function retry() {
+    close();
+    const wait = Math.min(LONGEST_WAIT_MS, 500 * 2 ** state.retries++);
+    state.retryTimer = setTimeout(async () => {
+      if (document.hidden || !state.url) return;
+      try {
+        const answer = await fetch("/api/v1/me");
+        if (answer.status === 401) {
+          location.reload(); // The session ended: the gate shows the login page.
+          return;
+        }
+        if (answer.ok) return open();
+      } catch (error) {
+        // Still out of reach.
+      }
+      retry();
+    }, wait);
+  }
+
+  document.addEventListener("visibilitychange", () => {
+    // A browser allows few connections to one server: pages out of sight give theirs back.
+    if (document.hidden) {
+      close();
+      state.inFlight = false;
+    } else if (state.url && !state.stream) {
+      open();
+      state.reload = true;
+      live.note();
+    }
+  });
+
+  function showConnection() {
+    const label = document.getElementById("connection");
+    const banner = document.getElementById("connection-banner");
+    if (!label || !banner) return;
+    const offline = state.url && state.lostAt !== null;
+    label.textContent = !state.url ? "" : offline ? "Offline" : "Live";
+    label.className = "connection " + (!state.url ? "" : offline ? "offline" : "online");
+    banner.classList.toggle("shown", Boolean(offline));
+    if (offline) {
+      const seconds = Math.round((Date.now() - state.lostAt) / 1000);
+      const since = new Date(state.lostAt).toLocaleTimeString();
+      banner.textContent =
+        `Connection lost ${age(seconds)} ago. You see the data as of ${since}; training goes on. Trying again …`;
+    }
+  }
+
+  const age = (seconds) => (seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} m ${seconds % 60} s`);
+  setInterval(() => { if (state.lostAt !== null) showConnection(); }, 1000);
+  // Relative times grow old also where nothing happens.
+  setInterval(() => { if (state.stream && state.lostAt === null) live.note(); }, 30000);
+
+  window.dash_clientside.live.connect = connect;
+})();
