@@ -10,7 +10,7 @@ from dash import Dash
 
 from frontend import shell
 from frontend.gate import Gate
-from frontend.pages import compare, new_run, paper, queue, resources, run, runs
+from frontend.pages import compare, new_run, paper, prompt, queue, resources, run, runs
 from frontend.session import Api
 from frontend.settings import FrontendSettings
 
@@ -22,6 +22,12 @@ PAGES = (
         run.layout,
         query_makes_page=False,
         events="/api/v1/runs/{run_id}/events",
+    ),
+    shell.Page(
+        re.compile(r"/runs/(?P<run_id>[^/]+)/prompts/(?P<prompt_id>.+)"),
+        "Prompt",
+        prompt.layout,
+        query_makes_page=True,
     ),
     shell.Page(re.compile(r"/new"), "New run", new_run.layout, query_makes_page=True),
     shell.Page(re.compile(r"/paper"), "Paper view", paper.layout, query_makes_page=True),
@@ -49,7 +55,7 @@ def create_app(settings: FrontendSettings) -> Gate:
     )
     app.layout = shell.shell_layout()
     shell.register(app, api, PAGES)
-    for page in (runs, run, new_run, paper, queue, resources, compare):
+    for page in (runs, run, prompt, new_run, paper, queue, resources, compare):
         page.register(app, api)
     # Dash on FastAPI finishes its set-up at the first request for "/", which a deep link never makes: its index page
     # would come without our assets.

@@ -31,7 +31,11 @@
       part(box, "span", "progress-share");
       part(box, "span", "progress-time");
     }
-    text(box.querySelector(".progress-done"), progress.step);
+    const done = box.querySelector(".progress-done");
+    if (done.textContent !== progress.step) {
+      text(done, progress.step);
+      dispatchEvent(new CustomEvent("bapo:step")); // For parts of the page that announce what is new.
+    }
     text(box.querySelector(".progress-all"), ` / ${progress.num_steps}`);
     const bar = box.querySelector(".progress-bar");
     bar.className = `progress-bar status-${progress.status}`;

@@ -11,7 +11,7 @@ from dash import Dash, dcc, html
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.figures.axes import X_KINDS
-from frontend.pages.run import actions, charting, difficulty, history, log, panels, parameters, samples
+from frontend.pages.run import actions, charting, difficulty, history, log, panels, parameters, prompts, samples
 from frontend.pages.run.header import reason, status_row, title_row
 from frontend.pages.run.tabs import BY_NAME, TABS
 from frontend.session import Api
@@ -92,7 +92,8 @@ def register(app: Dash, api: Api) -> None:
     charting.register(app, api)
     panels.register(app, api)
     difficulty.register(app)
-    samples.register(app, api)
+    prompts.register(app)
+    samples.register(app)
     log.register(app, api)
     history.register(app, api)
     actions.register(app, api)

@@ -2,113 +2,135 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import dash_mantine_components as dmc
-import httpx
-from dash import Dash, Input, Output, State, html
-from pydantic import TypeAdapter
+from dash import Dash, Input, Output, dcc, html
 
-from bapo.client import ApiError
-from bapo.records import SampleRecord
+from bapo.api import RunDetail
 from bapo.rollout import BatchSource
+from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.icon import icon
-from frontend.components.notices import error_text, notice
-from frontend.session import Api
 
-SAMPLES_SHOWN = 12
+GROUPS_AT_ONCE = 12
 
-_SAMPLES = TypeAdapter(list[SampleRecord])
-
-SOURCE_NAMES: dict[BatchSource, tuple[str, str]] = {
-    BatchSource.FRESH: ("X1 fresh", "fresh"),
-    BatchSource.REEVALUATED: ("X2 re-evaluated", "reevaluated"),
-    BatchSource.REUSED: ("X3 reused", "reused"),
+SOURCE_NAMES: Mapping[BatchSource, str] = {
+    BatchSource.FRESH: "X1 fresh",
+    BatchSource.REEVALUATED: "X2 re-evaluated",
+    BatchSource.REUSED: "X3 reused",
 }
 
+CORRECTNESS: tuple[tuple[str, str], ...] = (
+    ("none", "None correct"),
+    ("some", "Some correct"),
+    ("all", "All correct"),
+)
 
-def samples_panel() -> html.Div:
-    """The step to look at, and a place for its groups."""
+
+def samples_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
+    """The controls and a place for the groups, which the browser fetches (assets/samples.js)."""
+    step = query.get("step", "")
+    source = query.get("source", "")
+    correct = query.get("correct", "")
+    controls = html.Div(
+        [
+            html.Div(
+                [
+                    _step_button("samples-previous", "‹", "Previous step with responses"),
+                    dmc.NumberInput(
+                        id="samples-step",
+                        value=int(step) if step.isdigit() else "",
+                        placeholder="all steps",
+                        min=1,
+                        max=run.num_steps,
+                        allowDecimal=False,
+                        allowNegative=False,
+                        hideControls=True,
+                        w=96,
+                        size="xs",
+                        debounce=300,
+                        **attributes(aria_label="Step"),
+                    ),
+                    _step_button("samples-next", "›", "Next step with responses"),
+                    dmc.Button("Newest", id="samples-newest", size="xs", variant="default", color="gray"),
+                ],
+                className="samples-stepper",
+                role="group",
+                **attributes(aria_label="Step"),
+            ),
+            dmc.Select(
+                id="samples-source",
+                value=source if source in tuple(BatchSource) else None,
+                data=[{"value": each.value, "label": name} for each, name in SOURCE_NAMES.items()],
+                placeholder="Any source",
+                clearable=True,
+                size="xs",
+                w=150,
+                **attributes(aria_label="Source"),
+            ),
+            dmc.Select(
+                id="samples-correct",
+                value=correct if correct in dict(CORRECTNESS) else None,
+                data=[{"value": value, "label": label} for value, label in CORRECTNESS],
+                placeholder="Any accuracy",
+                clearable=True,
+                size="xs",
+                w=140,
+                **attributes(aria_label="Correct responses"),
+            ),
+            dmc.TextInput(
+                id="samples-search",
+                value=query.get("search", "")[:200],
+                placeholder="Prompt or response contains …",
+                leftSection=icon("search", 16),
+                size="xs",
+                className="samples-search",
+                **attributes(aria_label="Search prompts and responses"),
+            ),
+            html.Span(id="samples-shown", className="samples-shown", role="status"),
+        ],
+        className="samples-controls",
+    )
     return html.Div(
         [
-            dmc.NumberInput(
-                id="samples-step",
-                label="Step",
-                description="Empty: the newest",
-                min=1,
-                allowDecimal=False,
-                w=160,
-                size="xs",
-                debounce=300,
+            dcc.Store(
+                id="samples-mounted",
+                data={
+                    "run": run.id,
+                    "groupSize": int(run.config["rollout"]["group_size"]),
+                    "groups": GROUPS_AT_ONCE,
+                },
             ),
-            html.Div([dmc.Skeleton(height=180, radius="md") for _ in range(4)], id="samples", className="sample-grid"),
+            dcc.Store(id="samples-told"),
+            controls,
+            html.Div(id="samples-news", className="news", hidden=True, role="status"),
+            html.Div([html.Div(className="skeleton-card") for _ in range(4)], id="samples", className="sample-grid"),
+            html.Div(id="samples-more", className="pages"),
         ],
         className="panel-stack",
     )
 
 
-def sample_cards(samples: Sequence[SampleRecord]) -> list[Any]:
-    """Groups with their responses; all of it is shown as text, never as markup."""
-    return [_sample_card(sample) for sample in samples]
-
-
-def _sample_card(sample: SampleRecord) -> html.Div:
-    source, colour = SOURCE_NAMES[sample.source]
-    staleness = sample.step - 1 - sample.policy_version
-    responses = [
-        html.Div(
-            [
-                html.Span(
-                    icon("check" if response.reward else "cross", 14),
-                    className="response-reward good" if response.reward else "response-reward bad",
-                    **attributes(aria_label="correct" if response.reward else "wrong"),
-                ),
-                html.Code(response.text, className="response-text"),
-                html.Span(f"{response.num_tokens} tokens", className="response-tokens"),
-            ],
-            className="response",
-        )
-        for response in sample.responses
-    ]
-    return html.Div(
-        [
-            html.Div(
-                [
-                    html.Span(source, className=f"source source-{colour}"),
-                    html.Span(f"{sample.num_correct}/{sample.group_size} correct", className="sample-accuracy"),
-                    html.Span(f"step {sample.step:,}", className="fact"),
-                    html.Span(
-                        "current policy" if staleness <= 0 else f"policy {staleness} step{'s' * (staleness != 1)} old",
-                        className="fact",
-                    ),
-                    html.Span("trained on" if sample.in_batch else "not trained on", className="fact"),
-                ],
-                className="sample-head",
-            ),
-            html.Code(sample.prompt, className="sample-prompt"),
-            html.Div(responses, className="responses"),
-        ],
-        className="sample-card",
+def _step_button(identifier: str, sign: str, label: str) -> dmc.ActionIcon:
+    return dmc.ActionIcon(
+        html.Span(sign, className="step-sign", **attributes(aria_hidden="true")),
+        id=identifier,
+        size=30,
+        variant="default",
+        color="gray",
+        **attributes(aria_label=label),
     )
 
 
-def register(app: Dash, api: Api) -> None:
-    """Fills the tab."""
-
-    @app.callback(
-        Output("samples", "children"),
+def register(app: Dash) -> None:
+    """The controls; all else is the script's."""
+    inputs: list[Any] = [
+        Input("samples-mounted", "data"),
         Input("samples-step", "value"),
-        Input("run-reload", "data"),
-        State("run-id", "data"),
-    )
-    async def show_samples(step: int | str | None, _: int, run_id: str) -> Any:
-        try:
-            page = await api.client().samples(run_id, step=int(step) if step else None, limit=SAMPLES_SHOWN)
-        except (ApiError, httpx.TransportError) as error:
-            return dmc.Alert(error_text(error), color="red", variant="light")
-        if not page.items:
-            where = f"of step {step}" if step else "yet"
-            return notice(f"No responses {where}", "samples.groups_per_step says how many groups a step keeps as text.")
-        return sample_cards(_SAMPLES.validate_python(page.items))
+        Input("samples-source", "value"),
+        Input("samples-correct", "value"),
+        Input("samples-search", "value"),
+    ]
+    clientside(app, "samples", "show", Output("samples-told", "data"), *inputs)

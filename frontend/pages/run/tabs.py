@@ -14,6 +14,7 @@ from frontend.pages.run.configuration import config_panel
 from frontend.pages.run.difficulty import difficulty_panel
 from frontend.pages.run.log import log_panel
 from frontend.pages.run.off_policy import off_policy_panel
+from frontend.pages.run.prompts import prompts_panel
 from frontend.pages.run.samples import samples_panel
 
 Panel = Callable[[AsyncClient, RunDetail, Mapping[str, str]], Awaitable[Any]]
@@ -50,8 +51,12 @@ async def _system(client: AsyncClient, run: RunDetail, __: Mapping[str, str]) ->
     return chart_panel(run, "system", (await client.metric_keys(run.id)).items)
 
 
-async def _samples(_: AsyncClient, __: RunDetail, ___: Mapping[str, str]) -> Any:
-    return samples_panel()
+async def _prompts(_: AsyncClient, run: RunDetail, query: Mapping[str, str]) -> Any:
+    return prompts_panel(run, query)
+
+
+async def _samples(_: AsyncClient, run: RunDetail, query: Mapping[str, str]) -> Any:
+    return samples_panel(run, query)
 
 
 async def _log(_: AsyncClient, __: RunDetail, ___: Mapping[str, str]) -> Any:
@@ -70,6 +75,7 @@ TABS: tuple[Tab, ...] = (
     Tab("overview", "Overview", _charts("overview"), has_axis=True),
     Tab("batch", "Batch", _charts("batch"), has_axis=True),
     Tab("difficulty", "Difficulty", _difficulty, has_axis=True),
+    Tab("prompts", "Prompts", _prompts),
     Tab("samples", "Samples", _samples),
     Tab("off-policy", "Off-policy", _off_policy, has_axis=True),
     Tab("system", "System", _system, has_axis=True),

@@ -1,0 +1,72 @@
+// A prompt's own page: its text, all responses that are stored, and the other runs that met it.
+(function () {
+  "use strict";
+
+  window.dash_clientside = window.dash_clientside || {};
+  const clientside = window.dash_clientside;
+  const { make, button, count, plural, card, prompt, link, promptPath, ask, failure } = window.bapoGroups;
+
+  let view = null;
+
+  const box = (name) => document.getElementById(`prompt-${name}`);
+
+  async function load() {
+    const mine = view;
+    const query = new URLSearchParams({ prompt_id: mine.prompt, limit: mine.groups });
+    if (mine.cursor) query.set("cursor", mine.cursor);
+    try {
+      const page = await ask(`/api/v1/runs/${mine.run}/samples?${query}`);
+      if (mine === view && box("responses")) draw(page);
+    } catch (error) {
+      if (mine === view) box("responses")?.replaceChildren(failure(error));
+    }
+  }
+
+  function draw(page) {
+    view.cursor = page.next_cursor;
+    box("responses").append(...page.items.map((sample) => card(view.run, sample, { withPrompt: false })));
+    if (!box("responses").childElementCount) {
+      box("responses").append(make("div", "panel-card panel-hint",
+        "No group of this prompt was kept with its responses: samples.groups_per_step says how many a step keeps."));
+    }
+    box("more").replaceChildren(...(page.next_cursor ? [button("Show earlier responses", "page-button", load)] : []));
+  }
+
+  async function loadRuns() {
+    const mine = view;
+    try {
+      const found = await ask(`/api/v1/prompts/${encodeURIComponent(mine.prompt)}`);
+      if (mine !== view || !box("runs")) return;
+      const others = found.items.filter((item) => item.run_id !== mine.run);
+      const searched = make("span", "panel-hint", `Looked for in the ${plural(found.num_runs_searched, "newest run")}.`);
+      box("runs").replaceChildren(...others.map(other), searched);
+    } catch (error) {
+      if (mine === view) box("runs")?.replaceChildren(failure(error));
+    }
+  }
+
+  function other(item) {
+    return make("div", "other-run",
+      link(item.run_name, "sample-link", promptPath(item.run_id, view.prompt)),
+      make("span", "fact", item.method),
+      make("span", "fact", `${item.first_correct}/${item.group_size} → ${item.last_correct}/${item.group_size}`),
+      make("span", "fact", `${plural(item.num_visits, "visit")}, last in step ${count(item.last_step)}`));
+  }
+
+  clientside.prompt = {
+    show(mounted) {
+      if (!mounted) return clientside.no_update;
+      view = { ...mounted, cursor: null };
+      box("question")?.replaceChildren(prompt(mounted.text, ""));
+      load();
+      loadRuns();
+      return clientside.no_update;
+    },
+  };
+
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest || !event.target.closest("#prompt-all-visits")) return;
+    box("older-visits").hidden = false;
+    box("all-visits").remove();
+  });
+})();

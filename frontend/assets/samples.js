@@ -1,0 +1,158 @@
+// The tab with responses, group by group; the view stands in the address.
+(function () {
+  "use strict";
+
+  window.dash_clientside = window.dash_clientside || {};
+  const clientside = window.dash_clientside;
+  const { make, button, count, plural, card, ask, failure } = window.bapoGroups;
+
+  const TYPING_MS = 250;
+  const NEWS_MS = 3000;
+
+  let view = null;
+  let typing = null;
+  let askedAt = 0;
+
+  const panel = () => document.getElementById("samples");
+
+  function parameters() {
+    const { groupSize, wanted } = view;
+    const range = { none: [null, 0], some: [1, groupSize - 1], all: [groupSize, null] }[wanted.correct] || [null, null];
+    const given = { step: wanted.step, source: wanted.source, min_correct: range[0], max_correct: range[1] };
+    return new URLSearchParams(Object.entries(given).filter(([, value]) => value !== null && value !== ""));
+  }
+
+  async function load(more) {
+    view.request?.abort();
+    const mine = (view.request = new AbortController());
+    const query = parameters();
+    if (view.wanted.search) query.set("search", view.wanted.search);
+    query.set("limit", view.groups);
+    if (more) query.set("cursor", view.cursor);
+    panel().setAttribute("aria-busy", "true");
+    try {
+      const page = await ask(`/api/v1/runs/${view.run}/samples?${query}`, mine.signal);
+      if (mine === view.request && panel()) draw(page, more);
+    } catch (error) {
+      if (error.name !== "AbortError" && panel()) panel().replaceChildren(failure(error));
+    }
+    panel()?.removeAttribute("aria-busy");
+  }
+
+  function draw(page, more) {
+    const part = view.wanted.search;
+    const cards = page.items.map((sample) => card(view.run, sample, { part }));
+    if (more) panel().append(...cards);
+    else panel().replaceChildren(...cards);
+    view.cursor = page.next_cursor;
+    view.shown = (more ? view.shown : 0) + page.items.length;
+    view.searched = (more ? view.searched : 0) + (page.num_searched || 0);
+    if (!more) {
+      Object.assign(view, { newest: page.newest_step, previous: page.previous_step, next: page.next_step });
+      clientside.set_props("samples-previous", { disabled: page.previous_step === null });
+      clientside.set_props("samples-next", { disabled: page.next_step === null || view.wanted.step === "" });
+      tellNews();
+    }
+    const shown = document.getElementById("samples-shown");
+    shown.textContent = part
+      ? `${plural(view.shown, "group")} found in ${count(view.searched)} searched`
+      : page.total === null ? "" : `${count(view.shown)} of ${plural(page.total, "group")}`;
+    if (!view.shown) panel().replaceChildren(nothing(page));
+    const foot = document.getElementById("samples-more");
+    foot.replaceChildren();
+    if (page.next_cursor) {
+      const last = page.items.at(-1);
+      const label = part && page.items.length < view.groups ? "Search older responses" : "Show more";
+      foot.append(button(label, "page-button", () => load(true)));
+      if (last) foot.append(make("span", "fact", `down to step ${count(last.step)}`));
+    }
+  }
+
+  function nothing(page) {
+    const filtered = Object.values(view.wanted).some((value) => value !== "");
+    const title = filtered ? "No group matches" : "No responses yet";
+    const text = page.next_cursor
+      ? "None of the newest groups says this: go on with the older ones below."
+      : filtered
+        ? "Not every group is kept with its responses. Change the step or the filter above."
+        : "samples.groups_per_step says how many groups a step keeps with their responses.";
+    return make("div", "panel-empty", make("strong", "", title), make("span", "", text));
+  }
+
+  function tellNews() {
+    const box = document.getElementById("samples-news");
+    const isNew = view.arrived !== null && view.newest !== null && view.arrived > view.newest;
+    box.hidden = !isNew;
+    box.replaceChildren();
+    if (isNew) {
+      box.append(make("span", "", `Step ${count(view.arrived)} has new responses.`),
+        button("Show", "text-button", newest));
+    }
+  }
+
+  function newest() {
+    if (view.wanted.step === "") load(false);
+    else clientside.set_props("samples-step", { value: "" });
+  }
+
+  function address() {
+    window.bapoView.write(view.wanted);
+  }
+
+  clientside.samples = {
+    show(mounted, step, source, correct, search) {
+      if (!mounted || !panel()) return clientside.no_update;
+      const wanted = { step: step ?? "", source: source ?? "", correct: correct ?? "", search: (search || "").trim().slice(0, 200) };
+      if (!view || view.mounted !== mounted) {
+        view = { ...mounted, mounted, wanted, cursor: null, shown: 0, searched: 0, newest: null, arrived: null };
+        load(false);
+      } else if (JSON.stringify(wanted) !== JSON.stringify(view.wanted)) {
+        const typed = wanted.search !== view.wanted.search;
+        view.wanted = wanted;
+        clearTimeout(typing);
+        typing = setTimeout(() => { if (panel()) { address(); load(false); } }, typed ? TYPING_MS : 0);
+      }
+      return clientside.no_update;
+    },
+  };
+
+  document.addEventListener("click", (event) => {
+    if (!view || !panel() || !event.target.closest) return;
+    const go = (step) => { if (step !== null) clientside.set_props("samples-step", { value: step }); };
+    if (event.target.closest("#samples-previous")) go(view.previous);
+    else if (event.target.closest("#samples-next")) go(view.next);
+    else if (event.target.closest("#samples-newest")) newest();
+  });
+
+  addEventListener("bapo:view", ({ detail: query }) => {
+    if (!view || !panel() || query.get("tab") !== "samples") return;
+    const wanted = Object.fromEntries(["step", "source", "correct", "search"].map((key) => [key, query.get(key) || ""]));
+    if (wanted.step) wanted.step = Number(wanted.step);
+    view.wanted = wanted;
+    clientside.set_props("samples-step", { value: wanted.step });
+    clientside.set_props("samples-source", { value: wanted.source || null });
+    clientside.set_props("samples-correct", { value: wanted.correct || null });
+    clientside.set_props("samples-search", { value: wanted.search });
+    load(false);
+  });
+
+  // What arrives while somebody reads is announced, not shown: the text under their eyes stays where it is.
+  addEventListener("bapo:step", () => {
+    if (!view || !panel() || Date.now() - askedAt < NEWS_MS) return;
+    askedAt = Date.now();
+    setTimeout(async () => {
+      if (!panel()) return;
+      const query = parameters();
+      query.delete("step");
+      query.set("limit", 1);
+      try {
+        view.arrived = (await ask(`/api/v1/runs/${view.run}/samples?${query}`)).newest_step;
+      } catch (error) {
+        return; // The next step asks again.
+      }
+      if (!panel()) return;
+      if (view.newest === null && view.arrived !== null) load(false);
+      else tellNews();
+    }, NEWS_MS / 3);
+  });
+})();

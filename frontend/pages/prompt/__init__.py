@@ -1,0 +1,309 @@
+"""One training prompt of a run: what it says, how it fared at each visit, and what was answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from urllib.parse import quote, unquote, urlencode
+
+import dash_mantine_components as dmc
+import httpx
+import orjson
+from dash import Dash, Input, Output, State, dcc, html, no_update
+
+from bapo.api import PromptDetail, PromptFilter, RunDetail
+from bapo.client import ApiError, AsyncClient
+from bapo.prompt_stories import STORY_TEXTS
+from frontend import formatting
+from frontend.clientside import clientside
+from frontend.components.attributes import attributes
+from frontend.components.icon import icon
+from frontend.figures.prompt_history import (
+    SYMBOLS,
+    THRESHOLD_KEYS,
+    prompt_history_data,
+    prompt_history_figure,
+    reason_text,
+)
+from frontend.pages.run.prompts import filter_of
+from frontend.session import Api
+from frontend.theme import palette_of, themed
+
+GROUPS_AT_ONCE = 12
+VISITS_SHOWN = 100
+MOST_THRESHOLD_POINTS = 1000
+MAX_ANSWER_LETTERS = 2_000
+HISTORY_HEIGHT = 320
+
+HISTORY_TITLE = "How did its accuracy move?"
+HISTORY_EXPLANATION = (
+    "Each mark is a visit, its shape the source. Pale marks were not trained on. A dotted line leads from the step in "
+    "which the policy that answered was current to the visit: X3 reuses old groups, and fresh groups come from the "
+    "rollout policy. Hollow diamonds are samplings apart from training. The band is the window of reuse in force."
+)
+
+
+class Address(NamedTuple):
+    """Which prompt, and the list that it was reached from."""
+
+    run_id: str
+    prompt_id: str
+    wanted: PromptFilter
+
+    @classmethod
+    def of(cls, path: Mapping[str, str], query: Mapping[str, str]) -> Address:
+        """From the parts of an address."""
+        return cls(path["run_id"], unquote(path["prompt_id"]), filter_of(query))
+
+    def search(self, **more: str) -> str:
+        """The list's filter as a query, where it has one."""
+        given = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in self._set.items()}
+        return f"?{urlencode(more | given)}" if more or given else ""
+
+    @property
+    def _set(self) -> dict[str, Any]:
+        return self.wanted.model_dump(mode="json", exclude_defaults=True)
+
+    def href_of(self, prompt_id: str) -> str:
+        """Another prompt of the list."""
+        return f"/runs/{self.run_id}/prompts/{quote(prompt_id, safe='')}{self.search()}"
+
+
+async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) -> Any:
+    """The page; its figure and the responses follow at once."""
+    address = Address.of(path, query)
+    client = api.client()
+    run, prompt = await asyncio.gather(
+        client.run(address.run_id), client.prompt(address.run_id, address.prompt_id, address.wanted)
+    )
+    mounted = {
+        "run": run.id,
+        "prompt": prompt.prompt_id,
+        "text": prompt.text,
+        "groups": GROUPS_AT_ONCE,
+        "visitsShown": VISITS_SHOWN,
+    }
+    return html.Div(
+        [
+            dcc.Store(id="prompt-mounted", data=mounted),
+            dcc.Store(id="prompt-told"),
+            _head(run, prompt, address),
+            html.Div(_facts(prompt), className="run-facts"),
+            html.Div([_question(prompt), _answer(prompt)], className="prompt-texts"),
+            _history(),
+            _visits(prompt),
+            html.Section(
+                [
+                    html.H2("What was answered?", className="section-title"),
+                    html.Div(id="prompt-responses", className="prompt-responses sample-grid"),
+                    html.Div(id="prompt-more", className="pages"),
+                ]
+            ),
+            html.Section(
+                [
+                    html.H2("The same prompt in other runs", className="section-title"),
+                    html.Div(id="prompt-runs", className="panel-card"),
+                ]
+            ),
+        ],
+        className="prompt-page",
+    )
+
+
+def _head(run: RunDetail, prompt: PromptDetail, address: Address) -> html.Div:
+    tab = f"/runs/{run.id}{address.search(tab='prompts')}"
+    neighbours = prompt.neighbours
+    place = (
+        f"{neighbours.total:,} prompts in the list, this is none of them"
+        if neighbours.position is None
+        else f"{neighbours.position:,} of {neighbours.total:,}"
+    )
+    story = f" · {STORY_TEXTS[address.wanted.story].label}" if address.wanted.story else ""
+    return html.Div(
+        [
+            html.Div(
+                [
+                    html.Nav(
+                        [
+                            dcc.Link("Runs", href="/runs", className="crumb"),
+                            html.Span("/", className="crumb-slash"),
+                            dcc.Link(run.name, href=f"/runs/{run.id}", className="crumb crumb-run", title=run.name),
+                            html.Span("/", className="crumb-slash"),
+                            dcc.Link("Prompts", href=tab, className="crumb"),
+                        ],
+                        className="crumbs",
+                        **attributes(aria_label="Where this page belongs"),
+                    ),
+                    html.H1(prompt.prompt_id, className="run-name prompt-title", title=prompt.prompt_id),
+                ],
+                className="run-title",
+            ),
+            html.Nav(
+                [
+                    _neighbour("‹ Previous", neighbours.previous_id, address, "prompt-previous"),
+                    html.Span(f"{place}{story}", className="fact"),
+                    _neighbour("Next ›", neighbours.next_id, address, "prompt-next"),
+                ],
+                className="prompt-neighbours",
+                **attributes(aria_label="Other prompts of the list"),
+            ),
+        ],
+        className="run-title-row",
+    )
+
+
+def _neighbour(label: str, prompt_id: str | None, address: Address, identifier: str) -> Any:
+    button = dmc.Button(label, size="xs", variant="default", color="gray", disabled=prompt_id is None)
+    if prompt_id is None:
+        return html.Span(button, id=identifier)
+    return dcc.Link(button, id=identifier, href=address.href_of(prompt_id), className="plain-link")
+
+
+def _facts(prompt: PromptDetail) -> list[Any]:
+    size = prompt.group_size
+    facts = [
+        ("first → last", f"{prompt.first_correct}/{size} → {prompt.last_correct}/{size}"),
+        ("gain", formatting.points(prompt.gain)),
+        ("visits", f"{prompt.num_visits:,}"),
+        ("evaluations", f"{prompt.num_evaluations:,}"),
+        ("seen in steps", f"{prompt.first_step:,} to {prompt.last_step:,}"),
+    ]
+    stories = [
+        dmc.Tooltip(
+            dmc.Badge(STORY_TEXTS[story].label, color="gray", variant="light", tabIndex=0),
+            label=STORY_TEXTS[story].definition,
+        )
+        for story in prompt.stories
+    ]
+    return [
+        *stories,
+        *(
+            html.Span([html.Span(label, className="fact-label"), " ", value], className="fact")
+            for label, value in facts
+        ),
+    ]
+
+
+def _question(prompt: PromptDetail) -> html.Div:
+    unknown = (
+        "No group of this prompt was kept with its responses, so that its text is not stored. "
+        "samples.groups_per_step says how many groups a step keeps."
+    )
+    content = (
+        html.Div(unknown, className="panel-hint")
+        if prompt.text is None
+        # A model's prompt may be very long: the script clips it.
+        else html.Div(id="prompt-question")
+    )
+    return html.Div([html.H2("Prompt", className="chart-title"), content], className="panel-card")
+
+
+def _answer(prompt: PromptDetail) -> html.Div:
+    if prompt.answer is None:
+        content: Any = html.Div("Not stored.", className="panel-hint")
+    else:
+        text = "\n".join(f"{name}: {_written(value)}" for name, value in prompt.answer.items())
+        shown = text if len(text) <= MAX_ANSWER_LETTERS else text[:MAX_ANSWER_LETTERS] + " …"
+        content = html.Pre(shown, className="prompt-answer")
+    return html.Div([html.H2("Ground truth", className="chart-title"), content], className="panel-card")
+
+
+def _written(value: object) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode().replace(",", ", ")
+
+
+def _history() -> html.Div:
+    head = html.Div(
+        [
+            html.H2(HISTORY_TITLE, className="chart-title"),
+            dmc.Tooltip(
+                html.Span(
+                    icon("info", 14), className="chart-info", tabIndex=0, **attributes(aria_label=HISTORY_EXPLANATION)
+                ),
+                label=HISTORY_EXPLANATION,
+            ),
+        ],
+        className="chart-heading",
+    )
+    graph = dcc.Graph(
+        id="prompt-history",
+        figure={"data": [], "layout": {"paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)"}},
+        config={"displaylogo": False, "responsive": True, "displayModeBar": False},
+        style={"height": HISTORY_HEIGHT},
+        className="chart-graph",
+    )
+    return html.Div(
+        [head, html.Div(graph, className="chart-body", style={"minHeight": HISTORY_HEIGHT})],
+        className="chart-card prompt-history",
+    )
+
+
+def policy_age(staleness: int) -> str:
+    """How old the policy that answered was."""
+    return "current" if staleness <= 0 else f"{staleness} step{'s' * (staleness != 1)} old"
+
+
+def _visits(prompt: PromptDetail) -> html.Section:
+    rows = prompt.visits
+    head = ("Step", "Source", "Correct", "Policy", "Trained on")
+    columns = zip(
+        rows.step, rows.source, rows.num_correct, rows.policy_version, rows.staleness, rows.in_batch, rows.reason,
+        strict=True,
+    )  # fmt: skip
+    body = [
+        html.Tr(
+            [
+                html.Td(f"{step:,}"),
+                html.Td(html.Span(SYMBOLS[source][1], className=f"source source-{source.value}")),
+                html.Td(f"{num_correct}/{prompt.group_size}"),
+                html.Td(f"version {version:,}, {policy_age(staleness)}"),
+                html.Td("yes" if in_batch else f"no: {reason_text(reason)}"),
+            ]
+        )
+        for step, source, num_correct, version, staleness, in_batch, reason in columns
+    ][::-1]
+    hidden = len(body) - VISITS_SHOWN
+    table = html.Table(
+        [
+            html.Thead(html.Tr([html.Th(title, scope="col") for title in head])),
+            html.Tbody(body[:VISITS_SHOWN]),
+            *([html.Tbody(body[VISITS_SHOWN:], id="prompt-older-visits", hidden=True)] if hidden > 0 else []),
+        ],
+        className="visits-table",
+    )
+    more = (
+        [html.Button(f"Show all {len(body):,} visits", id="prompt-all-visits", className="page-button", type="button")]
+        if hidden > 0
+        else []
+    )
+    return html.Section(
+        [
+            html.H2("Every visit, newest first", className="section-title"),
+            html.Div([table, *more], className="panel-card"),
+        ]
+    )
+
+
+async def _figure(client: AsyncClient, address: Address, scheme: str | None) -> dict[str, Any]:
+    run, prompt, thresholds = await asyncio.gather(
+        client.run(address.run_id),
+        client.prompt(address.run_id, address.prompt_id),
+        client.metrics(address.run_id, THRESHOLD_KEYS, from_step=1, max_points=MOST_THRESHOLD_POINTS),
+    )
+    palette = palette_of(scheme)
+    return themed(prompt_history_figure(prompt_history_data(prompt, thresholds, run.step), palette), palette)
+
+
+def register(app: Dash, api: Api) -> None:
+    """The figure, in the scheme's colours; the script's part."""
+
+    @app.callback(Output("prompt-history", "figure"), Input("scheme", "data"), State("prompt-mounted", "data"))
+    async def draw(scheme: str | None, mounted: dict[str, str]) -> Any:
+        try:
+            return await _figure(api.client(), Address(mounted["run"], mounted["prompt"], PromptFilter()), scheme)
+        except (ApiError, httpx.TransportError):
+            # The rest of the page tells what is wrong.
+            return no_update
+
+    clientside(app, "prompt", "show", Output("prompt-told", "data"), Input("prompt-mounted", "data"))

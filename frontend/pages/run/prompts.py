@@ -1,0 +1,153 @@
+"""The tab with every training prompt: found by what became of it, drawn over the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import Dash, Input, Output, State, dcc, html
+from pydantic import ValidationError
+
+from bapo.api import PromptFilter, RunDetail
+from bapo.prompt_stories import STORY_TEXTS
+from bapo.rollout import BatchSource
+from frontend.clientside import clientside
+from frontend.components.attributes import attributes
+from frontend.components.icon import icon
+from frontend.theme import DARK, LIGHT, accuracy_ramp
+
+ROWS_ON_A_PAGE = 50
+DEFAULT_SORT = "visits"
+
+SOURCE_CHOICES: tuple[tuple[BatchSource, str], ...] = (
+    (BatchSource.FRESH, "X1: rolled out fresh"),
+    (BatchSource.REEVALUATED, "X2: re-evaluated"),
+    (BatchSource.REUSED, "X3: reused"),
+)
+
+EXPLANATION = (
+    "Each point is a visit: its height is the accuracy, from 0/G at the bottom to G/G at the top, its colour says the "
+    "same. Circle: fresh (X1), triangle: re-evaluated (X2), square: reused (X3). Courses share the run's steps from "
+    "left to right. Of more than 100 visits, 100 evenly spaced ones are drawn."
+)
+
+
+def filter_of(query: Mapping[str, str]) -> PromptFilter:
+    """The filter that an address holds, under the names of the API; what is none of it is left out."""
+    given = {key: value for key, value in query.items() if key in PromptFilter.model_fields and value != ""}
+    given.setdefault("sort", DEFAULT_SORT)
+    if "sort" not in query:
+        given["descending"] = "true"
+    try:
+        return PromptFilter.model_validate(given)
+    except ValidationError as error:
+        wrong = {str(finding["loc"][0]) for finding in error.errors()}
+        return PromptFilter.model_validate({key: value for key, value in given.items() if key not in wrong})
+
+
+def ramp_style(group_size: int) -> dict[str, str]:
+    """The accuracy ramp as CSS variables --k0 … --kG that follow the scheme."""
+    light, dark = accuracy_ramp(LIGHT, group_size), accuracy_ramp(DARK, group_size)
+    return {f"--k{k}": f"light-dark({light[k]}, {dark[k]})" for k in range(group_size + 1)}
+
+
+def prompts_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
+    """Chips, filters and the frame of the table, which the browser fills (assets/prompts.js)."""
+    wanted = filter_of(query)
+    group_size = int(run.config["rollout"]["group_size"])
+    counts = [{"value": str(k), "label": f"{k}/{group_size}"} for k in range(group_size + 1)]
+    filters = html.Div(
+        [
+            dmc.TextInput(
+                id="prompts-search",
+                value=wanted.search or "",
+                placeholder="Identifier or text contains …",
+                leftSection=icon("search", 16),
+                size="xs",
+                className="prompts-search",
+                **attributes(aria_label="Search prompts by identifier or text"),
+            ),
+            dmc.Select(
+                id="prompts-source",
+                value=wanted.source,
+                data=[{"value": source.value, "label": label} for source, label in SOURCE_CHOICES],
+                placeholder="Any source",
+                clearable=True,
+                size="xs",
+                w=170,
+                **attributes(aria_label="Visited at least once from this source"),
+            ),
+            html.Span("last accuracy", className="fact-label"),
+            _count_select("prompts-min", "from", counts, wanted.min_last, "Last accuracy from"),
+            _count_select("prompts-max", "to", counts, wanted.max_last, "Last accuracy up to"),
+            html.Span(
+                [html.Span(id="prompts-shown", role="status"), _explained(EXPLANATION)], className="prompts-shown"
+            ),
+        ],
+        className="prompts-filters",
+    )
+    return html.Div(
+        [
+            dcc.Store(
+                id="prompts-mounted",
+                data={
+                    "run": run.id,
+                    "groupSize": group_size,
+                    "rows": ROWS_ON_A_PAGE,
+                    "defaultSort": DEFAULT_SORT,
+                    "stories": [
+                        {"name": story.value, "label": text.label, "definition": text.definition}
+                        for story, text in STORY_TEXTS.items()
+                    ],
+                },
+            ),
+            dcc.Store(id="prompts-told"),
+            html.Div(id="prompts-chips", className="chips", role="group", **attributes(aria_label="What became of it")),
+            filters,
+            html.Div(id="prompts-news", className="news", hidden=True, role="status"),
+            html.Div(
+                [html.Div(className="skeleton-row") for _ in range(10)],
+                id="prompts-table",
+                className="prompts-table",
+            ),
+            html.Div(id="prompts-pages", className="pages"),
+        ],
+        className="panel-stack prompts-panel",
+        style=ramp_style(group_size),
+    )
+
+
+def _count_select(identifier: str, placeholder: str, counts: list[Any], value: int | None, label: str) -> dmc.Select:
+    return dmc.Select(
+        id=identifier,
+        value=None if value is None else str(value),
+        data=counts,
+        placeholder=placeholder,
+        clearable=True,
+        size="xs",
+        w=92,
+        **attributes(aria_label=label),
+    )
+
+
+def _explained(text: str) -> dmc.Tooltip:
+    return dmc.Tooltip(
+        html.Span(icon("info", 14), className="chart-info", tabIndex=0, **attributes(aria_label=text)), label=text
+    )
+
+
+def register(app: Dash) -> None:
+    """The controls and the address; all else is the script's."""
+    clientside(
+        app,
+        "prompts",
+        "show",
+        Output("prompts-told", "data"),
+        Input("prompts-mounted", "data"),
+        Input("prompts-search", "value"),
+        Input("prompts-source", "value"),
+        Input("prompts-min", "value"),
+        Input("prompts-max", "value"),
+        State("prompts-told", "data"),
+    )
