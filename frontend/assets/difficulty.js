@@ -7,6 +7,7 @@
   const MOST_FRAMES = 120; // A long run is played in larger steps.
   const MOST_ANSWERS = 400;
   const MOST_MARKS = 12; // With more, marks would touch one another.
+  const MOUNTING_MS = 3000;
   const DEFAULT_KIND = "tracked";
 
   const setProps = (id, props) => window.dash_clientside.set_props(id, props);
@@ -262,15 +263,20 @@
 
   // ---------------------------------------------------------------- what Dash tells
 
+  // Dash tells of a new panel before it stands on the page, where that of another run may still stand.
+  function mounted(run, until) {
+    const section = find("migration-section");
+    if (section && (!state || state.section !== section)) begin(section, run);
+    if (Date.now() < until) requestAnimationFrame(() => mounted(run, until));
+  }
+
   function changed(kind, from, to, difference, _clicks, flow, _reload, _scheme, run) {
     const none = window.dash_clientside.no_update;
-    const section = find("migration-section");
-    if (!section) return none;
-    if (!state || state.section !== section) {
-      begin(section, run);
+    const trigger = window.dash_clientside.callback_context.triggered_id;
+    if (!trigger || !state || !document.contains(state.section)) {
+      mounted(run, Date.now() + MOUNTING_MS);
       return none;
     }
-    const trigger = window.dash_clientside.callback_context.triggered_id;
     if (trigger === "migration-kind" && kind !== state.kind) {
       stop();
       // Steps of one kind say little to the other: each begins with what the server chooses.
