@@ -14,6 +14,7 @@ from backend.compare.series import Column, RunColumns
 from backend.records.sampling import extreme_rows
 from bapo.api import CompareAxis
 from bapo.comparison import (
+    MOST_POSITIONS,
     Curve,
     Floats,
     MeanCurve,
@@ -99,7 +100,10 @@ def curves_of_metric(
     for group in groups:
         members = [run_ids[index] for index in group.members]
         curves = [curve_of(columns[run_id], axes[run_id], x, budget) for run_id in members]
-        positions = common_positions(curves)
+        num_measured = max(len(each.x) for each in curves)
+        if reduction == "means":
+            curves = _averaged(curves, max_points)
+        positions = common_positions(curves, MOST_POSITIONS if reduction == "extremes" else max_points)
         if not len(positions):
             continue
         if len(curves) == 1:
@@ -108,8 +112,9 @@ def curves_of_metric(
             whole = MeanCurve(alone.x, alone.y, nothing, nothing, np.empty(0, np.int64))
         else:
             whole = mean_curve(curves, positions)
-        reduced = _means(whole, max_points) if reduction == "means" else _extremes(whole, max_points)
-        found.append({"label": group.label, "run_ids": members, **reduced._asdict(), "num_positions": len(whole.x)})
+        reduced = _extremes(whole, max_points) if reduction == "extremes" else whole
+        num_positions = len(whole.x) if reduction == "extremes" else num_measured
+        found.append({"label": group.label, "run_ids": members, **reduced._asdict(), "num_positions": num_positions})
     return found
 
 
@@ -132,11 +137,18 @@ def _pick(whole: MeanCurve, rows: NDArray[np.intp]) -> MeanCurve:
     )
 
 
-def _means(whole: MeanCurve, max_points: int) -> MeanCurve:
-    """Means over as many stretches of equally many positions."""
-    num_parts = min(max_points, len(whole.x))
-    begins = np.linspace(0, len(whole.x), num_parts, endpoint=False).astype(np.intp)
+def _averaged(curves: Sequence[Curve], num_stretches: int) -> list[Curve]:
+    """Each curve as means over equal stretches of the range of all; one with fewer values stays as it is."""
+    ends = [(each.x[0], each.x[-1]) for each in curves if len(each.x)]
+    if not ends:
+        return list(curves)
+    edges = np.linspace(min(first for first, _ in ends), max(last for _, last in ends), num_stretches + 1)
+    return [each if len(each.x) <= num_stretches else _over_stretches(each, edges) for each in curves]
+
+
+def _over_stretches(whole: Curve, edges: Floats) -> Curve:
+    # The last stretch has its end too.
+    stretch = np.minimum(np.searchsorted(edges, whole.x, side="right"), len(edges) - 1)
+    begins = np.flatnonzero(np.append(True, stretch[1:] != stretch[:-1]))
     lengths = np.diff(np.append(begins, len(whole.x)))
-    none, no_counts = np.empty(0), np.empty(0, np.int64)
-    mean = np.add.reduceat(whole.mean, begins) / lengths
-    return MeanCurve(np.add.reduceat(whole.x, begins) / lengths, mean, none, none, no_counts)
+    return Curve(np.add.reduceat(whole.x, begins) / lengths, np.add.reduceat(whole.y, begins) / lengths)

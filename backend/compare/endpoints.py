@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
 import orjson
 from fastapi import Query, Response
+from sqlalchemy.orm import Session
 
+from backend.answers import Answer
 from backend.compare import curves, series, service
 from backend.compare.curves import Reduction
-from backend.context import DbSession, SettingsOf, new_router
+from backend.context import AnswersOf, DbSession, SettingsOf, new_router
 from backend.permissions import Reader
 from backend.records.repository import StepRange
 from bapo.api import CompareAxis, ComparedCurves, Comparison, RunsSeries
@@ -42,14 +46,15 @@ def _names(keys: str) -> list[str]:
     return list(dict.fromkeys(keys.split(",")))[:MAX_KEYS]
 
 
-def _answer(content: object) -> Response:
-    return Response(orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY), media_type="application/json")
+def _answer(content: object) -> Answer:
+    return Answer(orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY))
 
 
 @router.get("/metrics", summary="Columns of metrics of several runs", response_model=RunsSeries)
 def get_metrics_of_runs(
     _: Reader,
     session: DbSession,
+    answers: AnswersOf,
     runs: Runs,
     keys: Keys,
     from_step: Annotated[int, Query(ge=0, le=MAX_STEP, description="First step.")] = 0,
@@ -58,13 +63,17 @@ def get_metrics_of_runs(
 ) -> Response:
     """Values by step, None where a step lacks the key; with `max_points`, a sample keeping the extremes."""
     ids = service.existing(session, runs)
-    columns = series.read(session, ids, _names(keys), StepRange(from_step, to_step))
-    tables = {run_id: series.table(columns[run_id]) for run_id in ids}
-    if max_points is not None:
-        tables = {run_id: series.sample(table, max_points) for run_id, table in tables.items()}
-    return _answer(
-        {"series": {run_id: {"steps": table.steps, "columns": table.columns} for run_id, table in tables.items()}}
-    )
+
+    def work_out() -> Answer:
+        columns = series.read(session, ids, _names(keys), StepRange(from_step, to_step))
+        tables = {run_id: series.table(columns[run_id]) for run_id in ids}
+        if max_points is not None:
+            tables = {run_id: series.sample(table, max_points) for run_id, table in tables.items()}
+        return _answer(
+            {"series": {run_id: {"steps": table.steps, "columns": table.columns} for run_id, table in tables.items()}}
+        )
+
+    return answers.of(session, ids, work_out)
 
 
 @router.get("/compare", summary="Runs side by side")
@@ -93,6 +102,7 @@ def compare(
 def compare_curves(
     _: Reader,
     session: DbSession,
+    answers: AnswersOf,
     runs: Runs,
     keys: Keys,
     group: Group = "config",
@@ -109,7 +119,21 @@ def compare_curves(
     Means are taken where one of the runs was measured, the others interpolated linearly within their own range.
     """
     chosen = service.choose(session, runs, group)
-    names = _names(keys)
+    # Names, tags and groups of runs can change without anything recorded.
+    told = [[run.name for run in chosen.runs], chosen.groups]
+    named = replace(answers, question=f"{answers.question} {told}")
+    return named.of(session, chosen.ids, lambda: _curves(session, chosen, _names(keys), x, equal, max_points, reduce))
+
+
+def _curves(
+    session: Session,
+    chosen: service.Chosen,
+    names: Sequence[str],
+    x: CompareAxis,
+    equal: bool,
+    max_points: int,
+    reduce: Reduction,
+) -> Answer:
     columns = series.read(session, chosen.ids, [*names, *curves.AXIS_KEYS])
     axes = {run_id: curves.axes_of(columns[run_id]) for run_id in chosen.ids}
     budget = curves.common_budget(axes, x) if equal else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from bapo.cli.compare import compare
 from bapo.cli.describe import config, recipes
 from bapo.cli.import_run import import_run
 from bapo.cli.train import train
@@ -24,6 +25,7 @@ app.command("train")(train)
 app.command("worker")(worker)
 app.command("import")(import_run)
 app.command("what-if")(what_if_command)
+app.command("compare")(compare)
 app.command("recipes")(recipes)
 app.command("config")(config)
 app.command("warm-start")(warm_start_model)

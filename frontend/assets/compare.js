@@ -14,12 +14,12 @@
   const setProps = (id, props) => clientside.set_props(id, props);
 
   clientside.compare = {
-    address(runs, group, x, equal, metrics, dataset, reach, reference, other) {
+    address(runs, group, x, equal, smooth, metrics, dataset, reach, reference, other) {
       if (!page() || location.pathname !== "/compare") return clientside.no_update;
       const changed = clientside.callback_context.triggered.map((each) => each.prop_id.split(".")[0]);
       const told = {
         runs: (runs || []).join(","), group: group === "config" ? null : group, x: x === "step" ? null : x,
-        equal: equal ? "1" : null,
+        equal: equal ? "1" : null, smooth: smooth ? "1" : null,
       };
       // What the server chose is not written: it may choose otherwise when there is more to choose from.
       const later = { metric: (metrics || []).join(","), dataset, reach, reference, other };
@@ -62,6 +62,7 @@
     setProps("compare-group", { value: query.get("group") || "config" });
     setProps("compare-x", { value: query.get("x") || "step" });
     setProps("compare-equal", { checked: query.get("equal") === "1" });
+    setProps("compare-smooth", { checked: query.get("smooth") === "1" });
     setProps("compare-hidden", { data: (query.get("hide") || "").split("|").filter(Boolean) });
   });
 

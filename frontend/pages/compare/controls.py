@@ -9,7 +9,7 @@ import dash_mantine_components as dmc
 from dash import html
 
 from frontend.components.attributes import attributes
-from frontend.pages.compare.view import AXES, View
+from frontend.pages.compare.view import AXES, SMOOTH_STRETCHES, View
 from frontend.symbols import SYMBOLS
 
 GROUPINGS = (
@@ -75,6 +75,13 @@ def controls(view: View, metric_names: Sequence[str], metrics: Sequence[str]) ->
                 ),
                 label="Cut all runs off at the least that one of them has on this axis: equal steps, equal rollouts or "
                 "equal time in training steps. Evaluations are interpolated linearly there.",
+            ),
+            dmc.Tooltip(
+                dmc.Switch(
+                    id="compare-smooth", checked=view.smooth, label="Smooth", size="sm", className="compare-switch"
+                ),
+                label=f"Each run's values averaged over {SMOOTH_STRETCHES} equal stretches of the axis, before means "
+                "and intervals over runs are taken. Evaluations with fewer values stay as they are.",
             ),
             dmc.MultiSelect(
                 id="compare-metrics",

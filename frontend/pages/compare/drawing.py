@@ -21,7 +21,7 @@ from frontend.pages.compare.looks import shown_name, shown_names, styles
 from frontend.pages.compare.migration import migration_card
 from frontend.pages.compare.panels import card, curve_cards, downloads, legend, usual_metrics
 from frontend.pages.compare.picker import run_options
-from frontend.pages.compare.view import MOST_RUNS, View
+from frontend.pages.compare.view import DEFAULT_GROUP, MOST_RUNS, SMOOTH_STRETCHES, View
 from frontend.session import Api
 from frontend.theme import palette_of
 
@@ -32,12 +32,13 @@ _CHOICES = (
     Input("compare-group", "value"),
     Input("compare-x", "value"),
     Input("compare-equal", "checked"),
+    Input("compare-smooth", "checked"),
 )
 _STATES = tuple(State(each.component_id, each.component_property) for each in _CHOICES)
 
 
-def _view(runs: Sequence[str] | None, group: str | None, x: Any, equal: bool | None) -> View:
-    return View(runs=tuple(runs or ())[:MOST_RUNS], group=group or "config", x=x, equal=bool(equal))
+def _view(runs: Sequence[str] | None, group: str | None, x: Any, equal: bool | None, smooth: bool | None) -> View:
+    return View(tuple(runs or ())[:MOST_RUNS], group or DEFAULT_GROUP, x, bool(equal), bool(smooth))
 
 
 async def _curves(client: AsyncClient, view: View, keys: Sequence[str]) -> ComparedCurves:
@@ -47,7 +48,8 @@ async def _curves(client: AsyncClient, view: View, keys: Sequence[str]) -> Compa
         group=view.group,
         x=view.x,
         equal=view.equal,
-        max_points=points_per_curve(len(view.runs)),
+        max_points=SMOOTH_STRETCHES if view.smooth else points_per_curve(len(view.runs)),
+        reduce="means" if view.smooth else "extremes",
     )
 
 
@@ -114,13 +116,14 @@ def _register_curves(app: Dash, api: Api) -> None:
         group: str,
         x: Any,
         equal: bool,
+        smooth: bool,
         metrics: list[str] | None,
         scheme: str | None,
         _: Any,
         hidden: list[str] | None,
         options: list[dict[str, str]],
     ) -> Any:
-        view = _view(runs, group, x, equal)._replace(hidden=frozenset(hidden or ()))
+        view = _view(runs, group, x, equal, smooth)._replace(hidden=frozenset(hidden or ()))
         if not view.runs:
             return (False, True, *[no_update] * 8, {"runs": []})
         client, palette = api.client(), palette_of(scheme)

@@ -18,7 +18,7 @@ from frontend.components.icon import IconName, icon
 from frontend.figures.methods import LineStyle
 from frontend.figures.overlay import overlay_data, overlay_figure
 from frontend.pages.compare.looks import shown_name, shown_names
-from frontend.pages.compare.view import View, api_address
+from frontend.pages.compare.view import SMOOTH_STRETCHES, View, api_address
 from frontend.theme import Palette, themed
 
 USUAL = ("critic/rewards/mean", "actor/entropy", "response_length/mean")
@@ -123,11 +123,11 @@ def curve_cards(
             is_share=metric.is_share,
             hidden=view.hidden,
         )
-        cards.append(card(key, metric.title, curves_note(curves, key), overlay_figure(data, palette), palette))
+        cards.append(card(key, metric.title, curves_note(curves, key, view), overlay_figure(data, palette), palette))
     return cards
 
 
-def curves_note(curves: ComparedCurves, key: str) -> str:
+def curves_note(curves: ComparedCurves, key: str, view: View) -> str:
     """What one should know about how the curves were made."""
     found = curves.curves.get(key, ())
     if not found:
@@ -138,12 +138,16 @@ def curves_note(curves: ComparedCurves, key: str) -> str:
         counts = sorted({max(curve.n) for curve in means})
         runs = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
         parts.append(f"Mean and 95 % interval over {runs} runs (Student's t)")
+        if counts[0] == 2:
+            parts.append("two runs hardly bound it, and the chart does not show all of it")
     if curves.budget is not None:
         parts.append(f"cut off at {budget_text(curves.budget.x, curves.budget.until)}, the least that a run has")
     if curves.is_interpolated:
         parts.append("interpolated linearly to common positions")
     shown, whole = (sum(sizes) for sizes in zip(*((len(each.x), each.num_positions) for each in found), strict=True))
-    if shown < whole:
+    if shown < whole and view.smooth:
+        parts.append(f"each run averaged over {SMOOTH_STRETCHES} stretches")
+    elif shown < whole:
         parts.append(f"{formatting.count(shown)} of {formatting.count(whole)} points, extremes kept")
     text = "; ".join(parts)
     return f"{text[:1].upper()}{text[1:]}." if text else ""

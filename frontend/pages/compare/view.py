@@ -11,6 +11,8 @@ from bapo.api import CompareAxis
 AXES: Mapping[CompareAxis, str] = {"step": "Step", "rollouts": "Rollouts", "time": "Time"}
 DEFAULT_GROUP = "config"
 MOST_RUNS = 50
+SMOOTH_STRETCHES = 80
+"""Stretches that a smoothed run is averaged over."""
 
 
 class View(NamedTuple):
@@ -20,6 +22,7 @@ class View(NamedTuple):
     group: str = DEFAULT_GROUP
     x: CompareAxis = "step"
     equal: bool = False
+    smooth: bool = False
     metrics: tuple[str, ...] = ()
     """Empty: the usual ones."""
     hidden: frozenset[str] = frozenset()
@@ -40,6 +43,7 @@ def view_of(query: Mapping[str, str]) -> View:
         group=query.get("group") or DEFAULT_GROUP,
         x=x,
         equal=query.get("equal") == "1",
+        smooth=query.get("smooth") == "1",
         metrics=_names(query.get("metric", "")),
         hidden=frozenset(_names(query.get("hide", ""), "|")),
         dataset=query.get("dataset") or None,

@@ -1,0 +1,187 @@
+"""`bapo compare`: runs side by side, as a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from bapo.api import ComparedGroup, Comparison, CostSpread, MeanEstimate
+from bapo.cli.failures import plain_errors
+from bapo.cli.import_run import LOCAL_TOKEN_FILE
+from bapo.client import Client
+from bapo.comparison import SEED_FIELD, value_text
+
+NOTHING = "–"
+PLAIN_WIDTH = 200
+"""Characters of a line where the output is no terminal."""
+
+
+def compare(
+    runs: Annotated[list[str], typer.Argument(metavar="RUN …", help="Identifiers of runs, at most 50.")],
+    group: Annotated[
+        str,
+        typer.Option(help="config (everything but the seed), run, tags, group, or a config field such as method.c1."),
+    ] = "config",
+    reach: Annotated[
+        float | None, typer.Option(min=0, max=1, help="avg@k to reach: what the first evaluation with it had cost.")
+    ] = None,
+    dataset: Annotated[str | None, typer.Option(help="Held-out set of --reach. Default: the widest.")] = None,
+    reference: Annotated[
+        str | None, typer.Option(help="Label of the group to compare with. Default: the first.")
+    ] = None,
+    equal: Annotated[
+        str | None, typer.Option(help="Cut all runs off at the least step, rollouts or time that one of them has.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the server's answer.")] = False,
+    server: Annotated[str, typer.Option(help="Address of the server.")] = "http://127.0.0.1:8000",
+    token: Annotated[str | None, typer.Option(envvar="BAPO_TOKEN", help="API token.")] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(help="File with the API token, by default bapo-data/admin-token.")
+    ] = None,
+) -> None:
+    """Compare runs: results with intervals over seeds, differences seed by seed, costs, and how the configs differ."""
+    if equal not in (None, "step", "rollouts", "time"):
+        raise typer.BadParameter(f"give step, rollouts or time, not {equal!r}", param_hint="--equal")
+    if token is None and token_file is None:
+        if not LOCAL_TOKEN_FILE.exists():
+            raise typer.BadParameter("give --token, --token-file or the variable BAPO_TOKEN", param_hint="--token")
+        token_file = LOCAL_TOKEN_FILE
+    with plain_errors():
+        secret = token if token_file is None else token_file.read_text().strip()
+        with Client(server, token=secret) as client:
+            found = client.compare(
+                runs,
+                group=group,
+                x=equal or "step",  # type: ignore[arg-type] # one of the three, as was checked
+                equal=equal is not None,
+                dataset=dataset,
+                reach=reach,
+                reference=reference,
+            )
+    if as_json:
+        print(found.model_dump_json(indent=2))
+        return
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=PLAIN_WIDTH)
+    for table in tables(found):
+        console.print(table)
+
+
+def tables(found: Comparison) -> list[Table]:
+    """Results, costs and configs."""
+    parts = [_results(found)]
+    if found.reach is not None:
+        parts.append(_reached(found))
+    if found.differences:
+        parts.append(_configs(found))
+    return parts
+
+
+def _results(found: Comparison) -> Table:
+    title = "Results: mean and 95 % interval over the runs of a group"
+    if found.budget is not None:
+        title += f"; budget: {found.budget.until:,.0f} ({found.budget.x})"
+    table = Table(title=title)
+    table.add_column("group")
+    table.add_column("runs", justify="right")
+    for dataset in found.datasets:
+        shown = "at budget" if found.budget is not None else "final"
+        for heading in (f"{dataset} base", shown, "change", f"against {found.reference}"):
+            table.add_column(heading, justify="right")
+    for heading in ("unlocked (chance)", "rollouts", "hours", f"cost ({found.currency})"):
+        table.add_column(heading, justify="right")
+    for group in found.groups:
+        table.add_row(group.label, f"{len(group.run_ids)}", *_figures(found, group), *_costs(group))
+    return table
+
+
+def _figures(found: Comparison, group: ComparedGroup) -> list[str]:
+    by_set = {result.dataset: result for result in group.results}
+    texts = []
+    for dataset in found.datasets:
+        result = by_set.get(dataset)
+        if result is None:
+            texts += [NOTHING] * 4
+            continue
+        last = result.at_budget if found.budget is not None else result.final
+        texts += [_percent(result.base), _percent(last), _points(result.change), _points(result.against_reference)]
+    return texts
+
+
+def _costs(group: ComparedGroup) -> list[str]:
+    unlocked = _percent(group.unlocked, bounds=False)
+    if group.unlocked_null is not None:
+        unlocked += f" ({_percent(group.unlocked_null, bounds=False)})"
+    return [
+        unlocked,
+        f"{group.rollouts.value:,.0f}",
+        f"{group.compute_hours.value:.2f}",
+        NOTHING if group.cost is None else f"{group.cost.value:,.2f}",
+    ]
+
+
+def _percent(estimate: MeanEstimate | None, *, bounds: bool = True) -> str:
+    if estimate is None:
+        return NOTHING
+    text = f"{100 * estimate.value:.1f} %"
+    if not bounds or estimate.low is None or estimate.high is None:
+        return text
+    return f"{text} [{100 * max(0.0, estimate.low):.1f}, {100 * min(1.0, estimate.high):.1f}]"
+
+
+def _points(estimate: MeanEstimate | None) -> str:
+    if estimate is None:
+        return NOTHING
+    text = f"{100 * estimate.value:+.1f}"
+    if estimate.low is None or estimate.high is None:
+        return f"{text} (n={estimate.n})"
+    return f"{text} [{100 * estimate.low:+.1f}, {100 * estimate.high:+.1f}] (n={estimate.n})"
+
+
+def _reached(found: Comparison) -> Table:
+    table = Table(title=f"To reach {100 * (found.reach or 0):g} % on {found.dataset}: median and range")
+    table.add_column("group")
+    for heading in ("reached", "step", "rollouts", "hours", f"cost ({found.currency})"):
+        table.add_column(heading, justify="right")
+    for group in found.groups:
+        to_reach = group.to_reach
+        if to_reach is not None:
+            table.add_row(
+                group.label,
+                f"{to_reach.num_reached} of {to_reach.num_runs}" if to_reach.num_reached else "not reached",
+                _range(to_reach.step, ",.0f"),
+                _range(to_reach.rollouts, ",.0f"),
+                _range(to_reach.compute_hours, ".2f"),
+                _range(to_reach.cost, ",.2f"),
+            )
+    return table
+
+
+def _range(spread: CostSpread | None, form: str) -> str:
+    if spread is None:
+        return NOTHING
+    text = f"{spread.median:{form}}"
+    return text if spread.low == spread.high else f"{text} [{spread.low:{form}}, {spread.high:{form}}]"
+
+
+def _configs(found: Comparison) -> Table:
+    table = Table(title="Config fields on which the runs differ")
+    table.add_column("field")
+    places = {run.id: index for index, run in enumerate(found.runs)}
+    for group in found.groups:
+        table.add_column(group.label)
+    for each in sorted(found.differences, key=lambda difference: difference.field == SEED_FIELD):
+        texts = []
+        for group in found.groups:
+            values = [
+                value_text(each.values[places[run_id]]) if each.known[places[run_id]] else NOTHING
+                for run_id in group.run_ids
+            ]
+            texts.append(", ".join(dict.fromkeys(values)))
+        table.add_row(each.field, *texts)
+    return table
