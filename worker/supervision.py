@@ -14,6 +14,7 @@ from bapo.config import ConfigError, resolve
 from bapo.control import ControlRequest, append_request, read_requests
 from bapo.journal import RECORDS_FILE
 from bapo.run_folder import claim_config
+from bapo.verl_plugin.interpreter import trainer_python
 from worker.attempts import Attempt, AttemptStore, Ending
 from worker.trainer_process import TrainerProcess, ending_of, find_trainer, start_trainer, trainers_of
 from worker.upload import Uploader
@@ -123,7 +124,7 @@ class AttemptSupervisor(threading.Thread):
                     # Of a worker that the server has given up on; its token is stale, ours is not.
                     log.warning("run %s: ending trainer %d of an earlier attempt", self.attempt.run_id, left.pid)
                     self._end_at_once(left)
-                trainer = start_trainer(self.attempt, config.engine.threads)
+                trainer = start_trainer(self.attempt, config.engine.threads, trainer_python(config))
             except (ConfigError, OSError) as error:
                 self._note(ending=Ending(status="failed", reason=str(error)))
                 return None

@@ -50,23 +50,24 @@ class TrainerProcess:
         return self._child.poll() if self._child is not None else None
 
     def ask_to_stop(self) -> None:
-        """SIGTERM: it ends at the next step boundary, after a checkpoint."""
-        self._signal_group(signal.SIGTERM)
+        """SIGTERM: it ends at the next step boundary, after a checkpoint.
+
+        Not to its process group: the processes of its engine have to go on until then.
+        """
+        if self.is_running():
+            os.kill(self.pid, signal.SIGTERM)
 
     def kill(self) -> None:
         """SIGKILL to its whole process group."""
-        self._signal_group(signal.SIGKILL)
-
-    def _signal_group(self, number: signal.Signals) -> None:
         if self.is_running():
-            os.killpg(self.pid, number)
+            os.killpg(self.pid, signal.SIGKILL)
 
 
-def _command(attempt: Attempt) -> list[str]:
-    return [sys.executable, "-m", "bapo.trainer", str(attempt.run_folder), "--attempt", str(attempt.number)]
+def _arguments(attempt: Attempt) -> list[str]:
+    return ["-m", "bapo.trainer", str(attempt.run_folder), "--attempt", str(attempt.number)]
 
 
-def start_trainer(attempt: Attempt, threads: int) -> TrainerProcess:
+def start_trainer(attempt: Attempt, threads: int, python: str = sys.executable) -> TrainerProcess:
     """Start the trainer of an attempt with its output in `trainer.log`."""
     # The trainer reads nothing but its folder; our settings hold secrets.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("BAPO_")}
@@ -78,7 +79,7 @@ def start_trainer(attempt: Attempt, threads: int) -> TrainerProcess:
     attempt.folder.mkdir(parents=True, exist_ok=True)
     with (attempt.folder / LOG_FILE).open("ab") as log:
         child = subprocess.Popen(
-            _command(attempt),
+            [python, *_arguments(attempt)],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -99,7 +100,7 @@ def find_trainer(attempt: Attempt) -> TrainerProcess | None:
         same = attempt.created is not None and abs(created - attempt.created) < _START_TIME_TOLERANCE_SECONDS
         return TrainerProcess(process) if same else None
     # The worker died between starting it and writing its id down: its arguments tell.
-    arguments = _command(attempt)[1:]
+    arguments = _arguments(attempt)
     for process in psutil.process_iter(["cmdline"]):
         if (process.info["cmdline"] or [])[1:] == arguments:
             return TrainerProcess(process)

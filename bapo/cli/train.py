@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +15,7 @@ from bapo.cli.failures import plain_errors
 from bapo.cli.progress import TrainingProgress
 from bapo.config import apply_changes, parse_assignments, resolve
 from bapo.config.recipes import load_recipe
+from bapo.verl_plugin.interpreter import trainer_python
 
 EXIT_STOPPED = 3
 
@@ -36,6 +39,9 @@ def train(
         starting_point = load_recipe(recipe)
         changes = parse_assignments(assignments or [])
         resolution = resolve(apply_changes(starting_point.explicit, changes))
+        python = trainer_python(resolution.config)
+        if python != sys.executable:
+            os.execv(python, [python, "-m", "bapo", *sys.argv[1:]])  # noqa: S606  (the same command, where verl is)
         run_folder = out or Path("runs") / starting_point.name
         stop = threading.Event()
         with TrainingProgress(resolution.config.training.steps) as progress:

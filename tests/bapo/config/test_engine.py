@@ -24,7 +24,7 @@ def test_verl_takes_its_fields() -> None:
 
 @pytest.mark.parametrize(("field", "value"), [("gpus_per_node", 2), ("ray_address", "10.0.0.1:6379")])
 def test_the_local_engine_takes_none_of_them(field: str, value: object) -> None:
-    with pytest.raises(ConfigError, match=f"engine.verl.{field} = .*set engine.type to verl"):
+    with pytest.raises(ConfigError, match=rf"engine\.verl\.{field} = .*set engine.type to verl"):
         _resolve(**{f"verl__{field}": value})
 
 
@@ -35,11 +35,11 @@ def test_copies_of_the_model_fill_the_gpus(tensor_parallel: int) -> None:
 
 @pytest.mark.parametrize("tensor_parallel", [3, 8])
 def test_copies_that_do_not_are_refused(tensor_parallel: int) -> None:
-    with pytest.raises(ConfigError, match=f"engine.verl.tensor_parallel = {tensor_parallel}.*a divisor of 4"):
+    with pytest.raises(ConfigError, match=rf"engine\.verl\.tensor_parallel = {tensor_parallel}.*a divisor of 4"):
         _resolve(type="verl", verl__gpus_per_node=4, verl__tensor_parallel=tensor_parallel)
 
 
 def test_several_machines_need_a_cluster() -> None:
-    with pytest.raises(ConfigError, match="engine.verl.ray_address: several machines need a Ray cluster"):
+    with pytest.raises(ConfigError, match=r"engine\.verl\.ray_address: several machines need a Ray cluster"):
         _resolve(type="verl", verl__nodes=2)
     _resolve(type="verl", verl__nodes=2, verl__ray_address="10.0.0.1:6379")

@@ -45,3 +45,4 @@ def test_a_process_that_does_not_end_by_itself_is_killed() -> None:
     process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], env=os.environ)
     end_processes([psutil.Process(process.pid)], patience_seconds=1)
     assert not psutil.pid_exists(process.pid)
+    process.wait()
