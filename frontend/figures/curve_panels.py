@@ -12,6 +12,8 @@ from frontend.figures.panels import STEP_AXIS, Panel, axis_of
 from frontend.figures.seed_curves import SeedCurve, curve_traces
 
 HEADROOM = 1.15
+HIGHEST_SHARE = 1.02
+"""End of an axis of shares: a line at 1 is seen whole."""
 TRUSTED_RUNS = 3
 """From which on an interval takes part in the choice of an axis: of two runs it is 12.7 standard errors wide."""
 
@@ -46,11 +48,15 @@ def curve_panels(
                 axis=axis_of(index),
                 hover=hover[index],
                 show_legend=curve.label not in legended,
+                num_curves=len(panel.curves),
             )
             legended.add(curve.label)
         others = (extra or {}).get(index, ())
         highest = max([top_of(panel.curves), *(value for trace in others for value in trace.y)])
-        yaxis = {**yaxes[index], **({"range": [0, HEADROOM * highest]} if highest > 0 else {})}
+        top = HEADROOM * highest
+        if str(yaxes[index].get("tickformat", "")).endswith("%"):
+            top = min(top, HIGHEST_SHARE)
+        yaxis = {**yaxes[index], **({"range": [0, top]} if top > 0 else {})}
         built.append(Panel(panel.title, [*traces, *others], STEP_AXIS, yaxis))
     return built
 

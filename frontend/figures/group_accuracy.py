@@ -113,7 +113,7 @@ def _floats(values: Sequence[float]) -> Floats:
 def group_accuracy_figure(data: GroupAccuracy, palette: Palette) -> go.Figure:
     """A line per method; the first point is biased, for it chose the groups."""
     panels = [
-        panel._replace(title=f"{panel.title}: {size:.4g} problems")
+        panel._replace(title=f"{panel.title}: {size:.0f} problems")
         for panel, size in zip(data.panels, data.num_problems, strict=True)
     ]
     yaxis = titled(f"{data.dataset} avg@{data.num_samples}", tickformat=".0%")

@@ -113,3 +113,16 @@ def shared_seeds(runs: Sequence[RecordedRun]) -> list[int]:
     """Seeds that more than one of the runs has."""
     seeds = [run.seed for run in runs]
     return sorted({seed for seed in seeds if seeds.count(seed) > 1})
+
+
+def fields_between(groups: Sequence[Group]) -> list[str]:
+    """Fields outside of the method's own in which the groups' usual configs differ, and that no label names."""
+    usual = [most_common([comparable(run.config) for run in group.runs]) for group in groups]
+    named = {part.split(" ", 1)[0] for group in groups for part in group.label.split(" · ")[1:]}
+    return [
+        each.field
+        for each in differences(usual)
+        if each.field != SEED_FIELD
+        and not each.field.startswith("method")
+        and each.field.rsplit(".", 1)[-1] not in named
+    ]

@@ -19,6 +19,7 @@ from frontend.theme import translucent
 MOST_POSITIONS = 150
 """Points of a curve; a moving mean over more steps than lie between two of them hides nothing."""
 MOST_MARKERS = 20
+FEW_CURVES = 3
 MOST_LETTERS = 60
 """Of a label in a legend."""
 
@@ -99,9 +100,19 @@ def shown(label: str) -> str:
 
 
 def curve_traces(
-    data: SeedCurve, style: LineStyle, *, axis: str = "", hover: str = ".3g", show_legend: bool = True
+    data: SeedCurve,
+    style: LineStyle,
+    *,
+    axis: str = "",
+    hover: str = ".3g",
+    show_legend: bool = True,
+    num_curves: int = 1,
 ) -> list[go.Scatter]:
-    """The mean as a line, and its interval as a band behind it where there is one; `axis` is "", "2", "3" …"""
+    """The mean as a line, and its interval as a band behind it where there is one; `axis` is "", "2", "3" …
+
+    Bands are fainter where there are many, and over two runs, whose interval is 12.7 standard errors wide.
+    """
+    strength = (0.15 if num_curves <= FEW_CURVES else 0.1) * (0.5 if data.n == 2 else 1)
     placed: dict[str, Any] = {"xaxis": f"x{axis}", "yaxis": f"y{axis}", "legendgroup": data.label}
     banded = [
         (x, low, high)
@@ -119,7 +130,7 @@ def curve_traces(
                 mode="lines",
                 line={"width": 0},
                 fill="toself",
-                fillcolor=translucent(style.colour, 0.15),
+                fillcolor=translucent(style.colour, strength),
                 hoverinfo="skip",
                 showlegend=False,
                 **placed,

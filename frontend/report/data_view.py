@@ -62,10 +62,13 @@ def counts(selection: Selection) -> Section:
         return section._replace(needs=NO_TRACKING)
 
     def draw(palette: Palette) -> Sequence[go.Figure]:
-        return [
-            named(accuracy_counts_figure(accuracy_counts(each.matrix, each.before, each.after), palette), each)
-            for each in found
-        ]
+        figures = []
+        for each in found:
+            figure = accuracy_counts_figure(accuracy_counts(each.matrix, each.before, each.after), palette)
+            # Numbers of narrow bars stay readable.
+            figure.update_traces(textfont={"size": 10}, constraintext="none", textangle=0)
+            figures.append(named(figure, each))
+        return figures
 
     return section._replace(shows=shown_counts([(each.label, each.n) for each in found]), draw=draw)
 

@@ -16,7 +16,7 @@ from plotly.io.json import to_json_plotly
 from plotly.offline import get_plotlyjs
 
 from frontend import formatting
-from frontend.figures.groups import Group
+from frontend.figures.groups import Group, fields_between
 from frontend.figures.recorded import RecordedRun
 from frontend.figures.tables import Cell, TextTable
 from frontend.report.contents import sections_of
@@ -173,14 +173,26 @@ def _cell(cell: Cell, align: str) -> str:
 
 
 def _groups(groups: Sequence[Group]) -> str:
-    remarks = [remark for group in groups for remark in group_remarks(group)]
+    remarks = remarks_on(groups)
     if not remarks:
         return ""
     return '<ul class="paper-remarks">' + "".join(f"<li>{html.escape(remark)}</li>" for remark in remarks) + "</ul>"
 
 
-def group_remarks(group: Group) -> list[str]:
-    """Why the runs of a group may be no mere replicates."""
+def remarks_on(groups: Sequence[Group]) -> list[str]:
+    """What a reader must know before comparing the groups."""
+    remarks = [remark for group in groups for remark in _group_remarks(group)]
+    if any(" · " in group.label for group in groups):
+        remarks.append(
+            "Each method's plain name is the config that most of its runs have; other labels name what differs."
+        )
+    between = fields_between(groups)
+    if between:
+        remarks.append(f"The groups differ in more than their method: {', '.join(between)}.")
+    return remarks
+
+
+def _group_remarks(group: Group) -> list[str]:
     remarks = []
     if group.differs_in:
         remarks.append(

@@ -9,13 +9,13 @@ from dash import html
 
 from frontend.components.attributes import attributes
 from frontend.figures.tables import Cell, Column, TextTable
-from frontend.report.document import SAVED_AS, group_remarks
+from frontend.report.document import SAVED_AS, remarks_on
 from frontend.report.section import Section, Selection
 
 
 def body(selection: Selection, sections: Sequence[Section]) -> list[Any]:
     """Everything below the controls; the figures are drawn into it by assets/paper.js."""
-    remarks = [remark for group in selection.groups for remark in group_remarks(group)]
+    remarks = remarks_on(selection.groups)
     contents = html.Nav(
         [html.A(section.number, href=f"#{section.name}") for section in sections],
         className="paper-contents",
