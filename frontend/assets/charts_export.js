@@ -34,8 +34,13 @@
 
   charts.saveCsv = (name) => {
     const graph = charts.plot(name);
-    save(`${fileOf(name)}.csv`, graph.data.some((trace) => trace.z) ? cells(graph) : columns(graph), "text/csv");
+    save(`${fileOf(name)}.csv`, contentOf(graph), "text/csv");
   };
+
+  function contentOf(graph) {
+    const [first] = graph.data;
+    return first?.type === "sankey" ? bands(first) : first?.z ? cells(graph) : columns(graph);
+  }
 
   const quoted = (value) => (/[",\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : value ?? "");
   const table = (rows) => rows.map((row) => row.map(quoted).join(",")).join("\n") + "\n";
@@ -67,6 +72,13 @@
       if (value !== null && value !== 0) rows.push([position, name, value]);
     }));
     return table([[axisTitle(graph, "xaxis"), axisTitle(graph, "yaxis"), "value"], ...rows]);
+  }
+
+  // Flows: a row for each band.
+  function bands({ node, link }) {
+    const end = (index) => [node.customdata[index], node.label[index]];
+    const rows = [...link.value].map((value, index) => [...end(link.source[index]), ...end(link.target[index]), value]);
+    return table([["from", "class", "to", "class", "prompts"], ...rows]);
   }
 
   charts.saveJson = (name) => {

@@ -12,8 +12,8 @@
     const isFull = card.classList.contains("full");
     const list = [
       ["expand", isFull ? "Leave full screen" : "Full screen", () => charts.toggleFull(name)],
-      ["sliders", "Logarithmic y-axis", () => charts.toggleLog(name), view.log],
     ];
+    if (hasScale(name)) list.push(["sliders", "Logarithmic y-axis", () => charts.toggleLog(name), view.log]);
     if (card.dataset.axis) {
       list.push(null);
       for (const [kind, label] of [[null, "x-axis as the page"], ["step", "x-axis: step"], ["time", "x-axis: wall time"], ["rollouts", "x-axis: rollouts"]]) {
@@ -29,6 +29,12 @@
       ["link", "Copy link", () => copyLink(name)],
     );
     return list;
+  }
+
+  // A matrix has names on its axes, and flows have no axes.
+  function hasScale(name) {
+    const axis = charts.plot(name)?._fullLayout?.yaxis;
+    return Boolean(axis && axis.visible && axis.type !== "category");
   }
 
   function copyLink(name) {

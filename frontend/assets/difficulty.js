@@ -7,7 +7,7 @@
   const MOST_FRAMES = 120; // A long run is played in larger steps.
   const MOST_ANSWERS = 400;
   const MOST_MARKS = 12; // With more, marks would touch one another.
-  const MOUNTING_MS = 3000;
+  const MOUNTING_MS = 20000;
   const DEFAULT_KIND = "tracked";
 
   const setProps = (id, props) => window.dash_clientside.set_props(id, props);
@@ -141,15 +141,17 @@
   }
 
   // Dash makes the graph; afterwards it is drawn past Dash, whose renderer takes longer than Plotly.
-  function drawFigure(card, name, figure) {
-    if (state.drawn.get(name) === figure) return;
+  function drawFigure(card, name, answered) {
+    if (state.drawn.get(name) === answered) return;
     const graph = card.querySelector(".js-plotly-plot");
+    // The answer is kept as it is: what the address says of the chart may be another thing the next time.
+    const figure = window.bapoCharts.viewed(name, { ...answered, layout: { ...answered.layout } });
     if (!state.drawn.has(name) || !graph || !graph.data) {
       setProps(figureId(name), { figure });
     } else {
       window.Plotly.react(graph, figure.data, figure.layout, graph._context);
     }
-    state.drawn.set(name, figure);
+    state.drawn.set(name, answered);
   }
 
   function complain(part, text) {
@@ -305,6 +307,11 @@
     }
     return none;
   }
+
+  // Back, forward, or a link to another view of the same run.
+  addEventListener("bapo:view", ({ detail: query }) => {
+    if (state && document.contains(state.section) && query.get("tab") === "difficulty") begin(state.section, state.run);
+  });
 
   function chooseFlow(values) {
     const steps = [...new Set(values.filter((value) => Number.isInteger(value)))].sort((a, b) => a - b);

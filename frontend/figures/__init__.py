@@ -25,6 +25,7 @@ from frontend.figures.cumulative_rollouts import (
     cumulative_rollouts_figure,
 )
 from frontend.figures.difficulty_bins import DifficultyBins, difficulty_bins_data, difficulty_bins_figure
+from frontend.figures.flows import FlowColumns, flow_columns, flows_figure
 from frontend.figures.group_accuracy import GroupAccuracy, group_accuracy_data, group_accuracy_figure
 from frontend.figures.groups import Group, grouped
 from frontend.figures.migration_matrix import MigrationCells, migration_cells, migration_matrix_figure
@@ -100,6 +101,7 @@ __all__ = [
     "PAPER_FIGURES",
     "AccuracyBins",
     "BatchComposition",
+    "FlowColumns",
     "Group",
     "Palette",
     "PaperFigure",
@@ -124,6 +126,8 @@ __all__ = [
     "difficulty_bins_data",
     "difficulty_bins_figure",
     "filter_groups",
+    "flow_columns",
+    "flows_figure",
     "group_accuracy_data",
     "group_accuracy_figure",
     "grouped",

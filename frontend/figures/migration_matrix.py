@@ -129,11 +129,10 @@ def _heat_map(
         x=columns,
         y=rows,
         z=cells,
-        customdata=[_facts(data, row) for row in range(len(rows))],
-        hovertemplate=(
-            f"%{{y}} at {data.before} → %{{x}} at {data.after}<br>%{{customdata[0]:,}} prompts"
-            "%{customdata[1]}<extra></extra>"
-        ),
+        # What an export as a table says.
+        customdata=data.counts,
+        hovertext=[_facts(data, row) for row in range(len(rows))],
+        hovertemplate=f"%{{y}} at {data.before} → %{{x}} at {data.after}<br>%{{hovertext}}<extra></extra>",
         zmin=span[0],
         zmax=span[1],
         colorscale=[list(stop) for stop in scale],
@@ -176,15 +175,13 @@ def _points(difference: float | None) -> str:
     return f"{rounded:+d}".replace("-", "−") if rounded else ""
 
 
-def _facts(data: MigrationCells, row: int) -> list[tuple[int, str]]:
-    """Count of a cell; what share of the row that is, and would be by chance."""
+def _facts(data: MigrationCells, row: int) -> list[str]:
+    """Count of each cell of a row; what share of the row that is, and would be by chance."""
     by_chance = data.chance[row] if data.chance is not None else [None] * len(data.counts[row])
     return [
-        (
-            count,
-            ("" if share is None else f", {100 * share:.1f} % of the row")
-            + ("" if chance is None else f"<br>by chance {100 * chance:.1f} %"),
-        )
+        f"{count:,} prompts"
+        + ("" if share is None else f", {100 * share:.1f} % of the row")
+        + ("" if chance is None else f"<br>by chance {100 * chance:.1f} %")
         for count, share, chance in zip(data.counts[row], data.shares[row], by_chance, strict=True)
     ]
 

@@ -14,10 +14,12 @@ from playwright.sync_api import Locator, Page, expect
 from bapo.api import Flows, ImportCreate, Migration, MigrationMatrix
 from bapo.client import Client
 from bapo.config import RunConfig
-from tests.browser.conftest import Visitor
+from tests.browser.conftest import WAIT_MILLISECONDS, Visitor
 from tests.recorded import NUM_STEPS, import_folder
 
 pytestmark = pytest.mark.browser
+
+expect.set_options(timeout=WAIT_MILLISECONDS)
 
 WIDTHS = (390, 1440)
 
@@ -267,6 +269,36 @@ def test_a_link_restores_the_view(page: Page, admin: Client, run_id: str) -> Non
     assert_flows(page, admin.flows(run_id, steps=[0, 8, 24]))
     visit(page, run_id, kind="last_seen", to="20")
     assert_shows(page, admin.migration(run_id, kind="last_seen", to_step=20))
+
+
+def saved_rows(page: Page, chart: str) -> list[list[str]]:
+    """What a chart's menu saves as a table."""
+    card = page.locator(f"[data-chart='{chart}']")
+    card.locator(".chart-menu-button").click()
+    with page.expect_download() as download:
+        page.get_by_role("menuitem", name="Download as CSV").click()
+    return [line.split(",") for line in download.value.path().read_text().splitlines()]
+
+
+def test_matrices_and_flows_are_saved_as_tables(page: Page, admin: Client, run_id: str) -> None:
+    visit(page, run_id)
+    head, *rows = saved_rows(page, "migration")
+    assert head == [f"correct at step {NUM_STEPS}", "correct at step 0", "value"]
+    counts = admin.migration(run_id).matrix.counts
+    expected = {
+        (f"{after}/8", f"{before}/8"): count
+        for before, row in enumerate(counts)
+        for after, count in enumerate(row)
+        if count
+    }
+    assert {(after, before): int(count) for after, before, count in rows} == expected
+    head, *rows = saved_rows(page, "flows")
+    assert head == ["from", "class", "to", "class", "prompts"]
+    assert sum(int(row[-1]) for row in rows) == 3 * admin.flows(run_id).num_prompts
+    # Names on an axis have no logarithm.
+    page.locator("[data-chart='migration'] .chart-menu-button").click()
+    expect(page.get_by_role("menuitem", name="Copy link")).to_be_visible()
+    expect(page.get_by_role("menuitemcheckbox", name="Logarithmic y-axis")).to_have_count(0)
 
 
 def test_a_run_without_records_says_what_is_missing(page: Page, unborn: str) -> None:
