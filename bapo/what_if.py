@@ -79,7 +79,7 @@ def what_if(recording: Recording, changes: Mapping[str, Any], *, draws: int = DE
         num_known=float((found.reevaluated - found.num_estimated).sum(axis=1).mean()),
         steps=list(range(1, stream.num_steps + 1)),
         recorded=recorded_batches(recording),
-        forecast=forecast_batches(found, now[0].config),
+        forecast=forecast_batches(recording, found, now[0].config),
         totals=totals_of(recording, found, now[0].config),
         warnings=[FieldProblem(field=each.field, value=each.value, remedy=each.remedy) for each in warnings],
         num_disagreeing=recording.num_disagreeing,

@@ -28,6 +28,7 @@ def recorded_batches(recording: Recording) -> RecordedBatches:
         reevaluated=counts.reevaluated.tolist(),
         difficult_size=recording.sizes.difficult,
         high_quality_size=recording.sizes.high_quality,
+        rollouts=_rollouts(counts.reevaluated, recording.stream).tolist(),
     )
 
 
@@ -37,7 +38,7 @@ def exact_through(found: Replay) -> int:
     return int(estimated.argmax()) if estimated.any() else len(estimated)
 
 
-def forecast_batches(found: Replay, config: RunConfig) -> ForecastBatches:
+def forecast_batches(recording: Recording, found: Replay, config: RunConfig) -> ForecastBatches:
     """Means, intervals, and what is exact in which step."""
     batch_size, group_age = config.training.batch_size, 0
     largest_difficult: float = np.inf
@@ -63,7 +64,14 @@ def forecast_batches(found: Replay, config: RunConfig) -> ForecastBatches:
         reevaluated=_band(found.reevaluated, asks & (steps > exact_through(found) + 1), np.inf),
         difficult_size=_band(found.difficult_size, differs, largest_difficult),
         high_quality_size=_band(found.high_quality_size, groups_differ, np.inf),
+        rollouts=_band(_rollouts(found.reevaluated, recording.stream), steps > exact_through(found) + 1, np.inf),
     )
+
+
+def _rollouts(reevaluated: Counts, stream: RecordedStream) -> Counts:
+    """Responses so far, each prompt answered G times."""
+    asked: Counts = np.cumsum(stream.recorded.fresh + reevaluated, axis=-1)
+    return asked * stream.group_size
 
 
 def interval(draws: NDArray[Any], largest: float = np.inf) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

@@ -46,6 +46,8 @@ class RecordedBatches(Body):
     """Prompts in the difficult buffer after the step."""
     high_quality_size: Sequence[float | None]
     """Groups in the high-quality buffer after the step."""
+    rollouts: Sequence[int]
+    """Responses of training so far: fresh and re-evaluated."""
 
 
 class ForecastBatches(Body):
@@ -59,6 +61,7 @@ class ForecastBatches(Body):
     reevaluated: Band
     difficult_size: Band
     high_quality_size: Band
+    rollouts: Band
 
 
 class WhatIfTotal(Body):

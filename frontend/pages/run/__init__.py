@@ -11,7 +11,18 @@ from dash import Dash, dcc, html
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.figures.axes import X_KINDS
-from frontend.pages.run import actions, charting, difficulty, history, log, panels, parameters, prompts, samples
+from frontend.pages.run import (
+    actions,
+    charting,
+    difficulty,
+    history,
+    log,
+    panels,
+    parameters,
+    prompts,
+    samples,
+    what_if,
+)
 from frontend.pages.run.header import reason, status_row, title_row
 from frontend.pages.run.tabs import BY_NAME, TABS
 from frontend.session import Api
@@ -96,6 +107,7 @@ def register(app: Dash, api: Api) -> None:
     samples.register(app)
     log.register(app, api)
     history.register(app, api)
+    what_if.register(app, api)
     actions.register(app, api)
     parameters.register(app, api)
     clientside(app, "run", "address", *charting.ADDRESS)

@@ -16,6 +16,7 @@ from frontend.pages.run.log import log_panel
 from frontend.pages.run.off_policy import off_policy_panel
 from frontend.pages.run.prompts import prompts_panel
 from frontend.pages.run.samples import samples_panel
+from frontend.pages.run.what_if import what_if_panel
 
 Panel = Callable[[AsyncClient, RunDetail, Mapping[str, str]], Awaitable[Any]]
 """Makes a tab's content from the client, the run and the address's query, which holds the view that a link restores."""
@@ -76,6 +77,7 @@ TABS: tuple[Tab, ...] = (
     Tab("batch", "Batch", _charts("batch"), has_axis=True),
     Tab("difficulty", "Difficulty", _difficulty, has_axis=True),
     Tab("prompts", "Prompts", _prompts),
+    Tab("what-if", "What-if", what_if_panel),
     Tab("samples", "Samples", _samples),
     Tab("off-policy", "Off-policy", _off_policy, has_axis=True),
     Tab("system", "System", _system, has_axis=True),

@@ -1,0 +1,263 @@
+"""The tab that shows what the run's batches would have been under other thresholds, buffers and filters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+import dash_mantine_components as dmc
+import httpx
+import plotly.graph_objects as go
+from dash import ALL, Dash, Input, Output, State, dcc, html, no_update
+
+from bapo.api import RunDetail, WhatIfAnswer, WhatIfRequest
+from bapo.client import ApiError, AsyncClient
+from bapo.config import ConfigError, RunConfig, apply_changes, resolve
+from bapo.replay import REPLAYABLE_METHODS
+from frontend.changes_query import changes_text, parse_changes
+from frontend.clientside import clientside
+from frontend.components.attributes import attributes
+from frontend.components.chart_card import chart_card
+from frontend.components.notices import error_text, notice
+from frontend.figures.smoothing import WINDOW_STEPS
+from frontend.figures.what_if_band import what_if_band_data, what_if_band_figure
+from frontend.figures.what_if_composition import what_if_composition_data, what_if_composition_figure
+from frontend.pages.run.what_if_controls import KIND, changes_of, control_values, controls
+from frontend.pages.run.what_if_summary import cautions, changed_fields, total_row, totals, words
+from frontend.session import Api
+from frontend.theme import Palette, palette_of, themed
+
+MOST_POINTS = 700
+CHART = f"{KIND}-chart"
+CHARTS: tuple[tuple[str, str, str, int], ...] = (
+    (
+        "what-if-composition",
+        "What would the batches have been made of?",
+        "Above what the run trained on, below what it would have trained on. Solid areas follow from recorded answers; "
+        "hatched ones rest on re-evaluations that never happened.",
+        440,
+    ),
+    (
+        "what-if-fill",
+        "Would the batches have been fuller?",
+        f"Groups trained on as a share of B, mean of {WINDOW_STEPS} steps, with a 95 % prediction interval.",
+        260,
+    ),
+    (
+        "what-if-rollouts",
+        "What would it have cost?",
+        "Responses generated for training so far, fresh and re-evaluated.",
+        260,
+    ),
+    (
+        "what-if-difficult",
+        "How many prompts would have counted as difficult?",
+        "Prompts in the difficult buffer after each step.",
+        260,
+    ),
+    (
+        "what-if-reusable",
+        "How many groups would have been there to reuse?",
+        "Groups in the high-quality buffer after each step.",
+        260,
+    ),
+)
+"""Name, title, explanation and height of each card."""
+
+
+async def what_if_panel(_: AsyncClient, run: RunDetail, query: Mapping[str, str]) -> Any:
+    """Controls as the address has them, and the cards, still empty."""
+    if run.method not in REPLAYABLE_METHODS:
+        return notice(
+            f"The batches of {run.method} cannot be replayed",
+            f"What-if knows how {', '.join(REPLAYABLE_METHODS)} make batches.",
+        )
+    if not run.step:
+        return notice("No step yet", "What-if replays what a run recorded; it shows more with every step.")
+    config = RunConfig.model_validate(run.config)
+    start = control_values(config)
+    return html.Div(
+        [
+            dcc.Store(id="what-if-start", data=start),
+            dcc.Store(id="what-if-group-size", data=config.rollout.group_size),
+            dcc.Store(id="what-if-asked"),
+            dcc.Store(id="what-if-answered"),
+            dcc.Store(id="what-if-told"),
+            dcc.Store(id="what-if-shown"),
+            html.Section(
+                [
+                    html.Div(
+                        [
+                            html.H3("Move a setting", className="chart-title"),
+                            dmc.Button("Reset", id="what-if-reset", size="compact-xs", variant="subtle"),
+                        ],
+                        className="what-if-head",
+                    ),
+                    *controls(config, _values_in_address(config, start, query)),
+                    dcc.Link(
+                        dmc.Button("Submit with these", fullWidth=True, size="sm"),
+                        id="what-if-submit",
+                        href=_form_address(run.id, {}),
+                        className="plain-link",
+                    ),
+                ],
+                id="what-if-controls",
+                className="panel-card what-if-controls",
+                **attributes(aria_label="Settings to replay with"),
+            ),
+            html.Div(
+                [
+                    html.Div(id="what-if-problems", role="status"),
+                    html.Div(
+                        [
+                            html.Div(id="what-if-changed", className="what-if-changes"),
+                            html.Div(
+                                [html.Div(className="what-if-total loading")] * 7,
+                                id="what-if-totals",
+                                className="what-if-totals",
+                            ),
+                            html.P(id="what-if-words", className="what-if-words"),
+                        ],
+                        className="panel-card",
+                    ),
+                    html.Div(
+                        [
+                            chart_card(name, title, text, height=height, wide=height > 300, kind=CHART)
+                            for name, title, text, height in CHARTS
+                        ],
+                        className="chart-grid",
+                    ),
+                ],
+                className="what-if-results",
+            ),
+        ],
+        className="what-if",
+    )
+
+
+def _values_in_address(config: RunConfig, start: Mapping[str, Any], query: Mapping[str, str]) -> Mapping[str, Any]:
+    """Where a link put the controls; a link that means no legal config puts them nowhere."""
+    try:
+        changed = resolve(apply_changes(config.model_dump(mode="json"), parse_changes(query.get("set")))).config
+    except ConfigError:
+        return start
+    return control_values(changed) if changed.method.type in REPLAYABLE_METHODS else start
+
+
+def _form_address(run_id: str, changes: Mapping[str, Any]) -> str:
+    query = {"parent": run_id} | ({"set": changes_text(changes)} if changes else {})
+    return f"/new?{urlencode(query, safe=':;~/')}"
+
+
+def figures(answer: WhatIfAnswer, palette: Palette) -> dict[str, go.Figure]:
+    """Every figure by the name of its card."""
+    accent, groups, prompts = palette.accent, "groups", "prompts"
+    return {
+        "what-if-composition": what_if_composition_figure(what_if_composition_data(answer), palette),
+        "what-if-fill": what_if_band_figure(
+            what_if_band_data(answer, "fill_rate", window=WINDOW_STEPS),
+            palette, colour=accent, kind="share", unit="", title="batch / B",
+        ),
+        "what-if-rollouts": what_if_band_figure(
+            what_if_band_data(answer, "rollouts"),
+            palette, colour=palette.series[1], kind="count", unit="rollouts", title="rollouts so far",
+        ),
+        "what-if-difficult": what_if_band_figure(
+            what_if_band_data(answer, "difficult_size"),
+            palette, colour=palette.bad, kind="count", unit=prompts, title=prompts,
+        ),
+        "what-if-reusable": what_if_band_figure(
+            what_if_band_data(answer, "high_quality_size"),
+            palette, colour=palette.reused, kind="count", unit=groups, title=groups,
+        ),
+    }  # fmt: skip
+
+
+def register(app: Dash, api: Api) -> None:
+    """Replays while somebody moves a control."""
+    names = [name for name, *_ in CHARTS]
+    clientside(
+        app,
+        "whatIf",
+        "moved",
+        Output("what-if-told", "data"),
+        Output("what-if-controls", "className"),
+        Output({"type": f"{KIND}-shown", "field": ALL}, "children"),
+        Input({"type": KIND, "field": ALL}, "value"),
+        State({"type": KIND, "field": ALL}, "id"),
+        State({"type": f"{KIND}-shown", "field": ALL}, "id"),
+        State("what-if-group-size", "data"),
+    )
+    clientside(
+        app,
+        "whatIf",
+        "answered",
+        Output("what-if-shown", "data"),
+        Input("what-if-answered", "data"),
+        initial=False,
+    )
+    clientside(
+        app,
+        "whatIf",
+        "reset",
+        Output({"type": KIND, "field": ALL}, "value"),
+        Input("what-if-reset", "n_clicks"),
+        State("what-if-start", "data"),
+        State({"type": KIND, "field": ALL}, "id"),
+        initial=False,
+    )
+
+    @app.callback(
+        *(Output({"type": CHART, "name": name}, "figure") for name in names),
+        *(Output({"type": f"{CHART}-card", "name": name}, "className") for name in names),
+        *(Output({"type": f"{CHART}-note", "name": name}, "children") for name in names),
+        Output("what-if-totals", "children"),
+        Output("what-if-words", "children"),
+        Output("what-if-changed", "children"),
+        Output("what-if-problems", "children"),
+        Output("what-if-submit", "href"),
+        Output("what-if-answered", "data"),
+        Input("what-if-asked", "data"),
+        Input("scheme", "data"),
+        Input("run-reload", "data"),
+        State("what-if-start", "data"),
+        State({"type": f"{CHART}-card", "name": ALL}, "className"),
+        State("run-id", "data"),
+        prevent_initial_call=True,
+    )
+    async def replay(
+        asked: dict[str, Any] | None,
+        scheme: str | None,
+        _: int,
+        start: dict[str, Any],
+        classes: Sequence[str],
+        run_id: str,
+    ) -> Any:
+        client = api.client()
+        unchanged = [no_update] * (3 * len(names))
+        if asked is None:
+            return *unchanged, *([no_update] * 6)
+        told = {"number": asked["number"], "draws": asked["draws"]}
+        try:
+            run = await client.run(run_id)
+            changes = changes_of(start, asked["values"], RunConfig.model_validate(run.config))
+            request = WhatIfRequest(set=changes, draws=asked["draws"], max_points=MOST_POINTS)
+            answer = await client.what_if(run_id, request)
+        except (ApiError, httpx.TransportError) as error:
+            alert = dmc.Alert(error_text(error), color="red", variant="light", title="Not possible", p="sm", mb="md")
+            return *unchanged, *([no_update] * 3), alert, no_update, told | {"failed": True}
+        palette = palette_of(scheme)
+        drawn = figures(answer, palette)
+        note = "" if answer.sampled == "no" else f"{len(answer.steps):,} of {answer.num_steps:,} steps, with extremes"
+        return (
+            *(themed(drawn[name], palette) for name in names),
+            *(" ".join(part for part in each.split() if part != "loading") for each in classes),
+            *([note] * len(names)),
+            total_row(totals(answer)),
+            words(answer),
+            changed_fields(answer),
+            cautions(answer),
+            _form_address(run_id, changes),
+            told | {"set": changes_text(changes), "num_draws": answer.num_draws},
+        )

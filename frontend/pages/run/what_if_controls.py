@@ -1,0 +1,310 @@
+"""The controls of what-if: their values of a config, and the changes that moving them means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import html
+
+from bapo.config import RunConfig
+from bapo.config.documentation import documentation
+from bapo.config.method import BapoConfig
+from bapo.replay import REPLAYABLE_METHODS
+from frontend.components.attributes import attributes
+from frontend.components.icon import icon
+from frontend.symbols import SYMBOLS
+
+Values = Mapping[str, Any]
+"""Control → its value. Most are called as their field; `reuse.0` and `reuse.1` are [c2, c3] at both ends of r_tot."""
+
+KIND = "what-if"
+METHOD, PARTS = "method.type", "parts"
+REUSE = ("reuse.0", "reuse.1")
+_CAPACITIES = ("method.difficult_buffer.capacity", "method.high_quality_buffer.capacity")
+_PLAIN = (
+    METHOD,
+    "method.m",
+    "method.max_reevaluated_prompts",
+    "method.high_quality_buffer.max_age_steps",
+    "method.filter.type",
+    "method.filter.mean",
+    "method.filter.std",
+    "method.filter.share",
+    *_CAPACITIES,
+    "training.batch_size",
+)
+_ALL_PARTS = ("reevaluated", "reused")
+
+
+def control_id(name: str) -> dict[str, str]:
+    """Identifier of a control."""
+    return {"type": KIND, "field": name}
+
+
+def control_values(config: RunConfig) -> dict[str, Any]:
+    """Where the controls stand for a config; what its method does not have stands at BAPO's defaults."""
+    method = config.method
+    size = config.rollout.group_size
+    defaults = BapoConfig()
+
+    def of(path: str) -> Any:
+        value: Any = config
+        for name in path.split("."):
+            value = getattr(value, name, None)
+        if value is None and path.startswith("method.") and path not in _CAPACITIES:
+            value = defaults
+            for name in path.split(".")[1:]:
+                value = getattr(value, name)
+        return value
+
+    values = {path: of(path) for path in _PLAIN}
+    values |= {path: "" for path in _CAPACITIES if values[path] is None}
+    known = method if isinstance(method, BapoConfig) else defaults
+    values["method.c1"] = math.floor(known.c1 * size)
+    for end, name in enumerate(REUSE):
+        values[name] = [float(known.c2[end] * size), float(known.c3[end] * size)]
+    values[PARTS] = [part for part in _ALL_PARTS if part not in known.without]
+    return values
+
+
+def changes_of(start: Values, values: Values, config: RunConfig) -> dict[str, Any]:
+    """The fields that moving the controls from `start` to `values` changes, as far as the method has them."""
+    size = config.rollout.group_size
+    changes: dict[str, Any] = {path: values[path] for path in _PLAIN if values[path] != start[path]}
+    changes |= {path: None for path in _CAPACITIES if changes.get(path) == ""}
+    if values["method.c1"] != start["method.c1"]:
+        changes["method.c1"] = _fraction(values["method.c1"], size)
+    known = config.method if isinstance(config.method, BapoConfig) else BapoConfig()
+    for place, (path, bounds) in enumerate((("method.c2", known.c2), ("method.c3", known.c3))):
+        moved = [values[name][place] != start[name][place] for name in REUSE]
+        if any(moved):
+            # What was not moved keeps its exact value.
+            changes[path] = [
+                _fraction(values[name][place], size) if has_moved else str(bound)
+                for name, has_moved, bound in zip(REUSE, moved, bounds, strict=True)
+            ]
+    if sorted(values[PARTS]) != sorted(start[PARTS]):
+        changes["method.without"] = [part for part in _ALL_PARTS if part not in values[PARTS]]
+    owners = {field.path: field.method_types for field in documentation()}
+    return {path: value for path, value in changes.items() if not owners[path] or values[METHOD] in owners[path]}
+
+
+def _fraction(count: float, group_size: int) -> str:
+    return str(Fraction(count).limit_denominator(1_000) / group_size)
+
+
+def controls(config: RunConfig, values: Values) -> list[Any]:
+    """All controls, in groups."""
+    size, fresh = config.rollout.group_size, config.rollout.batch_size
+    most = max(2 * max(config.training.batch_size, fresh), values["training.batch_size"])
+    return [
+        _group(
+            "Method",
+            _control(
+                METHOD,
+                "Replay as",
+                dmc.Select(
+                    id=control_id(METHOD),
+                    value=values[METHOD],
+                    data=list(REPLAYABLE_METHODS),
+                    allowDeselect=False,
+                    size="xs",
+                    checkIconPosition="right",
+                    **attributes(aria_label="Replay as"),
+                ),
+                shows=False,
+            ),
+            _control("training.batch_size", "", _slider("training.batch_size", values, low=1, high=most)),
+        ),
+        _group(
+            "Difficult prompts",
+            _control("method.c1", "", _grid_slider("method.c1", values, size), only="bapo"),
+            _control("method.m", "", _slider("method.m", values, low=1, high=max(20, 2 * values["method.m"]))),
+            _control(
+                "method.max_reevaluated_prompts",
+                "",
+                _slider(
+                    "method.max_reevaluated_prompts",
+                    values,
+                    low=0,
+                    high=max(fresh, 2 * values["method.max_reevaluated_prompts"]),
+                ),
+            ),
+            _control(_CAPACITIES[0], "Most prompts kept", _number(_CAPACITIES[0], values, "as many as B"), shows=False),
+            only="buffers",
+        ),
+        _group(
+            "Reused groups",
+            *(
+                _control(name, f"c2 to c3 at r_tot = {end}", _reuse_slider(name, values, size), only="bapo")
+                for end, name in enumerate(REUSE)
+            ),
+            _control(
+                "method.high_quality_buffer.max_age_steps",
+                "Reused for at most, steps",
+                _slider(
+                    "method.high_quality_buffer.max_age_steps",
+                    values,
+                    low=1,
+                    high=max(12, values["method.high_quality_buffer.max_age_steps"]),
+                ),
+            ),
+            _control(_CAPACITIES[1], "Most groups kept", _number(_CAPACITIES[1], values, "no limit"), shows=False),
+            only="buffers",
+        ),
+        _group(
+            "Fresh groups and parts",
+            _control("method.filter.type", "Online filter", _filter(values), shows=False),
+            html.Div(
+                [
+                    _control(path, label, _number(path, values, "", step=0.05), shows=False)
+                    for path, label in (
+                        ("method.filter.mean", "Mean"),
+                        ("method.filter.std", "Std"),
+                        ("method.filter.share", "Share"),
+                    )
+                ],
+                className="what-if-filter",
+            ),
+            dmc.CheckboxGroup(
+                dmc.Group(
+                    [
+                        dmc.Checkbox(label="re-evaluate (X2)", value="reevaluated", size="xs"),
+                        dmc.Checkbox(label="reuse (X3)", value="reused", size="xs"),
+                    ],
+                    gap="md",
+                ),
+                id=control_id(PARTS),
+                value=values[PARTS],
+                label="Parts",
+                size="xs",
+            ),
+            only="bapo",
+        ),
+    ]
+
+
+def _group(title: str, *members: Any, only: str = "all") -> html.Fieldset:
+    return html.Fieldset([html.Legend(title), *members], className=f"what-if-group for-{only}")
+
+
+def _control(name: str, label: str, control: Any, *, only: str = "all", shows: bool = True) -> html.Div:
+    """A control with its name, and, where the control itself does not, what it stands at."""
+    symbol = SYMBOLS.get(name)
+    words = label or (symbol.name[0].upper() + symbol.name[1:] if symbol else name)
+    explained = (
+        [
+            dmc.Tooltip(
+                html.Span(icon("info", 13), className="chart-info", tabIndex=0, **attributes(aria_label=text)),
+                label=text,
+            )
+            for text in [f"{symbol.explanation} {symbol.legal[0].upper() + symbol.legal[1:]}."]
+        ]
+        if symbol and symbol.legal
+        else []
+    )
+    return html.Div(
+        [
+            html.Div(
+                [
+                    *([html.Span(symbol.symbol, className="symbol")] if symbol and symbol.symbol else []),
+                    html.Span(words),
+                    *explained,
+                    *([html.Output(id={"type": f"{KIND}-shown", "field": name}, className="what-if-value")] * shows),
+                ],
+                className="what-if-label",
+            ),
+            control,
+        ],
+        className=f"what-if-control for-{only}",
+        **attributes(data_control=name),
+    )
+
+
+def _slider(name: str, values: Values, *, low: int, high: int) -> dmc.Slider:
+    return dmc.Slider(
+        id=control_id(name),
+        value=values[name],
+        min=low,
+        max=high,
+        step=1,
+        label=None,
+        updatemode="drag",
+        size="sm",
+        **_thumb(name),
+    )
+
+
+def _grid_slider(name: str, values: Values, group_size: int) -> dmc.Slider:
+    return dmc.Slider(
+        id=control_id(name),
+        value=values[name],
+        min=0,
+        max=group_size - 1,
+        step=1,
+        marks=_marks(group_size),
+        label=None,
+        updatemode="drag",
+        size="sm",
+        mb=16,
+        **_thumb(name),
+    )
+
+
+def _reuse_slider(name: str, values: Values, group_size: int) -> dmc.RangeSlider:
+    return dmc.RangeSlider(
+        id=control_id(name),
+        value=list(values[name]),
+        min=0,
+        max=group_size - 1,
+        minRange=0,
+        step=1,
+        marks=_marks(group_size),
+        label=None,
+        updatemode="drag",
+        size="sm",
+        color="teal",
+        mb=16,
+        thumbFromLabel=f"c2 at r_tot = {name[-1]}",
+        thumbToLabel=f"c3 at r_tot = {name[-1]}",
+    )
+
+
+def _marks(group_size: int) -> Sequence[dict[str, Any]]:
+    """Counts of right responses; at most nine of them."""
+    every = -(-group_size // 8)
+    return [{"value": k, "label": str(k)} for k in range(0, group_size, every)]
+
+
+def _thumb(name: str) -> dict[str, str]:
+    symbol = SYMBOLS.get(name)
+    return {"thumbLabel": f"{symbol.symbol} {symbol.name}".strip() if symbol else name.rsplit(".", 1)[-1]}
+
+
+def _number(name: str, values: Values, placeholder: str, step: float = 1) -> dmc.NumberInput:
+    return dmc.NumberInput(
+        id=control_id(name),
+        value=values[name],
+        placeholder=placeholder,
+        min=0,
+        step=step,
+        allowDecimal=step < 1,
+        allowNegative=False,
+        size="xs",
+        **attributes(aria_label=name),
+    )
+
+
+def _filter(values: Values) -> dmc.SegmentedControl:
+    return dmc.SegmentedControl(
+        id=control_id("method.filter.type"),
+        value=values["method.filter.type"],
+        data=["range", "gaussian", "uniform"],
+        size="xs",
+        fullWidth=True,
+        **attributes(aria_label="Online filter"),
+    )
