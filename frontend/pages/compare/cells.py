@@ -154,10 +154,15 @@ def range_of(spread: CostSpread | None, text: Any) -> Cell:
 
 
 def hours(value: float | None) -> str:
-    """0.12 h."""
-    return formatting.MISSING if value is None else f"{value:.2f}{formatting.THIN_SPACE}h"
+    """12.3 h; 0.012 h."""
+    return formatting.MISSING if value is None else f"{value:,.{_digits(value)}f}{formatting.THIN_SPACE}h"
 
 
 def money(value: float | None, currency: str) -> str:
-    """0.35 USD."""
-    return formatting.MISSING if value is None else f"{value:,.2f}{formatting.THIN_SPACE}{currency}"
+    """12.35 USD; 0.0012 USD."""
+    return formatting.MISSING if value is None else f"{value:,.{_digits(value) + 1}f}{formatting.THIN_SPACE}{currency}"
+
+
+def _digits(value: float) -> int:
+    # What small runs take is seen too.
+    return 1 if value >= 10 or value == 0 else 2 if value >= 1 else 3
