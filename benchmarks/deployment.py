@@ -44,6 +44,20 @@ class Deployment:
         """For a bare httpx client of the API."""
         return {"base_url": f"{self.url}/api/v1", "headers": {"Authorization": f"Bearer {self.token}"}, "timeout": 60}
 
+    def copy_run(self, run_id: str, count: int) -> list[str]:
+        """Copies of a run with all its records but the responses; their identifiers."""
+        names = [f"{run_id}-{number}" for number in range(1, count + 1)]
+        with psycopg.connect(self.database) as connection:
+            for table in ("runs", "steps", "metric_chunks", "metric_keys", "sparse_records", "ingest_offsets"):
+                named = {"id" if table == "runs" else "run_id": "%(name)s", "import_source": "NULL"}
+                columns = _columns(connection, table)
+                values = ", ".join(named.get(column, column) for column in columns)
+                key = "id" if table == "runs" else "run_id"
+                query = f"INSERT INTO {table} ({', '.join(columns)}) SELECT {values} FROM {table} WHERE {key} = %(of)s"  # noqa: S608
+                for name in names:
+                    connection.execute(query.encode(), {"name": name, "of": run_id})
+        return names
+
     def fill_history(self, run_id: str, count: int) -> None:
         """Copy a run's row until the history has so many; copies have no records."""
         with psycopg.connect(self.database, autocommit=True) as connection:
@@ -52,20 +66,26 @@ class Deployment:
             named = {
                 "id": "'copy' || number",
                 "name": "'copy ' || number || ' of a run'",
+                "status": "CASE number %% 5 WHEN 0 THEN 'failed' ELSE 'succeeded' END",
                 "created_at": "created_at - number * interval '7 minutes'",
-                "eval_latest": "(number * 7919 % 1000) / 1000.0",
-                "reward_mean": "(number * 104729 % 1000) / 1000.0",
+                "eval_latest": "(number * 7919 %% 1000) / 1000.0",
+                "reward_mean": "(number * 104729 %% 1000) / 1000.0",
                 "import_source": "NULL",
                 "idempotency_key": "NULL",
             }
-            query = """SELECT column_name FROM information_schema.columns
-                       WHERE table_name = 'runs' AND is_generated = 'NEVER'"""
-            columns = [name for (name,) in connection.execute(query)]
+            columns = _columns(connection, "runs")
             statement = COPIED_RUN.format(
                 columns=", ".join(columns), values=", ".join(named.get(name, name) for name in columns)
             )
             connection.execute(statement.encode(), {"run_id": run_id, "count": max(0, count - have[0])})
             connection.execute("ANALYZE")
+
+
+def _columns(connection: psycopg.Connection[Any], table: str) -> list[str]:
+    """Those that are written, neither worked out nor counted by the database."""
+    query = """SELECT column_name FROM information_schema.columns
+               WHERE table_name = %s AND is_generated = 'NEVER' AND is_identity = 'NO'"""
+    return [name for (name,) in connection.execute(query, [table])]
 
 
 @contextmanager

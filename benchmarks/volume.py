@@ -8,6 +8,7 @@ import math
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 from bapo.api import ImportCreate, RecordBatch
@@ -208,34 +209,44 @@ def evaluation(engine: DrawnEngine, step: int, timing: Mapping[str, float]) -> E
     )
 
 
-def store(client: Client, config: RunConfig, name: str, journal: Iterator[AnyRecord], group: str | None = None) -> str:
-    """Give a journal to a server, as an import; the run's identifier."""
-    info = client.create_import(
-        ImportCreate(name=name, source=name, config=config.model_dump(mode="json"), attempts=1, group=group)
-    )
-    offset = 0
-    lines: list[str] = []
+class Upload:
+    """A journal on its way to a server, as an import."""
 
-    def send() -> None:
-        nonlocal offset
-        end = offset + sum(len(line.encode()) + 1 for line in lines)
+    def __init__(self, client: Client, config: RunConfig, name: str, group: str | None = None) -> None:
+        self._client = client
+        body = ImportCreate(name=name, source=name, config=config.model_dump(mode="json"), attempts=1, group=group)
+        self._info = client.create_import(body)
+        self._offset = 0
+
+    @property
+    def run_id(self) -> str:
+        """The run's identifier."""
+        return self._info.run_id
+
+    def send(self, sent: Sequence[AnyRecord]) -> None:
+        """Store some records more."""
+        lines = [dump_record(record).decode().rstrip("\n") for record in sent]
+        end = self._offset + sum(len(line.encode()) + 1 for line in lines)
         body = RecordBatch(
-            fencing_token=info.fencing_token,
+            fencing_token=self._info.fencing_token,
             attempt=1,
             kind="records",
-            start_offset=offset,
+            start_offset=self._offset,
             end_offset=end,
-            lines=list(lines),
+            lines=lines,
         )
-        offset = client.import_records(info.run_id, body).next_offset
-        assert offset == end
-        lines.clear()
+        self._offset = self._client.import_records(self.run_id, body).next_offset
+        assert self._offset == end
 
-    for record in journal:
-        lines.append(dump_record(record).decode().rstrip("\n"))
-        if len(lines) == LINES_PER_BATCH:
-            send()
-    if lines:
-        send()
-    client.finish_import(info.run_id)
-    return info.run_id
+    def send_all(self, journal: Iterator[AnyRecord]) -> None:
+        """Store a whole journal."""
+        while batch := list(islice(journal, LINES_PER_BATCH)):
+            self.send(batch)
+
+
+def store(client: Client, config: RunConfig, name: str, journal: Iterator[AnyRecord], group: str | None = None) -> str:
+    """Give a journal to a server; the run's identifier."""
+    upload = Upload(client, config, name, group)
+    upload.send_all(journal)
+    client.finish_import(upload.run_id)
+    return upload.run_id

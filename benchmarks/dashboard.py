@@ -1,0 +1,316 @@
+"""How fast are the pages over much data, in headless Chromium?
+
+    python -m benchmarks.dashboard [--steps 5000] [--viewers 20] [--compared 50] [--history 10000]
+
+Starts PostgreSQL, one server process and the dashboard in a temporary folder and stores: a run of 5,000 steps with some
+forty prompts a step, 50 runs of 2,000 steps, a run of 471 steps with 256 prompts a step, a run that meets 40,000
+prompts, and a history of 10,000 runs. Chromium and all processes share the machine. Writes
+docs/benchmarks/dashboard.json and dashboard.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from statistics import median, quantiles
+from typing import Any
+
+import httpx
+from playwright.sync_api import BrowserContext, Page, sync_playwright
+
+from bapo.api import Login
+from bapo.client import SESSION_COOKIE, Client
+from bapo.records import AnyRecord, StepRecord
+from benchmarks.deployment import Deployment, deployment
+from benchmarks.latency import WATCH
+from benchmarks.report import machine, write_report
+from benchmarks.volume import Upload, config_of, records, store
+
+COMPARED_STEPS = 2_000
+WIDE_STEPS, WIDE_BATCH = 471, 256
+"""Of the what-if."""
+MANY_STEPS, MANY_PROMPTS = 1_000, 40_000
+"""Of the migration."""
+TABS = (
+    *("batch", "difficulty", "what-if", "prompts", "samples", "off-policy"),
+    *("system", "log", "config", "history", "overview"),
+)
+LIVE_STEPS = 60
+LIVE_SECONDS = 0.5
+"""Between two steps that are posted while somebody looks."""
+REPETITIONS = 5
+PATIENCE_MILLISECONDS = 60_000
+
+DRAWN = """(root) => {
+    const panel = document.querySelector(root);
+    if (!panel || !panel.childElementCount || panel.querySelector(':scope > [data-before]')) return false;
+    const waiting = '.loading, .mantine-Skeleton-root, .compare-skeleton';
+    if ([...panel.querySelectorAll(waiting)].some((part) => part.offsetParent !== null)) return false;
+    const seen = [...panel.querySelectorAll('.js-plotly-plot')].filter((graph) => {
+        const box = graph.getBoundingClientRect();
+        return box.width > 0 && box.top < innerHeight && !graph.closest('.empty');
+    });
+    return seen.every((graph) => graph.data && graph.data.length);
+}"""
+"""Whether all that is in sight beneath an element is drawn."""
+
+OPEN_TAB = f"""(tab) => new Promise((resolve) => {{
+    const isDrawn = {DRAWN};
+    for (const part of document.querySelector('#run-panel').children) part.dataset.before = '';
+    const button = document.querySelector(`#run-tabs [role=tab][id$="-tab-${{tab}}"]`);
+    const began = performance.now();
+    const look = () => isDrawn('#run-panel') ? resolve(performance.now() - began) : requestAnimationFrame(look);
+    button.click();
+    requestAnimationFrame(look);
+}})"""
+
+
+@contextmanager
+def chromium(server: Deployment) -> Iterator[Callable[[], BrowserContext]]:
+    """New windows of the administrator."""
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    with Client(server.url) as client:
+        _, session = client.login(Login(token=server.token))
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+
+        def window() -> BrowserContext:
+            context = browser.new_context(viewport={"width": 1440, "height": 900})
+            context.add_cookies([{"name": SESSION_COOKIE, "value": session, "url": server.url}])
+            context.set_default_timeout(PATIENCE_MILLISECONDS)
+            return context
+
+        yield window
+        browser.close()
+
+
+def opened(window: Callable[[], BrowserContext], address: str, root: str) -> list[float]:
+    """Milliseconds from asking for a page until it is drawn, in a new window each time."""
+    times = []
+    for _ in range(REPETITIONS):
+        context = window()
+        page = context.new_page()
+        page.goto(address, wait_until="commit")
+        page.wait_for_function(DRAWN, arg=root, polling="raf")
+        times.append(float(page.evaluate("performance.now()")))
+        context.close()
+    return times
+
+
+def tabs(window: Callable[[], BrowserContext], address: str) -> dict[str, list[float]]:
+    """Milliseconds from a click on each tab until it is drawn."""
+    context = window()
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_function(DRAWN, arg="#run-panel", polling="raf")
+    times: dict[str, list[float]] = {tab: [] for tab in TABS}
+    for _ in range(REPETITIONS):
+        for tab in TABS:
+            times[tab].append(float(page.evaluate(OPEN_TAB, tab)))
+    context.close()
+    return times
+
+
+# ---------------------------------------------------------------- live
+
+
+async def look_on(server: Deployment, run_id: str, num_viewers: int, ended: threading.Event) -> None:
+    """Viewers that listen for events and fetch what is new, as a page does."""
+    headers = {"Cookie": f"{SESSION_COOKIE}={server.token}", "Authorization": f"Bearer {server.token}"}
+
+    async def viewer() -> None:
+        async with httpx.AsyncClient(base_url=server.url, headers=headers, timeout=60) as client:
+            query = {"tab": "overview", "x": "step", "method": "bapo", "scheme": "light"}
+            until = (await client.get(f"/api/v1/runs/{run_id}")).json()["step"]
+            async with client.stream("GET", f"/api/v1/runs/{run_id}/events") as events:
+                async for line in events.aiter_lines():
+                    if ended.is_set():
+                        return
+                    if line.startswith("event: step"):
+                        answer = await client.get(f"/live/runs/{run_id}", params={**query, "after": str(until)})
+                        until = answer.json().get("until", until) if answer.is_success else until
+
+    await asyncio.gather(*(viewer() for _ in range(num_viewers)))
+
+
+def live(
+    server: Deployment, window: Callable[[], BrowserContext], upload: Upload, steps: list[AnyRecord], num_viewers: int
+) -> dict[str, Any]:
+    """Post one step after another; when does each stand in the browser, and what does it cost the page?"""
+    ended = threading.Event()
+    crowd = threading.Thread(
+        target=lambda: asyncio.run(look_on(server, upload.run_id, num_viewers - 1, ended)), daemon=True
+    )
+    crowd.start()
+    context = window()
+    page = context.new_page()
+    page.goto(f"{server.url}/runs/{upload.run_id}?tab=overview")
+    page.wait_for_function(DRAWN, arg="#run-panel", polling="raf")
+    page.evaluate(WATCH, "rewards")
+    protocol = context.new_cdp_session(page)
+    protocol.send("Performance.enable")
+    busy_before, began = _task_seconds(protocol), time.time()
+    posted: dict[int, float] = {}
+    for record in steps:
+        assert isinstance(record, StepRecord)
+        posted[record.step] = time.time()
+        upload.send([record])
+        page.wait_for_timeout(max(0.0, 1000 * (began + len(posted) * LIVE_SECONDS - time.time())))
+    last = max(posted)
+    page.wait_for_function("(step) => step in window.seen", arg=last)
+    busy = _task_seconds(protocol) - busy_before
+    seen = {int(step): at for step, at in page.evaluate("window.seen").items()}
+    ended.set()
+    upload.send(steps[-1:])
+    context.close()
+    delays = [1000 * (min(at for newest, at in seen.items() if newest >= step) - at0) for step, at0 in posted.items()]
+    return {"visible_ms": delays, "main_thread_ms_per_step": 1000 * busy / len(posted)}
+
+
+def _task_seconds(protocol: Any) -> float:
+    metrics = protocol.send("Performance.getMetrics")["metrics"]
+    return float(next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration"))
+
+
+# ---------------------------------------------------------------- history
+
+
+def history(window: Callable[[], BrowserContext], address: str) -> dict[str, list[float]]:
+    """Milliseconds until another page, another order, a filter and a search are shown."""
+    context = window()
+    page = context.new_page()
+    page.goto(address)
+    _until_rows(page)
+    times: dict[str, list[float]] = {"filter": [], "search": [], "sort": []}
+    for number in range(REPETITIONS):
+        times["filter"].append(_timed(page, page.get_by_text("Failed", exact=True).first.click))
+        times["filter"].append(_timed(page, page.get_by_text("All", exact=True).first.click))
+        times["search"].append(_timed(page, lambda n=number: page.locator("#runs-search").fill(f"copy 7{n}")))
+        times["search"].append(_timed(page, lambda: page.locator("#runs-search").fill("")))
+        times["sort"].append(_timed(page, lambda: page.locator(".ag-header-cell[col-id=name]").click()))
+    context.close()
+    return times
+
+
+ROWS = """() => {
+    const grid = document.querySelector('#runs-grid');
+    return grid ? [...grid.querySelectorAll('[row-id]')].map((row) => row.getAttribute('row-id')).sort().join() : '';
+}"""
+
+
+def _until_rows(page: Page) -> None:
+    page.wait_for_function(f"() => ({ROWS})().length > 0", polling="raf")
+
+
+def _timed(page: Page, act: Callable[[], None]) -> float:
+    before = page.evaluate(ROWS)
+    began = time.perf_counter()
+    act()
+    page.wait_for_function(f"(before) => {{ const now = ({ROWS})(); return now && now !== before; }}", arg=before)
+    return 1000 * (time.perf_counter() - began)
+
+
+# ---------------------------------------------------------------- answers of the server
+
+
+def answers(server: Deployment, wide: str, many: str) -> dict[str, list[float]]:
+    """Milliseconds of what-if and migration over HTTP, each question another one, so that no answer is kept."""
+    times: dict[str, list[float]] = {"what_if": [], "migration": []}
+    with httpx.Client(**server.http_options()) as client:
+
+        def ask(name: str, method: str, path: str, **options: Any) -> None:
+            began = time.perf_counter()
+            client.request(method, path, **options).raise_for_status()
+            times[name].append(1000 * (time.perf_counter() - began))
+
+        for number in range(2 * REPETITIONS + 1):
+            changes = {"method.c1": (number % 4) / 8, "method.m": 2 + number}
+            ask("what_if", "POST", f"/runs/{wide}/what-if", json={"changes": changes})
+            query = {"kind": "last_seen", "from_step": 100 + number, "to_step": 900 + number}
+            ask("migration", "GET", f"/runs/{many}/migration", params=query)
+    # The first reads the run; after it, the server has it.
+    return {name: values[1:] for name, values in times.items()} | {
+        f"{name}_first": values[:1] for name, values in times.items()
+    }
+
+
+def summary(values: list[float]) -> dict[str, float]:
+    """Median and the largest, or the 95th percentile where there are many."""
+    most = quantiles(values, n=20)[18] if len(values) >= 20 else max(values)
+    return {"median": median(values), "p95": most, "count": len(values)}
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Fill a server, look at it, ask it."""
+    results: dict[str, Any] = {}
+    with deployment(with_dashboard=True) as server, server.client() as client:
+        long_config = config_of(steps=options.steps + LIVE_STEPS, batch_size=32)
+        journal = records(long_config, num_prompts=4096)
+        upload = Upload(client, long_config, "long")
+        upload.send_all(_until(journal, options.steps))
+        wide_config = config_of(steps=WIDE_STEPS, batch_size=WIDE_BATCH)
+        wide = store(client, wide_config, "wide", records(wide_config, num_prompts=16_384))
+        many_config = config_of(steps=MANY_STEPS, batch_size=64)
+        many = store(client, many_config, "many prompts", records(many_config, num_prompts=MANY_PROMPTS))
+        compared = []
+        for seed in range(1, 6):
+            config = config_of(steps=COMPARED_STEPS, batch_size=8, seed=seed)
+            first = store(client, config, f"compared {seed}", records(config, num_prompts=512), group="compared")
+            compared += [first, *server.copy_run(first, options.compared // 5 - 1)]
+        server.fill_history(many, options.history)
+        with chromium(server) as window:
+            long_address = f"{server.url}/runs/{upload.run_id}"
+            results["run page"] = opened(window, long_address, "#run-panel")
+            results |= {f"tab {tab}": times for tab, times in tabs(window, long_address).items()}
+            page = f"{server.url}/compare?runs={','.join(compared)}"
+            results[f"compare {len(compared)} runs"] = opened(window, page, "#page")
+            results["history page"] = opened(window, f"{server.url}/runs", "#page")
+            results |= {f"history {name}": times for name, times in history(window, f"{server.url}/runs").items()}
+            steps = [record for record in journal if isinstance(record, StepRecord)]
+            found = live(server, window, upload, list(islice(steps, LIVE_STEPS)), options.viewers)
+            results[f"step visible, {options.viewers} viewers"] = found["visible_ms"]
+            results["main thread per step"] = [found["main_thread_ms_per_step"]]
+        results |= answers(server, wide, many)
+    return {name: summary(values) for name, values in results.items()}
+
+
+def _until(journal: Iterator[AnyRecord], step: int) -> Iterator[AnyRecord]:
+    """Up to this step, and nothing after it."""
+    for record in journal:
+        yield record
+        if isinstance(record, StepRecord) and record.step == step:
+            return
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=5_000)
+    parser.add_argument("--viewers", type=int, default=20)
+    parser.add_argument("--compared", type=int, default=50)
+    parser.add_argument("--history", type=int, default=10_000)
+    options = parser.parse_args()
+    results = measure(options)
+    rows = "\n".join(
+        f"| {name} | {figures['median']:.0f} | {figures['p95']:.0f} | {figures['count']} |"
+        for name, figures in results.items()
+    )
+    write_report(
+        "dashboard",
+        {"machine": machine("dash", "fastapi"), "options": vars(options), "milliseconds": results},
+        f"# The pages over much data\n\n{machine('dash', 'fastapi')}; headless Chromium, all processes on this machine."
+        f" A run of {options.steps:,} steps with some 40 prompts a step; {options.compared} runs of {COMPARED_STEPS:,} "
+        f"steps; a history of {options.history:,} runs; what-if over 471 steps of 256 prompts; migration of 40,000 "
+        "prompts. The last column counts repetitions; with fewer than 20 the third is the largest.\n\n"
+        f"| milliseconds | median | p95 or largest | n |\n|---|---|---|---|\n{rows}\n",
+    )
+
+
+if __name__ == "__main__":
+    main()
