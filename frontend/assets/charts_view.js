@@ -100,7 +100,7 @@
       for (const shape of layout.shapes || []) if (shape.name === mark) shape.line = { ...shape.line, width: 4 };
       for (const note of layout.annotations || []) if (note.name === mark) note.font = { ...note.font, size: 16 };
     }
-    if (window.bapoView.read().get("full") === name) layout.height = fullHeight();
+    if (window.bapoView.read().get("full") === name) delete layout.height; // As high as the window.
     return figure;
   };
 
@@ -151,6 +151,11 @@
     setProps("run-tabs", { value: tab });
   };
 
+  document.addEventListener("click", (event) => {
+    const mark = event.target.closest?.("[data-show-mark]")?.dataset.showMark;
+    if (mark) charts.openTab("overview", mark);
+  });
+
   charts.toggleLog = (name) => {
     const graph = charts.plot(name);
     const log = !charts.viewOf(name).log;
@@ -196,7 +201,20 @@
       if (x !== (query.get("x") || "step")) for (const name of mounted.charts) charts.change(name, { h: null });
       window.bapoView.write({ x: x === "step" ? null : x, smooth: smooth === "auto" ? null : smooth });
       showFull();
+      if (document.getElementById("funnel-from")) {
+        const ends = (query.get("steps") || "..").split("..");
+        setProps("funnel-from", { value: ends[0] ? Number(ends[0]) : "" });
+        setProps("funnel-to", { value: ends[1] ? Number(ends[1]) : "" });
+      }
       return asViewed(mounted);
+    },
+    funnel(first, last) {
+      const steps = first || last ? `${first || ""}..${last || ""}` : null;
+      if (steps !== window.bapoView.read().get("steps")) {
+        window.bapoView.write({ steps });
+        viewAgain();
+      }
+      return window.dash_clientside.no_update;
     },
   };
   charts.viewAgain = viewAgain;
@@ -207,9 +225,6 @@
   });
 
   // ---------------------------------------------------------------- one chart over the whole window
-
-  const fullHeight = () => innerHeight - 88;
-  const heights = new Map();
 
   charts.toggleFull = (name) => {
     const now = window.bapoView.read().get("full") === name ? null : name;
@@ -224,10 +239,8 @@
       if (card.classList.contains("full") === is) continue;
       card.classList.toggle("full", is);
       const graph = card.querySelector(".js-plotly-plot");
-      if (!graph || !graph._fullLayout) continue;
-      if (is) heights.set(wanted, graph._fullLayout.height);
-      const height = is ? fullHeight() : heights.get(card.dataset.chart) || graph._fullLayout.height;
-      window.Plotly.relayout(graph, { height }).then(() => window.Plotly.Plots.resize(graph));
+      // The graph's box has its size from the style sheet, and takes no other.
+      if (graph && graph._fullLayout) window.Plotly.Plots.resize(graph);
     }
     document.documentElement.classList.toggle("has-full", Boolean(wanted && document.querySelector(".chart-card.full")));
   }
@@ -236,9 +249,5 @@
   document.addEventListener("keydown", (event) => {
     const wanted = window.bapoView.read().get("full");
     if (event.key === "Escape" && wanted && !document.querySelector(".chart-menu")) charts.toggleFull(wanted);
-  });
-  addEventListener("resize", () => {
-    const graph = document.querySelector(".chart-card.full .js-plotly-plot");
-    if (graph) window.Plotly.relayout(graph, { height: fullHeight() });
   });
 })();

@@ -22,7 +22,7 @@
         const changes = Object.fromEntries(left.map((key) => [key, null]));
         window.bapoView.write({ ...changes, tab: tab === FIRST.tab ? null : tab }, { push: true });
       }
-      return withAxis.includes(tab) ? {} : { visibility: "hidden" };
+      return withAxis.includes(tab) ? {} : { display: "none" };
     },
   };
 

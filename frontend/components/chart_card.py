@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
@@ -19,6 +20,7 @@ GRAPH_CONFIG: Any = {
     "plotlyServerURL": "",
     "doubleClick": "autosize",
     "scrollZoom": False,
+    "showTips": False,
 }
 
 BLANK_FIGURE: dict[str, Any] = {
@@ -42,10 +44,12 @@ def chart_card(
     empty: str = "No data yet.",
     kind: str = "chart",
     has_axis: bool = False,
+    tools: Sequence[Any] = (),
 ) -> html.Div:
     """A card of fixed size whose graph is filled by the page's callback; `name` is unique on the page.
 
     Cards of another `kind` are filled by their own script. `has_axis`: somebody may choose another x-axis for it.
+    `tools` stand beside its menu.
     """
     # One menu serves all charts of a page (assets/chart_menu.js): a component for each entry of each would cost more
     # than all graphs.
@@ -70,7 +74,7 @@ def chart_card(
                 className="chart-heading",
             ),
             html.Div(
-                [html.Span(id={"type": f"{kind}-note", "name": name}, className="chart-note"), menu],
+                [html.Span(id={"type": f"{kind}-note", "name": name}, className="chart-note"), *tools, menu],
                 className="chart-tools",
             ),
         ],

@@ -53,7 +53,7 @@ def test_a_new_step_is_soon_a_point(page: Page, admin: Client, worker: FakeWorke
     assert seconds[len(seconds) // 2] < SLOWEST_MEDIAN_SECONDS, seconds
     # The moving mean of the last step is the mean of the last ten rewards: what was appended is what was drawn.
     script = """() => {
-        const [batch, fresh, mean] = document.querySelector('[data-chart="rewards"] .js-plotly-plot').data;
+        const [, fresh, , mean] = document.querySelector('[data-chart="rewards"] .js-plotly-plot').data;
         return [fresh.y.slice(-10), mean.y[mean.y.length - 1]];
     }"""
     rewards, mean = page.evaluate(script)

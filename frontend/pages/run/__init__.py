@@ -14,6 +14,7 @@ from frontend.figures.axes import X_KINDS
 from frontend.pages.run import (
     actions,
     charting,
+    configuration,
     difficulty,
     history,
     log,
@@ -89,7 +90,8 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             html.Div(reason(run), id="run-reason"),
             # Drawn by the browser, which asks for them again and again.
             html.Div(id="run-tiles", className="tiles"),
-            html.Div([tabs, axis], className="tabs-row"),
+            html.Div(tabs, className="tabs-row"),
+            axis,
             html.Div(id="run-panel", className="run-panel"),
             *actions.dialogs(run),
             parameters.drawer(),
@@ -105,7 +107,8 @@ def register(app: Dash, api: Api) -> None:
     difficulty.register(app)
     prompts.register(app)
     samples.register(app)
-    log.register(app, api)
+    log.register(app)
+    configuration.register(app)
     history.register(app, api)
     what_if.register(app, api)
     actions.register(app, api)

@@ -12,6 +12,7 @@ from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 from bapo.api import RunDetail
 from bapo.client import ApiError
 from frontend.clientside import clientside
+from frontend.components.attributes import attributes
 from frontend.components.chart_card import chart_card
 from frontend.components.notices import error_text
 from frontend.figures.axes import X_KINDS, XKind
@@ -29,6 +30,8 @@ from frontend.pages.run.header import action_style, reason, status_row
 from frontend.session import Api
 from frontend.theme import palette_of, themed
 
+FUNNEL = "reevaluation"
+LAST_STEP = 2**31 - 1
 ADDRESS = (
     Output("run-axis", "style"),
     Input("run-tabs", "value"),
@@ -53,6 +56,7 @@ def chart_panel(run: RunDetail, tab: str, recorded: Collection[str] = ()) -> lis
             wide=chart.wide,
             empty=chart.empty,
             has_axis=chart.has_marks,
+            tools=funnel_tools() if chart.name == FUNNEL else (),
         )
         for chart in charts
     ]
@@ -70,6 +74,29 @@ def chart_panel(run: RunDetail, tab: str, recorded: Collection[str] = ()) -> lis
         html.Div(cards, className="chart-grid"),
         *hint,
     ]
+
+
+def funnel_tools() -> list[Any]:
+    """The steps that the funnel sums; all of them while both fields are empty."""
+    fields = [
+        dmc.NumberInput(
+            id=f"funnel-{end}",
+            placeholder=placeholder,
+            min=1,
+            allowDecimal=False,
+            allowNegative=False,
+            debounce=500,
+            hideControls=True,
+            size="xs",
+            w=76,
+            **attributes(aria_label=label),
+        )
+        for end, placeholder, label in (
+            ("from", "first", "First step of the funnel"),
+            ("to", "last", "Last step of the funnel"),
+        )
+    ]
+    return [html.Span("steps", className="fact-label"), fields[0], html.Span("to", className="fact-label"), fields[1]]
 
 
 class View(NamedTuple):
@@ -96,7 +123,8 @@ class View(NamedTuple):
 def view_of(given: Mapping[str, Any]) -> View:
     """What the browser says; what it cannot mean is left out."""
     axes = given.get("axes") or {}
-    window = [int(part) for part in str(given.get("steps") or "").split("..") if part.isdigit()]
+    ends = str(given.get("steps") or "").split("..")
+    window = [int(end) if end.isdigit() else bound for end, bound in zip(ends, (1, LAST_STEP), strict=False)]
     return View(
         charts_named(given.get("charts") or ()),
         next((kind for kind in X_KINDS if kind == given.get("x")), X_KINDS[0]),
@@ -135,6 +163,15 @@ def register(app: Dash, api: Api) -> None:
             "notes": {chart.name: note_of(chart, data[chart.name]) for chart in view.charts},
         }
 
+    clientside(
+        app,
+        "charts",
+        "funnel",
+        Output("charts-told", "data", allow_duplicate=True),
+        Input("funnel-from", "value"),
+        Input("funnel-to", "value"),
+        initial=False,
+    )
     clientside(
         app,
         "charts",

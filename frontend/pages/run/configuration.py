@@ -3,52 +3,70 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import html
+from dash import Dash, Input, Output, dcc, html
 
 from bapo.api import RunDetail
+from bapo.config.documentation import documentation
 from bapo.config.resolve import flatten
 from frontend import formatting
+from frontend.clientside import clientside
+from frontend.components.attributes import attributes
+from frontend.components.icon import icon
+from frontend.pages.run.config_text import toml_text
 from frontend.symbols import short_name
 
 
-def config_panel(run: RunDetail) -> html.Div:
-    """What differs from the parent or recipe first, then every field."""
+def config_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
+    """What differs from the parent or recipe first, then every field with its meaning."""
     origin = "the parent run" if run.parent_id else f"the recipe {run.recipe}" if run.recipe else "its origin"
-    explicit = flatten(run.explicit)
-    rows = [
-        dmc.TableTr(
-            [
-                dmc.TableTd(html.Code(path)),
-                dmc.TableTd(html.Code(formatting.config_value(value) or "empty")),
-                dmc.TableTd("set" if path in explicit else "default"),
-            ],
-            className="config-set" if path in explicit else "config-default",
-        )
-        for path, value in flatten(run.config).items()
-    ]
     return html.Div(
         [
             html.Div(
-                [html.H3(f"Differences to {origin}", className="chart-title"), diff_table(run.diff)],
+                [
+                    html.H3(f"Differences to {origin}", className="chart-title"),
+                    dcc.Link("Open the parent run", href=f"/runs/{run.parent_id}", className="fact-link")
+                    if run.parent_id
+                    else None,
+                    diff_table(run.diff),
+                ],
                 className="panel-card",
             ),
             html.Div(
                 [
-                    dmc.Group(
+                    html.Div(
                         [
                             html.H3("Complete config", className="chart-title"),
-                            dmc.CopyButton(
-                                value=json.dumps(run.config, indent=2),
-                                children="Copy as JSON",
-                                copiedChildren="Copied",
-                                size="compact-xs",
-                                variant="default",
+                            html.Div(
+                                [
+                                    dmc.TextInput(
+                                        id="config-search",
+                                        value=query.get("q", ""),
+                                        placeholder="Search fields and their meaning",
+                                        leftSection=icon("search", 14),
+                                        size="xs",
+                                        w=240,
+                                        **attributes(aria_label="Search fields"),
+                                    ),
+                                    dmc.Switch(
+                                        id="config-changed",
+                                        label="Only what is set",
+                                        checked=query.get("only") == "set",
+                                        size="xs",
+                                    ),
+                                    html.Span(id="config-count", className="fact-label", role="status"),
+                                    _copy("Copy as TOML", toml_text(run.config)),
+                                    _copy("Copy as JSON", json.dumps(run.config, indent=2)),
+                                ],
+                                className="panel-tools",
                             ),
                         ],
-                        justify="space-between",
+                        className="panel-head",
                     ),
                     dmc.TableScrollContainer(
                         dmc.Table(
@@ -56,18 +74,75 @@ def config_panel(run: RunDetail) -> html.Div:
                                 dmc.TableThead(
                                     dmc.TableTr([dmc.TableTh("Field"), dmc.TableTh("Value"), dmc.TableTh("Origin")])
                                 ),
-                                dmc.TableTbody(rows),
+                                dmc.TableTbody(_rows(run), id="config-rows"),
                             ],
                             className="config-table",
-                            verticalSpacing=4,
+                            verticalSpacing=6,
                         ),
                         minWidth=480,
                     ),
+                    html.P("No field is called so.", id="config-none", className="fact", hidden=True),
                 ],
                 className="panel-card",
             ),
         ],
         className="panel-stack",
+    )
+
+
+def _copy(label: str, text: str) -> dmc.CopyButton:
+    return dmc.CopyButton(value=text, children=label, copiedChildren="Copied", size="compact-xs", variant="default")
+
+
+def _rows(run: RunDetail) -> list[dmc.TableTr]:
+    described = {field.path: field for field in documentation()}
+    explicit = flatten(run.explicit)
+    rows = []
+    for path, value in flatten(run.config).items():
+        field = described.get(path)
+        # A recipe or an import may set a field to what is its default anyway.
+        is_set = path in explicit and (field is None or _comparable(value) != _comparable(field.default))
+        default = formatting.config_value(field.default) or "empty" if field else "none"
+        rows.append(
+            dmc.TableTr(
+                [
+                    dmc.TableTd(
+                        [
+                            html.Code(path, className="config-path"),
+                            html.Div(field.description if field else "", className="config-meaning"),
+                        ]
+                    ),
+                    dmc.TableTd(html.Code(formatting.config_value(value) or "empty")),
+                    dmc.TableTd(
+                        ["set", html.Div(f"default {default}", className="config-meaning")] if is_set else "default"
+                    ),
+                ],
+                className="config-set" if is_set else "config-default",
+                **attributes(data_field_row=path),
+            )
+        )
+    return rows
+
+
+def _comparable(value: Any) -> Any:
+    """Equal for values that mean the same: `1/8` and 0.125."""
+    if isinstance(value, list | tuple):
+        return [_comparable(part) for part in value]
+    if isinstance(value, str) and re.fullmatch(r"-?\d+/\d+", value):
+        return float(Fraction(value))
+    return value
+
+
+def register(app: Dash) -> None:
+    """Searching happens in the browser."""
+    clientside(
+        app,
+        "config",
+        "filter",
+        Output("config-count", "children"),
+        Input("config-search", "value"),
+        Input("config-changed", "checked"),
+        Input("config-rows", "id"),
     )
 
 

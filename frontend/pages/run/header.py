@@ -11,6 +11,7 @@ from dash import dcc, html
 from bapo.api import RunDetail, RunStatus
 from frontend import formatting
 from frontend.components.icon import IconName, icon
+from frontend.components.moment import moment
 from frontend.components.status_badge import MOVING, status_badge
 
 
@@ -75,23 +76,22 @@ def action_style(run: RunDetail, verb: str) -> dict[str, Any]:
 
 def status_row(run: RunDetail, now: datetime | None = None) -> list[Any]:
     """State and facts."""
-    moment = now or datetime.now(UTC)
     facts: list[Any] = [
         status_badge(run.status),
         dmc.Badge(run.method, color="gray", variant="outline"),
         *([dmc.Badge(f"attempt {run.attempt}", color="gray", variant="outline")] if run.attempt > 1 else []),
-        _fact("owner", run.owner, None),
-        _fact("started", formatting.ago(run.started_at, moment), formatting.exact_time(run.started_at))
+        _fact("owner", run.owner),
+        _fact("started", moment(run.started_at, now=now))
         if run.started_at
-        else _fact("created", formatting.ago(run.created_at, moment), formatting.exact_time(run.created_at)),
-        *([_fact("worker", run.worker, None)] if run.worker else []),
+        else _fact("created", moment(run.created_at, now=now)),
+        *([_fact("worker", run.worker)] if run.worker else []),
         *([dcc.Link("parent run", href=f"/runs/{run.parent_id}", className="fact fact-link")] if run.parent_id else []),
     ]
     return facts
 
 
-def _fact(label: str, value: str, tooltip: str | None) -> html.Span:
-    return html.Span([html.Span(label, className="fact-label"), " ", value], className="fact", title=tooltip)
+def _fact(label: str, value: Any) -> html.Span:
+    return html.Span([html.Span(label, className="fact-label"), " ", value], className="fact")
 
 
 class Progress(NamedTuple):
@@ -106,7 +106,7 @@ class Progress(NamedTuple):
 
 def progress(run: RunDetail, now: datetime | None = None) -> Progress:
     """Step, share and the time that is left or was taken."""
-    moment = now or datetime.now(UTC)
+    current = now or datetime.now(UTC)
     if run.started_at is None:
         time = ""
     elif run.finished_at is not None:
@@ -114,7 +114,7 @@ def progress(run: RunDetail, now: datetime | None = None) -> Progress:
     elif run.status in MOVING and run.eta_seconds is not None:
         time = f"about {formatting.duration(run.eta_seconds)} left"
     else:
-        time = f"{formatting.duration((moment - run.started_at).total_seconds())} since the start"
+        time = f"{formatting.duration((current - run.started_at).total_seconds())} since the start"
     percent = 100 * run.step / run.num_steps if run.num_steps else 0.0
     return Progress(run.status.value, f"{run.step:,}", f"{run.num_steps:,}", percent, time)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import dash_mantine_components as dmc
@@ -14,14 +13,14 @@ from bapo.api import AuditEntry, ControlInfo
 from bapo.client import ApiError
 from frontend import formatting
 from frontend.components.attributes import attributes
+from frontend.components.moment import moment
 from frontend.components.notices import error_notice
 from frontend.session import Api
 from frontend.symbols import short_name
 
 
-def control_list(controls: Sequence[ControlInfo]) -> list[Any]:
-    """Requests with what became of them, newest first."""
-    now = datetime.now(UTC)
+def control_list(controls: Sequence[ControlInfo], marked: str | None = None) -> list[Any]:
+    """Requests with what became of them, newest first; one that was applied leads to its mark on the charts."""
     colours = {"pending": "yellow", "applied": "green", "refused": "red"}
     items = []
     for control in sorted(controls, key=lambda each: each.created_at, reverse=True):
@@ -35,22 +34,29 @@ def control_list(controls: Sequence[ControlInfo]) -> list[Any]:
             "applied": "" if control.applied_step is None else f"holds from step {control.applied_step:,}",
             "refused": control.reason or "refused by the trainer",
         }[control.state]
+        has_mark = control.kind == "change" and control.state == "applied"
         items.append(
             html.Div(
                 [
                     dmc.Badge(control.state, color=colours[control.state], **attributes(data_control=control.state)),
                     html.Span(changes or control.kind, className="control-change"),
                     html.Span(outcome, className="fact"),
-                    html.Span(
-                        f"{control.author}, {formatting.ago(control.created_at, now)}",
-                        className="fact",
-                        title=formatting.exact_time(control.created_at),
-                    ),
+                    html.Span([f"{control.author}, ", moment(control.created_at)], className="fact"),
+                    *([_to_charts(control.id)] if has_mark else []),
                 ],
-                className="control",
+                className="control marked" if control.id == marked else "control",
             )
         )
     return items
+
+
+def _to_charts(name: str) -> html.Button:
+    return html.Button(
+        "Show on the charts",
+        type="button",
+        className="text-button",
+        **attributes(data_show_mark=name),
+    )
 
 
 def audit_detail(entry: AuditEntry) -> str:
@@ -69,13 +75,12 @@ def _plain(value: Any) -> str:
     return formatting.config_value(value)
 
 
-def history_panel(audit: Sequence[AuditEntry], controls: Sequence[ControlInfo]) -> html.Div:
-    """Requests to the trainer, and who did what when."""
-    now = datetime.now(UTC)
+def history_panel(audit: Sequence[AuditEntry], controls: Sequence[ControlInfo], marked: str | None = None) -> html.Div:
+    """Requests to the trainer, and who did what when; the request whose mark somebody clicked stands out."""
     entries = [
         html.Div(
             [
-                html.Span(formatting.ago(entry.at, now), className="audit-time", title=formatting.exact_time(entry.at)),
+                html.Span(moment(entry.at), className="audit-time"),
                 html.Span(entry.author, className="audit-author"),
                 html.Span(entry.action.replace("_", " "), className="audit-action"),
                 html.Span(audit_detail(entry), className="audit-detail"),
@@ -89,7 +94,10 @@ def history_panel(audit: Sequence[AuditEntry], controls: Sequence[ControlInfo]) 
             html.Div(
                 [
                     html.H3("Requests to the trainer", className="chart-title"),
-                    *(control_list(controls) or [dmc.Text("Nobody has asked for a change.", size="sm", c="dimmed")]),
+                    *(
+                        control_list(controls, marked)
+                        or [dmc.Text("Nobody has asked for a change.", size="sm", c="dimmed")]
+                    ),
                 ],
                 className="panel-card",
             ),
@@ -109,11 +117,15 @@ def register(app: Dash, api: Api) -> None:
     """Fills the tab, and follows what happens."""
 
     @app.callback(
-        Output("history", "children"), Input("history", "id"), Input("run-reload", "data"), State("run-id", "data")
+        Output("history", "children"),
+        Input("history", "id"),
+        Input("run-reload", "data"),
+        State("run-id", "data"),
+        State("history", "data-mark"),
     )
-    async def show_history(_: str, __: int, run_id: str) -> Any:
+    async def show_history(_: str, __: int, run_id: str, marked: str | None) -> Any:
         try:
             history = await api.client().history(run_id)
         except (ApiError, httpx.TransportError) as error:
             return error_notice(error)
-        return history_panel(history.audit, history.controls)
+        return history_panel(history.audit, history.controls, marked)

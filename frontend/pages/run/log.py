@@ -1,38 +1,83 @@
-"""The tab with the trainer's output."""
+"""The tab with the trainer's output, which the browser reads piece by piece (assets/log.js)."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
-import httpx
+import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 
-from bapo.client import ApiError
+from frontend.clientside import clientside
 from frontend.components.attributes import attributes
-from frontend.components.notices import error_text
-from frontend.session import Api
+from frontend.components.icon import icon
 
 
-def log_panel() -> html.Div:
-    """The trainer's output."""
+def log_panel(query: Mapping[str, str]) -> html.Div:
+    """Search, switches, and an empty box."""
     return html.Div(
         [
-            dcc.Store(id="log-poke"),
-            html.Pre("Loading …", id="log-text", className="log", tabIndex=0, **attributes(aria_label="Log")),
+            dcc.Store(id="log-mounted"),
+            html.Div(
+                [
+                    dmc.TextInput(
+                        id="log-search",
+                        value=query.get("q", ""),
+                        placeholder="Search the log",
+                        leftSection=icon("search", 14),
+                        size="xs",
+                        w=220,
+                        **attributes(aria_label="Search the log"),
+                    ),
+                    html.Span(id="log-matches", className="fact-label", role="status"),
+                    _button("log-previous", "Previous", "Match before (Shift+Enter)"),
+                    _button("log-next", "Next", "Next match (Enter)"),
+                    html.Span(className="panel-space"),
+                    dmc.Switch(id="log-follow", label="Follow", checked=True, size="xs"),
+                    dmc.Switch(id="log-wrap", label="Wrap lines", checked=query.get("wrap") != "off", size="xs"),
+                    _button("log-download", "Download", "All of it as a text file"),
+                ],
+                className="panel-tools log-tools",
+            ),
+            html.Div(
+                [
+                    _button("log-earlier", "Load earlier lines", "Lines before the first one shown"),
+                    html.Span("Loading …", id="log-state", className="fact-label", role="status"),
+                ],
+                className="log-head",
+            ),
+            html.Div(
+                id="log-text",
+                className="log",
+                tabIndex=0,
+                role="log",
+                **attributes(aria_label="Log", aria_live="off"),
+            ),
         ],
         className="panel-card",
     )
 
 
-def register(app: Dash, api: Api) -> None:
-    """Fills the tab, and keeps it up to date."""
+def _button(identifier: str, label: str, explanation: str) -> html.Button:
+    return html.Button(label, id=identifier, className="small-button", type="button", title=explanation)
 
-    @app.callback(
-        Output("log-text", "children"), Input("log-poke", "data"), Input("log-text", "id"), State("run-id", "data")
+
+def register(app: Dash) -> None:
+    """Hands the box over to the browser."""
+    clientside(
+        app,
+        "log",
+        "mounted",
+        Output("log-mounted", "data"),
+        Input("log-text", "id"),
+        State("run-id", "data"),
     )
-    async def show_log(_: Any, __: str, run_id: str) -> Any:
-        try:
-            chunk = await api.client().log(run_id)
-        except (ApiError, httpx.TransportError) as error:
-            return error_text(error)
-        return chunk.text or "The trainer has written nothing yet."
+    clientside(
+        app,
+        "log",
+        "switched",
+        Output("log-mounted", "data", allow_duplicate=True),
+        Input("log-search", "value"),
+        Input("log-follow", "checked"),
+        Input("log-wrap", "checked"),
+        initial=False,
+    )

@@ -9,6 +9,7 @@ from dash import html
 
 from bapo.api import RunDetail
 from bapo.client import AsyncClient
+from frontend.components.attributes import attributes
 from frontend.pages.run.charting import chart_panel
 from frontend.pages.run.configuration import config_panel
 from frontend.pages.run.difficulty import difficulty_panel
@@ -60,24 +61,24 @@ async def _samples(_: AsyncClient, run: RunDetail, query: Mapping[str, str]) -> 
     return samples_panel(run, query)
 
 
-async def _log(_: AsyncClient, __: RunDetail, ___: Mapping[str, str]) -> Any:
-    return log_panel()
+async def _log(_: AsyncClient, __: RunDetail, query: Mapping[str, str]) -> Any:
+    return log_panel(query)
 
 
-async def _config(_: AsyncClient, run: RunDetail, __: Mapping[str, str]) -> Any:
-    return config_panel(run)
+async def _config(_: AsyncClient, run: RunDetail, query: Mapping[str, str]) -> Any:
+    return config_panel(run, query)
 
 
-async def _history(_: AsyncClient, __: RunDetail, ___: Mapping[str, str]) -> Any:
-    return html.Div(id="history")
+async def _history(_: AsyncClient, __: RunDetail, query: Mapping[str, str]) -> Any:
+    return html.Div(id="history", **attributes(data_mark=query.get("mark", "")))
 
 
 TABS: tuple[Tab, ...] = (
     Tab("overview", "Overview", _charts("overview"), has_axis=True),
     Tab("batch", "Batch", _charts("batch"), has_axis=True),
     Tab("difficulty", "Difficulty", _difficulty, has_axis=True),
-    Tab("prompts", "Prompts", _prompts),
     Tab("what-if", "What-if", what_if_panel),
+    Tab("prompts", "Prompts", _prompts),
     Tab("samples", "Samples", _samples),
     Tab("off-policy", "Off-policy", _off_policy, has_axis=True),
     Tab("system", "System", _system, has_axis=True),

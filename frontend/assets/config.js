@@ -1,0 +1,23 @@
+// The config of a run: fields that somebody searches for.
+(function () {
+  "use strict";
+
+  window.dash_clientside = window.dash_clientside || {};
+
+  window.dash_clientside.config = {
+    filter(text, onlySet) {
+      const wanted = (text || "").trim().toLowerCase().split(/\s+/).filter(Boolean);
+      const rows = [...document.querySelectorAll("[data-field-row]")];
+      let shown = 0;
+      for (const row of rows) {
+        const content = row.textContent.toLowerCase();
+        const fits = wanted.every((word) => content.includes(word)) && (!onlySet || row.classList.contains("config-set"));
+        row.hidden = !fits;
+        shown += fits;
+      }
+      document.getElementById("config-none").hidden = shown > 0;
+      window.bapoView.write({ q: text || null, only: onlySet ? "set" : null });
+      return shown === rows.length ? `${rows.length} fields` : `${shown} of ${rows.length} fields`;
+    },
+  };
+})();

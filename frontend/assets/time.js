@@ -1,0 +1,50 @@
+// Points in time (`time.moment`, frontend/components/moment.py) in the viewer's zone, and their age as it grows.
+(function () {
+  "use strict";
+
+  const TICK_MS = 10000;
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const two = (number) => String(number).padStart(2, "0");
+
+  function exact(at) {
+    const date = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+    return `${date} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+  }
+
+  // As formatting.ago of the server.
+  function age(at) {
+    const seconds = (Date.now() - at) / 1000;
+    if (seconds < 10) return "just now";
+    for (const [size, unit] of [[86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]]) {
+      if (seconds >= size) {
+        const number = Math.floor(seconds / size);
+        return `${number} ${unit}${number === 1 ? "" : "s"} ago`;
+      }
+    }
+    return "just now";
+  }
+
+  function show(element) {
+    const at = new Date(element.dateTime);
+    if (Number.isNaN(at.getTime())) return;
+    const title = `${exact(at)} ${zone}`;
+    if (element.title !== title) element.title = title;
+    const text = element.dataset.shown === "age" ? age(at) : exact(at);
+    if (element.textContent !== text) element.textContent = text;
+  }
+
+  const showIn = (node) => { for (const element of node.querySelectorAll("time.moment")) show(element); };
+
+  new MutationObserver((changes) => {
+    for (const { addedNodes } of changes) {
+      for (const node of addedNodes) {
+        if (!(node instanceof HTMLElement)) continue; // Charts are SVG and have none.
+        if (node.matches("time.moment")) show(node);
+        else showIn(node);
+      }
+    }
+  }).observe(document.documentElement, { childList: true, subtree: true });
+  setInterval(() => { if (!document.hidden) showIn(document); }, TICK_MS);
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) showIn(document); });
+  window.bapoTime = { exact, zone };
+})();
