@@ -37,7 +37,8 @@ STORY_TEXTS: Mapping[Story, StoryText] = {
         "0/G at the first evaluation, at least half correct at the last. Chance alone does this to few prompts.",
     ),
     Story.FORGOTTEN: StoryText(
-        "Forgotten", "At least half correct at some evaluation, less than half correct at the last one."
+        "Forgotten",
+        "At least half correct at some evaluation, 0/G at the last one. Chance alone does this to few prompts.",
     ),
     Story.STUCK: StoryText("Stuck", "Evaluated at least three times, 0/G every time."),
     Story.OSCILLATING: StoryText(
@@ -113,7 +114,7 @@ def prompt_columns(visits: Visits) -> PromptColumns:
     stories: dict[Story, Flags] = {
         Story.UNLOCKED: several & (first == 0) & (last > 0),
         Story.SOLVED_LATER: several & (first == 0) & (2 * last >= size),
-        Story.FORGOTTEN: (2 * best >= size) & (2 * last < size),
+        Story.FORGOTTEN: (2 * best >= size) & (last == 0),
         Story.STUCK: (num_evaluations >= STUCK_EVALUATIONS) & (best == 0),
         Story.OSCILLATING: _swings(prompt, correct, size, num_prompts) >= OSCILLATING_SWINGS,
         Story.MASTERED: several & (first == size) & (last == size),

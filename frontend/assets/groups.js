@@ -159,5 +159,13 @@
     return box;
   }
 
-  window.bapoGroups = { make, button, count, plural, clipped, copyButton, card, prompt, link, promptPath, ask, failure };
+  // Dash may tell of a panel before the browser has it.
+  function whenThere(selector, act, tries = 200) {
+    if (document.querySelector(selector)) act();
+    else if (tries) setTimeout(() => whenThere(selector, act, tries - 1), 25);
+  }
+
+  window.bapoGroups = {
+    make, button, count, plural, clipped, copyButton, card, prompt, link, promptPath, ask, failure, whenThere,
+  };
 })();

@@ -4,7 +4,7 @@
 
   window.dash_clientside = window.dash_clientside || {};
   const clientside = window.dash_clientside;
-  const { make, button, count, plural, card, prompt, link, promptPath, ask, failure } = window.bapoGroups;
+  const { make, button, count, plural, card, prompt, link, promptPath, ask, failure, whenThere } = window.bapoGroups;
 
   let view = null;
 
@@ -55,14 +55,17 @@
 
   clientside.prompt = {
     show(mounted) {
-      if (!mounted) return clientside.no_update;
-      view = { ...mounted, cursor: null };
-      box("question")?.replaceChildren(prompt(mounted.text, ""));
-      load();
-      loadRuns();
+      if (mounted) whenThere(`.prompt-page[data-prompt="${CSS.escape(mounted.prompt)}"]`, () => show(mounted));
       return clientside.no_update;
     },
   };
+
+  function show(mounted) {
+    view = { ...mounted, cursor: null };
+    box("question")?.replaceChildren(prompt(mounted.text, ""));
+    load();
+    loadRuns();
+  }
 
   document.addEventListener("click", (event) => {
     if (!event.target.closest || !event.target.closest("#prompt-all-visits")) return;

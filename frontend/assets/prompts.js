@@ -5,7 +5,7 @@
 
   window.dash_clientside = window.dash_clientside || {};
   const clientside = window.dash_clientside;
-  const { make, button, count, plural, link, promptPath, ask, failure } = window.bapoGroups;
+  const { make, button, count, plural, link, promptPath, ask, failure, whenThere } = window.bapoGroups;
 
   const TYPING_MS = 250;
   const HEIGHT = 36, EDGE = 5;
@@ -133,7 +133,11 @@
     const down = chosen ? !view.wanted.descending : true;
     const act = button(label, "sort-button", () => change({ sort, descending: down }));
     act.title = title;
-    if (chosen) act.append(make("span", "sort-sign", view.wanted.descending ? "↓" : "↑"));
+    if (chosen) {
+      const sign = make("span", "sort-sign", view.wanted.descending ? "↓" : "↑");
+      sign.setAttribute("aria-hidden", "true");
+      act.append(sign);
+    }
     cell.setAttribute("aria-sort", chosen ? (view.wanted.descending ? "descending" : "ascending") : "none");
     cell.append(act);
     return cell;
@@ -265,22 +269,25 @@
   }
 
   clientside.prompts = {
-    show(mounted, search, source, min, max) {
-      if (!mounted || !table()) return clientside.no_update;
-      const given = { search: (search || "").trim().slice(0, 200), source: source || "", min_last: min || "", max_last: max || "" };
-      if (!view || view.mounted !== mounted) {
-        const wanted = onTab() ? read(window.bapoView.read()) : read(new URLSearchParams());
-        view = { ...mounted, mounted, wanted: { ...wanted, ...given } };
-        load();
-      } else if (Object.entries(given).some(([key, value]) => view.wanted[key] !== value)) {
-        const typed = given.search !== view.wanted.search;
-        view.wanted = { ...view.wanted, ...given, page: 1 };
-        clearTimeout(typing);
-        typing = setTimeout(() => { if (table()) { address(); load(); } }, typed ? TYPING_MS : 0);
-      }
+    show(mounted, ...controls) {
+      if (mounted) whenThere(`#prompts-table[data-run="${mounted.run}"]`, () => show(mounted, ...controls));
       return clientside.no_update;
     },
   };
+
+  function show(mounted, search, source, min, max) {
+    const given = { search: (search || "").trim().slice(0, 200), source: source || "", min_last: min || "", max_last: max || "" };
+    if (!view || view.mounted !== mounted) {
+      const wanted = onTab() ? read(window.bapoView.read()) : read(new URLSearchParams());
+      view = { ...mounted, mounted, wanted: { ...wanted, ...given } };
+      load();
+    } else if (Object.entries(given).some(([key, value]) => view.wanted[key] !== value)) {
+      const typed = given.search !== view.wanted.search;
+      view.wanted = { ...view.wanted, ...given, page: 1 };
+      clearTimeout(typing);
+      typing = setTimeout(() => { if (table()) { address(); load(); } }, typed ? TYPING_MS : 0);
+    }
+  }
 
   addEventListener("bapo:view", ({ detail: query }) => {
     if (!view || !table() || query.get("tab") !== "prompts") return;

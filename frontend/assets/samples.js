@@ -4,7 +4,7 @@
 
   window.dash_clientside = window.dash_clientside || {};
   const clientside = window.dash_clientside;
-  const { make, button, count, plural, card, ask, failure } = window.bapoGroups;
+  const { make, button, count, plural, card, ask, failure, whenThere } = window.bapoGroups;
 
   const TYPING_MS = 250;
   const NEWS_MS = 3000;
@@ -100,21 +100,24 @@
   }
 
   clientside.samples = {
-    show(mounted, step, source, correct, search) {
-      if (!mounted || !panel()) return clientside.no_update;
-      const wanted = { step: step ?? "", source: source ?? "", correct: correct ?? "", search: (search || "").trim().slice(0, 200) };
-      if (!view || view.mounted !== mounted) {
-        view = { ...mounted, mounted, wanted, cursor: null, shown: 0, searched: 0, newest: null, arrived: null };
-        load(false);
-      } else if (JSON.stringify(wanted) !== JSON.stringify(view.wanted)) {
-        const typed = wanted.search !== view.wanted.search;
-        view.wanted = wanted;
-        clearTimeout(typing);
-        typing = setTimeout(() => { if (panel()) { address(); load(false); } }, typed ? TYPING_MS : 0);
-      }
+    show(mounted, ...controls) {
+      if (mounted) whenThere(`#samples[data-run="${mounted.run}"]`, () => show(mounted, ...controls));
       return clientside.no_update;
     },
   };
+
+  function show(mounted, step, source, correct, search) {
+    const wanted = { step: step ?? "", source: source ?? "", correct: correct ?? "", search: (search || "").trim().slice(0, 200) };
+    if (!view || view.mounted !== mounted) {
+      view = { ...mounted, mounted, wanted, cursor: null, shown: 0, searched: 0, newest: null, arrived: null };
+      load(false);
+    } else if (JSON.stringify(wanted) !== JSON.stringify(view.wanted)) {
+      const typed = wanted.search !== view.wanted.search;
+      view.wanted = wanted;
+      clearTimeout(typing);
+      typing = setTimeout(() => { if (panel()) { address(); load(false); } }, typed ? TYPING_MS : 0);
+    }
+  }
 
   document.addEventListener("click", (event) => {
     if (!view || !panel() || !event.target.closest) return;

@@ -51,9 +51,10 @@ def stories_of(course: Course, last_step: int | None = None) -> set[str]:
         ([(1, 0), (3, 4), (5, 0)], {"forgotten"}),
         # 3/8 was never half.
         ([(1, 0), (3, 3), (5, 0)], set()),
-        ([(1, 4), (5, 3)], {"forgotten"}),
-        ([(1, 4), (5, 4)], set()),
-        ([(1, 0), (3, 4), (5, 3)], {"unlocked", "forgotten"}),
+        ([(1, 4), (5, 0)], {"forgotten"}),
+        ([(1, 4), (5, 1)], set()),
+        ([(1, 3), (5, 0)], set()),
+        ([(1, 0), (3, 4), (5, 1)], {"unlocked"}),
         ([(1, 0), (3, 0)], set()),
         ([(1, 0), (3, 0), (5, 0)], {"stuck"}),
         ([(1, 0), (3, 1), (5, 0)], set()),
@@ -61,9 +62,9 @@ def stories_of(course: Course, last_step: int | None = None) -> set[str]:
         ([(1, 8), (5, 7)], set()),
         ([(1, 8), (5, 8)], {"mastered"}),
         # Low, high, low: 2/8 = 1/4 and 6/8 = 3/4 still count, 3/8 and 5/8 do not.
-        ([(1, 2), (3, 6), (5, 2)], {"oscillating", "forgotten"}),
-        ([(1, 3), (3, 6), (5, 2)], {"forgotten"}),
-        ([(1, 2), (3, 5), (5, 2)], {"forgotten"}),
+        ([(1, 2), (3, 6), (5, 2)], {"oscillating"}),
+        ([(1, 3), (3, 6), (5, 2)], set()),
+        ([(1, 2), (3, 5), (5, 2)], set()),
         # What lies between does not end a swing: 0, (4), 8, (4), 0.
         ([(1, 0), (2, 4), (3, 8), (4, 4), (5, 0)], {"oscillating", "forgotten"}),
         ([(1, 0), (5, 8)], {"unlocked", "solved_later"}),

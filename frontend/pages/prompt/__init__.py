@@ -108,6 +108,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             ),
         ],
         className="prompt-page",
+        **attributes(data_prompt=prompt.prompt_id),
     )
 
 

@@ -78,9 +78,14 @@ def prompts_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
                 w=170,
                 **attributes(aria_label="Visited at least once from this source"),
             ),
-            html.Span("last accuracy", className="fact-label"),
-            _count_select("prompts-min", "from", counts, wanted.min_last, "Last accuracy from"),
-            _count_select("prompts-max", "to", counts, wanted.max_last, "Last accuracy up to"),
+            html.Span(
+                [
+                    html.Span("last accuracy", className="fact-label"),
+                    _count_select("prompts-min", "from", counts, wanted.min_last, "Last accuracy from"),
+                    _count_select("prompts-max", "to", counts, wanted.max_last, "Last accuracy up to"),
+                ],
+                className="prompts-range",
+            ),
             html.Span(
                 [html.Span(id="prompts-shown", role="status"), _explained(EXPLANATION)], className="prompts-shown"
             ),
@@ -110,6 +115,7 @@ def prompts_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
                 [html.Div(className="skeleton-row") for _ in range(10)],
                 id="prompts-table",
                 className="prompts-table",
+                **attributes(data_run=run.id),
             ),
             html.Div(id="prompts-pages", className="pages"),
         ],
@@ -126,7 +132,7 @@ def _count_select(identifier: str, placeholder: str, counts: list[Any], value: i
         placeholder=placeholder,
         clearable=True,
         size="xs",
-        w=92,
+        w=84,
         **attributes(aria_label=label),
     )
 

@@ -106,7 +106,12 @@ def samples_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
             dcc.Store(id="samples-told"),
             controls,
             html.Div(id="samples-news", className="news", hidden=True, role="status"),
-            html.Div([html.Div(className="skeleton-card") for _ in range(4)], id="samples", className="sample-grid"),
+            html.Div(
+                [html.Div(className="skeleton-card") for _ in range(4)],
+                id="samples",
+                className="sample-grid",
+                **attributes(data_run=run.id),
+            ),
             html.Div(id="samples-more", className="pages"),
         ],
         className="panel-stack",
