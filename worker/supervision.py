@@ -13,8 +13,9 @@ from bapo.client import ApiError, Client
 from bapo.config import ConfigError, resolve
 from bapo.control import ControlRequest, append_request, read_requests
 from bapo.journal import RECORDS_FILE
-from bapo.run_folder import claim_config
+from bapo.run_folder import claim_config, read_config
 from bapo.verl_plugin.interpreter import trainer_python
+from bapo.verl_plugin.leftovers import clean_up_after
 from worker.attempts import Attempt, AttemptStore, Ending
 from worker.trainer_process import TrainerProcess, ending_of, find_trainer, start_trainer, trainers_of
 from worker.upload import Uploader
@@ -141,12 +142,19 @@ class AttemptSupervisor(threading.Thread):
             if running and trainer is not None:
                 self._carry_out_stop(trainer)
             elif self.attempt.ending is None:
+                if trainer is not None and not running:
+                    self._clean_up_after(trainer)
                 self._note(ending=ending_of(self.attempt, trainer.exit_code if trainer else None))
             if self._upload() and self.attempt.ending is not None and self._report():
                 self._store.forget(self.attempt)
                 return
             self._wake.wait(POLL_SECONDS)
             self._wake.clear()
+
+    def _clean_up_after(self, trainer: TrainerProcess) -> None:
+        """End and remove what a trainer that was killed could not: processes on the GPUs, shared memory."""
+        if read_config(self.attempt.run_folder).engine.type == "verl":
+            clean_up_after(trainer.pid, trainer.created)
 
     def _carry_out_stop(self, trainer: TrainerProcess) -> None:
         if not self._shut_down:

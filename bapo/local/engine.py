@@ -20,7 +20,8 @@ from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.draws import seed_of
 from bapo.engine import BatchItem, Generation, GenerationStats, Policy, ResponseSample, UpdateStats
 from bapo.local.payload import GroupPayload, read_payloads, write_payloads
-from bapo.local.policy import encode_prompts, load_language_model
+from bapo.local.policy import load_language_model
+from bapo.local.prompts import encode_task
 from bapo.local.sampling import SampledGroup, sample
 from bapo.local.update import Updater, training_group
 from bapo.rollout import RolloutGroup
@@ -59,7 +60,8 @@ class LocalEngine:
         self._model = language_model.model
         self._tokenizer = language_model.tokenizer
         self._eos_token_ids = language_model.eos_token_ids
-        self._prompts = self._encode(task)
+        context = getattr(self._model.config, "max_position_embeddings", None)
+        self._prompts = encode_task(task, self._tokenizer, config.rollout, context)
         self._updater = Updater(self._model, config)
         self._process = psutil.Process()
         # α shares the current weights until the first update after a synchronisation; then it needs its own.
@@ -217,32 +219,6 @@ class LocalEngine:
 
     def close(self) -> None:
         """Nothing runs outside this process."""
-
-    def _encode(self, task: Task) -> dict[str, tuple[int, ...]]:
-        """Token ids of every prompt of the task, by its identity."""
-        problems = [*task.train, *(problem for held_out in task.evaluation_sets.values() for problem in held_out)]
-        encoded = encode_prompts(self._tokenizer, [problem.prompt for problem in problems])
-        rollout = self._config.rollout
-        longest, problem = max(
-            ((len(tokens), problem) for tokens, problem in zip(encoded, problems, strict=True)),
-            key=lambda pair: pair[0],
-        )
-        if longest > rollout.max_prompt_tokens:
-            raise _problem(
-                "rollout.max_prompt_tokens",
-                rollout.max_prompt_tokens,
-                f"the prompt {problem.prompt[:80]!r} has {longest} tokens: allow at least {longest}, or leave out "
-                "long prompts",
-            )
-        context = getattr(self._model.config, "max_position_embeddings", None)
-        if context is not None and longest + rollout.max_response_tokens > context:
-            raise _problem(
-                "rollout.max_response_tokens",
-                rollout.max_response_tokens,
-                f"with prompts of up to {longest} tokens it exceeds the model's context of {context}: give at most "
-                f"{context - longest}",
-            )
-        return {problem.prompt_id: tuple(tokens) for problem, tokens in zip(problems, encoded, strict=True)}
 
 
 def _device(config: RunConfig) -> torch.device:

@@ -41,8 +41,6 @@ class ResponseSummary:
     """The verifier raised; the reward is then 0."""
     logprob_sum: float
     """Natural log of the behaviour policy's probability of the whole response."""
-    version: int
-    """Policy version of the weights that generated it."""
 
 
 @register(AGENT_NAME)
@@ -100,7 +98,6 @@ class BapoAgentLoopWorker(AgentLoopWorkerTQ.__ray_metadata__.modified_class):  #
             reward=int(output.reward_score),
             reward_failed=output.extra_fields.pop(REWARD_FAILED),
             logprob_sum=float(sum(output.response_logprobs)),
-            version=output.extra_fields["max_global_steps"],
         )
         await super()._agent_loop_postprocess(output, validate, **row)
 

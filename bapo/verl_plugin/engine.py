@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
-import shutil
-import tempfile
-import time
+import os
 import uuid
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-import psutil
 import ray
 import torch
 import transfer_queue as tq
@@ -20,18 +17,19 @@ from transformers import AutoConfig, GenerationConfig
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.draws import seed_of
-from bapo.engine import BatchItem, Generation, GenerationStats, Policy, ResponseSample, UpdateStats
+from bapo.engine import BatchItem, Generation, Policy, ResponseSample, UpdateStats
 from bapo.local.policy import load_tokenizer, model_folder
+from bapo.local.prompts import encode_task
 from bapo.local.update import mini_batches
-from bapo.records import RATIO_BIN_EDGES
-from bapo.rollout import BatchSource, RolloutGroup
+from bapo.rollout import RolloutGroup
 from bapo.tasks.base import Problem, Task
-from bapo.verl_plugin.agent_loop import PARTITION, ResponseSummary
-from bapo.verl_plugin.environment import worker_environment
-from bapo.verl_plugin.leftovers import end_processes, remove_shared_memory
+from bapo.verl_plugin.agent_loop import PARTITION
+from bapo.verl_plugin.cluster import Cluster
+from bapo.verl_plugin.environment import PLATFORM_VARIABLE
 from bapo.verl_plugin.loss import SOURCES, BapoLoss, distance_sums
 from bapo.verl_plugin.payload import GroupPayload, read_payloads, write_payloads
-from bapo.verl_plugin.settings import logical_cpus, verl_settings
+from bapo.verl_plugin.settings import verl_settings
+from bapo.verl_plugin.stats import generation_stats, update_stats
 from bapo.verl_plugin.trainer import BapoTrainer
 
 ACTOR_FOLDER = "actor"
@@ -39,8 +37,6 @@ ACTOR_FOLDER = "actor"
 ROLLOUT_FOLDER = "rollout-model"
 """α's shards, where they differ from the current weights."""
 STATE_FILE = "engine.json"
-_RAY_STARTS = 4
-"""Tries."""
 
 
 class VerlEngine:
@@ -52,86 +48,39 @@ class VerlEngine:
         Raises ConfigError where model, devices or the Ray cluster cannot be used.
         """
         self._config = config
-        self._begin = time.time()
-        self._process = psutil.Process()
-        self._other_processes = set(self._process.children(recursive=True))
+        on_cpu = os.environ.get(PLATFORM_VARIABLE) == "cpu"
         folder = model_folder(config.model.path)
         self._tokenizer = load_tokenizer(config.model.path)
-        self._end_token_ids = _end_token_ids(folder, self._tokenizer.eos_token_id)
-        self._on_cpu = not torch.cuda.is_available()
+        model = AutoConfig.from_pretrained(folder)
+        encode_task(task, self._tokenizer, config.rollout, getattr(model, "max_position_embeddings", None))
+        self._end_token_ids = _end_token_ids(folder, model.eos_token_id, self._tokenizer.eos_token_id)
         _check_sampling(config)
-        self._ray_folder = Path(tempfile.mkdtemp(prefix="bapo-ray-"))
+        settings = verl_settings(config, model_folder=str(folder), on_cpu=on_cpu)
+        self._sleeps = bool(settings.actor_rollout_ref.rollout.free_cache_engine)
         self._released: list[str] = []
         self._num_reward_failures = 0
+        self._gpu_memory_peak = None if on_cpu else 0.0
         # Number of updates that the current weights, α and the weights in vLLM have seen; α's own copy is made at the
         # first update after a synchronisation.
         self._current = 0
         self._rollout = 0
         self._held: int | None = None
         self._rollout_version = 0
-        self._version = 0
+        self._cluster = Cluster(config, on_cpu=on_cpu)
         try:
-            self._start_ray()
-            settings = verl_settings(config, model_folder=str(folder), on_cpu=self._on_cpu)
-            self._sleeps = bool(settings.actor_rollout_ref.rollout.free_cache_engine)
-            tq.init(settings.transfer_queue)
-            self._trainer = BapoTrainer(settings)
-            self._trainer.start(BapoLoss(config.loss, config.loss_aggregation))
+            with self._cluster.plain_errors("the processes of verl did not start"):
+                tq.init(settings.transfer_queue)
+                self._trainer = BapoTrainer(settings)
+                self._trainer.start(BapoLoss(config.loss, config.loss_aggregation))
         except BaseException:
             self.close()
             raise
-
-    def _start_ray(self) -> None:
-        verl = self._config.engine.verl
-        options = {
-            "runtime_env": {"env_vars": worker_environment(self._config, on_cpu=self._on_cpu)},
-            "log_to_driver": False,
-            "namespace": f"bapo-{uuid.uuid4().hex[:8]}",
-        }
-        if verl.ray_address is not None:
-            try:
-                ray.init(address=verl.ray_address, **options)
-            except ConnectionError as error:
-                raise _problem("ray_address", verl.ray_address, f"no Ray cluster answers there ({error})") from error
-        else:
-            self._start_ray_here(
-                num_cpus=logical_cpus(verl) if self._on_cpu else None,
-                num_gpus=verl.gpus_per_node if self._on_cpu else None,
-                include_dashboard=False,
-                _temp_dir=str(self._ray_folder),
-                **options,
-            )
-        num_gpus = int(ray.cluster_resources().get("GPU", 0))
-        if num_gpus < verl.gpus_per_node * verl.nodes:
-            raise _problem(
-                "gpus_per_node",
-                verl.gpus_per_node,
-                f"with {verl.nodes} machine(s) it asks for {verl.gpus_per_node * verl.nodes} GPUs, and Ray has "
-                f"{num_gpus}: ask for fewer",
-            )
-
-    def _start_ray_here(self, **options: object) -> None:
-        """Start a Ray of our own; again where a busy machine was slower than the half minute that Ray allows."""
-        for remaining in reversed(range(_RAY_STARTS)):
-            try:
-                ray.init(**options)
-                return
-            except Exception as error:
-                self._end_processes()
-                if not remaining or "timed out during startup" not in str(error):
-                    raise
-
-    def _end_processes(self) -> None:
-        """End Ray and every process that this engine has started."""
-        started = [each for each in self._process.children(recursive=True) if each not in self._other_processes]
-        ray.shutdown()
-        end_processes(started)
 
     # ------------------------------------------------------------ generation
 
     def sync_rollout_policy(self, version: int) -> None:
         """α ← current weights, known as policy version `version`."""
-        self._rollout_version = self._version = version
+        self._rollout_version = version
         self._rollout = self._current
 
     def generate(
@@ -146,7 +95,7 @@ class VerlEngine:
             RolloutGroup(problem.prompt_id, sum(payload.rewards), group_size, version, step, payload)
             for problem, payload in zip(problems, payloads, strict=True)
         ]
-        return Generation(groups, _generation_stats(payloads))
+        return Generation(groups, generation_stats(payloads))
 
     def greedy(self, problems: Sequence[Problem]) -> Sequence[int]:
         """Reward (0 or 1) of each problem's greedy answer under the current weights."""
@@ -171,10 +120,11 @@ class VerlEngine:
         wanted = self._rollout if policy is Policy.ROLLOUT else self._current
         if self._held == wanted:
             return
-        if wanted == self._current:
-            self._trainer.hold_current_weights(version)
-        else:
-            self._trainer.hold_rollout_weights(version)
+        with self._cluster.plain_errors("vLLM did not take new weights"):
+            if wanted == self._current:
+                self._trainer.hold_current_weights(version)
+            else:
+                self._trainer.hold_rollout_weights(version)
         self._held = wanted
 
     def _roll_out(
@@ -182,16 +132,17 @@ class VerlEngine:
     ) -> list[GroupPayload]:
         self._free_released_rows()
         uids = [uuid.uuid4().hex for _ in problems]
-        summaries = self._trainer.roll_out(
-            problems,
-            uids,
-            group_size=group_size,
-            greedy=greedy,
-            seed=seed,
-            version=version,
-            task=self._config.task,
-            end_token_ids=self._end_token_ids,
-        )
+        with self._cluster.plain_errors("generating failed"):
+            summaries = self._trainer.roll_out(
+                problems,
+                uids,
+                group_size=group_size,
+                greedy=greedy,
+                seed=seed,
+                version=version,
+                task=self._config.task,
+                end_token_ids=self._end_token_ids,
+            )
         payloads = [
             GroupPayload(uid, tuple(summaries[f"{uid}_{index}_0"] for index in range(group_size))) for uid in uids
         ]
@@ -225,10 +176,11 @@ class VerlEngine:
             [batch[position] for position in positions]
             for positions in mini_batches(len(batch), training.mini_batch_size, seed=training.seed, step=step)
         ]
-        later = self._distances_of_later(batches[1:])
-        sums = [self._train(items, is_first=index == 0) for index, items in enumerate(batches)]
+        with self._cluster.plain_errors("the update failed"):
+            later = self._distances_of_later(batches[1:])
+            sums = [self._train(items, is_first=index == 0) for index, items in enumerate(batches)]
         self._current += 1
-        return _update_stats(sums, later, num_groups_skipped=sum(not self._has_gradient(item) for item in batch))
+        return update_stats(sums, later, num_groups_skipped=sum(not self._has_gradient(item) for item in batch))
 
     def _train(self, items: Sequence[BatchItem], *, is_first: bool) -> dict[str, float]:
         """One optimizer step on a mini-batch."""
@@ -241,6 +193,8 @@ class VerlEngine:
             num_responses=sum(len(payload.responses) for payload in payloads),
             measure_distance=is_first,
         )
+        if self._gpu_memory_peak is not None:
+            self._gpu_memory_peak = max(self._gpu_memory_peak, sums["perf/max_memory_allocated_gb"] * 2**30)
         if not trained:
             # Its tokens were not trained on.
             return {"bapo/tokens": 0.0, "bapo/loss": 0.0, "grad_norm": sums["grad_norm"]}
@@ -301,27 +255,15 @@ class VerlEngine:
     # ------------------------------------------------------------ surroundings
 
     def utilisation(self) -> Mapping[str, float]:
-        """Resident memory and CPU load of all processes, shared pages counted in each; verifier failures so far."""
-        processes = [self._process, *self._process.children(recursive=True)]
-        memory = 0
-        for process in processes:
-            try:
-                memory += process.memory_info().rss
-            except psutil.NoSuchProcess:
-                continue
-        return {
-            "memory_bytes": float(memory),
-            "num_processes": float(len(processes)),
-            "num_reward_failures": float(self._num_reward_failures),
-        }
+        """Memory and load of all processes; the most GPU memory in training; how often a verifier has raised."""
+        values = {**self._cluster.utilisation(), "num_reward_failures": float(self._num_reward_failures)}
+        if self._gpu_memory_peak is not None:
+            values["gpu_memory_peak_bytes"] = self._gpu_memory_peak
+        return values
 
     def close(self) -> None:
         """End all processes and remove what they leave behind."""
-        if ray.is_initialized():
-            tq.close()
-        self._end_processes()
-        remove_shared_memory(self._begin)
-        shutil.rmtree(self._ray_folder, ignore_errors=True)
+        self._cluster.close()
 
 
 def _rows(items: Sequence[BatchItem]) -> tuple[list[str], list[int], list[int]]:
@@ -340,62 +282,11 @@ def _payload(group: RolloutGroup) -> GroupPayload:
     return group.payload
 
 
-def _generation_stats(payloads: Sequence[GroupPayload]) -> GenerationStats:
-    responses: list[ResponseSummary] = [response for payload in payloads for response in payload.responses]
-    num_tokens = sum(response.length for response in responses)
-    return GenerationStats(
-        num_tokens=num_tokens,
-        response_length_mean=num_tokens / len(responses),
-        response_length_max=max(response.length for response in responses),
-        response_clip_ratio=1 - sum(response.ended for response in responses) / len(responses),
-    )
-
-
-def _update_stats(
-    batches: Sequence[Mapping[str, float]], later: Mapping[str, float], *, num_groups_skipped: int
-) -> UpdateStats:
-    """Token means over the mini-batches' sums. Where all groups were skipped: no deviation, ratio 1."""
-
-    def total(name: str) -> float:
-        return math.fsum(sums.get(f"bapo/{name}", 0.0) for sums in batches)
-
-    num_tokens = int(total("tokens"))
-
-    def mean(name: str, empty: float = 0.0) -> float:
-        return total(name) / num_tokens if num_tokens else empty
-
-    def half_means(kind: str) -> dict[BatchSource, float]:
-        found = {}
-        for source in BatchSource:
-            name = f"tv_{kind}_{{}}_{source}"
-            count = total(name.format("count")) + later.get(name.format("count"), 0.0)
-            if count:
-                found[source] = (total(name.format("sum")) + later.get(name.format("sum"), 0.0)) / count / 2
-        return found
-
-    return UpdateStats(
-        loss=total("loss") / len(batches),
-        entropy=mean("entropy"),
-        grad_norm=math.fsum(sums["grad_norm"] for sums in batches) / len(batches),
-        kl=mean("kl"),
-        clip_fraction=mean("clipped"),
-        ratio_mean=mean("ratio", 1.0),
-        ratio_max=max((sums.get("bapo/ratio_largest", 0.0) for sums in batches), default=1.0) or 1.0,
-        ratio_histogram=[int(total(f"bin_{index}")) for index in range(len(RATIO_BIN_EDGES) + 1)],
-        num_mini_batches=len(batches),
-        num_tokens=num_tokens,
-        num_groups_skipped=num_groups_skipped,
-        tv_tokens=half_means("token"),
-        tv_sequences=half_means("sequence"),
-    )
-
-
-def _end_token_ids(folder: Path, tokenizer_end: int | None) -> tuple[int, ...]:
+def _end_token_ids(folder: Path, *named_elsewhere: object) -> tuple[int, ...]:
     """Tokens that end a response."""
-    generation = GenerationConfig.from_pretrained(folder) if (folder / "generation_config.json").is_file() else None
-    named = [tokenizer_end, AutoConfig.from_pretrained(folder).eos_token_id]
-    if generation is not None:
-        named.append(generation.eos_token_id)
+    named: list[Any] = list(named_elsewhere)
+    if (folder / "generation_config.json").is_file():
+        named.append(GenerationConfig.from_pretrained(folder).eos_token_id)
     flat = [token for each in named for token in (each if isinstance(each, list) else [each])]
     return tuple(sorted({token for token in flat if token is not None}))
 
@@ -408,7 +299,3 @@ def _check_sampling(config: RunConfig) -> None:
             raise ConfigError(
                 [ConfigProblem(f"rollout.{field}", value, f"the verl engine samples from all tokens: {everything}")]
             )
-
-
-def _problem(field: str, value: object, remedy: str) -> ConfigError:
-    return ConfigError([ConfigProblem(f"engine.verl.{field}", value, remedy)])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import bapo
 from bapo.config import ConfigError, ConfigProblem, RunConfig
+from bapo.verl_plugin.leftovers import TRAINER_VARIABLE
 
 PLATFORM_VARIABLE = "VERL_PLATFORM"
 _EVERYWHERE = {
@@ -61,4 +62,5 @@ def worker_environment(config: RunConfig, *, on_cpu: bool) -> dict[str, str]:
         **(_WITHOUT_GPU if on_cpu else {}),
         "PYTHONPATH": os.pathsep.join(paths),
         "OMP_NUM_THREADS": str(config.engine.threads),
+        TRAINER_VARIABLE: str(os.getpid()),
     }

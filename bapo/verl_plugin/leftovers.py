@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -13,6 +15,35 @@ PREFIXES = ("psm_", "sem.mp-", "verl_weights_")
 """Names that Python's and verl's shared memory have."""
 
 
+TRAINER_VARIABLE = "BAPO_TRAINER_PID"
+"""In the environment of every process of verl: the id of the trainer that it works for."""
+
+
+def temporary_prefix(trainer_pid: int) -> str:
+    """What the names of a trainer's temporary folders begin with."""
+    return f"bapo-ray-{trainer_pid}-"
+
+
+def clean_up_after(trainer_pid: int, created: float) -> None:
+    """End what a trainer that is gone has left running, which frees its GPUs, and remove its files.
+
+    `created`: when it started, Unix time in seconds.
+    """
+    end_processes(_processes_of(trainer_pid), patience_seconds=0)
+    remove_shared_memory(created)
+    for folder in Path(tempfile.gettempdir()).glob(f"{temporary_prefix(trainer_pid)}*"):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _processes_of(trainer_pid: int) -> Iterator[psutil.Process]:
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(TRAINER_VARIABLE) == str(trainer_pid):
+                yield process
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+
+
 def end_processes(processes: Iterable[psutil.Process], *, patience_seconds: float = 10) -> None:
     """Wait for processes that were told to end, then kill those that did not."""
     _, alive = psutil.wait_procs(list(processes), timeout=patience_seconds)
@@ -21,7 +52,7 @@ def end_processes(processes: Iterable[psutil.Process], *, patience_seconds: floa
             process.kill()
         except psutil.NoSuchProcess:
             continue
-    psutil.wait_procs(alive, timeout=patience_seconds)
+    psutil.wait_procs(alive, timeout=10)
 
 
 def remove_shared_memory(since: float, folder: Path = SHARED_MEMORY) -> list[str]:

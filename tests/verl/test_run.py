@@ -85,7 +85,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
             capture_output=True,
             text=True,
             check=False,
-            timeout=500,
+            timeout=900,
         )
         assert trainer.returncode in (0, 3), trainer.stdout[-2000:] + trainer.stderr[-6000:]
         exit_codes.append(trainer.returncode)

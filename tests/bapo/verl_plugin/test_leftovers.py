@@ -10,8 +10,10 @@ import time
 from pathlib import Path
 
 import psutil
+import pytest
 
-from bapo.verl_plugin.leftovers import end_processes, remove_shared_memory
+from bapo.verl_plugin import leftovers
+from bapo.verl_plugin.leftovers import clean_up_after, end_processes, remove_shared_memory, temporary_prefix
 
 
 def _file(folder: Path, name: str) -> Path:
@@ -46,3 +48,22 @@ def test_a_process_that_does_not_end_by_itself_is_killed() -> None:
     end_processes([psutil.Process(process.pid)], patience_seconds=1)
     assert not psutil.pid_exists(process.pid)
     process.wait()
+
+
+def test_processes_and_folders_of_a_trainer_that_is_gone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(leftovers.tempfile, "gettempdir", lambda: str(tmp_path))
+    (tmp_path / f"{temporary_prefix(2**22)}a").mkdir()
+    (tmp_path / f"{temporary_prefix(2**22 + 1)}a").mkdir()
+    sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
+    own, other = (
+        subprocess.Popen(sleep, env=os.environ | {leftovers.TRAINER_VARIABLE: str(pid)}) for pid in (2**22, 2**22 + 1)
+    )
+    try:
+        clean_up_after(2**22, time.time())
+        assert not psutil.pid_exists(own.pid)
+        assert other.poll() is None
+        assert [path.name for path in tmp_path.iterdir()] == [f"{temporary_prefix(2**22 + 1)}a"]
+    finally:
+        other.kill()
+        other.wait()
+        own.wait()
