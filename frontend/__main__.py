@@ -1,14 +1,17 @@
-"""`python -m frontend serve --host 127.0.0.1 --port 8000`."""
+"""`python -m frontend serve --host 127.0.0.1 --port 8000`, `python -m frontend report FOLDER… --out report.html`."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from types import FrameType
 
 import uvicorn
 
 from frontend.app import create_app
+from frontend.figures.groups import BY_CONFIG
 from frontend.gate import Gate
+from frontend.report.command import write_report
 from frontend.settings import FrontendSettings
 
 GRACE_SECONDS = 5
@@ -29,13 +32,21 @@ class Server(uvicorn.Server):
 
 
 def main() -> None:
-    """Serve the dashboard until it is told to stop."""
+    """Serve the dashboard until it is told to stop, or write a report of run folders."""
     parser = argparse.ArgumentParser(prog="python -m frontend", description="The dashboard of BAPO.")
     commands = parser.add_subparsers(dest="command", required=True)
     serve = commands.add_parser("serve", help="serve the dashboard and pass the API through")
     serve.add_argument("--host", default="127.0.0.1")
     serve.add_argument("--port", type=int, default=8000)
+    report = commands.add_parser("report", help="write run folders as the paper's figures into one HTML file")
+    report.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="folder of a run")
+    report.add_argument("--out", type=Path, default=Path("report.html"))
+    report.add_argument("--group", default=BY_CONFIG, help="config, method, run, or a config field such as method.c1")
+    report.add_argument("--title", default=None)
     arguments = parser.parse_args()
+    if arguments.command == "report":
+        write_report(arguments.folders, arguments.out, by=arguments.group, title=arguments.title)
+        return
     gate = create_app(FrontendSettings())
     config = uvicorn.Config(
         gate,

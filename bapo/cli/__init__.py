@@ -7,6 +7,7 @@ import typer
 from bapo.cli.compare import compare
 from bapo.cli.describe import config, recipes
 from bapo.cli.import_run import import_run
+from bapo.cli.report import report
 from bapo.cli.train import train
 from bapo.cli.up import up
 from bapo.cli.warm_start import warm_start_model
@@ -26,6 +27,7 @@ app.command("worker")(worker)
 app.command("import")(import_run)
 app.command("what-if")(what_if_command)
 app.command("compare")(compare)
+app.command("report")(report)
 app.command("recipes")(recipes)
 app.command("config")(config)
 app.command("warm-start")(warm_start_model)

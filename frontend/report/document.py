@@ -24,6 +24,7 @@ from frontend.report.section import Section, Selection
 from frontend.theme import DARK, LIGHT, Palette, css_variables, themed
 
 PAPER = "arXiv:2602.20722"
+TITLE = "Runs as the paper's figures and tables"
 SAVED_AS = ("svg", "png", "csv")
 """What a reader can save a figure as."""
 _ASSETS = Path(__file__).parents[1] / "assets"

@@ -15,7 +15,7 @@ from bapo.api import ErrorBody
 from bapo.client import ApiError
 from frontend.figures.groups import BY_CONFIG
 from frontend.report.contents import selection_of
-from frontend.report.document import report
+from frontend.report.document import TITLE, report
 from frontend.report.fetching import fetch_runs
 from frontend.session import Api
 
@@ -31,7 +31,7 @@ async def reports(request: Request, api: Api) -> Response:
     run_ids = run_ids_of(request.query_params)
     if not run_ids:
         return _problem(422, "invalid", "name at least one run, such as ?runs=a,b", field="runs")
-    title = request.query_params.get("title", "")[:MOST_TITLE] or "Runs as the paper's figures and tables"
+    title = request.query_params.get("title", "")[:MOST_TITLE] or TITLE
     try:
         runs = await fetch_runs(api.client(), run_ids)
         selection = selection_of(runs, request.query_params.get("group") or BY_CONFIG)
