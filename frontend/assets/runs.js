@@ -36,8 +36,8 @@
     Object.assign(state, { box, api: null, filters: {}, sort: DEFAULT_SORT, view: null, total: null, page: null });
     state.ticket += 1;
     const [api] = await Promise.all([window.dash_ag_grid.getApiAsync("runs-grid"), runs.restore()]);
-    // The component gives the table a source of its own as soon as it is ready.
-    await new Promise((done) => setTimeout(done, 0));
+    // The component gives the table a source of its own when that is ready; ours takes its place.
+    while (!api.isDestroyed() && !api.getGridOption("datasource")) await new Promise((done) => setTimeout(done, 5));
     if (state.box !== box || api.isDestroyed()) return;
     state.api = api;
     runs.restoreColumns();

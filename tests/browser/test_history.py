@@ -192,7 +192,7 @@ def test_chosen_runs_are_tagged_starred_archived_and_deleted(listed: Page, admin
     expect(page.locator("#runs-chosen")).to_have_text("3 chosen")
 
     page.get_by_role("button", name="Tags", exact=True).click()
-    page.get_by_label("Tag", exact=True).fill("reviewed")
+    page.locator("#runs-tag").fill("reviewed")
     page.get_by_role("button", name="Add to all").click()
     expect(page.get_by_text("Tag added to 3 runs")).to_be_visible()
     assert admin.runs(tag="reviewed", limit=1).total == 3
@@ -226,7 +226,9 @@ def test_chosen_runs_are_tagged_starred_archived_and_deleted(listed: Page, admin
     assert admin.runs(search=doomed, limit=1).total == 0
 
 
-def test_what_is_refused_is_named_with_its_reason(page: Page, history: None, admin: Client) -> None:
+def test_what_is_refused_is_named_with_its_reason(visitor: Visitor, history: None, admin: Client) -> None:
+    page = visitor.page
+    visitor.expected = ("ERR_FAILED",)
     run = admin.create_run(RunCreate(name="refusing one", recipe="countdown-demo", start=False))
     page.goto("/runs?search=refusing")
     choose(page, 0)
