@@ -230,6 +230,7 @@
       if (view) {
         state.view = view;
         runs.writeAddress();
+        setProps("runs-views", { opened: false });
       }
       return noUpdate();
     },
@@ -238,6 +239,7 @@
   // A link to another view of this page, the search above, back and forward.
   addEventListener("bapo:view", async () => {
     if (location.pathname !== "/runs" || !state.api || state.box !== element("runs-grid-box")) return;
+    setProps("runs-views", { opened: false });
     await runs.restore();
     runs.restoreColumns();
     runs.reload();

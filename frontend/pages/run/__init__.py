@@ -17,6 +17,7 @@ from frontend.pages.run import (
     configuration,
     difficulty,
     history,
+    identity,
     log,
     panels,
     parameters,
@@ -87,6 +88,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             title_row(run),
             html.Div(status_row(run), id="run-status", className="run-facts"),
             html.Div(id="run-progress", className="run-progress"),
+            html.Div(identity.written(run), id="run-written", className="run-written"),
             html.Div(reason(run), id="run-reason"),
             # Drawn by the browser, which asks for them again and again.
             html.Div(id="run-tiles", className="tiles"),
@@ -94,6 +96,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             axis,
             html.Div(id="run-panel", className="run-panel"),
             *actions.dialogs(run),
+            identity.dialog(),
             parameters.drawer(),
         ],
         className="run-page",
@@ -112,5 +115,6 @@ def register(app: Dash, api: Api) -> None:
     history.register(app, api)
     what_if.register(app, api)
     actions.register(app, api)
+    identity.register(app, api)
     parameters.register(app, api)
     clientside(app, "run", "address", *charting.ADDRESS)

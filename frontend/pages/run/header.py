@@ -13,6 +13,8 @@ from frontend import formatting
 from frontend.components.icon import IconName, icon
 from frontend.components.moment import moment
 from frontend.components.status_badge import MOVING, status_badge
+from frontend.pages.run.identity import archive_button, edit_button, star_button
+from frontend.pages.runs.rows import compute_text
 
 
 class Action(NamedTuple):
@@ -59,11 +61,16 @@ def title_row(run: RunDetail) -> html.Div:
             html.Div(
                 [
                     dcc.Link("Runs", href="/runs", className="crumb"),
-                    html.H1(run.name, className="run-name", title=run.name),
+                    html.Div(
+                        [star_button(run.is_starred), html.H1(run.name, id="run-name", className="run-name")],
+                        className="run-name-row",
+                    ),
                 ],
                 className="run-title",
             ),
-            html.Div([*buttons[:-1], clone, buttons[-1]], className="run-actions"),
+            html.Div(
+                [*buttons[:-1], clone, edit_button(run), archive_button(run), buttons[-1]], className="run-actions"
+            ),
         ],
         className="run-title-row",
     )
@@ -85,9 +92,15 @@ def status_row(run: RunDetail, now: datetime | None = None) -> list[Any]:
         if run.started_at
         else _fact("created", moment(run.created_at, now=now)),
         *([_fact("worker", run.worker)] if run.worker else []),
+        *([_fact("compute", _compute(run))] if run.attempt else []),
         *([dcc.Link("parent run", href=f"/runs/{run.parent_id}", className="fact fact-link")] if run.parent_id else []),
     ]
     return facts
+
+
+def _compute(run: RunDetail) -> str:
+    price = "" if run.cost is None else f", {formatting.money(run.cost, run.currency)}"
+    return compute_text(run) + price
 
 
 def _fact(label: str, value: Any) -> html.Span:
