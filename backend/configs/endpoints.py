@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from backend.configs import service
-from backend.context import DbSession, new_router
+from backend.configs import estimate, service
+from backend.context import DbSession, PricesOf, new_router
 from backend.errors import not_found
 from backend.permissions import Reader
-from bapo.api import ConfigDraft, ConfigFieldInfo, ConfigFieldPage, ConfigReport, RecipeInfo, RecipePage
+from bapo.api import ConfigDraft, ConfigFieldInfo, ConfigFieldPage, ConfigReport, RecipeInfo, RecipePage, RunEstimate
 from bapo.config.documentation import documentation
 from bapo.config.recipes import Recipe, shipped_recipes
 
@@ -47,3 +47,12 @@ def validate_config(_: Reader, session: DbSession, draft: ConfigDraft) -> Config
     A config that cannot run answers 422 with field, value and remedy of every problem.
     """
     return service.report(service.check(session, draft))
+
+
+@router.post("/configs/estimate", summary="What a config will take")
+def estimate_config(_: Reader, session: DbSession, prices: PricesOf, draft: ConfigDraft) -> RunEstimate:
+    """Rollouts by arithmetic; tokens, duration and cost with ranges from similar runs that have ended, named.
+
+    A config that cannot run answers 422 with field, value and remedy of every problem.
+    """
+    return estimate.estimate(session, service.check(session, draft).resolution.config, prices)

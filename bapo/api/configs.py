@@ -81,3 +81,47 @@ class ConfigReport(Body):
     """Empty for methods without thresholds."""
     constants: dict[str, float | None]
     """K1, K2, K3 of Theorem 3.2 (`K3` at r_tot = 0), and `K2_exact`; None where not defined."""
+
+
+class EstimateRange(Body):
+    """A median over similar runs, and the least and the most of them."""
+
+    value: float
+    low: float
+    high: float
+
+
+class SimilarRun(Body):
+    """A run that an estimate rests on."""
+
+    id: str
+    name: str
+    steps: int
+    differs: Sequence[str]
+    """What it has otherwise of the fields that matter for cost, such as "B 64"."""
+
+
+class RunEstimate(Body):
+    """What a config will take. Rollouts by purpose follow from it; the rest rests on similar runs that have ended."""
+
+    steps: int
+    fresh: int
+    """Rollouts of fresh prompts."""
+    reevaluated_at_most: int
+    """Rollouts of difficult prompts answered again, if every re-evaluation is as large as it may be."""
+    tracking: int
+    evaluation: int
+    rollouts: EstimateRange | None = None
+    """Of training: fresh and re-evaluated. None, as all that follows, where no run is similar."""
+    tokens: EstimateRange | None = None
+    """Of these rollouts."""
+    seconds: EstimateRange | None = None
+    compute_hours: EstimateRange | None = None
+    """GPU-hours, or slot-hours on the CPU."""
+    num_gpus: int = 0
+    """GPUs that the most similar run held; 0 on the CPU."""
+    cost: EstimateRange | None = None
+    """None too where the deployment sets no price."""
+    currency: str = "USD"
+    similar_runs: Sequence[SimilarRun] = ()
+    """The most similar first: same model, engine and G, and sizes at most four times as large or small."""

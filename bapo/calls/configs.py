@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from bapo.api import ConfigDraft, ConfigFieldPage, ConfigReport, RecipeInfo, RecipePage
+from bapo.api import ConfigDraft, ConfigFieldPage, ConfigReport, RecipeInfo, RecipePage, RunEstimate
 from bapo.calls.base import Call, Endpoint, get, post
 
 
@@ -30,3 +30,8 @@ class ConfigCalls:
     def validate(self, draft: ConfigDraft) -> Call[ConfigReport]:
         """Check a config. Raises ApiError 422 with every problem."""
         return post("/configs/validate", ConfigReport, draft)
+
+    @Endpoint
+    def estimate(self, draft: ConfigDraft) -> Call[RunEstimate]:
+        """What a config will take, from similar runs. Raises ApiError 422 with every problem of the config."""
+        return post("/configs/estimate", RunEstimate, draft)

@@ -18,5 +18,12 @@
       }, PAUSE_MS);
       return noUpdate();
     },
+
+    // One button was pressed: its field shows again what the form started from.
+    reset(clicks, ids, start) {
+      const button = clientside.callback_context.triggered_id;
+      if (!button || !clicks.some(Boolean)) return ids.map(noUpdate);
+      return ids.map((id) => (id.path === button.path ? start.shown[id.path][id.part] : noUpdate()));
+    },
   };
 })();

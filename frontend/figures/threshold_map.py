@@ -38,6 +38,19 @@ def threshold_map_data(rows: Sequence[ThresholdMapRow]) -> ThresholdMap:
     return ThresholdMap(max(len(roles[0]) - 1, 1) if roles else 1, [row.r_tot for row in rows], roles)
 
 
+def starved_intervals(data: ThresholdMap) -> list[tuple[float, float]]:
+    """Ranges of r_tot whose rows have nothing reusable, where others have; both ends are rows."""
+    has = [any("reusable" in role for role in row) for row in data.roles]
+    if not any(has):
+        # The method reuses nothing, whatever r_tot is.
+        return []
+    gaps: list[tuple[float, float]] = []
+    for r_tot, reusable, before in zip(data.r_tot, has, [True, *has], strict=False):
+        if not reusable:
+            gaps.append((gaps.pop()[0], r_tot) if not before else (r_tot, r_tot))
+    return gaps
+
+
 def _colours(palette: Palette) -> dict[str, str]:
     return {
         "nothing": palette.grid,
@@ -81,6 +94,16 @@ def threshold_map_figure(data: ThresholdMap, palette: Palette) -> go.Figure:
             mode="markers",
             marker={"symbol": "square", "size": 10, "color": colours[role]},
         )
+    half = 0.5 / max(len(data.r_tot) - 1, 1)
+    for low, high in starved_intervals(data):
+        figure.add_shape(
+            type="rect", xref="paper", x0=0, x1=1, y0=low - half, y1=high + half,
+            line={"color": palette.reevaluated, "width": 2, "dash": "dot"},
+        )  # fmt: skip
+        figure.add_annotation(
+            text="nothing reusable", xref="paper", x=1, y=high + half, xanchor="right", yanchor="top", showarrow=False,
+            font={"size": 11, "color": palette.text}, bgcolor=palette.card, bordercolor=palette.reevaluated,
+        )  # fmt: skip
     return figure.update_layout(
         height=400,
         hovermode="closest",

@@ -11,10 +11,12 @@ from dash import Dash, dcc, html
 
 from bapo.api import ConfigDraft, RecipeInfo, RunDetail
 from bapo.config.resolve import flatten
+from frontend.changes_query import parse_changes
+from frontend.components.attributes import attributes
 from frontend.components.chart_card import BLANK_FIGURE, GRAPH_CONFIG
 from frontend.pages.new_run import form
 from frontend.pages.new_run.fields import config_field
-from frontend.pages.new_run.values import FormField
+from frontend.pages.new_run.values import FormField, shown
 from frontend.session import Api
 
 FORM = form.FORM
@@ -46,11 +48,11 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
     recipes = (await client.recipes()).items
     infos = (await client.config_fields()).items
     parent = await client.run(query["parent"]) if query.get("parent") else None
-    names = [recipe.name for recipe in recipes]
     recipe = next((each for each in recipes if each.name == query.get("recipe", DEFAULT_RECIPE)), recipes[0])
     draft = ConfigDraft(parent_id=parent.id) if parent else ConfigDraft(recipe=recipe.name)
     base = flatten((await client.validate(draft)).config)
     fields = form.form_fields(infos, base)
+    given = {field.info.path: value for field in fields for value in _given(field, query.get("set"))}
     return html.Div(
         [
             dcc.Store(
@@ -60,15 +62,16 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
                     "parent_id": parent.id if parent else None,
                     "origin": f"“{parent.name}”" if parent else f"the recipe {recipe.name}",
                     "base": {field.info.path: field.base for field in fields},
+                    "shown": {field.info.path: shown(field.info, field.base) for field in fields},
                     "key": uuid.uuid4().hex,
                 },
             ),
             dcc.Store(id="new-typed", data=0),
             dcc.Store(id="new-told"),
             dcc.Store(id="new-fields", data=[info.model_dump(mode="json") for info in infos]),
-            _heading(parent, recipe, names),
+            _heading(parent, recipe, recipes),
             html.Div(
-                [_form(fields, parent, recipe), _summary()],
+                [_form(fields, parent, recipe, given), _summary()],
                 className="form-columns",
             ),
         ],
@@ -76,7 +79,20 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
     )
 
 
-def _heading(parent: RunDetail | None, recipe: RecipeInfo, names: Sequence[str]) -> html.Div:
+def _given(field: FormField, changes: str | None) -> list[Any]:
+    """The field's value in an address, if it gives one that the field can show."""
+    given = parse_changes(changes)
+    if field.info.path not in given:
+        return []
+    value = given[field.info.path]
+    try:
+        shown(field.info, value)
+    except (TypeError, ValueError):
+        return []
+    return [value]
+
+
+def _heading(parent: RunDetail | None, recipe: RecipeInfo, recipes: Sequence[RecipeInfo]) -> html.Div:
     if parent:
         text: Any = [
             "Starts from the config of ",
@@ -89,28 +105,48 @@ def _heading(parent: RunDetail | None, recipe: RecipeInfo, names: Sequence[str])
     return html.Div(
         [
             dmc.Title("New run", order=2),
-            html.Div(
-                [
-                    dmc.Select(
-                        id="new-recipe",
-                        label="Recipe",
-                        value=recipe.name,
-                        data=list(names),
-                        allowDeselect=False,
-                        size="sm",
-                        w=260,
-                        checkIconPosition="right",
-                    ),
-                    dmc.Text(" ".join(recipe.description.split()), c="dimmed", size="sm", className="recipe-text"),
-                ],
-                className="recipe-row",
+            dmc.RadioGroup(
+                html.Div([_recipe_card(each) for each in recipes], className="recipe-cards"),
+                id="new-recipe",
+                value=recipe.name,
+                label="Recipe",
+                size="sm",
             ),
         ],
         className="form-heading",
     )
 
 
-def _form(fields: Sequence[FormField], parent: RunDetail | None, recipe: RecipeInfo) -> html.Div:
+def _recipe_card(recipe: RecipeInfo) -> dmc.RadioCard:
+    return dmc.RadioCard(
+        html.Div(
+            [
+                dmc.RadioIndicator(size="xs"),
+                html.Div(
+                    [
+                        html.Div([recipe.title, " ", html.Code(recipe.name)], className="recipe-title"),
+                        html.Div(" ".join(recipe.description.split()), className="recipe-text"),
+                    ]
+                ),
+            ],
+            className="recipe-card-body",
+        ),
+        value=recipe.name,
+        p="sm",
+        className="recipe-card",
+        **attributes(aria_label=f"{recipe.title} ({recipe.name})"),
+    )
+
+
+def _form(
+    fields: Sequence[FormField], parent: RunDetail | None, recipe: RecipeInfo, given: Mapping[str, Any]
+) -> html.Div:
+    """The fields; those that the address gives start with its values."""
+
+    def field_of(field: FormField, width: str = "normal") -> html.Div:
+        value = given.get(field.info.path, field.base)
+        return config_field(FORM, field.info, value, width=width, base=field)
+
     by_path = {field.info.path: field for field in fields}
     prominent = {path for _, _, paths in SECTIONS for path in paths}
     suggested = f"{parent.name} (changed)"[:200] if parent else recipe.title
@@ -136,12 +172,7 @@ def _form(fields: Sequence[FormField], parent: RunDetail | None, recipe: RecipeI
                 *([dmc.Text(text, size="sm", c="dimmed")] if text else []),
                 html.Div(
                     [
-                        config_field(
-                            FORM,
-                            by_path[path].info,
-                            by_path[path].base,
-                            width="wide" if by_path[path].info.kind == "fraction_range" else "normal",
-                        )
+                        field_of(by_path[path], "wide" if by_path[path].info.kind == "fraction_range" else "normal")
                         for path in paths
                         if path in by_path
                     ],
@@ -161,15 +192,15 @@ def _form(fields: Sequence[FormField], parent: RunDetail | None, recipe: RecipeI
             dmc.AccordionItem(
                 [
                     dmc.AccordionControl([html.Code(section), f" · {len(members)} more"]),
-                    dmc.AccordionPanel(
-                        html.Div([config_field(FORM, info, value) for info, value in members], className="field-grid")
-                    ),
+                    dmc.AccordionPanel(html.Div([field_of(field) for field in members], className="field-grid")),
                 ],
                 value=section,
             )
             for section, members in rest.items()
         ],
         multiple=True,
+        # A field that the address gives is not hidden.
+        value=sorted({path.split(".", 1)[0] for path in given if path not in prominent}),
         variant="contained",
         className="all-fields",
     )
@@ -188,7 +219,7 @@ def _summary() -> html.Div:
         [
             html.Div(id="new-problems", className="form-problems"),
             html.Div(dmc.Skeleton(height=90), id="new-diff", className="panel-card"),
-            html.Div(dmc.Skeleton(height=120), id="new-cost", className="panel-card"),
+            html.Div(dmc.Skeleton(height=220), id="new-cost", className="panel-card"),
             html.Div(
                 [
                     html.H3("Threshold map", className="chart-title"),
@@ -197,11 +228,13 @@ def _summary() -> html.Div:
                         size="xs",
                         c="dimmed",
                     ),
+                    html.Div(id="new-map-note", className="map-note", role="status"),
                     dcc.Graph(id="new-map", figure=BLANK_FIGURE, config=GRAPH_CONFIG, style={"height": 400}),
                 ],
                 id="new-map-card",
                 className="panel-card",
             ),
+            html.Div(id="new-theory"),
             dmc.Button("Start the run", id="new-submit", fullWidth=True, size="md", disabled=True),
             dmc.Button(
                 "Save as a draft", id="new-draft", fullWidth=True, variant="subtle", color="gray", disabled=True

@@ -11,7 +11,7 @@ from dash import html
 from bapo.api import ConfigFieldInfo
 from frontend.components.attributes import attributes
 from frontend.components.icon import icon
-from frontend.pages.new_run.values import OFF, ON, shown
+from frontend.pages.new_run.values import OFF, ON, FormField, shown
 from frontend.symbols import SYMBOLS
 
 
@@ -30,8 +30,15 @@ def warning_id(form: str, path: str) -> dict[str, str]:
     return {"type": f"{form}-warning", "path": path}
 
 
-def config_field(form: str, info: ConfigFieldInfo, value: Any, *, width: str = "normal") -> html.Div:
-    """The field with its value."""
+def reset_id(form: str, path: str) -> dict[str, str]:
+    """Identifier of the button that takes a change back."""
+    return {"type": f"{form}-reset", "path": path}
+
+
+def config_field(
+    form: str, info: ConfigFieldInfo, value: Any, *, width: str = "normal", base: FormField | None = None
+) -> html.Div:
+    """The field with its value; where it has a base, what that is and a way back to it, for when it differs."""
     symbol = SYMBOLS.get(info.path)
     label: Any = _label(info)
     legal = symbol.legal if symbol and symbol.legal else _legal(info)
@@ -46,12 +53,35 @@ def config_field(form: str, info: ConfigFieldInfo, value: Any, *, width: str = "
                 inputWrapperOrder=["label", "input", "description", "error"],
                 className="field-wrap",
             ),
+            *([_was(form, base)] if base is not None else []),
             html.Div(id=warning_id(form, info.path), className="field-warning"),
         ],
         id={"type": f"{form}-slot", "path": info.path},
         className=f"field field-{width}",
         **attributes(data_field=info.path),
     )
+
+
+def _was(form: str, base: FormField) -> html.Div:
+    """Shown by the style sheet while the field differs."""
+    text = ", ".join(str(part) for value in shown(base.info, base.base) for part in _listed(value)) or "empty"
+    return html.Div(
+        [
+            html.Span(["was ", html.Code(text, className="diff-old")]),
+            dmc.Button(
+                "Reset",
+                id=reset_id(form, base.info.path),
+                size="compact-xs",
+                variant="subtle",
+                **attributes(aria_label=f"Reset {base.info.path}"),
+            ),
+        ],
+        className="field-was",
+    )
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _label(info: ConfigFieldInfo) -> html.Span:

@@ -15,7 +15,13 @@ from frontend.clientside import clientside
 from frontend.components.chart_card import BLANK_FIGURE
 from frontend.components.notices import error_text
 from frontend.figures.threshold_map import threshold_map_data, threshold_map_figure
-from frontend.pages.new_run.summary import cost_summary, diff_summary, problem_list
+from frontend.pages.new_run.summary import (
+    diff_summary,
+    estimate_summary,
+    problem_list,
+    starvation_note,
+    theory_summary,
+)
 from frontend.pages.new_run.values import FormField, changes, knows
 from frontend.session import Api
 from frontend.theme import palette_of, themed
@@ -65,8 +71,24 @@ def problems_of(error: ApiError) -> list[FieldProblem]:
     return [FieldProblem(field=body.field or "config", value=body.value, remedy=body.remedy)]
 
 
+def slot_class(name: str, *, is_known: bool, is_changed: bool) -> str:
+    """Classes of a field: hidden where its method has none, marked where it differs from where the form started."""
+    kept = [part for part in name.split() if part not in ("hidden", "changed")]
+    return " ".join([*kept, *(["changed"] * is_changed), *(["hidden"] * (not is_known))])
+
+
 def register(app: Dash, api: Api) -> None:
     """Validation, recipes, submission."""
+    clientside(
+        app,
+        "form",
+        "reset",
+        Output({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "value"),
+        Input({"type": f"{FORM}-reset", "path": ALL}, "n_clicks"),
+        State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "id"),
+        State("new-start", "data"),
+        initial=False,
+    )
     # The inputs tell every keystroke, so that a submission never misses the last ones; the check waits for a pause.
     clientside(
         app,
@@ -83,8 +105,9 @@ def register(app: Dash, api: Api) -> None:
         Output({"type": f"{FORM}-slot", "path": ALL}, "className"),
         Output("new-problems", "children"),
         Output("new-diff", "children"),
-        Output("new-cost", "children"),
+        Output("new-theory", "children"),
         Output("new-map", "figure"),
+        Output("new-map-note", "children"),
         Output("new-map-card", "style"),
         Output("new-submit", "disabled"),
         Output("new-draft", "disabled"),
@@ -110,13 +133,12 @@ def register(app: Dash, api: Api) -> None:
         method = str(typed[METHOD][0])
         paths = [output["id"]["path"] for output in ctx.outputs_list[0]]
         known = {field.info.path: knows(field.info, method) for field in fields}
+        changed = changes(fields, typed, method)
         slots = [
-            " ".join([*(part for part in name.split() if part != "hidden"), *([] if known[path] else ["hidden"])])
+            slot_class(name, is_known=known[path], is_changed=path in changed)
             for name, path in zip(classes, paths, strict=True)
         ]
-        draft = ConfigDraft(
-            recipe=start["recipe"], parent_id=start["parent_id"], changes=changes(fields, typed, method)
-        )
+        draft = ConfigDraft(recipe=start["recipe"], parent_id=start["parent_id"], changes=changed)
         try:
             report = await api.client().validate(draft)
         except ApiError as error:
@@ -127,7 +149,7 @@ def register(app: Dash, api: Api) -> None:
                 [None] * len(paths),
                 slots,
                 listed,
-                *([no_update] * 4),
+                *([no_update] * 5),
                 True,
                 True,
             )
@@ -136,7 +158,7 @@ def register(app: Dash, api: Api) -> None:
                 *([[no_update] * len(paths)] * 2),
                 slots,
                 error_text(error),
-                *([no_update] * 4),
+                *([no_update] * 5),
                 True,
                 True,
             )
@@ -153,12 +175,32 @@ def register(app: Dash, api: Api) -> None:
             slots,
             listed,
             diff_summary(report, start["origin"]),
-            cost_summary(report),
+            theory_summary(report),
             figure,
+            starvation_note(report),
             {} if report.threshold_map else {"display": "none"},
             False,
             False,
         )
+
+    @app.callback(
+        Output("new-cost", "children"),
+        Input("new-typed", "data"),
+        State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "value"),
+        State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "id"),
+        State("new-start", "data"),
+        State("new-fields", "data"),
+    )
+    async def estimate(_: int, values: Sequence[Any], ids: Ids, start: dict[str, Any], infos: Any) -> Any:
+        fields = form_fields(_INFOS.validate_python(infos), start["base"])
+        typed = typed_values(ids, values)
+        changed = changes(fields, typed, str(typed[METHOD][0]))
+        draft = ConfigDraft(recipe=start["recipe"], parent_id=start["parent_id"], changes=changed)
+        try:
+            return estimate_summary(await api.client().estimate(draft))
+        except (ApiError, httpx.TransportError):
+            # What is wrong stands at its field; the last estimate stays.
+            return no_update
 
     @app.callback(
         Output("url", "search", allow_duplicate=True),

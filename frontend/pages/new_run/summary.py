@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import html
+from dash import dcc, html
 
-from bapo.api import ConfigReport, FieldProblem
+from bapo.api import ConfigReport, EstimateRange, FieldProblem, RunEstimate
 from frontend import formatting
-from frontend.pages.new_run.cost import cost_of
+from frontend.figures.threshold_map import starved_intervals, threshold_map_data
 from frontend.symbols import short_name
 
 
@@ -55,22 +55,112 @@ def diff_summary(report: ConfigReport, origin: str) -> html.Div:
     return html.Div([html.H3(f"Differs from {origin}", className="chart-title"), *(rows or nothing)])
 
 
-def cost_summary(report: ConfigReport) -> html.Div:
-    """Responses to generate, by purpose."""
-    cost = cost_of(report.config)
-    lines = [
-        ("training steps", formatting.count(cost.steps)),
-        ("fresh rollouts", formatting.count(cost.fresh)),
-        ("re-evaluations, at most", formatting.count(cost.reevaluated_at_most)),
-        ("tracking", formatting.count(cost.tracking)),
-        ("evaluation", formatting.count(cost.evaluation)),
+def estimate_summary(estimate: RunEstimate) -> html.Div:
+    """What the run will take: rollouts by arithmetic, the rest from similar runs, with ranges."""
+    rollouts = [
+        _row("training steps", formatting.count(estimate.steps)),
+        _row("fresh rollouts", formatting.count(estimate.fresh)),
+        _row("re-evaluations, at most", formatting.count(estimate.reevaluated_at_most)),
+        _row("tracking", formatting.count(estimate.tracking)),
+        _row("evaluation", formatting.count(estimate.evaluation)),
     ]
+    hours = "GPU-hours" if estimate.num_gpus else "CPU-hours"
+    found = (
+        ("rollouts of training", estimate.rollouts, formatting.count),
+        ("tokens of training", estimate.tokens, formatting.count),
+        ("duration", estimate.seconds, formatting.duration),
+        (hours, estimate.compute_hours, lambda value: f"{value:,.2f}"),
+        ("cost", estimate.cost, lambda value: f"{value:,.2f} {estimate.currency}"),
+    )
+    expected = [_row(label, _with_range(value, form)) for label, value, form in found if value is not None]
     return html.Div(
         [
-            html.H3("What it will generate", className="chart-title"),
-            *(
-                html.Div([html.Span(label), html.Span(value, className="cost-value")], className="cost-row")
-                for label, value in lines
-            ),
+            html.H3("What it will take", className="chart-title"),
+            *expected,
+            html.Div(_basis(estimate), className="cost-basis"),
+            html.H4("Rollouts its settings ask for", className="cost-title"),
+            *rollouts,
         ]
+    )
+
+
+def _row(label: str, value: Any) -> html.Div:
+    return html.Div([html.Span(label), html.Span(value, className="cost-value")], className="cost-row")
+
+
+def _with_range(value: EstimateRange, form: Callable[[float], str]) -> Any:
+    low, high = form(value.low), form(value.high)
+    if low == high:
+        return form(value.value)
+    return [form(value.value), html.Span(f" {low} to {high}", className="cost-range")]
+
+
+def _basis(estimate: RunEstimate) -> list[Any]:
+    runs = estimate.similar_runs
+    if not runs:
+        return [
+            "No ended run has the same model, engine and G and sizes near these, so that nothing is known yet of "
+            "tokens, duration and cost."
+        ]
+    links: list[Any] = []
+    for run in runs:
+        differs = f" ({', '.join(run.differs)})" if run.differs else ""
+        links += [", " if links else "", dcc.Link(run.name, href=f"/runs/{run.id}", className="wrap-anywhere"), differs]
+    num = f"{len(runs)} similar runs" if len(runs) > 1 else "one similar run"
+    unpriced = "" if estimate.cost else " This deployment sets no price for an hour."
+    return [f"Median and range of {num}: ", *links, ".", unpriced]
+
+
+THEORY = (
+    ("K1", "fresh groups (X1)", "Eq. 11: bounds how far one step on fresh groups may move the policy."),
+    ("K2", "re-evaluated groups (X2)", "Eq. 12, as in the paper; it does not hold for accuracies near 1."),
+    ("K2_exact", "X2, exactly", "Eq. 12 with the least variance that an improved group can have."),
+    ("K3", "reused groups (X3)", "Eq. 13 at r_tot = 0: groups of low variance weigh most."),
+)
+"""Constants of Theorem 3.2 with their meaning."""
+
+
+def theory_summary(report: ConfigReport) -> Any:
+    """K1..K3 with what they bound; nothing for methods without thresholds."""
+    known = [(name, label, text, report.constants[name]) for name, label, text in THEORY if report.constants.get(name)]
+    if not known:
+        return None
+    return html.Div(
+        [
+            html.H3("Theorem 3.2", className="chart-title"),
+            dmc.Text(
+                "Weights of the distance between the policy and each source's behaviour policy in the bound on its "
+                "improvement: the smaller, the safer.",
+                size="xs",
+                c="dimmed",
+            ),
+            *(
+                html.Div(
+                    [
+                        html.Span(
+                            [html.Span(name.replace("_exact", "′"), className="symbol"), f" {label}"], title=text
+                        ),
+                        html.Span(formatting.decimal(value, 2), className="cost-value"),
+                    ],
+                    className="cost-row",
+                )
+                for name, label, text, value in known
+            ),
+        ],
+        className="panel-card",
+    )
+
+
+def starvation_note(report: ConfigReport) -> Any:
+    """Where no k/G is admitted, so that nothing is reused there."""
+    gaps = starved_intervals(threshold_map_data(report.threshold_map))
+    if not gaps:
+        return None
+    named = ", ".join(f"{low:.2f} to {high:.2f}" if low < high else f"{low:.2f}" for low, high in gaps)
+    return dmc.Alert(
+        f"At r_tot from {named} no accuracy k/G lies in [c2, c3] (framed): nothing is reused there.",
+        color="yellow",
+        variant="light",
+        p="xs",
+        className="caution",
     )

@@ -1,4 +1,4 @@
-"""What a run will generate at most, worked out from its config before it is submitted."""
+"""What a run will generate, worked out from its config before it is submitted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NUM_TEST_SETS = 2
 """CD-34 and CD-4."""
 
 
-class Cost(NamedTuple):
+class PlannedRollouts(NamedTuple):
     """Responses by purpose; those of re-evaluation are an upper bound."""
 
     steps: int
@@ -20,7 +20,7 @@ class Cost(NamedTuple):
     evaluation: int
 
 
-def cost_of(config: Mapping[str, Any]) -> Cost:
+def planned_rollouts(config: Mapping[str, Any]) -> PlannedRollouts:
     """Count the responses of a complete config."""
     rollout, training, method = config["rollout"], config["training"], config["method"]
     group_size, prompts = int(rollout["group_size"]), int(rollout["batch_size"])
@@ -36,7 +36,7 @@ def cost_of(config: Mapping[str, Any]) -> Cost:
     samplings = 2 + _regular(steps, tracking["interval"]) + 1 if tracking["num_prompts"] else 0
     # Step 0, every interval, and the last step; each problem k times and once greedily.
     rounds = 1 + _regular(steps, evaluation["interval"]) + 1 if evaluation["enabled"] else 0
-    return Cost(
+    return PlannedRollouts(
         steps=steps,
         fresh=steps * prompts * group_size,
         reevaluated_at_most=reevaluated,

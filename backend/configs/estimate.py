@@ -1,0 +1,162 @@
+"""What a run will take, from runs like it that have ended.
+
+Of each similar run three rates are taken: seconds and tokens per generated response, and how much of the re-evaluation
+that its settings allowed really happened. They are applied to the responses that the new config asks for; the estimate
+is the median over the runs, and the range goes from the least to the most.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any, NamedTuple
+
+from sqlalchemy import and_, select
+from sqlalchemy.orm import Session
+
+from backend.models import Run, StepRow
+from backend.runs.cost import SECONDS_PER_HOUR, Prices, cost
+from backend.runs.usage import Usage, usage_of
+from bapo.api import EstimateRange, RunEstimate, RunStatus, SimilarRun
+from bapo.config import RunConfig
+from bapo.planned_rollouts import PlannedRollouts, planned_rollouts
+
+NEWEST_RUNS = 400
+"""Ended runs that are looked at."""
+MOST_RUNS = 8
+_ENDED = (RunStatus.SUCCEEDED, RunStatus.CANCELLED)
+
+_SAME = ("model.path", "engine.type", "rollout.group_size")
+"""Fields in which a similar run agrees."""
+_SCALES = ("rollout.batch_size", "training.batch_size", "rollout.max_response_tokens")
+"""Fields whose ratio makes a run less similar."""
+MOST_RATIO = 4.0
+"""A run that differs by more in one of these fields says nothing."""
+
+
+class _Rates(NamedTuple):
+    """What a similar run took, per unit."""
+
+    run: SimilarRun
+    seconds_per_rollout: float
+    tokens_per_rollout: float
+    reevaluated_share: float
+    """Of the re-evaluation that its settings allowed."""
+    num_gpus: int
+
+
+def estimate(session: Session, config: RunConfig, prices: Prices) -> RunEstimate:
+    """Rollouts by arithmetic, and from similar runs tokens, duration and cost with ranges."""
+    plain = config.model_dump(mode="json")
+    planned = planned_rollouts(plain)
+    rates = _similar(session, plain)
+    known = RunEstimate(
+        steps=planned.steps,
+        fresh=planned.fresh,
+        reevaluated_at_most=planned.reevaluated_at_most,
+        tracking=planned.tracking,
+        evaluation=planned.evaluation,
+        currency=prices.currency,
+    )
+    if not rates:
+        return known
+    rollouts = [_rollouts(planned, each) for each in rates]
+    seconds = [count * each.seconds_per_rollout for count, each in zip(rollouts, rates, strict=True)]
+    # The machine that the most similar run had.
+    num_gpus = rates[0].num_gpus
+    hours = [each / SECONDS_PER_HOUR * max(1, num_gpus) for each in seconds]
+    costs = [cost(each, num_gpus, prices) for each in hours]
+    return known.model_copy(
+        update={
+            "rollouts": _range(rollouts),
+            "tokens": _range([n * each.tokens_per_rollout for n, each in zip(rollouts, rates, strict=True)]),
+            "seconds": _range(seconds),
+            "compute_hours": _range(hours),
+            "cost": _range([each for each in costs if each is not None]),
+            "num_gpus": num_gpus,
+            "similar_runs": [each.run for each in rates],
+        }
+    )
+
+
+def _rollouts(planned: PlannedRollouts, rates: _Rates) -> float:
+    return planned.fresh + planned.reevaluated_at_most * rates.reevaluated_share
+
+
+def _range(values: Sequence[float]) -> EstimateRange | None:
+    return EstimateRange(value=median(values), low=min(values), high=max(values)) if values else None
+
+
+def _similar(session: Session, config: Mapping[str, Any]) -> list[_Rates]:
+    """The most similar runs first."""
+    newest = (
+        select(Run.id)
+        .where(Run.status.in_(_ENDED), Run.step > 0, Run.num_rollouts > 0)
+        .order_by(Run.created_at.desc())
+        .limit(NEWEST_RUNS)
+        .subquery()
+    )
+    query = (
+        select(Run, StepRow.record["cost"]["num_tokens"].as_integer())
+        .join(newest, Run.id == newest.c.id)
+        .join(StepRow, and_(StepRow.run_id == Run.id, StepRow.step == Run.step))
+        .where(*(_member(path).as_string() == str(_at(config, path)) for path in _SAME))
+    )
+    found = [(distance, run, tokens) for run, tokens in session.execute(query)
+             if (distance := _distance(config, run.config)) is not None]  # fmt: skip
+    found.sort(key=lambda each: (each[0], each[1].id))
+    nearest = found[:MOST_RUNS]
+    usage = usage_of(session, [run.id for _, run, _ in nearest])
+    rates = (_rates(run, tokens, usage.get(run.id, Usage()), config) for _, run, tokens in nearest)
+    return [each for each in rates if each is not None]
+
+
+def _member(path: str) -> Any:
+    column: Any = Run.config
+    for name in path.split("."):
+        column = column[name]
+    return column
+
+
+def _at(config: Mapping[str, Any], path: str) -> Any:
+    value: Any = config
+    for name in path.split("."):
+        value = value[name]
+    return value
+
+
+def _distance(config: Mapping[str, Any], other: Mapping[str, Any]) -> float | None:
+    """0 for the same sizes and method; None where a size differs too much."""
+    distance = 0.0 if config["method"]["type"] == other["method"]["type"] else 1.0
+    for path in _SCALES:
+        ratio = abs(math.log(_at(config, path) / _at(other, path)))
+        if ratio > math.log(MOST_RATIO):
+            return None
+        distance += ratio
+    return distance
+
+
+def _rates(run: Run, num_tokens: int, usage: Usage, config: Mapping[str, Any]) -> _Rates | None:
+    """None where nobody knows how long the run took."""
+    if usage.compute_hours:
+        seconds = usage.compute_hours * SECONDS_PER_HOUR / max(1, usage.num_gpus)
+    elif run.step_seconds:
+        # Imported: no worker held it.
+        seconds = run.step_seconds * run.step
+    else:
+        return None
+    done = planned_rollouts({**run.config, "training": {**run.config["training"], "steps": run.step}})
+    again = max(0, run.num_rollouts - done.fresh)
+    differs = [
+        f"{path.rsplit('.', 1)[-1] if path != 'training.batch_size' else 'B'} {_at(run.config, path)}"
+        for path in ("method.type", *_SCALES)
+        if _at(run.config, path) != _at(config, path)
+    ]
+    return _Rates(
+        SimilarRun(id=run.id, name=run.name, steps=run.step, differs=differs),
+        seconds / run.num_rollouts,
+        num_tokens / run.num_rollouts,
+        min(1.0, again / done.reevaluated_at_most) if done.reevaluated_at_most else 0.0,
+        usage.num_gpus,
+    )
