@@ -11,7 +11,7 @@ from backend.context import ContextOf, DbSession, new_router
 from backend.difficulty import service
 from backend.errors import Problem
 from backend.permissions import Reader
-from backend.records.endpoints import MAX_STEP
+from backend.records.parameters import MAX_STEP
 from backend.runs import repository as runs
 from bapo.api import Flows, Migration, MigrationKind
 

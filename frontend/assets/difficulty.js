@@ -31,6 +31,7 @@
       flow: (query.get("flow") || "").split(",").map(number).filter((step) => step !== null),
       answer: null,
       sliders: "",
+      placed: {}, // Where the thumbs stand.
       drawn: new Map(), // Figure on each card.
       migration: channel("migration", migrationQuery, drawMigration),
       flows: channel("flows", flowsQuery, drawFlows),
@@ -192,9 +193,15 @@
     const places = { from: valueOf(answer, answer.from_step), to: valueOf(answer, answer.to_step) };
     const shape = JSON.stringify([state.kind, last, answer.steps]);
     for (const [name, value] of Object.entries(places)) {
-      const change = { value };
-      if (shape !== state.sliders) Object.assign(change, { min: 0, max: Math.max(last, 1), marks: marks(answer, last), disabled: last === 0 });
-      setProps(`migration-${name}`, change);
+      const change = {};
+      if (shape !== state.sliders) {
+        Object.assign(change, { value, min: 0, max: Math.max(last, 1), marks: marks(answer, last), disabled: last === 0 });
+      } else if (state.placed[name] !== value) {
+        // Where the thumb stands already it is left alone: it may have been moved on meanwhile.
+        change.value = value;
+      }
+      if ("value" in change) setProps(`migration-${name}`, change);
+      state.placed[name] = value;
       find(`migration-${name}-step`).textContent = stepAt(answer, value).toLocaleString("en");
     }
     if (shape !== state.sliders) setProps("migration-play", { disabled: last === 0 });
@@ -288,8 +295,10 @@
       state.migration.want();
       state.flows.want();
     } else if (trigger === "migration-from") {
+      state.placed.from = from;
       if (move("from", from)) stop();
     } else if (trigger === "migration-to") {
+      state.placed.to = to;
       if (move("to", to)) stop();
     } else if (trigger === "migration-difference" && difference !== state.difference) {
       state.difference = difference;

@@ -166,6 +166,16 @@ def test_arrow_keys_step_through_the_samplings_and_the_address_follows(page: Pag
     wait_for_query(page, to=None)
 
 
+def test_keys_pressed_faster_than_the_server_answers_are_all_counted(page: Page, admin: Client, run_id: str) -> None:
+    visit(page, run_id, kind="last_seen")
+    later = thumb(page, "To step")
+    later.focus()
+    for _ in range(10):
+        later.press("ArrowLeft")
+    expect(page.locator("#migration-to-step")).to_have_text(str(NUM_STEPS - 10))
+    assert_shows(page, admin.migration(run_id, kind="last_seen", from_step=NUM_STEPS // 2, to_step=NUM_STEPS - 10))
+
+
 def test_playing_asks_for_each_step_once_and_ends_at_the_last(page: Page, run_id: str, asked: list[str]) -> None:
     visit(page, run_id)
     button = page.locator("#migration-play")
