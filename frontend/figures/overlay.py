@@ -112,7 +112,7 @@ def overlay_figure(data: Overlay, palette: Palette) -> go.Figure:
     """Lines over their intervals; the more lines, the thinner. Every trace of a group has its label as legendgroup."""
     num_curves = len(data.curves)
     width = 2 if num_curves <= MOST_IN_ONE_LABEL else 1.4 if num_curves <= 20 else 1
-    traces: list[dict[str, Any]] = [_band(curve) for curve in data.curves if _has_band(curve)]
+    traces: list[dict[str, Any]] = [bound for curve in data.curves if _has_band(curve) for bound in _band(curve)]
     traces += [_line(curve, data, width) for curve in data.curves]
     layout: dict[str, Any] = {
         "xaxis": AXES[data.x_kind] | {"rangemode": "tozero", "unifiedhovertitle": {"text": _X_HOVER[data.x_kind]}},
@@ -134,21 +134,24 @@ def _has_band(curve: OverlaidCurve) -> bool:
     return bool(len(curve.low)) and not bool(np.isnan(curve.low).all())
 
 
-def _band(curve: OverlaidCurve) -> dict[str, Any]:
+def _band(curve: OverlaidCurve) -> list[dict[str, Any]]:
+    """The lower bound without a line, and the upper one filled down to it.
+
+    One polygon (`toself`) of a noisy interval takes Plotly seconds.
+    """
     known = ~np.isnan(curve.low)
-    return {
+    common = {
         "type": "scatter",
-        "x": np.concatenate([curve.x[known], curve.x[known][::-1]]),
-        "y": np.concatenate([curve.high[known], curve.low[known][::-1]]),
+        "x": curve.x[known],
         "name": html.escape(f"{curve.name} 95 % interval"),
         "legendgroup": curve.label,
         "mode": "lines",
-        "line": {"width": 0},
-        "fill": "toself",
-        "fillcolor": translucent(curve.style.colour, 0.13),
+        "line": {"width": 0, "color": curve.style.colour},
         "hoverinfo": "skip",
         "visible": not curve.is_hidden,
     }
+    filled = {"fill": "tonexty", "fillcolor": translucent(curve.style.colour, 0.13)}
+    return [common | {"y": curve.low[known]}, common | filled | {"y": curve.high[known]}]
 
 
 def _line(curve: OverlaidCurve, data: Overlay, width: float) -> dict[str, Any]:

@@ -52,10 +52,9 @@ def test_more_curves_have_fewer_points(curves: int, points: int) -> None:
 def test_a_group_has_a_line_over_its_interval() -> None:
     data = overlay([curve("bapo", [0.2, 0.4], low=[0.1, 0.3], high=[0.3, 0.5], n=[2, 2]), curve("grpo", [0.3, 0.2])])
     figure = overlay_figure(data, LIGHT)
-    band, first, second = figure.data
-    assert (band.fill, band.hoverinfo, band.legendgroup) == ("toself", "skip", "bapo")
-    assert list(band.y) == [0.3, 0.5, 0.3, 0.1]
-    assert list(band.x) == [0, 60, 60, 0]
+    low, high, first, second = figure.data
+    assert (low.fill, high.fill, high.hoverinfo, high.legendgroup) == (None, "tonexty", "skip", "bapo")
+    assert (list(low.y), list(high.y), list(high.x)) == ([0.1, 0.3], [0.3, 0.5], [0, 60])
     assert list(first.y) == [0.2, 0.4]
     assert list(first.customdata) == [" (10.0 % to 30.0 %)", " (30.0 % to 50.0 %)"]
     assert [(each.name, each.line.color, each.line.dash) for each in (first, second)] == [
@@ -66,8 +65,8 @@ def test_a_group_has_a_line_over_its_interval() -> None:
 
 def test_an_interval_is_drawn_where_there_is_one() -> None:
     figure = overlay_figure(overlay([curve("a", [1, 2, 3], low=[0, 1, None], high=[2, 3, None], n=[2, 2, 1])]), LIGHT)
-    assert list(figure.data[0].x) == [0, 60, 60, 0]
-    assert list(figure.data[1].customdata)[2] == ""
+    assert list(figure.data[0].x) == [0, 60]
+    assert list(figure.data[2].customdata)[2] == ""
     alone = overlay_figure(overlay([curve("a", [1, 2], low=[None, None], high=[None, None], n=[1, 1])]), LIGHT)
     assert len(alone.data) == 1
 
@@ -92,7 +91,7 @@ def test_time_is_drawn_in_minutes_and_other_axes_as_they_are() -> None:
 
 def test_hidden_groups_stay_hidden() -> None:
     data = overlay([curve("a", [1, 2], low=[0, 1], high=[2, 3], n=[2, 2]), curve("b", [1])], hidden=frozenset({"a"}))
-    assert [trace.visible for trace in overlay_figure(data, LIGHT).data] == [False, False, True]
+    assert [trace.visible for trace in overlay_figure(data, LIGHT).data] == [False, False, False, True]
 
 
 @pytest.mark.parametrize(("count", "mode"), [(MOST_IN_ONE_LABEL, "x unified"), (MOST_IN_ONE_LABEL + 1, "closest")])
