@@ -46,8 +46,7 @@ def create(session: Session, body: ViewWrite, caller: Principal) -> ViewRow:
     """Keep a view. Raises Problem 409 where the caller has one of that name, 422 for an unknown order."""
     check_sort(body.sort)
     view = SavedView(project_id=default_project_id(session), owner_id=caller.id)
-    _fill(view, body)
-    _store(session, view, body.name)
+    _store(session, view, body)
     return ViewRow(view, caller.name)
 
 
@@ -55,9 +54,8 @@ def replace(session: Session, view_id: str, body: ViewWrite, caller: Principal) 
     """Change one's own view. Raises Problem 404, 403, 409 and 422."""
     check_sort(body.sort)
     row = _own(session, view_id, caller)
-    _fill(row.view, body)
     row.view.updated_at = clock(session)
-    _store(session, row.view, body.name)
+    _store(session, row.view, body)
     return row
 
 
@@ -75,18 +73,15 @@ def _own(session: Session, view_id: str, caller: Principal) -> ViewRow:
     return row
 
 
-def _fill(view: SavedView, body: ViewWrite) -> None:
-    view.name = body.name
-    view.filters = body.filters.model_dump(mode="json", exclude_defaults=True)
-    view.sort = body.sort
-    view.columns = list(body.columns)
-
-
-def _store(session: Session, view: SavedView, name: str) -> None:
+def _store(session: Session, view: SavedView, body: ViewWrite) -> None:
     try:
         with session.begin_nested():
+            view.name = body.name
+            view.filters = body.filters.model_dump(mode="json", exclude_defaults=True)
+            view.sort = body.sort
+            view.columns = list(body.columns)
             session.add(view)
     except IntegrityError as error:
         raise Problem(
-            409, "name_taken", "you have a view of this name: choose another", field="name", value=name
+            409, "name_taken", "you have a view of this name: choose another", field="name", value=body.name
         ) from error

@@ -1,0 +1,101 @@
+"""One thing done to several runs: each is asked for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from backend.auth.service import hash_of
+from backend.database import Database
+from backend.models import ApiToken, User
+from bapo.api import BulkRequest, RunCreate, RunDetail, RunStatus
+from bapo.client import ApiError, Client
+from tests.services import BackendServer
+
+
+@pytest.fixture(scope="module")
+def member(backend_server: BackendServer) -> Iterator[Client]:
+    """A person who owns no run of the administrator's."""
+    database = Database(backend_server.settings.database_url)
+    with database.session() as session, session.begin():
+        user = User(name="mel", role="member")
+        session.add(user)
+        session.flush()
+        session.add(ApiToken(secret_hash=hash_of("mels-token"), name="mel", kind="user", user_id=user.id))
+    database.close()
+    with backend_server.client("mels-token") as client:
+        yield client
+
+
+def draft(client: Client, name: str = "bulk") -> RunDetail:
+    return client.create_run(RunCreate(name=name, recipe="countdown-demo", start=False))
+
+
+def ask(client: Client, action: str, *run_ids: str, tag: str | None = None) -> dict[str, str | None]:
+    """The code of each refusal, None for what was done."""
+    body: dict[str, object] = {"run_ids": list(run_ids), "action": action} | ({"tag": tag} if tag else {})
+    answer = client.bulk(BulkRequest.model_validate(body))
+    assert answer.num_done == sum(result.done for result in answer.results)
+    assert [result.run_id for result in answer.results] == list(dict.fromkeys(run_ids))
+    assert all((result.reason is None) == result.done for result in answer.results)
+    return {result.run_id: result.code for result in answer.results}
+
+
+def test_what_is_refused_does_not_hold_up_the_others(admin: Client) -> None:
+    queued = admin.create_run(RunCreate(name="bulk", recipe="countdown-demo"))
+    one, other = draft(admin), draft(admin)
+    codes = ask(admin, "delete", one.id, queued.id, "nothing", other.id)
+    assert codes == {one.id: None, queued.id: "illegal_transition", "nothing": "not_found", other.id: None}
+    with pytest.raises(ApiError):
+        admin.run(one.id)
+    assert ask(admin, "stop", queued.id) == {queued.id: None}
+    assert admin.run(queued.id).status is RunStatus.CANCELLED
+
+
+def test_only_owners_and_administrators_change_runs_and_everybody_stars(admin: Client, member: Client) -> None:
+    foreign, own = draft(admin), draft(member)
+    for action, tag in (("archive", None), ("tag", "x"), ("start", None)):
+        assert ask(member, action, foreign.id, own.id, tag=tag)[foreign.id] == "not_your_run"
+    assert admin.run(foreign.id).tags == []
+    assert ask(member, "star", foreign.id, own.id) == {foreign.id: None, own.id: None}
+    assert member.run(foreign.id).is_starred
+    assert not admin.run(foreign.id).is_starred
+    assert ask(admin, "archive", own.id) == {own.id: "illegal_transition"}
+
+
+def test_tags_are_added_once_and_taken_away(admin: Client) -> None:
+    one, other = draft(admin), draft(admin)
+    ask(admin, "tag", one.id, tag="  new ")
+    ask(admin, "tag", one.id, other.id, tag="new")
+    assert (admin.run(one.id).tags, admin.run(other.id).tags) == (["new"], ["new"])
+    ask(admin, "untag", one.id, other.id, tag="new")
+    assert (admin.run(one.id).tags, admin.run(other.id).tags) == ([], [])
+    full = admin.create_run(RunCreate(name="full", tags=[f"t{i}" for i in range(50)], start=False))
+    assert ask(admin, "tag", full.id, tag="one more") == {full.id: "too_many_tags"}
+    assert ask(admin, "tag", full.id, tag="t0") == {full.id: None}
+
+
+def test_archive_and_back_again(admin: Client) -> None:
+    run = draft(admin)
+    assert ask(admin, "archive", run.id, run.id) == {run.id: None}
+    assert admin.run(run.id).archived_at is not None
+    assert ask(admin, "unarchive", run.id) == {run.id: None}
+    assert admin.run(run.id).archived_at is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"run_ids": [], "action": "star"},
+        {"run_ids": ["x"] * 501, "action": "star"},
+        {"run_ids": ["x"], "action": "tag"},
+        {"run_ids": ["x"], "action": "star", "tag": "x"},
+        {"run_ids": ["x"], "action": "rename"},
+    ],
+)
+def test_a_request_that_says_too_little_or_too_much_is_refused(backend_server: BackendServer, body: object) -> None:
+    with backend_server.http() as http:
+        headers = {"Authorization": f"Bearer {backend_server.admin_token}"}
+        answer = http.post("/api/v1/runs/bulk", json=body, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_request")
