@@ -171,6 +171,23 @@ def test_live_news_need_a_session_and_a_sound_question(visitor: httpx.Client, ba
     assert answer.json()["progress"]["step"] == "0"
 
 
+def test_live_answers_on_migration_are_the_users_own(visitor: httpx.Client, backend_server: BackendServer) -> None:
+    assert visitor.get("/live/runs/abc/migration").status_code == 401
+    visitor.post("/login", data={"secret": backend_server.admin_token}, headers={"Origin": str(visitor.base_url)})
+    assert visitor.get("/live/runs/abc/no-such-part").status_code == 404
+    for part in ("migration", "flows"):
+        assert visitor.get(f"/live/runs/abc/{part}").status_code == 404
+    with backend_server.client() as admin:
+        run = admin.create_run(RunCreate(name="unborn", recipe="countdown-demo"))
+    # What an address says wrongly is left to the server's choice; steps in disorder are refused with the remedy.
+    answer = visitor.get(f"/live/runs/{run.id}/migration", params={"kind": "?", "from": "x", "to": "1e9"})
+    assert (answer.json()["steps"], answer.json()["figures"]["migration"]) == ([], None)
+    answer = visitor.get(f"/live/runs/{run.id}/flows", params={"steps": "a,,b"})
+    assert (answer.json()["steps"], answer.json()["figures"]) == ([0, 0, 0, 0], {"flows": None})
+    answer = visitor.get(f"/live/runs/{run.id}/migration", params={"from": "2", "to": "1"})
+    assert (answer.status_code, answer.json()["field"]) == (422, "from_step")
+
+
 def test_pages_carry_a_policy_that_allows_no_foreign_and_no_unknown_script(member: httpx.Client) -> None:
     page = member.get("/runs")
     policy = page.headers["content-security-policy"]
