@@ -108,8 +108,9 @@
 
   function watched(graph) {
     const name = charts.nameOf(graph);
-    if (!name || !graph.on || graph.dataset.watched) return;
-    graph.dataset.watched = "yes";
+    // A graph that is plotted anew loses who listens to it, and has another emitter of events.
+    if (!name || !graph.on || graph.bapoWatched === graph._ev) return;
+    graph.bapoWatched = graph._ev;
     graph.on("plotly_relayout", (change) => {
       const keys = Object.keys(change);
       const changes = {};

@@ -32,7 +32,9 @@
   function drawn(data, classes) {
     const names = window.dash_clientside.callback_context.outputs_list[0].map((output) => output.id.name);
     const keep = () => names.map(() => window.dash_clientside.no_update);
-    if (!data || data.run !== state.run) return [keep(), keep(), keep(), null];
+    // An answer for the tab that was left comes too late.
+    const isLate = data && !data.problem && names.some((name) => !(name in data.figures));
+    if (!data || data.run !== state.run || isLate) return [keep(), keep(), keep(), null];
     if (data.problem) {
       state.reload = true; // Asked for again with the next news.
       return [keep(), keep(), names.map(() => data.problem), null];

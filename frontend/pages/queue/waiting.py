@@ -13,6 +13,7 @@ from bapo.api import WaitingRun
 from frontend import formatting
 from frontend.components.attributes import attributes
 from frontend.components.icon import icon
+from frontend.components.moment import moment
 from frontend.components.notices import link_button, notice
 
 
@@ -57,7 +58,7 @@ def _row(run: WaitingRun, now: datetime) -> dmc.TableTr:
             dmc.TableTd(run.owner),
             dmc.TableTd(run.priority, className="number"),
             dmc.TableTd(
-                html.Span(formatting.ago(run.queued_at, now), title=formatting.exact_time(run.queued_at)),
+                moment(run.queued_at, now=now),
                 className="nowrap",
             ),
             dmc.TableTd(_reason(run)),

@@ -12,6 +12,7 @@ from dash import dcc, html
 from bapo.api import HeldRun, WorkerSlots
 from frontend import formatting
 from frontend.components.attributes import attributes
+from frontend.components.moment import moment
 from frontend.components.notices import notice
 from frontend.components.status_badge import status_badge
 from frontend.pages.queue.waiting import cancel_button
@@ -66,7 +67,7 @@ def _card(worker: WorkerSlots, now: datetime) -> html.Div:
 
 
 def _heartbeat(worker: WorkerSlots, now: datetime) -> html.Span:
-    return html.Span(formatting.ago(worker.last_seen_at, now), title=formatting.exact_time(worker.last_seen_at))
+    return html.Span(moment(worker.last_seen_at, now=now))
 
 
 def _gpus(worker: WorkerSlots) -> list[str]:
@@ -149,9 +150,7 @@ def worker_table(workers: Sequence[WorkerSlots], now: datetime) -> Any:
                 dmc.TableTd(worker.version),
                 dmc.TableTd(_heartbeat(worker, now), className="nowrap"),
                 dmc.TableTd(
-                    html.Span(
-                        formatting.ago(worker.registered_at, now), title=formatting.exact_time(worker.registered_at)
-                    ),
+                    moment(worker.registered_at, now=now),
                     className="nowrap",
                 ),
             ],

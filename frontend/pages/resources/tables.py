@@ -13,6 +13,7 @@ from bapo.api import ResourceInfo, ResourceKind, ResourcePage
 from frontend import formatting
 from frontend.components.attributes import attributes
 from frontend.components.icon import icon
+from frontend.components.moment import moment
 from frontend.components.notices import notice
 from frontend.pages.resources.registering import KINDS, size_text
 
@@ -75,11 +76,7 @@ def _row(info: ResourceInfo, now: datetime) -> dmc.TableTr:
             dmc.TableTd(
                 [
                     html.Div(info.author),
-                    html.Div(
-                        formatting.ago(info.created_at, now),
-                        title=formatting.exact_time(info.created_at),
-                        className="queue-detail nowrap",
-                    ),
+                    html.Div(moment(info.created_at, now=now), className="queue-detail nowrap"),
                 ]
             ),
             dmc.TableTd(remove if info.may_remove else None),
