@@ -30,7 +30,7 @@ def recorded(worker: FakeWorker, run: RunDetail) -> str:
     groups = [
         group(1, "a", BatchSource.FRESH, 0, "3+3"),
         group(1, "b", BatchSource.FRESH, 2, "Answer: 3+4 = 7 % _ \\ \u0130"),
-        group(3, "a", BatchSource.REEVALUATED, 1, "3*4"),
+        group(3, "a", BatchSource.REEVALUATED, 1, "3*4 \u00e4pfel"),
         group(4, "b", BatchSource.REUSED, 2, "answer: 4+3"),
         group(4, "a", BatchSource.FRESH, 4, "7"),
     ]
@@ -58,6 +58,7 @@ def found(client: Client, run_id: str, **filters: Any) -> list[tuple[int, str]]:
         # The prompt of all says "3 4=7"; what means something to a pattern language means itself.
         ({"search": "3 4=7"}, [(4, "a"), (4, "b"), (3, "a"), (1, "b"), (1, "a")]),
         ({"search": "% _ \\"}, [(1, "b")]),
+        ({"search": "\u00c4PFEL"}, [(3, "a")]),
         ({"search": "nothing says this"}, []),
     ],
 )

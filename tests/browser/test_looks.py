@@ -23,6 +23,7 @@ PAGES = (
     "/runs/{}",
     "/runs/{}?tab=batch",
     "/runs/{}?tab=difficulty",
+    "/runs/{}?tab=prompts",
     "/runs/{}?tab=samples",
     "/runs/{}?tab=log",
     "/runs/{}?tab=config",
