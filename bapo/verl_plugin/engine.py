@@ -120,12 +120,20 @@ class VerlEngine:
         wanted = self._rollout if policy is Policy.ROLLOUT else self._current
         if self._held == wanted:
             return
+        # verl hands weights to a sleeping vLLM, which it wakes for that.
+        self._sleep()
         with self._cluster.plain_errors("vLLM did not take new weights"):
             if wanted == self._current:
                 self._trainer.hold_current_weights(version)
             else:
                 self._trainer.hold_rollout_weights(version)
         self._held = wanted
+
+    def _sleep(self) -> None:
+        """Free vLLM's memory on the GPU; without one there is nothing to free, and it goes on holding its weights."""
+        if self._sleeps and self._held is not None:
+            self._trainer.sleep()
+            self._held = None
 
     def _roll_out(
         self, problems: Sequence[Problem], *, group_size: int, greedy: bool, seed: int, version: int
@@ -168,9 +176,7 @@ class VerlEngine:
             raise ValueError("the training batch is empty: a step without groups makes no update")
         if self._rollout == self._current:
             self._trainer.actor_rollout_wg.keep_rollout_weights()
-        if self._sleeps and self._held is not None:
-            self._trainer.sleep()
-            self._held = None
+        self._sleep()
         training = self._config.training
         batches = [
             [batch[position] for position in positions]

@@ -28,7 +28,7 @@ class BapoWorker(ActorRolloutRefWorker):  # type: ignore[misc]
         """
         self._exchange()
         try:
-            await self.update_weights(global_steps=version)
+            await self.update_weights(global_steps=version, mode="naive")
         finally:
             self._exchange()
 
