@@ -66,6 +66,7 @@ class Deployment:
             named = {
                 "id": "'copy' || number",
                 "name": "'copy ' || number || ' of a run'",
+                "search_text": "'copy ' || number || ' of a run ' || search_text",
                 "status": "CASE number %% 5 WHEN 0 THEN 'failed' ELSE 'succeeded' END",
                 "created_at": "created_at - number * interval '7 minutes'",
                 "eval_latest": "(number * 7919 %% 1000) / 1000.0",

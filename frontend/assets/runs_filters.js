@@ -16,11 +16,13 @@
     archived: "archived", created_after: "created from", created_before: "created before", min_step: "steps ≥",
     max_step: "steps ≤", min_best: "best ≥", max_best: "best ≤",
   };
-  const SETTLED_MS = 1500;
 
   let controls = {}; // Filter → component.
   let presets = {}; // Quick choice → states.
-  let expected = null; // What the controls were set to, until they say so.
+  let seen = {}; // Filter → what its control last said.
+  let written = {}; // Filter → what its control was last set to; it says so some time later.
+
+  let shownPreset = "all";
 
   const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
@@ -40,16 +42,11 @@
   const pad = (number) => String(number).padStart(2, "0");
   const dayOf = (moment) => `${moment.getFullYear()}-${pad(moment.getMonth() + 1)}-${pad(moment.getDate())}`;
 
-  function fromControls(values) {
-    const filters = {};
-    Object.keys(controls).forEach((name, index) => {
-      const value = values[index];
-      if (DATES.includes(name)) filters[name] = value ? new Date(`${String(value).slice(0, 10)}T00:00`).toISOString() : null;
-      else if (SHARES.includes(name)) filters[name] = value === "" || value === null ? null : Number((value / 100).toFixed(6));
-      else if (name === "search") filters[name] = (value || "").trim();
-      else filters[name] = value;
-    });
-    return tidy(filters);
+  function fromControl(name, value) {
+    if (DATES.includes(name)) return value ? new Date(`${String(value).slice(0, 10)}T00:00`).toISOString() : null;
+    if (SHARES.includes(name)) return value === "" || value === null ? null : Number((value / 100).toFixed(6));
+    if (name === "search") return (value || "").trim();
+    return value;
   }
 
   function toControls(filters) {
@@ -124,8 +121,7 @@
   function apply(filters, sort) {
     state.filters = filters;
     state.sort = sort;
-    expected = filters;
-    setTimeout(() => { if (expected === filters) expected = null; }, SETTLED_MS);
+    written = { ...filters };
     toControls(filters);
     publish();
   }
@@ -134,7 +130,8 @@
   function publish() {
     const number = Object.keys(state.filters).filter((name) => name !== "search").length;
     setProps("runs-filter-count", { children: number ? String(number) : "" });
-    setProps("runs-status", { value: presetOf(state.filters.status) ?? "" });
+    shownPreset = presetOf(state.filters.status) ?? "";
+    setProps("runs-status", { value: shownPreset });
     setProps("runs-view-name", { children: state.view ? `: ${state.view.name}` : "" });
     setProps("runs-shows", { data: { filters: state.filters, sort: state.sort, columns: runs.visibleColumns() } });
     drawChips();
@@ -201,14 +198,19 @@
       presets = data.presets;
       state.widths = data.widths;
       if (state.box !== element("runs-grid-box")) {
+        seen = Object.fromEntries(Object.keys(controls).map((name, index) => [name, parts[index]]));
         runs.begin();
         return noUpdate();
       }
-      const filters = fromControls(parts);
-      if (expected !== null) {
-        if (same(filters, expected)) expected = null;
-        return noUpdate();
-      }
+      // One by one: a control that was set from here says so only later, and until then what it said before.
+      const changes = {};
+      Object.keys(controls).forEach((name, index) => {
+        if (same(parts[index], seen[name])) return;
+        seen[name] = parts[index];
+        const value = tidy({ [name]: fromControl(name, parts[index]) })[name];
+        if (!same(value, written[name])) changes[name] = written[name] = value;
+      });
+      const filters = tidy({ ...state.filters, ...changes });
       if (same(filters, state.filters)) return noUpdate();
       state.filters = filters;
       runs.leaveView();
@@ -217,7 +219,9 @@
       return noUpdate();
     },
     preset(name) {
-      if (presets[name] && presetOf(state.filters.status) !== name && state.box === element("runs-grid-box")) {
+      const isOurs = name === shownPreset;
+      shownPreset = name;
+      if (!isOurs && presets[name] && presetOf(state.filters.status) !== name && state.box === element("runs-grid-box")) {
         filterBy({ ...state.filters, status: presets[name] });
       }
       return noUpdate();

@@ -58,7 +58,7 @@ def search_field() -> dmc.TextInput:
         leftSection=icon("search", 16),
         size="xs",
         className="runs-search",
-        debounce=200,
+        debounce=100,
         **attributes(aria_label="Search runs by name, tag, note, owner or config value"),
     )
 
@@ -159,7 +159,7 @@ def _number(name: str, placeholder: str, limits: dict[str, Any]) -> dmc.NumberIn
         placeholder=placeholder,
         hideControls=True,
         size="xs",
-        debounce=300,
+        debounce=200,
         **limits,
         **attributes(aria_label=f"{name.replace('_', ' ')}, {placeholder}"),
     )
