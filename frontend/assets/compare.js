@@ -41,17 +41,14 @@
 
   // ---------------------------------------------------------------- what somebody chose
 
+  // Whoever chooses something has been in its field.
   const touched = new Set();
-  for (const type of ["pointerdown", "keydown"]) {
+  for (const type of ["focusin", "pointerdown"]) {
     document.addEventListener(type, (event) => {
       if (!page()) return;
-      const field = event.target.closest?.("[id^='compare-']");
-      if (field && field.tagName === "INPUT") touched.add(field.id);
-      // The options of a list open outside of their field.
-      const list = event.target.closest?.("[role='listbox'], .mantine-Combobox-dropdown");
-      if (list) for (const open of document.querySelectorAll("[id^='compare-'][aria-expanded='true']")) touched.add(open.id);
-      const pill = event.target.closest?.(".compare-metrics");
-      if (pill) touched.add("compare-metrics");
+      const field = event.target.closest?.("input[id^='compare-']");
+      if (field) touched.add(field.id);
+      if (event.target.closest?.(".compare-metrics")) touched.add("compare-metrics");
     }, true);
   }
 
@@ -236,6 +233,38 @@
       if (orders.has(box.dataset.compareName)) order(box);
     }
   }
+
+  // ---------------------------------------------------------------- zoom
+
+  // Plotly lets a new figure's own range win over what somebody zoomed to.
+  const zooms = new Map(); // Chart -> { x-axis, ranges }.
+
+  function watch(graph) {
+    graph._compareWatched = true;
+    const chart = graph.closest("[data-chart]").dataset.chart;
+    graph.on("plotly_relayout", (change) => {
+      const keys = Object.keys(change);
+      if (keys.some((key) => key.endsWith(".autorange"))) zooms.delete(chart);
+      else if (keys.some((key) => key.includes("axis.range"))) {
+        const { xaxis, yaxis } = graph._fullLayout;
+        zooms.set(chart, { x: graph.layout.uirevision, "xaxis.range": [...xaxis.range], "yaxis.range": [...yaxis.range] });
+      }
+    });
+    graph.on("plotly_afterplot", () => {
+      const zoom = zooms.get(chart);
+      if (!zoom || zoom.x !== graph.layout.uirevision) return;
+      const { x, ...ranges } = zoom;
+      const axes = graph._fullLayout;
+      const same = ["xaxis", "yaxis"].every((name) => String(axes[name].range) === String(ranges[`${name}.range`]));
+      if (!same) window.Plotly.relayout(graph, ranges);
+    });
+  }
+
+  setInterval(() => {
+    for (const graph of document.querySelectorAll("#compare-curves .js-plotly-plot")) {
+      if (!graph._compareWatched && graph.on) watch(graph);
+    }
+  }, 300);
 
   // ---------------------------------------------------------------- running runs
 

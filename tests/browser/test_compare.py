@@ -1,0 +1,269 @@
+"""The comparison of runs that the local engine trained: every control used, every figure held against the API."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from bapo.client import Client
+from tests.backend.fake_worker import FakeWorker
+from tests.browser.conftest import WAIT_MILLISECONDS, Visitor, log_in, play
+from tests.recorded import NUM_STEPS, RUNS, import_folder
+from tests.services import BackendServer, wait_until
+
+pytestmark = pytest.mark.browser
+
+REWARD = "critic/rewards/mean"
+LINES = """(name) => {
+    const graph = document.querySelector(`[data-chart="${name}"] .js-plotly-plot`);
+    return (graph?._fullData || []).filter((trace) => trace.hoverinfo !== "skip").map((trace) => ({
+        label: trace.legendgroup, visible: trace.visible, x: [...(trace.x || [])], y: [...(trace.y || [])],
+        z: trace.z ? trace.z.map((row) => [...row]) : null,
+    }));
+}"""
+
+WATCHED = (
+    """() => document.querySelector('[data-chart="critic/rewards/mean"] .js-plotly-plot')._compareWatched === true"""
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def patience() -> Iterator[None]:
+    """A machine with every core busy answers slowly."""
+    expect.set_options(timeout=WAIT_MILLISECONDS)
+    yield
+    expect.set_options(timeout=5_000)
+
+
+@pytest.fixture(scope="module")
+def runs(admin: Client, recorded_folders: Mapping[str, Path]) -> dict[str, str]:
+    """Identifiers of the recorded runs by name."""
+    return {name: import_folder(admin, recorded_folders[name], group="recorded") for name in RUNS}
+
+
+def address(runs: Mapping[str, str], **query: str) -> str:
+    return f"/compare?runs={','.join(runs.values())}" + "".join(f"&{key}={value}" for key, value in query.items())
+
+
+def lines(page: Page, chart: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = page.evaluate(LINES, chart)
+    return found
+
+
+def labels(page: Page, chart: str = REWARD) -> list[str]:
+    return [line["label"] for line in lines(page, chart)]
+
+
+def shown(page: Page, chart: str = REWARD) -> list[str]:
+    return [line["label"] for line in lines(page, chart) if line["visible"] is True]
+
+
+def wait_for(page: Page, chart: str, expected: Sequence[str]) -> None:
+    wait_until(lambda: labels(page, chart) == list(expected), WAIT_MILLISECONDS / 1000)
+
+
+def open_page(page: Page, where: str) -> None:
+    page.goto(where)
+    expect(page.locator("#compare-results table").last).to_be_visible()
+
+
+def choose(page: Page, field: str, option: str) -> None:
+    page.locator(field).click()
+    page.get_by_role("option", name=option, exact=True).click()
+
+
+def test_seeds_are_put_together_and_every_number_is_the_servers(
+    page: Page, admin: Client, runs: dict[str, str]
+) -> None:
+    open_page(page, address(runs))
+    wait_for(page, REWARD, ["bapo", "grpo"])
+    accuracy = "val-core/CD-34/acc/mean@4"
+    keys = [REWARD, accuracy, "actor/entropy", "response_length/mean"]
+    served = admin.compare_curves(list(runs.values()), keys).curves
+    for key in keys:
+        for line, curve in zip(lines(page, key), served[key], strict=True):
+            assert line["x"] == list(curve.x)
+            assert line["y"] == pytest.approx(list(curve.mean))
+    compared = admin.compare(list(runs.values()))
+    table = page.locator("[data-compare-name=results-by-group] tbody tr")
+    expect(table).to_have_count(2)
+    final = compared.groups[0].results[0].final
+    assert final is not None
+    expect(table.first).to_contain_text(f"{100 * final.value:.1f}\u202f%")
+    expect(page.locator("[data-compare-name=results-by-run] tbody tr")).to_have_count(4)
+    fields = page.locator("[data-compare-name=config-differences] tbody th").all_text_contents()
+    assert set(fields) == {each.field for each in compared.differences}
+    expect(page.locator("[data-compare-name=config-differences] tbody tr").last).to_contain_text("1, 2")
+
+
+def test_batches_and_migration_are_the_servers(page: Page, admin: Client, runs: dict[str, str]) -> None:
+    open_page(page, address(runs))
+    expect(page.locator("[data-chart=composition] .js-plotly-plot")).to_be_attached()
+    served = admin.compare_curves(
+        list(runs.values()), ["bapo/batch/x3", "bapo/batch/batch_size"], max_points=60, reduce="means"
+    ).curves
+    wait_until(lambda: len(lines(page, "composition")) == 6, WAIT_MILLISECONDS / 1000)
+    x3, size = (np.array(served[key][0].mean, float) for key in ("bapo/batch/x3", "bapo/batch/batch_size"))
+    assert lines(page, "composition")[2]["y"] == pytest.approx(list(x3 / size))
+    expect(page.locator("[data-chart=migration] .js-plotly-plot")).to_be_attached()
+    wait_until(lambda: bool(lines(page, "migration")), WAIT_MILLISECONDS / 1000)
+    counts = {name: np.array(admin.migration(run_id).matrix.counts)[:-1, :-1] for name, run_id in runs.items()}
+    bapo, grpo = (counts[f"{method}-seed-1"] + counts[f"{method}-seed-2"] for method in ("bapo", "grpo"))
+    expected = 100 * (grpo / grpo.sum() - bapo / bapo.sum())
+    assert np.array(lines(page, "migration")[0]["z"]) == pytest.approx(expected)
+
+
+def test_the_legend_shows_and_hides_everywhere(page: Page, runs: dict[str, str]) -> None:
+    open_page(page, address(runs))
+    wait_for(page, REWARD, ["bapo", "grpo"])
+    key = page.get_by_role("group", name="Groups").get_by_role("button").filter(has_text="BAPO")
+    expect(key).to_have_attribute("aria-pressed", "true")
+    key.focus()
+    page.keyboard.press("Space")
+    expect(key).to_have_attribute("aria-pressed", "false")
+    wait_until(lambda: shown(page) == shown(page, "actor/entropy") == ["grpo"], WAIT_MILLISECONDS / 1000)
+    expect(page.locator("[data-compare-name=results-by-group] tr.dimmed")).to_have_count(1)
+    expect(page).to_have_url(re.compile("hide=bapo"))
+    page.reload()
+    wait_until(lambda: shown(page) == ["grpo"], WAIT_MILLISECONDS / 1000)
+    page.get_by_role("group", name="Groups").get_by_role("button").filter(has_text="BAPO").click()
+    wait_until(lambda: shown(page) == ["bapo", "grpo"], WAIT_MILLISECONDS / 1000)
+
+
+def test_grouping_axis_and_equal_budgets_stand_in_the_address(page: Page, admin: Client, runs: dict[str, str]) -> None:
+    open_page(page, address(runs))
+    wait_for(page, REWARD, ["bapo", "grpo"])
+    choose(page, "#compare-group", "Each run alone")
+    wait_for(page, REWARD, list(RUNS))
+    page.locator("#compare-x").get_by_text("Rollouts").click()
+    page.get_by_role("switch", name="Equal budgets").click()
+    served = admin.compare_curves(list(runs.values()), [REWARD], group="run", x="rollouts", equal=True)
+    assert served.budget is not None
+    until = served.budget.until
+
+    def is_equal() -> bool:
+        found = lines(page, REWARD)
+        return len(found) == 4 and all(line["x"][-1] == until for line in found)
+
+    wait_until(is_equal, WAIT_MILLISECONDS / 1000)
+    expect(page.locator("#compare-results")).to_contain_text("Equal budgets: the column")
+    expect(page).to_have_url(re.compile("group=run&x=rollouts&equal=1"))
+    page.reload()
+    wait_until(is_equal, WAIT_MILLISECONDS / 1000)
+    page.get_by_role("switch", name="Smooth").click()
+    expect(page).to_have_url(re.compile("smooth=1"))
+
+
+def test_what_an_accuracy_cost_and_who_is_compared_with_whom(page: Page, admin: Client, runs: dict[str, str]) -> None:
+    open_page(page, address(runs))
+    compared = admin.compare(list(runs.values()))
+    best = max(run.results[0].best.value for run in compared.runs)
+    field = page.get_by_label("Accuracy to reach, in percent")
+    field.fill("99")
+    table = page.locator("[data-compare-name=cost-to-reach]")
+    expect(table).to_contain_text("not reached")
+    expect(table).to_contain_text(f"best {100 * best:.1f}")
+    field.fill("1")
+    expect(table).to_contain_text("2 of 2")
+    expect(page).to_have_url(re.compile("reach=1$"))
+    choose(page, "#compare-reference", "GRPO")
+    paired = page.locator("[data-compare-name=paired-differences]")
+    expect(paired).to_contain_text("BAPO")
+    difference = next(g for g in admin.compare(list(runs.values()), reference="grpo").groups if g.label == "bapo")
+    against = difference.results[0].against_reference
+    assert against is not None
+    expect(paired).to_contain_text(f"{abs(100 * against.value):.1f}\u202fpts")
+
+
+def test_tables_sort_and_everything_can_be_taken_away(page: Page, admin: Client, runs: dict[str, str]) -> None:
+    open_page(page, address(runs))
+    wait_for(page, REWARD, ["bapo", "grpo"])
+    table = page.locator("[data-compare-name=results-by-run]")
+    heading = table.get_by_role("columnheader").filter(has_text="Rollouts")
+    heading.get_by_role("button").click()
+    expect(heading).to_have_attribute("aria-sort", "descending")
+    total = {run.name: run.total.rollouts for run in admin.compare(list(runs.values())).runs}
+    names = table.locator("tbody th a").all_text_contents()
+    assert [total[name] for name in names] == sorted(total.values(), reverse=True)
+    with page.expect_download() as download:
+        table.get_by_role("button", name="CSV").click()
+    rows = download.value.path().read_text().splitlines()
+    assert rows[0].startswith("Run,Step,CD-34 base,final,best,change")
+    assert len(rows) == 5
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download as CSV: Is training reward rising?").click()
+    rows = download.value.path().read_text().splitlines()
+    assert rows[0] == "run or group,step,mean reward of fresh responses"
+    assert len(rows) == 1 + 2 * NUM_STEPS
+    answer = page.request.get(page.get_by_role("link", name="Curves as JSON").get_attribute("href") or "")
+    assert len(answer.json()["curves"][REWARD]) == 2
+
+
+def test_runs_are_found_added_and_taken_out(page: Page, runs: dict[str, str]) -> None:
+    page.goto("/compare")
+    expect(page.get_by_text("Choose two or more runs")).to_be_visible()
+    page.get_by_role("textbox", name="Runs to compare").fill("bapo-seed")
+    page.get_by_role("option", name="bapo-seed-1").click()
+    page.get_by_role("textbox", name="Runs to compare").fill("grpo-seed-2")
+    page.get_by_role("option", name="grpo-seed-2").click()
+    wait_for(page, REWARD, ["bapo", "grpo"])
+    page.keyboard.press("Escape")
+    expect(page).to_have_url(re.compile(f"runs={runs['bapo-seed-1']},{runs['grpo-seed-2']}"))
+    expect(page.get_by_role("link", name="As in the paper")).to_have_attribute(
+        "href", f"/paper?runs={runs['bapo-seed-1']},{runs['grpo-seed-2']}"
+    )
+    page.get_by_role("textbox", name="Runs to compare").press("Backspace")
+    wait_for(page, REWARD, ["bapo"])
+
+
+def test_a_run_that_is_not_there_is_named(visitor: Visitor, runs: dict[str, str]) -> None:
+    visitor.page.goto(f"/compare?runs={runs['bapo-seed-1']},nobody")
+    expect(visitor.page.locator("#compare-curves")).to_contain_text("there is no run 'nobody'")
+
+
+def test_a_running_run_goes_on_without_losing_the_zoom(
+    page: Page, admin: Client, worker: FakeWorker, runs: dict[str, str]
+) -> None:
+    played = play(admin, worker, "still running")
+    played.advance(6)
+    page.goto(f"/compare?runs={played.run.id},{runs['bapo-seed-1']}&group=run")
+    wait_until(lambda: bool(lines(page, REWARD)) and len(lines(page, REWARD)[0]["x"]) == 6, WAIT_MILLISECONDS / 1000)
+    expect(page.get_by_text("1 of 2 runs may still go on")).to_be_visible()
+    wait_until(lambda: page.evaluate(WATCHED), WAIT_MILLISECONDS / 1000)
+    zoom = """() => Plotly.relayout(document.querySelector('[data-chart="critic/rewards/mean"] .js-plotly-plot'),
+        {"xaxis.range": [2, 5]})"""
+    page.evaluate(zoom)
+    played.advance(3)
+    wait_until(lambda: len(lines(page, REWARD)[0]["x"]) == 9, WAIT_MILLISECONDS / 1000)
+    axis = (
+        """() => document.querySelector('[data-chart="critic/rewards/mean"] .js-plotly-plot')._fullLayout.xaxis.range"""
+    )
+    assert page.evaluate(axis) == [2, 5]
+
+
+@pytest.fixture
+def phone(chromium: Browser, dashboard: str, backend_server: BackendServer) -> Iterator[Page]:
+    """A narrow window in the dark."""
+    context = chromium.new_context(
+        base_url=dashboard, viewport={"width": 390, "height": 844}, color_scheme="dark", reduced_motion="reduce"
+    )
+    context.set_default_timeout(WAIT_MILLISECONDS)
+    log_in(context, dashboard, backend_server)
+    visitor = Visitor.watching(context.new_page())
+    yield visitor.page
+    visitor.check()
+    context.close()
+
+
+def test_a_narrow_window_does_not_scroll_sideways(phone: Page, runs: dict[str, str]) -> None:
+    open_page(phone, address(runs, group="run"))
+    wait_for(phone, REWARD, list(RUNS))
+    expect(phone.locator("[data-chart=migration] .js-plotly-plot")).to_be_attached()
+    widths = phone.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert widths[0] <= widths[1]
