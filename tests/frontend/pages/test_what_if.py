@@ -1,0 +1,125 @@
+"""What moving the controls means, and what the answer says in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bapo.api import WhatIfTotal
+from bapo.config import RunConfig, apply_changes, resolve
+from bapo.what_if import what_if
+from frontend.pages.run.what_if import figures
+from frontend.pages.run.what_if_controls import changes_of, control_values
+from frontend.pages.run.what_if_summary import total_row, totals, words
+from frontend.theme import LIGHT
+from tests.bapo.test_what_if import config as small_config
+from tests.bapo.test_what_if import recording
+
+
+def config(**changes: Any) -> RunConfig:
+    return resolve(apply_changes({}, {path.replace("__", "."): value for path, value in changes.items()})).config
+
+
+def test_controls_stand_where_the_config_is() -> None:
+    values = control_values(config(method__c1="0.3", training__batch_size=64, method__without=["reused"]))
+    # 0.3 · 8 = 2.4: the largest count within is 2.
+    assert (values["method.c1"], values["training.batch_size"], values["parts"]) == (2, 64, ["reevaluated"])
+    assert values["reuse.0"] == [1, 2]
+    assert values["reuse.1"] == [4, 5]
+    assert values["method.difficult_buffer.capacity"] == ""
+
+
+def test_controls_that_nobody_moved_change_nothing() -> None:
+    for run in (config(), config(method__c1="0.3"), config(method__type="grpo")):
+        start = control_values(run)
+        assert changes_of(start, dict(start), run) == {}
+
+
+@pytest.mark.parametrize(
+    ("moved", "changes"),
+    [
+        ({"method.c1": 2}, {"method.c1": "1/4"}),
+        ({"reuse.0": [0, 2]}, {"method.c2": ["0", "1/2"]}),
+        ({"reuse.1": [4, 7]}, {"method.c3": ["1/4", "7/8"]}),
+        ({"reuse.0": [0, 3]}, {"method.c2": ["0", "1/2"], "method.c3": ["3/8", "5/8"]}),
+        ({"method.m": 2, "training.batch_size": 16}, {"method.m": 2, "training.batch_size": 16}),
+        ({"method.difficult_buffer.capacity": 9}, {"method.difficult_buffer.capacity": 9}),
+        ({"parts": ["reused"]}, {"method.without": ["reevaluated"]}),
+        ({"parts": []}, {"method.without": ["reevaluated", "reused"]}),
+        # GRPO has no c1.
+        ({"method.type": "grpo", "method.c1": 3}, {"method.type": "grpo"}),
+        ({"method.type": "bapo_mini", "method.m": 3, "method.c1": 3}, {"method.type": "bapo_mini", "method.m": 3}),
+    ],
+)
+def test_moving_a_control_changes_its_field(moved: dict[str, Any], changes: dict[str, Any]) -> None:
+    run = config()
+    start = control_values(run)
+    assert changes_of(start, start | moved, run) == changes
+
+
+def test_what_was_not_moved_of_a_range_keeps_its_exact_value() -> None:
+    run = config(method__c2=["0.11", "0.5"])
+    start = control_values(run)
+    assert start["reuse.0"][0] == pytest.approx(0.88)
+    assert changes_of(start, start | {"reuse.1": [3, 5]}, run) == {"method.c2": ["11/100", "3/8"]}
+
+
+def test_a_grpo_run_moves_to_bapo_by_its_defaults_and_what_is_moved() -> None:
+    run = config(method__type="grpo")
+    start = control_values(run)
+    moved = start | {"method.type": "bapo", "method.m": 2}
+    assert changes_of(start, moved, run) == {"method.type": "bapo", "method.m": 2}
+
+
+def test_totals_carry_their_interval_or_say_that_they_are_exact() -> None:
+    answer = what_if(recording(small_config()), {"method.m": 1})
+    sure = WhatIfTotal(recorded=0.5, forecast=0.5, low=0.5, high=0.5)
+    unsure = WhatIfTotal(recorded=100, forecast=140, low=120, high=160)
+    answer = answer.model_copy(
+        update={"totals": answer.totals.model_copy(update={"fill_rate": sure, "rollouts": unsure})}
+    )
+    by_name = {total.name: total for total in totals(answer)}
+    assert (by_name["fill-rate"].interval, by_name["fill-rate"].change) == ("", "")
+    assert (by_name["rollouts"].interval, by_name["rollouts"].change) == ("120 to 160", "+40")
+    assert len(total_row(totals(answer))) == 7
+
+
+def test_the_words_say_what_is_estimated_and_what_is_not_simulated() -> None:
+    run = recording(small_config())
+    exact, estimated = (str(words(what_if(run, changes))) for changes in ({}, {"method.m": 1}))
+    assert "Exact given the recorded accuracies" in exact
+    assert "never happened" in estimated
+    assert all("not simulated" in text for text in (exact, estimated))
+
+
+def test_exact_and_estimated_parts_are_drawn_apart() -> None:
+    answer = what_if(recording(small_config()), {"method.m": 1})
+    drawn = figures(answer, LIGHT)["what-if-composition"]
+    solid, hatched = (
+        next(trace for trace in drawn.data if trace.name == name and trace.yaxis == "y2")
+        for name in ("X2 re-evaluated", "X2 re-evaluated, estimated")
+    )
+    assert hatched.fillpattern.shape == "/"
+    for row, exact in enumerate(answer.forecast.x2.is_exact):
+        mean = answer.forecast.x2.mean[row]
+        assert (solid.y[row], hatched.y[row]) == ((mean, 0) if exact else (0, mean))
+    # X1, X2 and X3 make the batch in both panels.
+    for axis, fill, size in (
+        ("y", answer.recorded.fill_rate, answer.batch_size_recorded),
+        ("y2", answer.forecast.fill_rate.mean, answer.batch_size),
+    ):
+        layers = [trace.y for trace in drawn.data if trace.yaxis == axis and trace.stackgroup]
+        assert [sum(column) / size for column in zip(*layers, strict=True)] == pytest.approx(list(fill), abs=1e-3)
+
+
+def test_a_band_is_drawn_only_where_something_is_estimated() -> None:
+    run = recording(small_config())
+    exact, estimated = (figures(what_if(run, changes), LIGHT)["what-if-difficult"] for changes in ({}, {"method.m": 1}))
+    by_name = {trace.name: trace for trace in exact.data}
+    assert set(by_name["estimated, 95 %"].y) == {None}
+    assert None not in by_name["forecast, exact"].y
+    shown = {trace.name: trace.y for trace in estimated.data}
+    first = next(row for row, value in enumerate(shown["forecast, exact"]) if value is None)
+    assert all(value is None for value in shown["high"][: first - 1])
+    assert all(low <= high for low, high in zip(shown["low"][first:], shown["high"][first:], strict=True))
