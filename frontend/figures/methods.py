@@ -69,7 +69,8 @@ KNOWN_STYLES: Mapping[str, Look] = {
 }
 """What the paper compares never changes its look."""
 
-_OTHERS = [Look(colour, dash, "circle") for dash, colour in product(("solid", "dash", "dot"), range(7))]
+_OTHERS = [Look(colour, dash, "circle") for dash, colour in product(("solid", "dash", "dot"), (3, 4, 6, 5, 2, 1, 0))]
+"""The colours of what is compared most come last."""
 
 
 def method_label(config: Mapping[str, Any]) -> str:

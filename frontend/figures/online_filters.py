@@ -19,6 +19,8 @@ from frontend.figures.seed_curves import metric_curves, window_of
 from frontend.theme import Palette
 
 FILTER_FIELD = "method.filter"
+USUAL_FILTER = "filter range"
+"""What is called BAPO elsewhere; it looks so here too."""
 
 
 class OnlineFilters(NamedTuple):
@@ -66,7 +68,9 @@ def online_filters_data(groups: Sequence[Group]) -> OnlineFilters:
 
 def online_filters_figure(data: OnlineFilters, palette: Palette) -> go.Figure:
     """Two panels; the star is the best evaluation."""
-    styles = styles_of(labels_of(data.panels), palette)
+    looks = {label: "BAPO" if label == USUAL_FILTER else label for label in labels_of(data.panels)}
+    known = styles_of(list(looks.values()), palette)
+    styles = {label: known[look] for label, look in looks.items()}
     extra = {1: [peak_trace(data.best, styles[data.best.label], axis_of(1))]} if data.best is not None else {}
     yaxes = [titled("norm"), titled("accuracy", tickformat=".0%")]
     return panel_figure(curve_panels(data.panels, styles, yaxes, hover=[".3f", ".1%"], extra=extra), columns=2)

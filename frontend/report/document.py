@@ -118,10 +118,12 @@ def figures_json(sections: Sequence[Section], palette: Palette) -> str:
 
 
 def _section(section: Section) -> str:
+    tools = "" if section.draw is None else f'<div class="paper-tools">{_save_buttons(section.name)}</div>'
     parts = [
         f'<section class="paper-section" id="{section.name}">',
-        f'<h3 class="paper-title"><span class="paper-number">{html.escape(section.number)}</span> '
-        f"{html.escape(section.title)}</h3>",
+        '<div class="paper-head"><h3 class="paper-title">'
+        f'<span class="paper-number">{html.escape(section.number)}</span> {html.escape(section.title)}</h3>',
+        f"{tools}</div>",
     ]
     if section.needs:
         parts.append(f'<p class="paper-needs">This {html.escape(section.needs)}</p>')
@@ -132,7 +134,6 @@ def _section(section: Section) -> str:
             label = html.escape(f"{section.number}: {section.title}", quote=True)
             parts.append(
                 f'<div class="paper-figures" data-paper="{section.name}" role="img" aria-label="{label}"></div>'
-                f'<div class="paper-tools">{_save_buttons(section.name)}</div>'
             )
     parts.append(f'<p class="paper-caption">{html.escape(section.caption)}</p>')
     if section.shows:
