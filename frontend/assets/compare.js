@@ -250,14 +250,16 @@
         zooms.set(chart, { x: graph.layout.uirevision, "xaxis.range": [...xaxis.range], "yaxis.range": [...yaxis.range] });
       }
     });
-    graph.on("plotly_afterplot", () => {
+    const restore = () => {
       const zoom = zooms.get(chart);
       if (!zoom || zoom.x !== graph.layout.uirevision) return;
       const { x, ...ranges } = zoom;
       const axes = graph._fullLayout;
       const same = ["xaxis", "yaxis"].every((name) => String(axes[name].range) === String(ranges[`${name}.range`]));
       if (!same) window.Plotly.relayout(graph, ranges);
-    });
+    };
+    graph.on("plotly_afterplot", restore);
+    restore(); // A chart that was made anew.
   }
 
   setInterval(() => {

@@ -244,7 +244,7 @@ def test_a_running_run_goes_on_without_losing_the_zoom(
     axis = (
         """() => document.querySelector('[data-chart="critic/rewards/mean"] .js-plotly-plot')._fullLayout.xaxis.range"""
     )
-    assert page.evaluate(axis) == [2, 5]
+    wait_until(lambda: page.evaluate(axis) == [2, 5], WAIT_MILLISECONDS / 1000)
 
 
 @pytest.fixture
