@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -20,11 +20,13 @@ from frontend.pages.run.prompts import ROWS_ON_A_PAGE
 from frontend.pages.run.samples import GROUPS_AT_ONCE
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import sample
-from tests.browser.conftest import PlayedRun, play
+from tests.browser.conftest import WAIT_MILLISECONDS, PlayedRun, play
 from tests.recorded import import_folder
-from tests.services import wait_until
+from tests.services import wait_until as wait
 
 pytestmark = pytest.mark.browser
+
+expect.set_options(timeout=WAIT_MILLISECONDS)
 
 MOST_VISITED = PromptFilter(sort="visits", descending=True)
 
@@ -41,6 +43,10 @@ def played(admin: Client, worker: FakeWorker) -> PlayedRun:
     played = play(admin, worker, "goes on")
     played.advance(3)
     return played
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    wait(condition, WAIT_MILLISECONDS / 1000)
 
 
 def rows(page: Page) -> Locator:
