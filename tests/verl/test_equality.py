@@ -94,21 +94,20 @@ def _local_group(group: RolloutGroup) -> RolloutGroup:
     return RolloutGroup(group.prompt_id, group.num_correct, group.group_size, group.policy_version, group.step, payload)
 
 
-def _write_digest(worker: Any, path: str) -> None:
-    """Runs in vLLM's worker."""
-    digest = hashlib.sha256()
-    for _, parameter in sorted(worker.model_runner.model.named_parameters()):
-        digest.update(parameter.detach().contiguous().numpy().tobytes())
-    Path(path).write_text(digest.hexdigest())
-
-
 def _digest(engine: Any, folder: Path) -> str:
     """Of all weights that vLLM holds."""
     import ray  # noqa: PLC0415
 
+    def write_digest(worker: Any, path: str) -> None:
+        """Runs in vLLM's worker, which cannot import this file: a local function travels whole."""
+        digest = hashlib.sha256()
+        for _, parameter in sorted(worker.model_runner.model.named_parameters()):
+            digest.update(parameter.detach().contiguous().numpy().tobytes())
+        Path(path).write_text(digest.hexdigest())
+
     file = folder / "digest"
     for replica in engine._trainer.llm_server_manager.get_replicas():
-        ray.get([server.collective_rpc.remote(_write_digest, args=(str(file),)) for server in replica.servers])
+        ray.get([server.collective_rpc.remote(write_digest, args=(str(file),)) for server in replica.servers])
     return file.read_text()
 
 
