@@ -52,7 +52,7 @@ def replay(stream: RecordedStream, phases: Sequence[Phase], *, replicates: int) 
         return _BapoReplay(stream, phases, replicates).run()
     nothing = np.zeros((1, stream.num_steps), np.int64)
     x1 = np.minimum(stream.recorded.fresh, phases[0].config.training.batch_size)
-    return Replay(x1, *[nothing] * 7, num_starved=0)
+    return Replay._make([x1, *[nothing] * 7, 0])
 
 
 def has_buffers(config: RunConfig) -> bool:
@@ -127,7 +127,7 @@ class _BapoReplay:
         for index, row in enumerate(rows):
             for kind, values in enumerate(row):
                 sizes[kind, :, index] = values
-        return Replay(np.array(x1, np.int64), *sizes, num_starved=num_starved)
+        return Replay._make([np.array(x1, np.int64), *sizes, num_starved])
 
     def _run_step(self, step: PlannedStep) -> Sequence[Sequence[int]]:
         """x2, x3, reevaluated, estimated, surplus, and both buffers: a number for each replicate, or one for all."""
