@@ -78,19 +78,26 @@ def list_runs(session: Session, query: RunQuery, project_id: str, viewer_id: str
         )
     column, is_descending = _order(query.sort)
     conditions = run_filters.conditions(query, project_id, viewer_id)
-    total = session.scalars(select(func.count()).select_from(Run).where(*conditions)).one()
-    places = select(Run.id, cast(column, Text)).where(*conditions)
+    if query.search and query.cursor is None:
+        # A search reads every row: once must do.
+        places = select(Run.id, cast(column, Text), func.count().over()).where(*conditions)
+    else:
+        total = select(func.count()).select_from(Run).where(*conditions).scalar_subquery()
+        places = select(Run.id, cast(column, Text), total).where(*conditions)
     if query.cursor is not None:
         value, run_id = decode_texts(query.cursor, f"runs {query.sort}", 2)
         key, position = tuple_(column, Run.id), tuple_(cast(literal(value), column.type), literal(run_id))
         places = places.where(key < position if is_descending else key > position)
     # Only the place of a row decides what the page holds; the rows themselves are read once that is known.
     page = session.execute(_ordered(places, column, is_descending).offset(query.offset).limit(query.limit + 1)).all()
+    num_matches = page[0][2] if page else 0
+    if not page and (query.offset or query.cursor is not None):
+        num_matches = session.scalars(select(func.count()).select_from(Run).where(*conditions)).one()
     has_more = len(page) > query.limit
     page = page[: query.limit]
     return RunRows(
-        rows=rows_by_id(session, [run_id for run_id, _ in page], viewer_id),
-        total=total,
+        rows=rows_by_id(session, [row[0] for row in page], viewer_id),
+        total=num_matches,
         next_cursor=encode(f"runs {query.sort}", [page[-1][1], page[-1][0]]) if has_more else None,
     )
 
