@@ -81,7 +81,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
 
 def _links(run_ids: Sequence[str], group: str) -> list[Any]:
     if not run_ids:
-        return []
+        return [html.Span(id="paper-size", hidden=True)]
     address = PATH + "?" + urlencode({"runs": ",".join(run_ids), "group": group}, safe=",")
     compare = "/compare?" + urlencode({"runs": ",".join(run_ids)}, safe=",")
     download = html.A(

@@ -1,0 +1,205 @@
+"""The paper view over really recorded runs, and its report opened from the disk without a network."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from bapo.client import Client
+from bapo.records import TrackingRecord
+from frontend.theme import DARK, LIGHT
+from tests.browser.conftest import WAIT_MILLISECONDS, Visitor
+from tests.recorded import import_folder
+from tests.services import wait_until
+
+pytestmark = pytest.mark.browser
+
+TRACES = """(name) => {
+    const place = document.querySelector(`[data-paper="${name}"]`);
+    return place ? [...place.children].flatMap((graph) => (graph.data || []).map((trace) => ({
+        name: trace.name, x: Array.from(trace.x || []), y: Array.from(trace.y || []),
+        colour: (trace.line || {}).color || (trace.marker || {}).color, axis: trace.xaxis || "x",
+        legend: trace.showlegend }))) : [];
+}"""
+
+
+@pytest.fixture(scope="module")
+def run_ids(admin: Client, recorded_folders: Mapping[str, Path]) -> dict[str, str]:
+    """The recorded runs, imported: identifier by name."""
+    return {name: import_folder(admin, folder) for name, folder in recorded_folders.items()}
+
+
+@pytest.fixture(scope="module")
+def address(run_ids: dict[str, str]) -> str:
+    """The paper view of all of them."""
+    return f"/paper?runs={','.join(run_ids.values())}"
+
+
+def _open(page: Page, address: str) -> None:
+    page.goto(address)
+    page.wait_for_selector(".paper-section")
+
+
+def _traces(page: Page, name: str) -> list[dict[str, Any]]:
+    """What a figure shows, once it has been drawn."""
+    place = page.locator(f'[data-paper="{name}"]')
+    place.scroll_into_view_if_needed()
+    page.wait_for_selector(f'[data-paper="{name}"].drawn')
+    found: list[dict[str, Any]] = page.evaluate(TRACES, name)
+    return found
+
+
+def test_runs_are_laid_out_as_the_papers_figures(
+    page: Page, admin: Client, address: str, run_ids: dict[str, str]
+) -> None:
+    _open(page, address)
+    expect(page.locator(".paper-section")).to_have_count(15)
+    numbers = page.locator(".paper-number").all_inner_texts()
+    assert numbers[:3] == ["Figure 1", "Figure 4", "Table 1"]
+
+    # Figure 11 shows what the API has: the mean over both seeds of the moving mean of ten steps.
+    entropy = {
+        name: admin.metrics(run_id, ["actor/entropy"], from_step=1).columns["actor/entropy"]
+        for name, run_id in run_ids.items()
+    }
+    known = [[value for value in entropy[f"bapo-seed-{seed}"][:10] if value is not None] for seed in (1, 2)]
+    expected = sum(sum(values) / len(values) for values in known) / 2
+    shown = next(
+        trace for trace in _traces(page, "figure-11") if trace["name"] == "BAPO (n = 2)" and trace["axis"] == "x2"
+    )
+    assert shown["y"][shown["x"].index(10)] == pytest.approx(expected)
+
+    # Figure 7: the share of prompts at 0/8 of the base model, over both seeds.
+    base = [
+        TrackingRecord.model_validate(record)
+        for name, run_id in run_ids.items()
+        if name.startswith("bapo")
+        for record in admin.records(run_id, type="tracking", from_step=0, to_step=0).items
+        if not record["replicate"]
+    ]
+    share = sum(sum(count == 0 for count in record.num_correct) / len(record.num_correct) for record in base) / 2
+    red = next(trace for trace in _traces(page, "figure-7") if trace["name"] == "0/8")
+    assert red["x"][:2] == ["base", "again"]
+    assert red["y"][0] == pytest.approx(share)
+
+    # Figure 8: X1 + X2 + X3 is the batch.
+    batch = admin.metrics(run_ids["grpo-seed-1"], ["bapo/batch/batch"], from_step=1).columns["bapo/batch/batch"]
+    grpo = [trace for trace in _traces(page, "figure-8") if trace["axis"] == "x2"][:3]
+    assert sum(trace["y"][0] for trace in grpo) == batch[0]
+
+
+def test_what_the_runs_lack_is_said_in_its_place(page: Page, address: str) -> None:
+    _open(page, address)
+    expect(page.locator("#figure-10 .paper-needs")).to_contain_text("method.filter.type")
+    expect(page.locator("#figure-16 .paper-needs")).to_contain_text("ppo and ba_ppo")
+
+
+def test_table_1_has_a_row_for_the_base_model_and_one_per_method(page: Page, admin: Client, address: str) -> None:
+    _open(page, address)
+    rows = page.locator("#table-1 tbody tr")
+    expect(rows).to_have_count(3)
+    assert [rows.nth(index).locator("td").nth(1).inner_text() for index in range(3)] == ["4", "2", "2"]
+    assert rows.nth(1).locator("td").first.inner_text() == "BAPO"
+
+
+def test_each_run_alone_is_a_line_without_a_band(page: Page, address: str, run_ids: dict[str, str]) -> None:
+    _open(page, f"{address}&group=run")
+    traces = _traces(page, "figure-4")
+    assert [trace["name"] for trace in traces] == [f"{name} (n = 1)" for name in run_ids]
+
+
+def test_the_grouping_stands_in_the_address(page: Page, address: str) -> None:
+    _open(page, address)
+    page.get_by_role("textbox", name="Grouped by").click()
+    page.get_by_role("option", name="training.seed").or_(
+        page.get_by_role("option", name="each run alone")
+    ).first.click()
+    page.wait_for_url(re.compile("group=run"))
+    page.locator("#figure-4 .paper-shows", has_text="bapo-seed-1 (n = 1)").wait_for()
+    page.go_back()
+    page.locator("#figure-4 .paper-shows", has_text="BAPO (n = 2)").wait_for()
+
+
+def test_an_unknown_field_is_explained(page: Page, address: str) -> None:
+    page.goto(f"{address}&group=no.such.field")
+    page.get_by_text("no run has the config field 'no.such.field'").wait_for()
+
+
+def test_without_runs_it_asks_for_some(page: Page, run_ids: dict[str, str]) -> None:
+    page.goto("/paper")
+    page.get_by_role("heading", name="Choose some runs").wait_for()
+    page.get_by_role("textbox", name="Runs", exact=True).click()
+    page.get_by_role("option", name="grpo-seed-1").click()
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Show", exact=True).click()
+    page.wait_for_url(re.compile(run_ids["grpo-seed-1"]))
+    page.locator("#figure-4 .paper-shows", has_text="Shows GRPO (n = 1).").wait_for()
+
+
+def test_the_other_scheme_redraws_what_is_drawn(page: Page, address: str) -> None:
+    _open(page, address)
+    assert _traces(page, "figure-4")[-1]["colour"] == LIGHT.methods[1]
+    page.get_by_role("button", name="Switch between light and dark").click()
+    wait_until(lambda: page.evaluate(TRACES, "figure-4")[-1]["colour"] == DARK.methods[1], 60)
+
+
+def test_a_figure_can_be_saved(page: Page, address: str) -> None:
+    _open(page, address)
+    traces = _traces(page, "figure-9")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save Figure 9 as CSV").click()
+    lines = Path(download.value.path()).read_text().splitlines()
+    assert lines[0] == '"panel","series","x","y"'
+    assert len(lines) == 1 + sum(len(trace["x"]) for trace in traces if "interval" not in trace["name"])
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save Figure 9 as SVG").click()
+    assert download.value.suggested_filename == "figure-9.svg"
+
+
+def test_a_narrow_page_puts_panels_below_one_another(page: Page, address: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    _open(page, address)
+    _traces(page, "figure-11")
+    domains = page.evaluate(
+        """() => { const layout = document.querySelector('[data-paper="figure-11"] .paper-graph').layout;
+        return [layout.xaxis.domain, layout.xaxis2.domain, layout.yaxis.domain[0] > layout.yaxis2.domain[1]]; }"""
+    )
+    assert domains == [[0, 1], [0, 1], True]
+    widths = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert widths[0] <= widths[1]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_report_opens_from_the_disk_without_a_network(
+    visitor: Visitor, chromium: Browser, address: str, tmp_path: Path, scheme: Any
+) -> None:
+    _open(visitor.page, address)
+    export = visitor.page.get_by_role("link", name="Export as one HTML file")
+    expect(export).to_contain_text(re.compile(r"about \d\.\d MB"))
+    with visitor.page.expect_download() as download:
+        export.click()
+    file = tmp_path / "report.html"
+    download.value.save_as(file)
+    assert file.stat().st_size < 8e6
+
+    context = chromium.new_context(offline=True, color_scheme=scheme, viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(WAIT_MILLISECONDS)
+    reader = Visitor.watching(context.new_page())
+    requests: list[str] = []
+    reader.page.on("request", lambda request: requests.append(request.url))
+    reader.page.goto(file.as_uri())
+    colours = {"light": LIGHT, "dark": DARK}[scheme].methods
+    assert _traces(reader.page, "figure-4")[-1]["colour"] == colours[1]
+    expect(reader.page.locator("h1")).to_have_text("Runs as the paper's figures and tables")
+    reader.page.locator("summary").first.click()
+    assert '"group_size": 8' in reader.page.locator("details pre").first.inner_text()
+    assert [url for url in requests if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert json.loads(reader.page.evaluate("JSON.stringify(Object.keys(window.bapoPaper))")) == ["show", "arranged"]
+    reader.check()
+    context.close()
