@@ -44,13 +44,12 @@ def cost(hours: float, num_gpus: int, prices: Prices) -> float | None:
 def num_gpus(config: Mapping[str, Any], gpus_of_machine: int) -> int:
     """GPUs that an attempt at a run with this config holds on a machine with so many; 0 on the CPU.
 
-    The local engine trains on one GPU, unless it is told to stay on the CPU; an engine that spreads over GPUs names
-    their number in `engine.num_gpus`, or takes all of the machine.
+    The local engine trains on one GPU, unless it is told to stay on the CPU; verl on `engine.verl.gpus_per_node` of
+    each of `engine.verl.nodes` machines.
     """
     engine = config["engine"]
     if engine.get("device") == "cpu" or gpus_of_machine == 0:
         return 0
     if engine["type"] == "local":
         return 1
-    named = engine.get("num_gpus")
-    return gpus_of_machine if named is None else int(named)
+    return int(engine["verl"]["gpus_per_node"]) * int(engine["verl"]["nodes"])

@@ -39,8 +39,9 @@ def test_without_a_price_there_is_no_cost() -> None:
         ({"type": "local", "device": "auto"}, 1, 1),
         ({"type": "local", "device": "auto"}, 8, 1),
         ({"type": "local", "device": "cpu"}, 8, 0),
-        ({"type": "spread"}, 8, 8),
-        ({"type": "spread", "num_gpus": 4}, 8, 4),
+        # Four GPUs on each of two machines.
+        ({"type": "verl", "device": "auto", "verl": {"gpus_per_node": 4, "nodes": 2}}, 8, 8),
+        ({"type": "verl", "device": "cpu", "verl": {"gpus_per_node": 4, "nodes": 2}}, 8, 0),
     ],
 )
 def test_an_attempt_holds_the_gpus_that_its_engine_uses(
