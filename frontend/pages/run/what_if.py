@@ -256,7 +256,7 @@ def register(app: Dash, api: Api) -> None:
             *([note] * len(names)),
             total_row(totals(answer)),
             words(answer),
-            changed_fields(answer),
+            changed_fields(answer, changes),
             cautions(answer),
             _form_address(run_id, changes),
             told | {"set": changes_text(changes), "num_draws": answer.num_draws},

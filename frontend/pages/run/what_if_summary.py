@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import dash_mantine_components as dmc
@@ -11,7 +11,7 @@ from dash import html
 from bapo.api import FieldProblem, WhatIfAnswer, WhatIfTotal
 from frontend.components.attributes import attributes
 from frontend.formatting import config_value, count, percent, points, share
-from frontend.symbols import short_name
+from frontend.symbols import SYMBOLS, short_name
 
 
 class Total(NamedTuple):
@@ -22,21 +22,23 @@ class Total(NamedTuple):
     recorded: str
     forecast: str
     interval: str
-    """Empty where the forecast is exact."""
+    """Or why there is none."""
     change: str
 
 
 def totals(answer: WhatIfAnswer) -> list[Total]:
     """The row of totals."""
     sums = answer.totals
+    # A buffer that is always full asks for as many prompts whatever is drawn.
+    certain = "exact" if answer.num_draws == 1 else "the same in all draws"
     return [
-        _total("fill-rate", "Mean fill rate", sums.fill_rate, percent, share, points),
-        _total("empty-batches", "Empty batches", sums.empty_batches, count, count, _signed_count),
-        _total("x1-share", "X1 share", sums.x1_share, percent, share, points),
-        _total("x2-share", "X2 share", sums.x2_share, percent, share, points),
-        _total("x3-share", "X3 share", sums.x3_share, percent, share, points),
-        _total("reevaluated", "Prompts answered again", sums.reevaluated, count, count, _signed_count),
-        _total("rollouts", "Rollouts", sums.rollouts, count, count, _signed_count),
+        _total("fill-rate", "Mean fill rate", sums.fill_rate, certain, percent, share, points),
+        _total("empty-batches", "Empty batches", sums.empty_batches, certain, count, count, _signed_count),
+        _total("x1-share", "X1 share", sums.x1_share, certain, percent, share, points),
+        _total("x2-share", "X2 share", sums.x2_share, certain, percent, share, points),
+        _total("x3-share", "X3 share", sums.x3_share, certain, percent, share, points),
+        _total("reevaluated", "Prompts answered again", sums.reevaluated, certain, count, count, _signed_count),
+        _total("rollouts", "Rollouts", sums.rollouts, certain, count, count, _signed_count),
     ]
 
 
@@ -44,6 +46,7 @@ def _total(
     name: str,
     label: str,
     total: WhatIfTotal,
+    certain: str,
     text: Callable[[float], str],
     bound: Callable[[float], str],
     change: Callable[[float], str],
@@ -53,13 +56,19 @@ def _total(
         label,
         text(total.recorded),
         text(total.forecast),
-        f"{bound(total.low)} to {bound(total.high)}" if total.low < total.high else "",
+        f"95 %: {bound(total.low)} to {bound(total.high)}" if total.low < total.high else certain,
         "" if text(total.recorded) == text(total.forecast) else change(total.forecast - total.recorded),
     )
 
 
 def _signed_count(change: float) -> str:
     return f"{'+' if change > 0 else '−'}{count(abs(change))}"
+
+
+def _field_name(path: str) -> str:
+    """Its symbol, or its place in the method."""
+    symbol = SYMBOLS.get(path)
+    return symbol.symbol if symbol and symbol.symbol else path.removeprefix("method.")
 
 
 def total_row(found: Sequence[Total]) -> list[Any]:
@@ -77,7 +86,7 @@ def total_row(found: Sequence[Total]) -> list[Any]:
                 ),
                 html.Div(
                     [
-                        html.Span(f"95 %: {total.interval}" if total.interval else "exact"),
+                        html.Span(total.interval),
                         *([html.Span(total.change, className="what-if-change")] if total.change else []),
                     ],
                     className="what-if-total-note",
@@ -149,12 +158,12 @@ def cautions(answer: WhatIfAnswer) -> list[Any]:
     ]
 
 
-def changed_fields(answer: WhatIfAnswer) -> list[Any]:
-    """Each changed field, old and new."""
+def changed_fields(answer: WhatIfAnswer, moved: Collection[str]) -> list[Any]:
+    """Each moved field, old and new; what follows from another method stands in the form."""
     return [
         html.Span(
             [
-                html.Code(short_name(path), title=path),
+                html.Code(_field_name(path), title=path),
                 " ",
                 html.Code(config_value(before) or "empty", className="diff-old"),
                 " → ",
@@ -163,4 +172,5 @@ def changed_fields(answer: WhatIfAnswer) -> list[Any]:
             className="what-if-changed",
         )
         for path, (before, after) in answer.changes.items()
+        if path in moved
     ] or [html.Span("Nothing is changed: both are the run as it was recorded.", className="fact-label")]

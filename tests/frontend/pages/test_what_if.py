@@ -80,9 +80,11 @@ def test_totals_carry_their_interval_or_say_that_they_are_exact() -> None:
         update={"totals": answer.totals.model_copy(update={"fill_rate": sure, "rollouts": unsure})}
     )
     by_name = {total.name: total for total in totals(answer)}
-    assert (by_name["fill-rate"].interval, by_name["fill-rate"].change) == ("", "")
-    assert (by_name["rollouts"].interval, by_name["rollouts"].change) == ("120 to 160", "+40")
+    assert (by_name["fill-rate"].interval, by_name["fill-rate"].change) == ("the same in all draws", "")
+    assert (by_name["rollouts"].interval, by_name["rollouts"].change) == ("95 %: 120 to 160", "+40")
     assert len(total_row(totals(answer))) == 7
+    exact = totals(what_if(recording(small_config()), {}))
+    assert {total.interval for total in exact} == {"exact"}
 
 
 def test_the_words_say_what_is_estimated_and_what_is_not_simulated() -> None:
