@@ -209,7 +209,7 @@ def test_pages_carry_a_policy_that_allows_no_foreign_and_no_unknown_script(membe
 
 def test_a_deep_link_brings_our_own_assets_along(member: httpx.Client) -> None:
     page = member.get("/runs/abc?tab=batch")
-    for asset in ("style.css", "live.js", "shell.js", "runs.js", "run.js", "charts.js", "form.js", "first.js"):
+    for asset in ("style.css", "live.js", "shell.js", "runs.js", "run.js", "charts_menu.js", "form.js", "first.js"):
         path = re.search(rf'"(/assets/{asset}[^"]*)"', page.text)
         assert path, asset
         assert member.get(path[1]).is_success
