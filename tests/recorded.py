@@ -52,7 +52,7 @@ def recorded_folders(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, P
         for name, changes in RUNS.items()
     ]
     for trainer in trainers:
-        output, _ = trainer.communicate(timeout=300)
+        output, _ = trainer.communicate(timeout=900)
         assert trainer.returncode == 0, output.decode()
     return folders
 
