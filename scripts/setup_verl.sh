@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes .venv-verl, in which the verl engine runs without a GPU: sh scripts/setup_verl.sh
-# Apart from .venv, because vLLM pins versions that other packages there do not have. Called by ./run --verl and ./test.
+# Apart from .venv, because vLLM pins versions that other packages there do not have. Called by ./run --verl and ./test --verl.
 set -eu
 ROOT=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$ROOT/scripts/setup.sh"
