@@ -31,7 +31,10 @@ def test_every_change_takes_more_than_reading(app: FastAPI) -> None:
     }
     assert readers_changes == {
         ("POST", "/api/v1/auth/logout"),
+        # Questions with a body, which change nothing.
         ("POST", "/api/v1/configs/validate"),
+        ("POST", "/api/v1/configs/estimate"),
+        ("POST", "/api/v1/runs/{run_id}/what-if"),
         # A star is the reader's own.
         ("PUT", "/api/v1/runs/{run_id}/star"),
         ("DELETE", "/api/v1/runs/{run_id}/star"),
