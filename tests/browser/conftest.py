@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
 from bapo.api import Claim, Login, RunCreate, RunDetail
 from bapo.client import SESSION_COOKIE, Client
@@ -31,6 +31,7 @@ ARGUMENTS = (
 )
 WAIT_MILLISECONDS = 60_000
 """A machine with every core busy draws slowly."""
+expect.set_options(timeout=WAIT_MILLISECONDS)
 
 
 @pytest.fixture(scope="module")

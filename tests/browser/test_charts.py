@@ -20,7 +20,6 @@ from tests.recorded import NUM_STEPS, import_folder
 from tests.services import wait_until
 
 pytestmark = pytest.mark.browser
-expect.set_options(timeout=WAIT_MILLISECONDS)
 
 WAIT_SECONDS = WAIT_MILLISECONDS / 1000
 REQUEST = "c1-request"

@@ -33,14 +33,6 @@ WATCHED = (
 )
 
 
-@pytest.fixture(scope="module", autouse=True)
-def patience() -> Iterator[None]:
-    """A machine with every core busy answers slowly."""
-    expect.set_options(timeout=WAIT_MILLISECONDS)
-    yield
-    expect.set_options(timeout=5_000)
-
-
 @pytest.fixture(scope="module")
 def runs(admin: Client, recorded_folders: Mapping[str, Path]) -> dict[str, str]:
     """Identifiers of the recorded runs by name."""

@@ -14,12 +14,11 @@ from playwright.sync_api import Locator, Page, expect
 from bapo.api import Flows, ImportCreate, Migration, MigrationMatrix
 from bapo.client import Client
 from bapo.config import RunConfig
-from tests.browser.conftest import WAIT_MILLISECONDS, Visitor
+from tests.browser.conftest import Visitor
 from tests.recorded import NUM_STEPS, import_folder
 
 pytestmark = pytest.mark.browser
 
-expect.set_options(timeout=WAIT_MILLISECONDS)
 
 WIDTHS = (390, 1440)
 

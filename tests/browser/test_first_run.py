@@ -16,8 +16,6 @@ from tests.services import BackendServer, wait_until
 
 pytestmark = pytest.mark.browser
 
-expect.set_options(timeout=WAIT_MILLISECONDS)
-
 
 def test_from_login_to_a_stopped_run(
     stranger: Visitor, backend_server: BackendServer, worker: FakeWorker, admin: Client

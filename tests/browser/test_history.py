@@ -18,7 +18,6 @@ from tests.services import BackendServer, wait_until
 
 pytestmark = pytest.mark.browser
 
-expect.set_options(timeout=WAIT_MILLISECONDS)
 
 COUNT = 10_000
 

@@ -26,7 +26,6 @@ from tests.services import wait_until as wait
 
 pytestmark = pytest.mark.browser
 
-expect.set_options(timeout=WAIT_MILLISECONDS)
 
 MOST_VISITED = PromptFilter(sort="visits", descending=True)
 

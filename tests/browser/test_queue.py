@@ -12,12 +12,9 @@ from bapo.api import RunCreate
 from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import event, step
-from tests.browser.conftest import WAIT_MILLISECONDS
 from tests.services import BackendServer, RedisServer, running_backend, wait_until
 
 pytestmark = pytest.mark.browser
-
-expect.set_options(timeout=WAIT_MILLISECONDS)
 
 
 @pytest.fixture(scope="module")

@@ -11,12 +11,10 @@ from playwright.sync_api import Page, expect
 
 from bapo.api import RunCreate
 from bapo.client import Client
-from tests.browser.conftest import WAIT_MILLISECONDS, Visitor
+from tests.browser.conftest import Visitor
 from tests.services import BackendServer, running_backend
 
 pytestmark = pytest.mark.browser
-
-expect.set_options(timeout=WAIT_MILLISECONDS)
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,10 @@ from playwright.sync_api import Page, expect
 
 from bapo.api import WhatIfRequest
 from bapo.client import Client
-from tests.browser.conftest import WAIT_MILLISECONDS, field
+from tests.browser.conftest import field
 from tests.recorded import NUM_STEPS, import_folder
 
 pytestmark = pytest.mark.browser
-expect.set_options(timeout=WAIT_MILLISECONDS)
 
 
 @pytest.fixture(scope="module")

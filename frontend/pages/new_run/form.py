@@ -213,6 +213,7 @@ def register(app: Dash, api: Api) -> None:
 
     @app.callback(
         Output("url", "pathname", allow_duplicate=True),
+        Output("url", "search", allow_duplicate=True),
         Output("new-problems", "children", allow_duplicate=True),
         Output("new-name", "error"),
         Input("new-submit", "n_clicks"),
@@ -237,9 +238,9 @@ def register(app: Dash, api: Api) -> None:
         infos: Any,
     ) -> Any:
         if not start_clicks and not draft_clicks:
-            return no_update, no_update, no_update
+            return no_update, no_update, no_update, no_update
         if not (name or "").strip():
-            return no_update, no_update, "Give the run a name: it is how people find it."
+            return no_update, no_update, no_update, "Give the run a name: it is how people find it."
         fields = form_fields(_INFOS.validate_python(infos), start["base"])
         typed = typed_values(ids, values)
         body = RunCreate(
@@ -256,10 +257,10 @@ def register(app: Dash, api: Api) -> None:
             listed = problem_list(
                 problems_of(error), colour="red", title=f"Not submitted (request {error.body.request_id})"
             )
-            return no_update, listed, None
+            return no_update, no_update, listed, None
         except httpx.TransportError as error:
             listed = problem_list(
                 [FieldProblem(field="server", remedy=error_text(error))], colour="red", title="Not submitted"
             )
-            return no_update, listed, None
-        return f"/runs/{run.id}", None, None
+            return no_update, no_update, listed, None
+        return f"/runs/{run.id}", "", None, None
