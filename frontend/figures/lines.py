@@ -37,10 +37,19 @@ def lines_figure(lines: Sequence[Line], axis: XAxis, *, hover: str, yaxis: dict[
             x=axis.values,
             y=line.values,
             name=line.name,
-            mode="lines",
+            # A point between two gaps makes no line: what is known every few steps only would not be seen.
+            mode="lines+markers" if _has_lone_points(line.values) else "lines",
+            marker={"size": 3},
             line={"color": line.colour, "dash": line.dash, "width": line.width},
             hovertemplate=hover,
         )
         for line in lines
     ]
     return over_training(traces, axis, yaxis=yaxis)
+
+
+def _has_lone_points(values: Sequence[float | None]) -> bool:
+    known = [False, *(value is not None for value in values), False]
+    return any(
+        here and not before and not after for before, here, after in zip(known, known[1:], known[2:], strict=False)
+    )

@@ -6,6 +6,7 @@ import pytest
 
 from bapo.api import RatioSeries, Series, StalenessSeries
 from frontend.figures.axes import XAxis
+from frontend.figures.lines import Line, lines_figure
 from frontend.figures.ratio_distribution import bin_names, ratio_distribution_data, ratio_distribution_figure
 from frontend.figures.staleness import staleness_course, staleness_totals, staleness_totals_figure
 from frontend.figures.timings import timings_data, timings_figure
@@ -76,3 +77,11 @@ def test_what_leaves_a_buffer_stands_below_zero() -> None:
     shown = {trace.name: list(trace.y) for trace in figure.data}
     assert shown["entered"] == [3, 1]
     assert shown["evicted, no room"] == [-2, None]
+
+
+def test_a_point_between_two_gaps_is_marked() -> None:
+    axis = XAxis("step", [1, 2, 3, 4], [1, 2, 3, 4], 0)
+    sparse = Line("X2", [None, 0.1, None, 0.2], "#000000")
+    dense = Line("X1", [0.1, 0.2, None, None], "#000000")
+    figure = lines_figure([sparse, dense], axis, hover="%{y}", yaxis={})
+    assert [trace.mode for trace in figure.data] == ["lines+markers", "lines"]
