@@ -5,6 +5,7 @@
   const charts = (window.bapoCharts = window.bapoCharts || {});
   let menu = null;
   let button = null;
+  let openedAt = 0;
 
   function entries(card) {
     const name = card.dataset.chart;
@@ -77,6 +78,7 @@
     }
     document.body.append(menu);
     const at = opener.getBoundingClientRect();
+    openedAt = at.top;
     menu.style.left = `${Math.max(8, Math.min(at.right, innerWidth - 8) - menu.offsetWidth)}px`;
     const below = at.bottom + 4 + menu.offsetHeight <= innerHeight;
     menu.style.top = `${below ? at.bottom + 4 : Math.max(8, at.top - 4 - menu.offsetHeight)}px`;
@@ -116,6 +118,9 @@
       }
     }
   }, true);
-  addEventListener("scroll", close, { passive: true, capture: true });
+  // The event of a scroll that ended just before the click comes after it, and moves nothing any more.
+  addEventListener("scroll", () => {
+    if (menu && Math.abs(button.getBoundingClientRect().top - openedAt) > 1) close();
+  }, { passive: true, capture: true });
   addEventListener("bapo:view", close);
 })();
