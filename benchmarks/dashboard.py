@@ -231,7 +231,7 @@ def answers(server: Deployment, wide: str, many: str) -> dict[str, list[float]]:
 
         for number in range(2 * REPETITIONS + 1):
             changes = {"method.c1": (number % 4) / 8, "method.m": 2 + number}
-            ask("what_if", "POST", f"/runs/{wide}/what-if", json={"changes": changes})
+            ask("what_if", "POST", f"/runs/{wide}/what-if", json={"set": changes})
             query = {"kind": "last_seen", "from_step": 100 + number, "to_step": 900 + number}
             ask("migration", "GET", f"/runs/{many}/migration", params=query)
     # The first reads the run; after it, the server has it.
