@@ -79,10 +79,11 @@ class AnswerCache:
 
 
 def revisions(session: Session, run_ids: Sequence[str]) -> Sequence[int]:
-    """For each run a number that grows with everything that is stored of it: bytes of its files, and their number."""
+    """For each run a number that grows with every record that is stored of it: bytes read of all its attempts'
+    journals. Responses and log lines, which no kept answer is made from, do not count."""
     query = (
-        select(IngestOffset.run_id, func.sum(IngestOffset.next_offset) + func.count())
-        .where(IngestOffset.run_id.in_(run_ids))
+        select(IngestOffset.run_id, func.sum(IngestOffset.next_offset))
+        .where(IngestOffset.run_id.in_(run_ids), IngestOffset.kind == "records")
         .group_by(IngestOffset.run_id)
     )
     found = {run_id: int(number) for run_id, number in session.execute(query)}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.orm import Session
 
+from backend.answers import revisions
 from backend.visits import repository
 from backend.visits.columns import RunColumns, extended, no_steps, up_to
 from bapo.visits import Visits
@@ -40,7 +41,7 @@ class VisitCache:
             self._entries.move_to_end(run_id)
         with entry.lock:
             # Read first: what is stored meanwhile is read again by the next request rather than missed.
-            revision = repository.revision(session, run_id)
+            (revision,) = revisions(session, [run_id])
             if revision != entry.revision:
                 entry.columns = _current(session, run_id, entry.columns)
                 entry.revision = revision

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from backend.models import IngestOffset, StepRow
+from backend.models import StepRow
 
 _STEPS_AT_ONCE = 500
 
@@ -29,14 +29,6 @@ class StepVisits(NamedTuple):
     num_correct: Sequence[int]
     policy_versions: Sequence[int]
     in_batch: Sequence[bool]
-
-
-def revision(session: Session, run_id: str) -> int:
-    """A number that grows with every record that is stored of the run: bytes read of all its attempts' journals."""
-    query = select(func.coalesce(func.sum(IngestOffset.next_offset), 0)).where(
-        IngestOffset.run_id == run_id, IngestOffset.kind == "records"
-    )
-    return int(session.scalars(query).one())
 
 
 def steps(session: Session, run_id: str) -> list[StepOf]:

@@ -8,7 +8,7 @@ from backend.answers import Answer, AnswerCache
 from backend.database import Database
 from backend.errors import Problem, not_found
 from bapo.client import Client
-from tests.backend.journals import step
+from tests.backend.journals import batch, lines_of, sample, step
 from tests.backend.test_imports import begin, send
 
 
@@ -70,3 +70,16 @@ def test_the_answer_asked_for_longest_ago_is_forgotten_first(admin: Client, data
         assert question.num_worked_out == 3
         cache.answer(session, "b", [info.run_id], question.work_out)
         assert question.num_worked_out == 4
+
+
+def test_responses_and_log_lines_leave_answers_as_they_are(admin: Client, database: Database) -> None:
+    info = begin(admin, "answers, responses")
+    send(admin, info, [step(1)])
+    cache, question = AnswerCache(), Question()
+    with database.session() as session:
+        cache.answer(session, "/q", [info.run_id], question.work_out)
+    admin.import_records(info.run_id, batch(lines_of([sample(1)]), token=info.fencing_token, kind="samples"))
+    admin.import_records(info.run_id, batch(["step 1"], token=info.fencing_token, kind="log"))
+    with database.session() as session:
+        cache.answer(session, "/q", [info.run_id], question.work_out)
+    assert question.num_worked_out == 1
