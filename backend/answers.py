@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
+import numpy as np
+import orjson
 from fastapi import Response
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -25,6 +27,13 @@ class Answer(NamedTuple):
 
     content: bytes
     headers: Mapping[str, str] = MappingProxyType({})
+
+    @classmethod
+    def of(cls, content: object, headers: Mapping[str, str] = MappingProxyType({})) -> Answer:
+        """Of plain data and arrays, whose NaN become null."""
+        # The default is asked for arrays that do not lie in one piece.
+        body = orjson.dumps(content, default=np.ascontiguousarray, option=orjson.OPT_SERIALIZE_NUMPY)
+        return cls(body, headers)
 
     def response(self) -> Response:
         """As it is sent."""

@@ -62,8 +62,8 @@ class Axes(NamedTuple):
 def axes_of(columns: RunColumns) -> Axes:
     """From the metrics of `AXIS_KEYS`; a step without a time took none."""
     whole = series.table({key: columns[key] for key in AXIS_KEYS})
-    seconds = np.cumsum(np.nan_to_num(whole.columns[SECONDS_KEY]))
-    rollouts = np.maximum.accumulate(np.nan_to_num(whole.columns[ROLLOUTS_KEY]))
+    seconds = np.cumsum(np.nan_to_num(whole.values[SECONDS_KEY]))
+    rollouts = np.maximum.accumulate(np.nan_to_num(whole.values[ROLLOUTS_KEY]))
     return Axes(whole.steps, rollouts, seconds)
 
 

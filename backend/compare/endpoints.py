@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
 
-import orjson
 from fastapi import Query, Response
 from sqlalchemy.orm import Session
 
@@ -15,14 +14,14 @@ from backend.compare import curves, series, service
 from backend.compare.curves import Reduction
 from backend.context import AnswersOf, DbSession, SettingsOf, new_router
 from backend.permissions import Reader
+from backend.records.parameters import MAX_KEYS, MAX_STEP, FromStep, MaxPoints, ToStep
 from backend.records.repository import StepRange
+from backend.records.series import sample
 from bapo.api import CompareAxis, ComparedCurves, Comparison, RunsSeries
 from bapo.api.compare import MOST_COMPARED
 
 router = new_router("compare")
 
-MAX_STEP = 2**31 - 1
-MAX_KEYS = 500
 MAX_RUNS = 1_000
 """More than may be compared, so that the refusal can say how many are too many."""
 
@@ -46,10 +45,6 @@ def _names(keys: str) -> list[str]:
     return list(dict.fromkeys(keys.split(",")))[:MAX_KEYS]
 
 
-def _answer(content: object) -> Answer:
-    return Answer(orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY))
-
-
 @router.get("/metrics", summary="Columns of metrics of several runs", response_model=RunsSeries)
 def get_metrics_of_runs(
     _: Reader,
@@ -57,9 +52,9 @@ def get_metrics_of_runs(
     answers: AnswersOf,
     runs: Runs,
     keys: Keys,
-    from_step: Annotated[int, Query(ge=0, le=MAX_STEP, description="First step.")] = 0,
-    to_step: Annotated[int, Query(ge=0, le=MAX_STEP, description="Last step.")] = MAX_STEP,
-    max_points: Annotated[int | None, Query(ge=2, le=100_000, description="Most steps of each run.")] = None,
+    from_step: FromStep = 0,
+    to_step: ToStep = MAX_STEP,
+    max_points: MaxPoints = None,
 ) -> Response:
     """Values by step, None where a step lacks the key; with `max_points`, a sample keeping the extremes."""
     ids = service.existing(session, runs)
@@ -68,9 +63,9 @@ def get_metrics_of_runs(
         columns = series.read(session, ids, _names(keys), StepRange(from_step, to_step))
         tables = {run_id: series.table(columns[run_id]) for run_id in ids}
         if max_points is not None:
-            tables = {run_id: series.sample(table, max_points) for run_id, table in tables.items()}
-        return _answer(
-            {"series": {run_id: {"steps": table.steps, "columns": table.columns} for run_id, table in tables.items()}}
+            tables = {run_id: sample(table, max_points) for run_id, table in tables.items()}
+        return Answer.of(
+            {"series": {run_id: {"steps": table.steps, "columns": table.values} for run_id, table in tables.items()}}
         )
 
     return answers.of(session, ids, work_out)
@@ -152,7 +147,7 @@ def _curves(
     }
     has_means = any(len(each.members) > 1 for each in chosen.groups)
     equal_budget = service.equal_budget(budget)
-    return _answer(
+    return Answer.of(
         {
             "x": x,
             "groups": [

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from backend.compare import repository
+from backend.records import metrics
 from backend.records.chunks import first_step
 from backend.records.repository import StepRange
-from backend.records.sampling import extreme_rows
+from backend.records.series import Columns
 
 Floats = NDArray[np.float64]
 Steps = NDArray[np.int64]
@@ -43,19 +43,19 @@ def read(
     parts: dict[tuple[str, str], list[Column]] = {}
     in_steps = [key for key in keys if not key.startswith(_SPARSE)]
     in_between = [key for key in keys if key.startswith(_SPARSE)]
-    for chunk in repository.metric_chunks(session, run_ids, in_steps, steps) if in_steps else ():
+    for chunk in metrics.metric_chunks(session, run_ids, in_steps, steps) if in_steps else ():
         begin = first_step(chunk.chunk)
         low = max(steps.first - begin, 0)
         values = chunk.series[low : steps.last - begin + 1]
         numbers = np.arange(begin + low, begin + low + len(values))
         parts.setdefault((chunk.run_id, chunk.key), []).append(Column(numbers, values))
-    for tail in repository.metric_tails(session, run_ids, in_steps, steps) if in_steps else ():
+    for tail in metrics.metric_tails(session, run_ids, in_steps, steps) if in_steps else ():
         parts.setdefault((tail.run_id, tail.key), []).append(Column(tail.steps, tail.values))
     sparse: dict[tuple[str, str], dict[int, float]] = {}
-    for run_id, step, metrics in repository.sparse_metrics(session, run_ids, in_between, steps) if in_between else ():
+    for run_id, step, recorded in metrics.sparse_metrics(session, run_ids, in_between, steps) if in_between else ():
         for key in in_between:
-            if key in metrics:
-                sparse.setdefault((run_id, key), {})[step] = metrics[key]
+            if key in recorded:
+                sparse.setdefault((run_id, key), {})[step] = recorded[key]
     for place, found in sparse.items():
         parts.setdefault(place, []).append(Column(np.array(list(found), np.int64), np.array(list(found.values()))))
     return {run_id: {key: _joined(parts.get((run_id, key), [])) for key in keys} for run_id in run_ids}
@@ -75,16 +75,7 @@ def _joined(parts: Sequence[Column]) -> Column:
     return Column(numbers, values)
 
 
-class Table(NamedTuple):
-    """Columns over the same steps; NaN where a step lacks the key."""
-
-    steps: Steps
-    columns: dict[str, Floats]
-    num_left_out: int = 0
-    """Steps that sampling left out."""
-
-
-def table(columns: RunColumns) -> Table:
+def table(columns: RunColumns) -> Columns:
     """The columns of a run over the steps that have any of them."""
     steps = np.unique(np.concatenate([column.steps for column in columns.values()])) if columns else NOTHING.steps
     spread: dict[str, Floats] = {}
@@ -94,13 +85,4 @@ def table(columns: RunColumns) -> Table:
         else:
             spread[key] = np.full(len(steps), np.nan)
             spread[key][np.searchsorted(steps, column.steps)] = column.values
-    return Table(steps, spread)
-
-
-def sample(whole: Table, max_points: int) -> Table:
-    """At most about `max_points` steps, with each column's extremes."""
-    if len(whole.steps) <= max_points:
-        return whole
-    kept = extreme_rows(list(whole.columns.values()), len(whole.steps), max_points)
-    columns = {key: values[kept] for key, values in whole.columns.items()}
-    return Table(whole.steps[kept], columns, len(whole.steps) - len(kept))
+    return Columns(steps, spread)

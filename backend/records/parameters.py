@@ -7,6 +7,8 @@ from typing import Annotated
 from fastapi import Query
 
 MAX_STEP = 2**31 - 1
+MAX_KEYS = 500
+"""Further names are not answered."""
 
 FromStep = Annotated[int, Query(ge=0, le=MAX_STEP, description="First step.")]
 ToStep = Annotated[int, Query(ge=0, le=MAX_STEP, description="Last step.")]

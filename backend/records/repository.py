@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Text, cast, func, select, text, tuple_
-from sqlalchemy.dialects.postgresql import ARRAY, insert
+from sqlalchemy import func, select, tuple_
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from backend.models import IngestOffset, LogPiece, MetricChunk, SparseRecord, StepRow
+from backend.models import IngestOffset, LogPiece, SparseRecord, StepRow
 
 # ---------------------------------------------------------------- writing
 
@@ -66,51 +66,6 @@ class StepRange(NamedTuple):
 
     first: int
     last: int
-
-
-class ChunkRow(NamedTuple):
-    """One key's values of a hundred steps."""
-
-    key: str
-    chunk: int
-    series: list[float | None]
-
-
-def metric_chunks(session: Session, run_id: str, keys: Sequence[str], first: int, last: int) -> list[ChunkRow]:
-    """The chunks `first`..`last` of these keys."""
-    query = select(MetricChunk.key, MetricChunk.chunk, MetricChunk.series).where(
-        MetricChunk.run_id == run_id, MetricChunk.key.in_(keys), MetricChunk.chunk.between(first, last)
-    )
-    return [ChunkRow(key, chunk, series) for key, chunk, series in session.execute(query)]
-
-
-_TAIL = text("""
-    SELECT step, ARRAY(SELECT (metrics ->> key)::float8 FROM unnest(CAST(:keys AS text[])) WITH ORDINALITY
-                       AS wanted(key, place) ORDER BY place)
-    FROM steps
-    WHERE run_id = :run_id AND metrics IS NOT NULL AND step BETWEEN :first AND :last
-""")
-
-
-def metric_tail(
-    session: Session, run_id: str, keys: Sequence[str], steps: StepRange
-) -> list[tuple[int, list[float | None]]]:
-    """The values, in the order of the keys, of each step that is not in a chunk."""
-    parameters = {"run_id": run_id, "keys": list(keys), "first": steps.first, "last": steps.last}
-    return [(step, values) for step, values in session.execute(_TAIL, parameters)]
-
-
-def sparse_metrics(
-    session: Session, run_id: str, keys: Sequence[str], steps: StepRange
-) -> list[tuple[int, dict[str, float]]]:
-    """The metrics of the evaluations and trackings that have one of the keys."""
-    query = select(SparseRecord.step, SparseRecord.metrics).where(
-        SparseRecord.run_id == run_id,
-        SparseRecord.type.in_(("evaluation", "tracking")),
-        SparseRecord.step.between(steps.first, steps.last),
-        SparseRecord.metrics.op("?|")(cast(list(keys), ARRAY(Text))),
-    )
-    return [(step, values) for step, values in session.execute(query)]
 
 
 class HistogramRow(NamedTuple):

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from backend.records import repository
-from backend.records.chunks import CHUNK_STEPS, chunk_of, first_step
+from backend.records import metrics
+from backend.records.chunks import CHUNK_STEPS, first_step
 from backend.records.repository import StepRange
 from backend.records.sampling import Values, extreme_rows
 from backend.records.smoothing import Smoothing, smoothed
@@ -44,7 +44,7 @@ class Group:
 def read(session: Session, run_id: str, keys: Sequence[str], steps: StepRange) -> Columns:
     """All values of these keys in a range of steps; a step that has none of them is left out."""
     columns = read_training(session, run_id, keys, steps)
-    sparse = repository.sparse_metrics(session, run_id, keys, steps)
+    sparse = [(step, values) for _, step, values in metrics.sparse_metrics(session, [run_id], keys, steps)]
     if sparse:
         columns = _joined(columns, keys, sparse)
     known = np.zeros(len(columns.steps), dtype=bool)
@@ -59,18 +59,21 @@ def read_training(session: Session, run_id: str, keys: Sequence[str], steps: Ste
     has_changes = any(key.startswith(CHANGE) for key in keys)
     first = max(1, steps.first - has_changes)
     place = {key: row for row, key in enumerate(wanted)}
-    chunks = repository.metric_chunks(session, run_id, wanted, chunk_of(first), chunk_of(steps.last))
-    tail = sorted(repository.metric_tail(session, run_id, wanted, StepRange(first, steps.last)))
+    whole = StepRange(first, steps.last)
+    chunks = metrics.metric_chunks(session, [run_id], wanted, whole)
+    tails = metrics.metric_tails(session, [run_id], wanted, whole)
     numbers = sorted({chunk.chunk for chunk in chunks})
     begin = {number: index * CHUNK_STEPS for index, number in enumerate(numbers)}
     length = len(numbers) * CHUNK_STEPS
-    table = np.full((len(wanted), length + len(tail)), np.nan)
+    # Each key's tail has all of its steps.
+    newest = tails[0].steps if tails else np.empty(0, np.int64)
+    table = np.full((len(wanted), length + len(newest)), np.nan)
     for chunk in chunks:
         table[place[chunk.key], begin[chunk.chunk] : begin[chunk.chunk] + CHUNK_STEPS] = chunk.series
-    if tail:
-        table[:, length:] = np.array([values for _, values in tail], dtype=np.float64).T
+    for tail in tails:
+        table[place[tail.key], length:] = tail.values
     found = [np.arange(CHUNK_STEPS) + first_step(number) for number in numbers]
-    stored = np.concatenate([*found, np.array([step for step, _ in tail], dtype=np.int64)])
+    stored = np.concatenate([*found, newest])
     # Steps that wait for their chunk to be complete may be earlier ones than those of later chunks.
     order = np.argsort(stored, kind="stable")
     order = order[(stored[order] >= first) & (stored[order] <= steps.last)]
@@ -97,11 +100,11 @@ def _joined(columns: Columns, keys: Sequence[str], sparse: Sequence[tuple[int, d
     joined = {key: np.full(len(steps), np.nan) for key in keys}
     for key in keys:
         joined[key][at] = columns.values[key]
-    for step, metrics in sparse:
+    for step, recorded in sparse:
         row = int(np.searchsorted(steps, step))
         for key in keys:
-            if key in metrics:
-                joined[key][row] = metrics[key]
+            if key in recorded:
+                joined[key][row] = recorded[key]
     return Columns(steps, joined)
 
 

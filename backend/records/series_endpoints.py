@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import numpy as np
-import orjson
 from fastapi import Query, Response
 
 from backend.answers import Answer
@@ -14,9 +12,8 @@ from backend.errors import Problem
 from backend.permissions import Reader
 from backend.records import distributions, metric_keys, repository, series
 from backend.records.distributions import Spans
-from backend.records.parameters import MAX_STEP, FromStep, MaxPoints, ToStep
+from backend.records.parameters import MAX_KEYS, MAX_STEP, FromStep, MaxPoints, ToStep
 from backend.records.repository import StepRange
-from backend.records.sampling import Values
 from backend.records.smoothing import PATTERN, smoothing_of
 from backend.runs import repository as runs
 from backend.visits.service import visits_of_run
@@ -25,7 +22,6 @@ from bapo.records import RATIO_BIN_EDGES
 
 router = new_router("records")
 
-MAX_KEYS = 500
 MAX_GROUPS = 50
 
 _SAMPLED = {"X-Sampled": {"description": "`no`, or how steps were left out.", "schema": {"type": "string"}}}
@@ -65,7 +61,7 @@ def get_metrics(
         columns = series.read(session, run_id, names, StepRange(from_step, to_step))
         if max_points is not None:
             columns = series.sample(columns, max_points)
-        return _answer({"steps": columns.steps, "columns": _plain(columns.values)}, columns.sampled)
+        return _answer({"steps": columns.steps, "columns": columns.values}, columns.sampled)
 
     return answers.of(session, [run_id], work_out)
 
@@ -117,8 +113,8 @@ def get_metric_groups(
         content = [
             {
                 "steps": group.columns.steps,
-                "columns": _plain(group.columns.values),
-                "smoothed": _plain(group.smoothed),
+                "columns": group.columns.values,
+                "smoothed": group.smoothed,
                 "sampled": group.columns.sampled,
             }
             for group in found
@@ -224,13 +220,7 @@ def get_histograms(
 
 
 def _answer(content: object, sampled: str | None = None) -> Answer:
-    body = orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
-    return Answer(body, {} if sampled is None else {"X-Sampled": sampled})
-
-
-def _plain(columns: dict[str, Values]) -> dict[str, Values]:
-    # orjson writes NaN as null; it takes only arrays that lie in one piece.
-    return {key: np.ascontiguousarray(values) for key, values in columns.items()}
+    return Answer.of(content, {} if sampled is None else {"X-Sampled": sampled})
 
 
 def _steps_of(spans: Spans) -> dict[str, object]:

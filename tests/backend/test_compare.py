@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from backend.compare.repository import floats
+from backend.records.metrics import floats
 from bapo.api import ComparedGroup, ComparedRunInfo, Comparison, ImportCreate
 from bapo.client import ApiError, Client
 from bapo.config import RunConfig

@@ -44,14 +44,14 @@ def test_a_fault_of_ours_names_the_request_and_nothing_else(
     backend_server: BackendServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail() -> None:
-        raise RuntimeError("the secret is 42")
+        raise RuntimeError("the secret is amaranth")
 
     monkeypatch.setattr("backend.configs.endpoints.shipped_recipes", fail)
     with backend_server.http() as http:
         headers = {"Authorization": f"Bearer {backend_server.admin_token}"}
         answer = http.get("/api/v1/recipes", headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (500, "internal_error")
-    assert "42" not in answer.text
+    assert "amaranth" not in answer.text
     (record,) = [record for record in caplog.records if record.message == "request failed"]
     assert vars(record)["request_id"] == answer.json()["request_id"]
-    assert "the secret is 42" in caplog.text
+    assert "the secret is amaranth" in caplog.text
