@@ -10,6 +10,7 @@ import anyio.to_thread
 from fastapi import APIRouter, FastAPI
 
 import backend.auth.endpoints
+import backend.checkpoints.endpoints
 import backend.compare.endpoints
 import backend.configs.endpoints
 import backend.difficulty.endpoints
@@ -51,6 +52,7 @@ ROUTERS = (
     backend.prompts.endpoints.router,
     backend.samples.endpoints.router,
     backend.difficulty.endpoints.router,
+    backend.checkpoints.endpoints.router,
     backend.compare.endpoints.router,
     backend.events.endpoints.router,
     backend.imports.endpoints.router,

@@ -25,6 +25,11 @@ class CheckpointError(OSError):
     """A checkpoint could not be written; says why and what to do."""
 
 
+def checkpoint_name(step: int) -> str:
+    """Name of the folder of a checkpoint, such as `step-000025`."""
+    return f"{_PREFIX}{step:06d}"
+
+
 def write_checkpoint(run_folder: Path, step: int, fill: Callable[[Path], None], *, keep: int) -> Path:
     """Write the checkpoint of `step` completed steps; return its folder `step-000025`.
 
@@ -34,7 +39,7 @@ def write_checkpoint(run_folder: Path, step: int, fill: Callable[[Path], None], 
     then untouched.
     """
     folder = run_folder / CHECKPOINTS_FOLDER
-    final = folder / f"{_PREFIX}{step:06d}"
+    final = folder / checkpoint_name(step)
     temporary = folder / f"{_TEMPORARY}{final.name}"
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,7 @@
 """The tables. Importing this package registers all of them with `Base.metadata`."""
 
 from backend.models.accounts import ApiToken, LoginCode, Project, Session, User
+from backend.models.artifacts import Artifact, FolderDeletion, RunStorage
 from backend.models.base import Base
 from backend.models.records import (
     IngestOffset,
@@ -20,10 +21,12 @@ from backend.models.workers import Worker
 
 __all__ = [
     "ApiToken",
+    "Artifact",
     "Attempt",
     "AuditRow",
     "Base",
     "Control",
+    "FolderDeletion",
     "IngestOffset",
     "LogPiece",
     "LoginCode",
@@ -36,6 +39,7 @@ __all__ = [
     "RunGroup",
     "RunResource",
     "RunStar",
+    "RunStorage",
     "Sample",
     "SavedView",
     "Session",

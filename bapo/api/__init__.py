@@ -5,6 +5,7 @@ All times are UTC. Lists answer `{"items": …, "next_cursor": …}`. Errors ans
 
 from bapo.api.accounts import Login, UserInfo
 from bapo.api.base import Body, ErrorBody, FieldProblem, JsonObject, Page, Text
+from bapo.api.checkpoints import CheckpointInfo, CheckpointPage
 from bapo.api.compare import (
     CompareAxis,
     ComparedCurve,
@@ -147,6 +148,8 @@ __all__ = [
     "BulkAnswer",
     "BulkRequest",
     "BulkResult",
+    "CheckpointInfo",
+    "CheckpointPage",
     "Claim",
     "ClaimRequest",
     "CompareAxis",

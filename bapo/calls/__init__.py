@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bapo.calls.accounts import AccountCalls
 from bapo.calls.base import Call, Endpoint, get, post, run_path
+from bapo.calls.checkpoints import CheckpointCalls
 from bapo.calls.compare import CompareCalls
 from bapo.calls.configs import ConfigCalls
 from bapo.calls.difficulty import DifficultyCalls
@@ -31,6 +32,7 @@ class Calls(
     QueueCalls,
     ResourceCalls,
     ViewCalls,
+    CheckpointCalls,
     CompareCalls,
     WhatIfCalls,
     WorkerCalls,

@@ -1,0 +1,1 @@
+"""The checkpoints that a run keeps."""
