@@ -9,6 +9,7 @@ from typing import Any
 from dash import Dash
 
 from frontend import shell
+from frontend.components import confirm
 from frontend.gate import Gate
 from frontend.pages import compare, new_run, paper, prompt, queue, resources, run, runs
 from frontend.session import Api
@@ -55,6 +56,7 @@ def create_app(settings: FrontendSettings) -> Gate:
     )
     app.layout = shell.shell_layout()
     shell.register(app, api, PAGES)
+    confirm.register(app)
     for page in (runs, run, prompt, new_run, paper, queue, resources, compare):
         page.register(app, api)
     # Dash on FastAPI finishes its set-up at the first request for "/", which a deep link never makes: its index page

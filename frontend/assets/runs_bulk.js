@@ -45,7 +45,6 @@
   };
 
   const chosen = new Map(); // Identifier → what was last known of the run: rows out of sight are forgotten by the table.
-  let asked = null;
 
   runs.selectionChanged = () => {
     const nodes = state.api.getSelectedNodes();
@@ -110,11 +109,8 @@
     const names = ids.map((id) => short(chosen.get(id)?.name || id));
     const listed = names.slice(0, NAMED).map((name) => `“${name}”`).join(", ") + (names.length > NAMED ? ` and ${names.length - NAMED} more` : "");
     const what = ids.length === 1 ? "this run" : `these ${ids.length} runs`;
-    asked = { action, ids };
-    setProps("runs-confirm-names", { children: listed });
-    setProps("runs-confirm-text", { children: text });
-    setProps("runs-confirm-yes", { children: `${verb} ${what}` });
-    setProps("runs-confirm", { title: `${verb} ${what}?`, opened: true });
+    const question = { title: `${verb} ${what}?`, subject: listed, text, button: `${verb} ${what}`, data: { action, ids } };
+    setProps({ type: "confirm-question", name: "runs" }, { data: question });
   }
 
   Object.assign(clientside.runs, {
@@ -133,14 +129,10 @@
       else perform(action, ids, action === "tag" || action === "untag" ? name : null);
       return noUpdate();
     },
-    confirmed(clicks) {
-      if (clicks && asked) perform(asked.action, asked.ids, null);
-      asked = null;
-      return false;
-    },
-    declined() {
-      asked = null;
-      return false;
+    confirmed(clicks, question) {
+      if (!clicks) return noUpdate();
+      perform(question.data.action, question.data.ids, null);
+      return {};
     },
     unselect() {
       unselect();

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import dash_mantine_components as dmc
 from dash import dcc, html
 
 from frontend.components.attributes import attributes
+from frontend.components.explained import explained
 from frontend.components.icon import icon
 
 GRAPH_CONFIG: Any = {
@@ -64,12 +64,7 @@ def chart_card(
             html.Div(
                 [
                     html.H3(title, className="chart-title"),
-                    dmc.Tooltip(
-                        html.Span(
-                            icon("info", 14), className="chart-info", tabIndex=0, **attributes(aria_label=explanation)
-                        ),
-                        label=explanation,
-                    ),
+                    explained(explanation),
                 ],
                 className="chart-heading",
             ),

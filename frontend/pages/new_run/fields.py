@@ -10,7 +10,7 @@ from dash import html
 
 from bapo.api import ConfigFieldInfo
 from frontend.components.attributes import attributes
-from frontend.components.icon import icon
+from frontend.components.explained import explained
 from frontend.pages.new_run.values import OFF, ON, FormField, shown
 from frontend.symbols import SYMBOLS
 
@@ -93,15 +93,7 @@ def _label(info: ConfigFieldInfo) -> html.Span:
         [
             *([html.Span(symbol.symbol, className="symbol")] if symbol.symbol else []),
             html.Span(name),
-            dmc.Tooltip(
-                html.Span(
-                    icon("info", 14),
-                    className="chart-info",
-                    tabIndex=0,
-                    **attributes(aria_label=symbol.explanation),
-                ),
-                label=f"{symbol.explanation} Field {info.path}.",
-            ),
+            explained(f"{symbol.explanation} Field {info.path}."),
         ],
         className="field-label",
     )

@@ -18,7 +18,7 @@ from bapo.prompt_stories import STORY_TEXTS
 from frontend import formatting
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
-from frontend.components.icon import icon
+from frontend.components.explained import explained
 from frontend.figures.prompt_history import (
     SYMBOLS,
     THRESHOLD_KEYS,
@@ -218,12 +218,7 @@ def _history() -> html.Div:
     head = html.Div(
         [
             html.H2(HISTORY_TITLE, className="chart-title"),
-            dmc.Tooltip(
-                html.Span(
-                    icon("info", 14), className="chart-info", tabIndex=0, **attributes(aria_label=HISTORY_EXPLANATION)
-                ),
-                label=HISTORY_EXPLANATION,
-            ),
+            explained(HISTORY_EXPLANATION),
         ],
         className="chart-heading",
     )

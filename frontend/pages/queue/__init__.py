@@ -11,6 +11,7 @@ import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from bapo.client import ApiError
+from frontend.components.confirm import DONE, Question, answer, busy, confirm_dialog, confirmed, failed, question
 from frontend.components.notices import error_text, toast
 from frontend.pages.queue.waiting import waiting_table
 from frontend.pages.queue.workers import worker_board, worker_table
@@ -42,25 +43,7 @@ def _page(title: str, board: str, content: Any) -> html.Div:
             dmc.Title(title, order=2, mb="md"),
             html.Div(content, id=board),
             dcc.Interval(id=f"{board}-refresh", interval=REFRESH_MILLISECONDS),
-            dcc.Store(id="queue-cancelling"),
-            dmc.Modal(
-                dmc.Stack(
-                    [
-                        dmc.Text(id="queue-cancel-name", fw=600, className="wrap-anywhere"),
-                        dmc.Text(id="queue-cancel-text", size="sm"),
-                        dmc.Group(
-                            [
-                                dmc.Button("Keep it", id="queue-keep", variant="default", color="gray"),
-                                dmc.Button("Cancel the run", id="queue-confirm", color="red"),
-                            ],
-                            justify="flex-end",
-                        ),
-                    ]
-                ),
-                id="queue-dialog",
-                title="Cancel this run?",
-                centered=True,
-            ),
+            confirm_dialog("queue-cancel"),
         ]
     )
 
@@ -102,37 +85,38 @@ def register(app: Dash, api: Api) -> None:
         _refresh(app, api, board, content)
 
     @app.callback(
-        Output("queue-dialog", "opened"),
-        Output("queue-cancelling", "data"),
-        Output("queue-cancel-name", "children"),
-        Output("queue-cancel-text", "children"),
+        Output(question("queue-cancel"), "data"),
         Input({"type": "queue-cancel", "run": ALL, "kind": ALL, "name": ALL}, "n_clicks"),
-        Input("queue-keep", "n_clicks"),
         prevent_initial_call=True,
     )
-    def ask(_: Any, __: Any) -> Any:
+    def ask(_: Any) -> Any:
         trigger: Any = ctx.triggered_id
         if not any(each["value"] for each in ctx.triggered):
-            return no_update, no_update, no_update, no_update
-        if trigger == "queue-keep":
-            return False, None, no_update, no_update
-        return True, trigger["run"], trigger["name"], CONSEQUENCES[trigger["kind"]]
+            return no_update
+        return Question(
+            title="Cancel this run?",
+            subject=trigger["name"],
+            text=CONSEQUENCES[trigger["kind"]],
+            button="Cancel the run",
+            data=trigger["run"],
+        )
 
     @app.callback(
-        Output("queue-dialog", "opened", allow_duplicate=True),
+        Output(answer("queue-cancel"), "data"),
         Output("notifications", "sendNotifications", allow_duplicate=True),
-        Input("queue-confirm", "n_clicks"),
-        State("queue-cancelling", "data"),
+        Input(confirmed("queue-cancel"), "n_clicks"),
+        State(question("queue-cancel"), "data"),
+        running=busy("queue-cancel"),
         prevent_initial_call=True,
     )
-    async def cancel(clicks: int | None, run_id: str | None) -> Any:
-        if not clicks or run_id is None:
+    async def cancel(clicks: int | None, asked: Question) -> Any:
+        if not clicks:
             return no_update, no_update
         try:
-            run = await api.client().stop(run_id)
+            run = await api.client().stop(asked["data"])
         except (ApiError, httpx.TransportError) as error:
-            return False, toast(error_text(error), title="Could not cancel the run")
-        return False, toast(f"{run.name} is {run.status.value}.", title="Cancelled", colour="green")
+            return failed(error_text(error)), no_update
+        return DONE, toast(f"{run.name} is {run.status.value}.", title="Cancelled", colour="green")
 
 
 def _refresh(app: Dash, api: Api, board: str, content: Any) -> None:

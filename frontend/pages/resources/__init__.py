@@ -11,6 +11,7 @@ from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from bapo.api import ResourceCreate, ResourceKind
 from bapo.client import ApiError
+from frontend.components.confirm import DONE, Question, answer, busy, confirm_dialog, confirmed, failed, question
 from frontend.components.icon import icon
 from frontend.components.notices import error_text, toast
 from frontend.pages.resources.details import contents_panel, runs_panel
@@ -27,7 +28,6 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
     return html.Div(
         [
             dcc.Store(id="resource-open"),
-            dcc.Store(id="resource-removing"),
             dcc.Store(id="resources-changed", data=0),
             dmc.Group(
                 [
@@ -54,28 +54,7 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
                 title="",
                 className="resource-drawer",
             ),
-            dmc.Modal(
-                dmc.Stack(
-                    [
-                        dmc.Text(id="resource-remove-name", fw=600, className="wrap-anywhere"),
-                        dmc.Text(
-                            "Configs can no longer refer to it by this name. The file stays where it is, and so do the "
-                            "runs that used it.",
-                            size="sm",
-                        ),
-                        dmc.Group(
-                            [
-                                dmc.Button("Keep it", id="resource-keep", variant="default", color="gray"),
-                                dmc.Button("Take the name away", id="resource-remove-confirm", color="red"),
-                            ],
-                            justify="flex-end",
-                        ),
-                    ]
-                ),
-                id="resource-remove-dialog",
-                title="Take this name away?",
-                centered=True,
-            ),
+            confirm_dialog("resource-remove"),
         ]
     )
 
@@ -197,35 +176,38 @@ def _looking_in(app: Dash, api: Api) -> None:
 
 def _removing(app: Dash, api: Api) -> None:
     @app.callback(
-        Output("resource-remove-dialog", "opened"),
-        Output("resource-removing", "data"),
-        Output("resource-remove-name", "children"),
+        Output(question("resource-remove"), "data"),
         Input({"type": "resource-remove", "id": ALL, "name": ALL}, "n_clicks"),
-        Input("resource-keep", "n_clicks"),
         prevent_initial_call=True,
     )
-    def ask(_: Any, __: Any) -> Any:
+    def ask(_: Any) -> Any:
         trigger: Any = ctx.triggered_id
         if not any(each["value"] for each in ctx.triggered):
-            return no_update, no_update, no_update
-        if trigger == "resource-keep":
-            return False, None, no_update
-        return True, trigger["id"], f"@{trigger['name']}"
+            return no_update
+        return Question(
+            title="Take this name away?",
+            subject=f"@{trigger['name']}",
+            text="Configs can no longer refer to it by this name. The file stays where it is, and so do the runs that "
+            "used it.",
+            button="Take the name away",
+            data=trigger["id"],
+        )
 
     @app.callback(
-        Output("resource-remove-dialog", "opened", allow_duplicate=True),
+        Output(answer("resource-remove"), "data"),
         Output("resources-changed", "data", allow_duplicate=True),
         Output("notifications", "sendNotifications", allow_duplicate=True),
-        Input("resource-remove-confirm", "n_clicks"),
-        State("resource-removing", "data"),
+        Input(confirmed("resource-remove"), "n_clicks"),
+        State(question("resource-remove"), "data"),
         State("resources-changed", "data"),
+        running=busy("resource-remove"),
         prevent_initial_call=True,
     )
-    async def remove(clicks: int | None, resource_id: str | None, changed: int) -> Any:
-        if not clicks or resource_id is None:
+    async def remove(clicks: int | None, asked: Question, changed: int) -> Any:
+        if not clicks:
             return no_update, no_update, no_update
         try:
-            await api.client().remove_resource(resource_id)
+            await api.client().remove_resource(asked["data"])
         except (ApiError, httpx.TransportError) as error:
-            return False, changed + 1, toast(error_text(error), title="Could not take the name away")
-        return False, changed + 1, toast("The file stays where it is.", title="Name taken away", colour="green")
+            return failed(error_text(error)), changed + 1, no_update
+        return DONE, changed + 1, toast("The file stays where it is.", title="Name taken away", colour="green")

@@ -95,7 +95,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             html.Div(tabs, className="tabs-row"),
             axis,
             html.Div(id="run-panel", className="run-panel"),
-            *actions.dialogs(run),
+            actions.dialogs(),
             identity.dialog(),
             parameters.drawer(),
         ],

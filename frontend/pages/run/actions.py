@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import dash_mantine_components as dmc
 import httpx
-from dash import ALL, Dash, Input, Output, State, ctx, no_update
+from dash import ALL, Dash, Input, Output, State, ctx, html, no_update
 
-from bapo.api import RunDetail
 from bapo.client import ApiError, AsyncClient
+from frontend.components.confirm import DONE, Question, answer, busy, confirm_dialog, confirmed, failed, question
 from frontend.components.notices import error_text, toast
 from frontend.session import Api
 
@@ -30,31 +29,9 @@ CONSEQUENCES: dict[str, tuple[str, str, str]] = {
 """Title, consequence and button of the actions that ask first."""
 
 
-def dialogs(run: RunDetail) -> list[dmc.Modal]:
-    """One dialog for each dangerous action; it names the run."""
-    return [
-        dmc.Modal(
-            dmc.Stack(
-                [
-                    dmc.Text(run.name, fw=600, className="wrap-anywhere"),
-                    dmc.Text(text, size="sm"),
-                    dmc.Group(
-                        [
-                            dmc.Button(
-                                "Keep it", id={"type": "run-keep", "verb": verb}, variant="default", color="gray"
-                            ),
-                            dmc.Button(button, id={"type": "run-confirm", "verb": verb}, color="red"),
-                        ],
-                        justify="flex-end",
-                    ),
-                ]
-            ),
-            id={"type": "run-dialog", "verb": verb},
-            title=title,
-            centered=True,
-        )
-        for verb, (title, text, button) in CONSEQUENCES.items()
-    ]
+def dialogs() -> html.Div:
+    """For the dangerous actions."""
+    return confirm_dialog("run")
 
 
 async def perform(client: AsyncClient, run_id: str, verb: str) -> None:
@@ -78,32 +55,49 @@ def register(app: Dash, api: Api) -> None:
     """Buttons and dialogs."""
 
     @app.callback(
-        Output({"type": "run-dialog", "verb": ALL}, "opened"),
+        Output(question("run"), "data"),
         Output("notifications", "sendNotifications", allow_duplicate=True),
         Output("run-reload", "data", allow_duplicate=True),
-        Output("url", "pathname", allow_duplicate=True),
         Input({"type": "run-action", "verb": ALL}, "n_clicks"),
-        Input({"type": "run-confirm", "verb": ALL}, "n_clicks"),
-        Input({"type": "run-keep", "verb": ALL}, "n_clicks"),
         State("run-id", "data"),
+        State("run-name", "children"),
         State("run-reload", "data"),
         prevent_initial_call=True,
     )
-    async def act(_: Any, __: Any, ___: Any, run_id: str, reloads: int) -> Any:
-        dialogs_shown = [output["id"]["verb"] for output in ctx.outputs_list[0]]
-        closed: list[bool] = [False] * len(dialogs_shown)
+    async def act(_: Any, run_id: str, name: str, reloads: int) -> Any:
         trigger: Any = ctx.triggered_id
-        if not trigger or not ctx.triggered[0]["value"]:
-            return [no_update] * len(dialogs_shown), no_update, no_update, no_update
-        kind, verb = trigger["type"], trigger["verb"]
-        if kind == "run-keep" or (kind == "run-action" and verb == "change"):
-            return closed, no_update, no_update, no_update
-        if kind == "run-action" and verb in CONSEQUENCES:
-            return [shown == verb for shown in dialogs_shown], no_update, no_update, no_update
+        if not trigger or not ctx.triggered[0]["value"] or trigger["verb"] == "change":
+            return no_update, no_update, no_update
+        verb = trigger["verb"]
+        if verb in CONSEQUENCES:
+            title, text, button = CONSEQUENCES[verb]
+            return Question(title=title, subject=name, text=text, button=button, data=verb), no_update, no_update
         try:
             await perform(api.client(), run_id, verb)
         except (ApiError, httpx.TransportError) as error:
-            return closed, toast(error_text(error), title=f"Could not {verb} the run"), no_update, no_update
+            return no_update, toast(error_text(error), title=f"Could not {verb} the run"), no_update
+        return no_update, no_update, reloads + 1
+
+    @app.callback(
+        Output(answer("run"), "data"),
+        Output("notifications", "sendNotifications", allow_duplicate=True),
+        Output("run-reload", "data", allow_duplicate=True),
+        Output("url", "pathname", allow_duplicate=True),
+        Input(confirmed("run"), "n_clicks"),
+        State(question("run"), "data"),
+        State("run-id", "data"),
+        State("run-reload", "data"),
+        running=busy("run"),
+        prevent_initial_call=True,
+    )
+    async def agreed(clicks: int | None, asked: Question, run_id: str, reloads: int) -> Any:
+        if not clicks:
+            return no_update, no_update, no_update, no_update
+        verb = asked["data"]
+        try:
+            await perform(api.client(), run_id, verb)
+        except (ApiError, httpx.TransportError) as error:
+            return failed(error_text(error)), no_update, no_update, no_update
         if verb == "delete":
-            return closed, toast("The run is deleted.", title="Deleted", colour="green"), no_update, "/runs"
-        return closed, no_update, reloads + 1, no_update
+            return DONE, toast("The run is deleted.", title="Deleted", colour="green"), no_update, "/runs"
+        return DONE, no_update, reloads + 1, no_update

@@ -11,6 +11,7 @@ from bapo.api import RunDetail
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.chart_card import chart_card
+from frontend.components.explained import explained
 from frontend.components.icon import icon
 from frontend.pages.run.charting import chart_panel
 
@@ -46,7 +47,7 @@ def _migration_section(run: RunDetail) -> html.Section:
                                 size="xs",
                                 **attributes(aria_label="Which prompts"),
                             ),
-                            _explained(KIND_EXPLANATION),
+                            explained(KIND_EXPLANATION),
                         ],
                         className="migration-kind",
                     ),
@@ -194,12 +195,6 @@ def _slider(identifier: str, label: str) -> html.Div:
             ),
         ],
         className="migration-slider",
-    )
-
-
-def _explained(text: str) -> dmc.Tooltip:
-    return dmc.Tooltip(
-        html.Span(icon("info", 14), className="chart-info", tabIndex=0, **attributes(aria_label=text)), label=text
     )
 
 

@@ -14,6 +14,7 @@ from bapo.prompt_stories import STORY_TEXTS
 from bapo.rollout import BatchSource
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
+from frontend.components.explained import explained
 from frontend.components.icon import icon
 from frontend.theme import DARK, LIGHT, accuracy_ramp
 
@@ -87,7 +88,7 @@ def prompts_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
                 className="prompts-range",
             ),
             html.Span(
-                [html.Span(id="prompts-shown", role="status"), _explained(EXPLANATION)], className="prompts-shown"
+                [html.Span(id="prompts-shown", role="status"), explained(EXPLANATION)], className="prompts-shown"
             ),
         ],
         className="prompts-filters",
@@ -134,12 +135,6 @@ def _count_select(identifier: str, placeholder: str, counts: list[Any], value: i
         size="xs",
         w=84,
         **attributes(aria_label=label),
-    )
-
-
-def _explained(text: str) -> dmc.Tooltip:
-    return dmc.Tooltip(
-        html.Span(icon("info", 14), className="chart-info", tabIndex=0, **attributes(aria_label=text)), label=text
     )
 
 

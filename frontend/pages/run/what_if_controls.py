@@ -15,7 +15,7 @@ from bapo.config.documentation import documentation
 from bapo.config.method import BapoConfig
 from bapo.replay import REPLAYABLE_METHODS
 from frontend.components.attributes import attributes
-from frontend.components.icon import icon
+from frontend.components.explained import explained
 from frontend.symbols import SYMBOLS
 
 Values = Mapping[str, Any]
@@ -196,14 +196,8 @@ def _control(name: str, label: str, control: Any, *, only: str = "all", shows: b
     """A control with its name, and, where the control itself does not, what it stands at."""
     symbol = SYMBOLS.get(name)
     words = label or (symbol.name[0].upper() + symbol.name[1:] if symbol else name)
-    explained = (
-        [
-            dmc.Tooltip(
-                html.Span(icon("info", 13), className="chart-info", tabIndex=0, **attributes(aria_label=text)),
-                label=text,
-            )
-            for text in [f"{symbol.explanation} {symbol.legal[0].upper() + symbol.legal[1:]}."]
-        ]
+    sign = (
+        [explained(f"{symbol.explanation} {symbol.legal[0].upper() + symbol.legal[1:]}.", size=13)]
         if symbol and symbol.legal
         else []
     )
@@ -213,7 +207,7 @@ def _control(name: str, label: str, control: Any, *, only: str = "all", shows: b
                 [
                     *([html.Span(symbol.symbol, className="symbol")] if symbol and symbol.symbol else []),
                     html.Span(words),
-                    *explained,
+                    *sign,
                     *([html.Output(id={"type": f"{KIND}-shown", "field": name}, className="what-if-value")] * shows),
                 ],
                 className="what-if-label",

@@ -11,6 +11,7 @@ from dash import ALL, Dash, Input, Output, State, dcc, html
 
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
+from frontend.components.confirm import answer, confirm_dialog, confirmed, question
 from frontend.components.icon import icon
 from frontend.components.notices import link_button, notice
 from frontend.pages.runs import bulk, filters, views
@@ -77,7 +78,7 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
                 ],
                 id="runs-table",
             ),
-            bulk.dialog(),
+            confirm_dialog("runs", keep="Keep them"),
         ],
         className="runs-page",
     )
@@ -204,14 +205,12 @@ def register(app: Dash, api: Api) -> None:
         initial=False,
     )
     clientside(
-        app, "runs", "confirmed", Output("runs-confirm", "opened"), Input("runs-confirm-yes", "n_clicks"), initial=False
-    )
-    clientside(
         app,
         "runs",
-        "declined",
-        Output("runs-confirm", "opened", allow_duplicate=True),
-        Input("runs-confirm-no", "n_clicks"),
+        "confirmed",
+        Output(answer("runs"), "data"),
+        Input(confirmed("runs"), "n_clicks"),
+        State(question("runs"), "data"),
         initial=False,
     )
     clientside(

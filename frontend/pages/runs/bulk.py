@@ -109,26 +109,3 @@ def _tags(tags: list[NamedCount]) -> dmc.Popover:
         trapFocus=True,
         closeOnEscape=True,
     )
-
-
-def dialog() -> dmc.Modal:
-    """Asks before runs are stopped or deleted; the browser fills in which and what follows."""
-    return dmc.Modal(
-        dmc.Stack(
-            [
-                html.Div("", id="runs-confirm-names", className="runs-confirm-names"),
-                dmc.Text("", id="runs-confirm-text", size="sm"),
-                dmc.Group(
-                    [
-                        dmc.Button("Keep them", id="runs-confirm-no", variant="default", color="gray"),
-                        dmc.Button("", id="runs-confirm-yes", color="red"),
-                    ],
-                    justify="flex-end",
-                ),
-            ]
-        ),
-        id="runs-confirm",
-        title="",
-        centered=True,
-        opened=False,
-    )

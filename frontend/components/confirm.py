@@ -1,0 +1,148 @@
+"""A word before what cannot be undone: one dialog that names what it concerns and says what happens.
+
+A page puts `confirm_dialog(name)` into its layout and asks by writing a `Question` into `question(name)`, from a
+callback or with `set_props`. `confirmed(name)` has a new `n_clicks` once somebody has agreed; what the page then writes
+into `answer(name)` closes the dialog, or shows what went wrong where it was asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+import dash_mantine_components as dmc
+from dash import MATCH, Dash, Input, Output, State, dcc, html
+
+from frontend.clientside import clientside
+
+
+class Question(TypedDict, total=False):
+    """What to ask; `data` comes back with the state of the question."""
+
+    title: str
+    subject: str
+    """What it is about, by name."""
+    text: str
+    """What happens, and what cannot be undone."""
+    button: str
+    colour: str
+    """Of the button; red unless given."""
+    typed: str
+    """To be typed before the button works; nothing where it is left out."""
+    data: Any
+
+
+def question(name: str) -> dict[str, str]:
+    """Identifier of the store that a page writes its question into."""
+    return {"type": "confirm-question", "name": name}
+
+
+def confirmed(name: str) -> dict[str, str]:
+    """Identifier of the button that agrees."""
+    return {"type": "confirm-yes", "name": name}
+
+
+def answer(name: str) -> dict[str, str]:
+    """Identifier of the store for what came of it: `DONE`, or `failed(text)`."""
+    return {"type": "confirm-answer", "name": name}
+
+
+DONE: dict[str, str] = {}
+"""It has happened: the dialog closes."""
+
+
+def failed(text: str) -> dict[str, str]:
+    """It has not: the dialog stays and says why."""
+    return {"error": text}
+
+
+def busy(name: str) -> list[tuple[Output, bool, bool]]:
+    """For `running` of the callback that does it: the button turns meanwhile, and cannot be pressed again."""
+    return [(Output(confirmed(name), "loading"), True, False)]
+
+
+def confirm_dialog(name: str, *, keep: str = "Keep it", choices: Any = None) -> html.Div:
+    """Closed and empty until something is asked; `choices` stand between the text and the buttons."""
+
+    def part(kind: str) -> dict[str, str]:
+        return {"type": f"confirm-{kind}", "name": name}
+
+    return html.Div(
+        [
+            dcc.Store(id=question(name)),
+            dcc.Store(id=answer(name)),
+            dmc.Modal(
+                dmc.Stack(
+                    [
+                        html.Div(id=part("subject"), className="confirm-subject"),
+                        dmc.Text(id=part("text"), size="sm"),
+                        *([choices] if choices is not None else []),
+                        dmc.TextInput(id=part("typed"), value="", size="sm", style={"display": "none"}),
+                        html.Div(id=part("error"), className="confirm-error", role="alert"),
+                        dmc.Group(
+                            [
+                                dmc.Button(keep, id=part("no"), variant="default", color="gray"),
+                                dmc.Button("", id=confirmed(name), color="red"),
+                            ],
+                            justify="flex-end",
+                        ),
+                    ]
+                ),
+                id=part("dialog"),
+                title="",
+                centered=True,
+                opened=False,
+            ),
+        ]
+    )
+
+
+def register(app: Dash) -> None:
+    """Opening, typing, keeping and closing, for every dialog of every page; it all happens in the browser."""
+
+    def part(kind: str) -> dict[str, Any]:
+        return {"type": f"confirm-{kind}", "name": MATCH}
+
+    clientside(
+        app,
+        "confirm",
+        "ask",
+        Output(part("dialog"), "opened"),
+        Output(part("dialog"), "title"),
+        Output(part("subject"), "children"),
+        Output(part("text"), "children"),
+        Output(part("yes"), "children"),
+        Output(part("yes"), "color"),
+        Output(part("typed"), "label"),
+        Output(part("typed"), "style"),
+        Output(part("typed"), "value"),
+        Output(part("error"), "children"),
+        Input(part("question"), "data"),
+        initial=False,
+    )
+    clientside(
+        app,
+        "confirm",
+        "typed",
+        Output(part("yes"), "disabled"),
+        Input(part("typed"), "value"),
+        Input(part("question"), "data"),
+        initial=False,
+    )
+    clientside(
+        app,
+        "confirm",
+        "keep",
+        Output(part("dialog"), "opened", allow_duplicate=True),
+        Input(part("no"), "n_clicks"),
+        initial=False,
+    )
+    clientside(
+        app,
+        "confirm",
+        "answered",
+        Output(part("dialog"), "opened", allow_duplicate=True),
+        Output(part("error"), "children", allow_duplicate=True),
+        Input(part("answer"), "data"),
+        State(part("question"), "data"),
+        initial=False,
+    )
