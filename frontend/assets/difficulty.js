@@ -239,6 +239,20 @@
     return true;
   }
 
+  // Before Dash tells of it: what it then says of a thumb is the person's, not what playing had set.
+  for (const kind of ["pointerdown", "keydown"]) {
+    addEventListener(kind, (event) => {
+      if (event.target.closest("#migration-from, #migration-to")) stop();
+    }, { capture: true });
+  }
+
+  // Dash tells of a thumb that a person moved, and, late, of one that was put somewhere here.
+  function moved(name, value) {
+    state.placed[name] = value;
+    // While it plays, nobody has touched one.
+    if (timer === null) move(name, value);
+  }
+
   // ---------------------------------------------------------------- playing
 
   function play() {
@@ -295,11 +309,9 @@
       state.migration.want();
       state.flows.want();
     } else if (trigger === "migration-from") {
-      state.placed.from = from;
-      if (move("from", from)) stop();
+      moved("from", from);
     } else if (trigger === "migration-to") {
-      state.placed.to = to;
-      if (move("to", to)) stop();
+      moved("to", to);
     } else if (trigger === "migration-difference" && difference !== state.difference) {
       state.difference = difference;
       remember();

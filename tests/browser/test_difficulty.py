@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -43,6 +43,20 @@ def asked(page: Page) -> list[str]:
     addresses: list[str] = []
     page.on("request", lambda request: addresses.append(request.url) if "/migration?" in request.url else None)
     return addresses
+
+
+NOTE_STEPS = """(element) => {
+    window.notedSteps = [];
+    const note = () => {
+        if (window.notedSteps.at(-1) !== element.textContent) window.notedSteps.push(element.textContent);
+    };
+    new MutationObserver(note).observe(element, { childList: true, characterData: true, subtree: true });
+}"""
+"""Keeps each step that was shown, however briefly."""
+
+
+def wait_for_steps(page: Page, steps: Sequence[str]) -> None:
+    page.wait_for_function("(steps) => window.notedSteps.slice(0, steps.length).join() === steps.join()", arg=steps)
 
 
 def visit(page: Page, run_id: str, **query: str) -> None:
@@ -179,18 +193,18 @@ def test_playing_asks_for_each_step_once_and_ends_at_the_last(page: Page, run_id
     visit(page, run_id)
     button = page.locator("#migration-play")
     shown = page.locator("#migration-to-step")
+    shown.evaluate(NOTE_STEPS)
     button.click()
-    expect(button).to_contain_text("Pause")
-    expect(shown).to_have_text("0")
-    expect(shown).to_have_text(str(NUM_STEPS))
+    wait_for_steps(page, ["0", "8", "16", str(NUM_STEPS)])
     expect(button).to_contain_text("Play")
     steps = [parse_qs(urlsplit(address).query).get("to") for address in asked]
     # The newest step without a name comes first, and is known when it is reached again.
     assert steps == [None, ["0"], ["8"], ["16"]]
     button.click()
-    expect(shown).to_have_text("8")
-    button.click()
+    wait_for_steps(page, ["0", "8", "16", str(NUM_STEPS), "0"])
+    thumb(page, "To step").press("End")
     expect(button).to_contain_text("Play")
+    expect(shown).to_have_text(str(NUM_STEPS))
     assert len(asked) == 4
 
 
