@@ -7,6 +7,7 @@ trainer writes only into the folder, and reads from outside only the control fil
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import signal
 import sys
@@ -25,7 +26,7 @@ from bapo.assessment import Assessment
 from bapo.config import ConfigError, RunConfig
 from bapo.config.resolve import resolve
 from bapo.engines import build_engine
-from bapo.journal import Journal
+from bapo.journal import Journal, JournalError
 from bapo.loop import Loop, StepOutcome
 from bapo.methods import build_method
 from bapo.prompts import PromptSchedule
@@ -41,6 +42,8 @@ EXIT_SUCCEEDED = 0
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 EXIT_STOPPED = 3
+EXIT_CANNOT_WRITE = 4
+"""The journal or a checkpoint could not be written, as on a full disk: the run can go on once there is room."""
 
 
 class Observer(Protocol):
@@ -152,7 +155,14 @@ class _Attempt:
     def record_failure(self, error: Exception) -> None:
         """Leave the reason in the journal; where even that fails (full disk), standard error has it."""
         try:
-            self._event("failed", f"{type(error).__name__}: {error}", {"bad_input": isinstance(error, ConfigError)})
+            self._event(
+                "failed",
+                f"{type(error).__name__}: {error}",
+                {
+                    "bad_input": isinstance(error, ConfigError),
+                    "cannot_write": cannot_write(error),
+                },
+            )
         except OSError as second:
             print(second, file=sys.stderr)
 
@@ -359,6 +369,13 @@ class _Attempt:
         )
 
 
+def cannot_write(error: Exception) -> bool:
+    """Whether the attempt failed because the disk is full or refuses: the run can go on from its last checkpoint."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return True
+    return isinstance(error, JournalError | checkpoint.CheckpointError)
+
+
 def main(arguments: list[str] | None = None, run: Callable[..., TrainingSummary] = train) -> int:
     """The trainer process of a worker; the exit code tells how it ended."""
     parser = argparse.ArgumentParser(prog="python -m bapo.trainer", description="Train the run in a folder.")
@@ -372,9 +389,9 @@ def main(arguments: list[str] | None = None, run: Callable[..., TrainingSummary]
     except ConfigError as error:
         print(*error.problems, sep="\n", file=sys.stderr)
         return EXIT_BAD_INPUT
-    except Exception:
+    except Exception as error:
         traceback.print_exc()
-        return EXIT_FAILED
+        return EXIT_CANNOT_WRITE if cannot_write(error) else EXIT_FAILED
     print(summary.model_dump_json())
     return EXIT_SUCCEEDED if summary.status == "succeeded" else EXIT_STOPPED
 

@@ -219,8 +219,10 @@ class Worker:
 
 def _end_process(failure: threading.ExceptHookArgs) -> None:
     """A thread that fails takes the worker with it: the next start finds the trainers again."""
-    log.error(
-        "a thread failed", exc_info=(failure.exc_type, failure.exc_value or failure.exc_type(), failure.exc_traceback)
-    )
-    sys.stderr.flush()
-    os._exit(70)
+    try:
+        cause = (failure.exc_type, failure.exc_value or failure.exc_type(), failure.exc_traceback)
+        log.error("a thread failed", exc_info=cause)
+        sys.stderr.flush()
+    finally:
+        # Also where the disk that takes the log is full.
+        os._exit(70)

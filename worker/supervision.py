@@ -126,8 +126,12 @@ class AttemptSupervisor(threading.Thread):
                     log.warning("run %s: ending trainer %d of an earlier attempt", self.attempt.run_id, left.pid)
                     self._end_at_once(left)
                 trainer = start_trainer(self.attempt, config.engine.threads, trainer_python(config))
-            except (ConfigError, OSError) as error:
+            except ConfigError as error:
                 self._note(ending=Ending(status="failed", reason=str(error)))
+                return None
+            except OSError as error:
+                # A full disk, no memory for a process: nothing that a later try must find again.
+                self._note(ending=Ending(status="lost", reason=f"the trainer could not be started: {error}"))
                 return None
         if trainer is not None:
             self._note(pid=trainer.pid, created=trainer.created)

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections import deque
 from pathlib import Path
+from typing import Literal
 
 import psutil
 from pydantic import ValidationError
@@ -21,6 +22,7 @@ from bapo.journal import RECORDS_FILE, complete_lines
 from bapo.records import EventRecord, parse_record
 from bapo.run_folder import SUMMARY_FILE
 from bapo.tail import LOG_FILE
+from bapo.trainer import EXIT_CANNOT_WRITE
 from worker.attempts import Attempt, Ending
 
 _START_TIME_TOLERANCE_SECONDS = 0.5
@@ -119,21 +121,23 @@ def trainers_of(run_folder: Path) -> list[TrainerProcess]:
 def ending_of(attempt: Attempt, exit_code: int | None) -> Ending:
     """How a trainer that runs no more ended, from what it left in its folder and, where known, its exit code.
 
-    Without a summary or a recorded failure it was killed: `lost`, to be tried again from its last checkpoint.
+    Without a summary or a recorded failure it was killed: `lost`, to be tried again from its last checkpoint, as is one
+    that could not write its files.
     """
     summary = attempt.folder / SUMMARY_FILE
     if summary.exists():
         return Ending(status=json.loads(summary.read_bytes())["status"])
     failure = _recorded_failure(attempt.folder / RECORDS_FILE)
     if failure is not None:
-        return Ending(status="failed", reason=failure)
+        return Ending(status="lost" if failure.data.get("cannot_write") else "failed", reason=failure.message)
     if exit_code is not None and exit_code > 0:
-        return Ending(status="failed", reason=_last_line(attempt.folder / LOG_FILE) or f"exit code {exit_code}")
+        status: Literal["lost", "failed"] = "lost" if exit_code == EXIT_CANNOT_WRITE else "failed"
+        return Ending(status=status, reason=_last_line(attempt.folder / LOG_FILE) or f"exit code {exit_code}")
     how = f"was ended by {signal.Signals(-exit_code).name}" if exit_code else "is gone without a summary"
     return Ending(status="lost", reason=f"the trainer {how}")
 
 
-def _recorded_failure(path: Path) -> str | None:
+def _recorded_failure(path: Path) -> EventRecord | None:
     newest = deque(complete_lines(path), maxlen=1)
     if not newest:
         return None
@@ -142,7 +146,7 @@ def _recorded_failure(path: Path) -> str | None:
     except ValidationError:
         # Of a newer trainer: whatever it says, it is no failure that we know.
         return None
-    return record.message if isinstance(record, EventRecord) and record.event == "failed" else None
+    return record if isinstance(record, EventRecord) and record.event == "failed" else None
 
 
 def _last_line(path: Path) -> str | None:

@@ -18,6 +18,7 @@ from backend.runs import repository as runs
 from backend.settings import Settings
 from backend.workers import losses, repository
 from backend.workers.broker import Broker
+from backend.workers.clock import ClockWatch
 from backend.workers.repository import FreeWorker
 
 LOG = logging.getLogger(__name__)
@@ -43,6 +44,7 @@ class Dispatcher(threading.Thread):
         self._wake = threading.Event()
         self._ended = threading.Event()
         self._pruned_at = time.monotonic()
+        self._clock = ClockWatch(settings.lease_seconds / 2)
 
     def wake(self) -> None:
         """There may be something to do."""
@@ -77,7 +79,7 @@ class Dispatcher(threading.Thread):
             return
         try:
             with self._database.session() as session, session.begin():
-                repository.extend_all_leases(session, self._settings.lease_seconds)
+                repository.begin_all_leases_anew(session, self._settings.lease_seconds)
             while not self._ended.is_set():
                 connection.execute(text("SELECT 1"))
                 connection.commit()
@@ -91,6 +93,9 @@ class Dispatcher(threading.Thread):
     def work(self) -> None:
         """One round."""
         with self._database.session() as session, session.begin():
+            if self._clock.is_broken(runs.clock(session)):
+                LOG.warning("the clock was set, or the server was away: all leases begin anew")
+                repository.begin_all_leases_anew(session, self._settings.lease_seconds)
             repository.withdraw_from_stale_workers(session, self._fresh_seconds)
             expired = repository.expired(session)
         for run_id, number in expired:

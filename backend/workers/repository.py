@@ -85,17 +85,29 @@ def next_fencing_token(session: Session) -> int:
 
 
 def extend_lease(session: Session, attempt: Attempt, seconds: float) -> None:
-    """The worker has this much time for its next heartbeat."""
-    query = update(Attempt).where(Attempt.run_id == attempt.run_id, Attempt.number == attempt.number)
+    """The worker has this much time for its next heartbeat; nothing where the attempt has ended meanwhile."""
+    query = update(Attempt).where(
+        Attempt.run_id == attempt.run_id, Attempt.number == attempt.number, Attempt.state != "ended"
+    )
     query = query.values(lease_expires_at=seconds_from_now(seconds))
     session.execute(query.execution_options(synchronize_session=False))
 
 
-def extend_all_leases(session: Session, seconds: float) -> None:
-    """Nobody could send a heartbeat while no server was up."""
-    least = seconds_from_now(seconds)
-    query = update(Attempt).where(Attempt.lease_expires_at < least).values(lease_expires_at=least)
-    session.execute(query.execution_options(synchronize_session=False))
+def begin_all_leases_anew(session: Session, seconds: float) -> None:
+    """Times from before cannot be compared with the clock: nobody could send a heartbeat, or the clock was set.
+
+    A lease that ended long ago must not lose a run whose worker is well, and one that ends in an hour not hide a dead
+    one; likewise when workers were heard of and messages sent.
+    """
+    statements = (
+        update(Attempt)
+        .where(Attempt.state.in_(("claimed", "running")))
+        .values(lease_expires_at=seconds_from_now(seconds)),
+        update(Attempt).where(Attempt.state == "assigned", Attempt.sent_at > func.now()).values(sent_at=None),
+        update(Worker).where(Worker.last_seen_at > func.now()).values(last_seen_at=func.now()),
+    )
+    for statement in statements:
+        session.execute(statement.execution_options(synchronize_session=False))
 
 
 def with_token(session: Session, run_id: str, fencing_token: int) -> Attempt | None:

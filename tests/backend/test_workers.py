@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import func, select
 
 from backend.database import Database
-from backend.models import Attempt
+from backend.models import Attempt, Worker
+from backend.workers import repository
 from bapo.api import (
     AttemptHeartbeat,
     AttemptOutcome,
@@ -280,6 +283,34 @@ def test_a_heartbeat_keeps_the_lease(worker: FakeWorker, run: RunDetail, databas
     assert before is not None
     assert after is not None
     assert after > before
+
+
+def test_a_late_heartbeat_gives_an_ended_attempt_no_lease(
+    worker: FakeWorker, run: RunDetail, database: Database
+) -> None:
+    claim = worker.begin(run)
+    with database.session() as late, late.begin():
+        attempt = late.get_one(Attempt, (run.id, 1))
+        # Between the heartbeat's look and its update, the outcome came in.
+        worker.report(claim, "succeeded")
+        repository.extend_lease(late, attempt, 30)
+    with database.session() as session:
+        assert session.get_one(Attempt, (run.id, 1)).lease_expires_at is None
+
+
+def test_leases_begin_anew_after_the_clock_was_set(worker: FakeWorker, run: RunDetail, database: Database) -> None:
+    worker.begin(run)
+    with database.session() as session, session.begin():
+        attempt = session.get_one(Attempt, (run.id, 1))
+        now = session.scalars(select(func.now())).one()
+        attempt.lease_expires_at = now + timedelta(hours=1)
+        session.get_one(Worker, worker.id).last_seen_at = now + timedelta(hours=1)
+        session.flush()
+        repository.begin_all_leases_anew(session, 30)
+        session.refresh(attempt)
+        assert attempt.lease_expires_at == now + timedelta(seconds=30)
+        seen = session.get_one(Worker, worker.id, populate_existing=True).last_seen_at
+        assert seen == now
 
 
 def test_an_attempt_that_is_heard_of_again_goes_on(

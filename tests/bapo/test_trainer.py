@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bapo.checkpoint import CheckpointError
 from bapo.config import ConfigError, RunConfig, apply_changes, resolve
 from bapo.control import ControlRequest, append_request
-from bapo.journal import RECORDS_FILE, attempt_folders, merged_records, read_records
+from bapo.journal import RECORDS_FILE, JournalError, attempt_folders, merged_records, read_records
 from bapo.records import AnyRecord, EvaluationRecord, EventRecord, StepRecord, TrackingRecord, comparable
 from bapo.rollout import BatchSource
-from bapo.trainer import EXIT_BAD_INPUT, main, train
+from bapo.trainer import EXIT_BAD_INPUT, EXIT_CANNOT_WRITE, EXIT_FAILED, TrainingSummary, main, train
 
 SMALL = {
     "method.type": "bapo",
@@ -211,4 +215,34 @@ def test_bad_input_ends_the_process_with_a_message_and_exit_code_2(
     (tmp_path / "config.json").write_text(json.dumps({"model": {"path": "no/such/folder"}}))
     assert main([str(tmp_path)]) == EXIT_BAD_INPUT
     assert "model.path = 'no/such/folder'" in capsys.readouterr().err
-    assert events(tmp_path, "failed")[0].data == {"bad_input": True}
+    assert events(tmp_path, "failed")[0].data == {"bad_input": True, "cannot_write": False}
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (JournalError("cannot append"), EXIT_CANNOT_WRITE),
+        (CheckpointError("cannot write the checkpoint"), EXIT_CANNOT_WRITE),
+        (OSError(errno.ENOSPC, "no space left on device"), EXIT_CANNOT_WRITE),
+        (OSError(errno.EACCES, "permission denied"), EXIT_FAILED),
+        (RuntimeError("no"), EXIT_FAILED),
+    ],
+)
+def test_a_full_disk_has_an_exit_code_of_its_own(tmp_path: Path, error: Exception, code: int) -> None:
+    def fail(*_: object, **__: object) -> TrainingSummary:
+        raise error
+
+    (tmp_path / "config.json").write_text("{}")
+    assert main([str(tmp_path)], fail) == code
+
+
+def test_a_run_goes_on_when_there_is_room_again(tmp_path: Path, undisturbed: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "config.json").write_bytes((undisturbed / "config.json").read_bytes())
+    command = [sys.executable, "-m", "bapo.trainer", str(folder), "--attempt"]
+    # No file may grow beyond this, which is less than a checkpoint.
+    full = ["prlimit", "--fsize=1000000:"]
+    assert subprocess.run([*full, *command, "1"], capture_output=True, check=False).returncode == EXIT_CANNOT_WRITE
+    assert subprocess.run([*command, "2"], capture_output=True, check=False).returncode == 0
+    assert lines(folder) == lines(undisturbed)

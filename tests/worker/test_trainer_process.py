@@ -110,6 +110,21 @@ def test_a_recorded_failure_is_the_reason(attempt: Attempt) -> None:
     assert ending_of(attempt, None) == Ending(status="failed", reason="ValueError: no")
 
 
+def test_a_trainer_that_could_not_write_is_tried_again(attempt: Attempt) -> None:
+    failed = {"attempt": 1, "step": 3, "event": "failed", "message": "CheckpointError: no space left on device"}
+    journal = Journal(attempt.folder)
+    journal.write(EventRecord.model_validate({**failed, "data": {"bad_input": False, "cannot_write": True}}))
+    journal.close()
+    assert ending_of(attempt, 4) == Ending(status="lost", reason="CheckpointError: no space left on device")
+
+
+def test_the_exit_code_says_so_where_the_journal_could_not(attempt: Attempt) -> None:
+    attempt.folder.mkdir(parents=True)
+    (attempt.folder / "trainer.log").write_text("JournalError: no space left on device\n")
+    assert ending_of(attempt, 4) == Ending(status="lost", reason="JournalError: no space left on device")
+    assert ending_of(attempt, 1).status == "failed"
+
+
 def test_a_journal_that_just_ends_means_lost(attempt: Attempt) -> None:
     journal = Journal(attempt.folder)
     journal.write(event("started", "go"))

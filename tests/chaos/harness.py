@@ -1,0 +1,133 @@
+"""Real runs through the real product while parts of it are killed, hang, are cut off or full, by a seeded schedule.
+
+    python -m tests.chaos.harness --seed 1 --faults 50 [--minutes 30]
+
+`--minutes` goes on with schedules of further seeds until the time is over. The faults and their order follow from
+the seed; when they happen, and to which step, is up to the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from tests.chaos.faults import LASTING, Faults, NotNowError, Undo
+from tests.chaos.invariants import check_all
+from tests.chaos.people import People
+from tests.chaos.schedule import Fault, Schedule, draw
+from tests.chaos.world import World
+from tests.stack import Stack
+
+TICK_SECONDS = 0.1
+GIVE_UP_SECONDS = 90.0
+"""For a fault whose victim does not show up."""
+END_SECONDS = 600.0
+"""For the runs to end after the last fault."""
+
+
+class Chaos:
+    """One schedule on one world."""
+
+    def __init__(self, world: World, schedule: Schedule) -> None:
+        self._world = world
+        self._schedule = schedule
+        self._people = People(world, schedule)
+        self._faults = Faults(world, self._people.submit_one_more)
+        self._undos: list[tuple[float, str, Undo]] = []
+        self.done: Counter[str] = Counter()
+
+    def run(self, folder: Path) -> None:
+        """All faults, the end of all runs, and what must hold then. Raises AssertionError where it does not."""
+        say = self._world.say
+        say(f"seed {self._schedule.seed}: {len(self._schedule.faults)} faults")
+        self._people.start()
+        for fault in self._schedule.faults:
+            self._wait(fault.pause)
+            self._do(fault)
+        self._people.finish()
+        deadline = time.monotonic() + END_SECONDS
+        while self._people.is_alive():
+            assert time.monotonic() < deadline, "runs have not ended: " + ", ".join(
+                run.run_id for run in self._people.runs if run.ended is None
+            )
+            self._wait(TICK_SECONDS)
+        self._wait(max((when for when, _, _ in self._undos), default=0.0) - time.monotonic())
+        self._ask_after_people()
+        say(f"{len(self._people.runs)} runs have ended after {self.done.total()} faults")
+        check_all(self._world, self._people.runs, folder)
+        say("all is as it should be")
+
+    def _do(self, fault: Fault) -> None:
+        deadline = time.monotonic() + GIVE_UP_SECONDS
+        while True:
+            try:
+                undo = self._faults.do(fault)
+                break
+            except NotNowError:
+                assert time.monotonic() < deadline, f"no chance to: {fault.kind}"
+                self._wait(TICK_SECONDS)
+        self.done[fault.kind] += 1
+        seconds = fault.seconds + LASTING.get(fault.kind, 0.0)
+        self._world.say(f"fault {self.done.total()}: {fault.kind}" + (f" for {seconds:.1f} s" if undo else ""))
+        if undo is not None:
+            self._undos.append((time.monotonic() + seconds, fault.kind, undo))
+
+    def _wait(self, seconds: float) -> None:
+        """Let time pass: faults end, and the remote worker is kept up."""
+        end = time.monotonic() + seconds
+        while True:
+            for entry in [entry for entry in self._undos if entry[0] <= time.monotonic()]:
+                self._undos.remove(entry)
+                entry[2]()
+                self._world.say(f"over: {entry[1]}")
+            self._world.supervise()
+            self._ask_after_people()
+            if time.monotonic() >= end:
+                return
+            time.sleep(min(TICK_SECONDS, max(0.0, end - time.monotonic())))
+
+    def _ask_after_people(self) -> None:
+        if self._people.failure is not None:
+            raise AssertionError("what people did failed") from self._people.failure
+
+
+def run_schedule(stack: Stack, schedule: Schedule, folder: Path) -> Chaos:
+    """Start everything, break it, check, and end it; what is left then is a failure too."""
+    world = World(stack)
+    world.start()
+    chaos = Chaos(world, schedule)
+    chaos.run(folder)
+    assert world.stop_remote() == 0
+    assert stack.stop() == 0
+    world.proxy.close()
+    assert stack.processes() == [], "processes are left"
+    return chaos
+
+
+def main() -> None:
+    """Schedules by hand."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--faults", type=int, default=50, help="per schedule")
+    parser.add_argument("--minutes", type=float, default=0.0)
+    parser.add_argument("--keep", action="store_true", help="keep the folder of a schedule that failed")
+    options = parser.parse_args()
+    end = time.monotonic() + 60 * options.minutes
+    seed = options.seed
+    while True:
+        place = tempfile.mkdtemp(prefix="bapo-chaos-")
+        stack = Stack(Path(place) / "data")
+        try:
+            run_schedule(stack, draw(seed, options.faults), Path(place))
+        finally:
+            stack.kill_everything()
+        seed += 1
+        if time.monotonic() >= end:
+            return
+
+
+if __name__ == "__main__":
+    main()

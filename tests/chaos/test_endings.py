@@ -1,0 +1,109 @@
+"""Ends and takeovers whose course is known in advance; what happens at random moments is in `test_faults.py`.
+
+No record is lost, none is there twice: they are read through the API and compared as whole lists.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psutil
+import pytest
+
+from bapo.api import RunStatus
+from bapo.client import Client
+from tests.stack import NUM_STEPS, Stack, all_records, at_step, ended, essence, submit, wait_for
+
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(420)]
+
+MIDDLE = 18
+"""Of 40 steps; the checkpoints before it are those of steps 8 and 16."""
+
+
+@pytest.fixture
+def client(stack: Stack) -> Iterator[Client]:
+    with stack.client() as client:
+        yield client
+
+
+def assert_equal_to_undisturbed(client: Client, run_id: str, undisturbed: list[dict[str, Any]]) -> None:
+    for kind in ("step", "evaluation", "tracking"):
+        recorded = essence(all_records(client, run_id, kind))
+        expected = [record for record in undisturbed if record["type"] == kind]
+        assert recorded == sorted(expected, key=lambda record: record["step"]), kind
+
+
+def test_training_does_not_notice_that_the_server_is_away(
+    stack: Stack, client: Client, undisturbed_records: list[dict[str, Any]]
+) -> None:
+    run_id = submit(client, "outage")
+    at_step(client, run_id, MIDDLE)
+    trainer = stack.trainer(run_id)
+    backend = stack.service("backend")
+    backend.suspend()
+    try:
+        wait_for(lambda: not trainer.is_running() or trainer.status() == psutil.STATUS_ZOMBIE)
+        journal = stack.folder / "runs" / run_id / "attempt-1" / "records.jsonl"
+        assert '"step":40' in journal.read_text().splitlines()[-1]
+    finally:
+        backend.resume()
+    run = ended(client, run_id)
+    assert (run.status, run.attempt, run.step) == (RunStatus.SUCCEEDED, 1, NUM_STEPS)
+    assert_equal_to_undisturbed(client, run_id, undisturbed_records)
+
+
+def test_ctrl_c_checkpoints_and_the_next_start_goes_on(
+    make_stack: Callable[[], Stack], undisturbed_records: list[dict[str, Any]]
+) -> None:
+    stack = make_stack()
+    stack.start("--no-demo")
+    with stack.client() as client:
+        run_id = submit(client, "interrupted")
+        reached = at_step(client, run_id, MIDDLE).step
+    bystander = psutil.Process().pid
+    assert stack.stop(signal.SIGINT) == 0
+    assert psutil.pid_exists(bystander)
+    assert stack.processes() == []
+    checkpoints = sorted((stack.folder / "runs" / run_id / "checkpoints").glob("step-*"))
+    # Not the one of step 16: one was written where it stopped.
+    assert int(checkpoints[-1].name.removeprefix("step-")) >= reached
+    stack.start("--no-demo")
+    with stack.client() as client:
+        run = ended(client, run_id)
+        assert (run.status, run.attempt, run.step) == (RunStatus.SUCCEEDED, 2, NUM_STEPS)
+        assert_equal_to_undisturbed(client, run_id, undisturbed_records)
+    stack.stop()
+
+
+def test_another_worker_takes_over_from_one_that_hangs(
+    make_stack: Callable[[], Stack], undisturbed_records: list[dict[str, Any]]
+) -> None:
+    stack = make_stack()
+    stack.start("--no-demo", BAPO_LEASE_SECONDS="4")
+    with stack.client() as client:
+        run_id = submit(client, "taken over")
+        at_step(client, run_id, 10)
+        abandoned, hanging = stack.trainer(run_id), stack.service("worker")
+        hanging.suspend()
+        second = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "worker", "run", "--server", stack.url, "--name", "second"),
+                *("--token-file", str(stack.folder / "worker-token"), "--folder", str(stack.folder / "second")),
+            ]
+        )
+        try:
+            run = ended(client, run_id)
+            assert not abandoned.is_running() or abandoned.status() == psutil.STATUS_ZOMBIE
+            assert (run.status, run.attempt, run.step, run.worker) == (RunStatus.SUCCEEDED, 2, NUM_STEPS, "second")
+            # The first one comes back, learns that it is too late, and changes nothing.
+            hanging.resume()
+            wait_for(lambda: not list((stack.folder / "worker" / "attempts").iterdir()))
+            assert_equal_to_undisturbed(client, run_id, undisturbed_records)
+        finally:
+            second.terminate()
+            assert second.wait(60) == 0
+    stack.stop()

@@ -1,0 +1,226 @@
+"""What the faults happen to: `bapo up`, a second worker behind a network of its own, and a clock that can jump."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+import psutil
+import psycopg
+
+from bapo.calls import Call
+from bapo.client import ApiError, Client
+from bapo.up.folder import DataFolder
+from bapo.up.postgres import EmbeddedPostgres
+from bapo.up.redis import EmbeddedRedis
+from tests.chaos.proxy import Proxy
+from tests.stack import Stack, wait_for
+
+T = TypeVar("T")
+
+LEASE_SECONDS = 4.0
+PATIENCE_SECONDS = 180.0
+"""How long the server may be away."""
+SETTINGS = {"BAPO_LEASE_SECONDS": str(LEASE_SECONDS), "BAPO_MAX_ATTEMPTS_WITHOUT_PROGRESS": "25"}
+LOCAL, REMOTE = "local", "remote"
+
+INJECTED_CLOCK = """
+CREATE SCHEMA injected;
+CREATE TABLE injected.clock (ahead interval NOT NULL);
+INSERT INTO injected.clock VALUES ('0');
+CREATE FUNCTION injected.now() RETURNS timestamptz LANGUAGE sql STABLE
+    AS 'SELECT pg_catalog.now() + ahead FROM injected.clock';
+CREATE FUNCTION injected.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
+    AS 'SELECT pg_catalog.clock_timestamp() + ahead FROM injected.clock';
+ALTER DATABASE bapo SET search_path = public, injected, pg_catalog;
+"""
+"""The database's clock is the only one that anything is decided by. Sessions that begin after this find ours first."""
+
+
+class PatientClient(Client):
+    """Asks again until there is an answer."""
+
+    def send(self, call: Call[T]) -> T:
+        """Make one call of the table."""
+
+        def answer() -> tuple[T] | None:
+            try:
+                return (super(PatientClient, self).send(call),)
+            except httpx.TransportError:
+                return None
+            except ApiError as error:
+                if error.status >= 500:
+                    return None
+                raise
+
+        (value,) = wait_for(answer, PATIENCE_SECONDS)
+        return value  # type: ignore[no-any-return]
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """Whether it runs and is no zombie."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def kill(process: psutil.Process) -> None:
+    """SIGKILL, and wait for its effect; of one that has ended meanwhile, nothing."""
+    try:
+        process.kill()
+    except psutil.NoSuchProcess:
+        return
+    wait_for(lambda: not is_alive(process))
+
+
+class World:
+    """The stack of a chaos run."""
+
+    def __init__(self, stack: Stack) -> None:
+        self.stack = stack
+        self.proxy = Proxy("127.0.0.1", stack.port)
+        self._remote: subprocess.Popen[bytes] | None = None
+        self._began = time.monotonic()
+        folder = DataFolder(stack.folder)
+        self.broker_url = EmbeddedRedis(folder).url
+        self._database_url = EmbeddedPostgres(folder).url.replace("postgresql+psycopg://", "postgresql://", 1)
+
+    def say(self, message: str) -> None:
+        """One line of the protocol, with the seconds since the beginning."""
+        print(f"{time.monotonic() - self._began:7.1f} s  {message}", flush=True)
+
+    def start(self) -> None:
+        """Everything up, with the clock in place."""
+        self.stack.start("--no-demo", "--slots", "2", **SETTINGS)
+        with self.database() as database:
+            database.execute(INJECTED_CLOCK)
+        # Its sessions have begun without the clock.
+        kill(self.stack.service("backend"))
+        with self.client() as client:
+            client.workers()
+        self.start_remote()
+
+    def restart(self) -> None:
+        """After `bapo up` itself was killed."""
+        self.stack.start("--no-demo", "--slots", "2", **SETTINGS)
+
+    def client(self) -> Client:
+        """The administrator's, for a server that comes and goes."""
+        token = (self.stack.folder / "admin-token").read_text().strip()
+        return PatientClient(self.stack.url, token=token, timeout_seconds=10)
+
+    @contextmanager
+    def database(self) -> Iterator[psycopg.Connection[Any]]:
+        """A connection to the database, waited for."""
+
+        def connected() -> psycopg.Connection[Any] | None:
+            try:
+                return psycopg.connect(self._database_url, autocommit=True, connect_timeout=5)
+            except psycopg.OperationalError:
+                return None
+
+        with wait_for(connected, PATIENCE_SECONDS) as connection:
+            yield connection
+
+    # ------------------------------------------------------------ processes
+
+    def start_remote(self) -> None:
+        """The worker that reaches the server through the network."""
+        log = (self.stack.folder / "logs" / "remote.log").open("ab")
+        with log:
+            self._remote = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "worker", "run", "--server", self.proxy.url, "--name", REMOTE),
+                    *("--token-file", str(self.stack.folder / "worker-token")),
+                    *("--folder", str(self.folder_of(REMOTE))),
+                ],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env={**os.environ, "OMP_NUM_THREADS": "1"},
+            )
+
+    def supervise(self) -> None:
+        """Start the remote worker again where it has ended."""
+        if self._remote is not None and self._remote.poll() is not None:
+            self.say(f"the remote worker ended with {self._remote.returncode}: started again")
+            self.start_remote()
+
+    def stop_remote(self) -> int:
+        """Let it go."""
+        assert self._remote is not None
+        remote, self._remote = self._remote, None
+        remote.terminate()
+        return remote.wait(90)
+
+    def folder_of(self, worker: str) -> Path:
+        """What a worker keeps."""
+        return self.stack.folder / ("worker" if worker == LOCAL else "remote-worker")
+
+    def worker(self, which: str) -> psutil.Process | None:
+        """A worker's process, where it runs."""
+        if which == REMOTE:
+            return psutil.Process(self._remote.pid) if self._remote and self._remote.poll() is None else None
+        return self.service("worker")
+
+    def service(self, name: str) -> psutil.Process | None:
+        """A child of `bapo up`; None while it is being started again."""
+        try:
+            process = self.stack.service(name)
+        except (StopIteration, psutil.NoSuchProcess):
+            return None
+        return process if is_alive(process) else None
+
+    def trainers(self) -> list[psutil.Process]:
+        """Every trainer at work here."""
+        prefix = ["-m", "bapo.trainer"]
+        return [process for process in self.stack.processes() if _arguments(process)[1:3] == prefix]
+
+    # ------------------------------------------------------------ clock and disk
+
+    def move_clock(self, seconds: float) -> None:
+        """Let the clock jump."""
+        with self.database() as database:
+            database.execute("UPDATE injected.clock SET ahead = ahead + make_interval(secs => %s)", [seconds])
+
+
+def run_folder_of(trainer: psutil.Process) -> Path | None:
+    """The folder of the run that a trainer trains; None where it has ended."""
+    arguments = _arguments(trainer)
+    return Path(arguments[3]) if len(arguments) > 3 else None
+
+
+def _arguments(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except (psutil.NoSuchProcess, psutil.ZombieProcess):
+        return []
+
+
+def family(process: psutil.Process) -> list[psutil.Process]:
+    """A process and all beneath it."""
+    try:
+        return [process, *process.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def limit_files(processes: Sequence[psutil.Process], num_bytes: int | None) -> None:
+    """Let no file of these processes grow beyond a size: what they write fails as on a full disk. None: any size."""
+    limit = "unlimited" if num_bytes is None else str(num_bytes)
+    for process in processes:
+        try:
+            owner = process.uids().real
+        except psutil.NoSuchProcess:
+            continue
+        # As their own account: PostgreSQL's is another one where we are root. One that has ended needs no limit.
+        command = ["prlimit", "--pid", str(process.pid), f"--fsize={limit}:"]
+        subprocess.run(command, capture_output=True, check=False, user=owner if owner != os.geteuid() else None)
