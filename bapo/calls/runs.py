@@ -144,9 +144,10 @@ class RunCalls:
         return post(run_path(run_id, "resume"), RunDetail)
 
     @Endpoint
-    def clone(self, run_id: str, body: RunCreate) -> Call[RunDetail]:
-        """Submit a run that starts from another one's config."""
-        return post(run_path(run_id, "clone"), RunDetail, body, **{"Idempotency-Key": uuid.uuid4().hex})
+    def clone(self, run_id: str, body: RunCreate, idempotency_key: str | None = None) -> Call[RunDetail]:
+        """Submit a run that starts from another one's config; the same key again answers the first one's run."""
+        headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
+        return post(run_path(run_id, "clone"), RunDetail, body, **headers)
 
     @Endpoint
     def change_parameters(self, run_id: str, body: ParameterChange) -> Call[ControlInfo]:

@@ -1,33 +1,121 @@
-"""The `bapo` command: one module per command."""
+"""The `bapo` command: a table of its commands; one module a command, or a group of commands."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
-from bapo.cli.compare import compare
-from bapo.cli.describe import config, recipes
-from bapo.cli.import_run import import_run
-from bapo.cli.report import report
-from bapo.cli.train import train
-from bapo.cli.up import up
-from bapo.cli.warm_start import warm_start_model
-from bapo.cli.what_if import what_if_command
-from bapo.cli.worker import worker
+from bapo import __version__
+from bapo.cli.lazy import LazyCommand, LazyGroup, Panel
+
+PANELS = (
+    Panel(
+        "On this machine, without a server",
+        (
+            LazyCommand("train", "bapo.cli.train:train", "Train a run in this process."),
+            LazyCommand("recipes", "bapo.cli.describe:recipes", "List the recipes, or show one's complete config."),
+            LazyCommand("config", "bapo.cli.describe:config", "Explain the config fields: meaning, range, default."),
+            LazyCommand("report", "bapo.cli.report:report", "Write runs as the paper's figures into one HTML file."),
+            LazyCommand("warm-start", "bapo.cli.warm_start:warm_start_model", "Make the small base model anew."),
+        ),
+    ),
+    Panel(
+        "Servers",
+        (
+            LazyCommand("up", "bapo.cli.up:up", "Start a server and a worker on this machine."),
+            LazyCommand("worker", "bapo.cli.worker:worker", "Let this machine train a server's runs."),
+            LazyCommand("login", "bapo.cli.login:login", "Log in to a server and remember it."),
+            LazyCommand("logout", "bapo.cli.login:logout", "Forget a server."),
+            LazyCommand("whoami", "bapo.cli.login:whoami", "Say which server is used, and as whom."),
+            LazyCommand("completion", "bapo.cli.completion:completion", "Print the completion script of a shell."),
+        ),
+    ),
+    Panel(
+        "Runs",
+        (
+            LazyCommand("submit", "bapo.cli.submit:submit", "Submit a run, or a grid of them."),
+            LazyCommand("runs", "bapo.cli.runs:runs", "List runs: search, filter, sort."),
+            LazyCommand("show", "bapo.cli.show:show", "Show one run: state, results, config, history."),
+            LazyCommand("watch", "bapo.cli.watch:watch", "Watch runs live, until they have ended."),
+            LazyCommand("logs", "bapo.cli.logs:logs", "Print a run's log."),
+            LazyCommand("clone", "bapo.cli.clone:clone", "Submit a run that starts from another's config."),
+            LazyCommand("import", "bapo.cli.import_run:import_run", "Show a run that was trained without a server."),
+        ),
+    ),
+    Panel(
+        "Steer",
+        (
+            LazyCommand("start", "bapo.cli.life:start", "Queue drafts."),
+            LazyCommand("stop", "bapo.cli.life:stop", "Stop runs for good, after a checkpoint."),
+            LazyCommand("pause", "bapo.cli.life:pause", "Stop runs and free their machines, to go on later."),
+            LazyCommand("resume", "bapo.cli.life:resume", "Let paused runs go on."),
+            LazyCommand("steer", "bapo.cli.steer:steer", "Change parameters of a run while it trains."),
+        ),
+    ),
+    Panel(
+        "Keep order",
+        (
+            LazyCommand("star", "bapo.cli.marks:star", "Star runs for yourself."),
+            LazyCommand("unstar", "bapo.cli.marks:unstar", "Take stars away."),
+            LazyCommand("tag", "bapo.cli.marks:tag", "Add tags to runs, or remove them."),
+            LazyCommand("note", "bapo.cli.marks:note", "Read or write a run's notes."),
+            LazyCommand("rename", "bapo.cli.marks:rename", "Give a run another name."),
+            LazyCommand("archive", "bapo.cli.marks:archive", "Put runs away."),
+            LazyCommand("unarchive", "bapo.cli.marks:unarchive", "Take runs out of the archive."),
+            LazyCommand("delete", "bapo.cli.marks:delete", "Delete runs."),
+        ),
+    ),
+    Panel(
+        "Results",
+        (
+            LazyCommand("compare", "bapo.cli.compare:compare", "Compare runs: results, costs, configs."),
+            LazyCommand("what-if", "bapo.cli.what_if:what_if_command", "A run's batches under other settings."),
+            LazyCommand("export", "bapo.cli.export:app", "Write metrics, records or the run list to files."),
+        ),
+    ),
+    Panel(
+        "Machines",
+        (
+            LazyCommand("workers", "bapo.cli.workers:workers", "List the workers and what they train."),
+            LazyCommand("queue", "bapo.cli.queue:app", "See what waits, and why."),
+        ),
+    ),
+)
+
+
+class BapoGroup(LazyGroup):
+    """All commands."""
+
+    panels = PANELS
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"bapo {__version__}")
+        raise typer.Exit
+
 
 app = typer.Typer(
     name="bapo",
+    cls=BapoGroup,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="Train language models by off-policy RLVR (BAPO, arXiv:2602.20722) and see what the data is doing.",
+    rich_markup_mode="rich",
 )
-app.command("up")(up)
-app.command("train")(train)
-app.command("worker")(worker)
-app.command("import")(import_run)
-app.command("what-if")(what_if_command)
-app.command("compare")(compare)
-app.command("report")(report)
-app.command("recipes")(recipes)
-app.command("config")(config)
-app.command("warm-start")(warm_start_model)
+
+
+@app.callback(
+    epilog="Begin with `bapo up` (a server on this machine) or `bapo login ADDRESS` (your team's), then "
+    "`bapo submit countdown-demo --watch`. "
+    "Exit codes: 0 done, 1 refused or failed, 2 wrong input, 3 server away, 4 not logged in; "
+    "watch: 5 run failed, 6 cancelled, 7 paused, 8 time is up."
+)
+def main(
+    _: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave."),
+    ] = False,
+) -> None:
+    """Train language models by off-policy RLVR (BAPO, arXiv:2602.20722) and see what the data is doing."""

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from bapo.api import ComparedGroup, Comparison, CostSpread, MeanEstimate
-from bapo.cli.failures import plain_errors
-from bapo.cli.import_run import LOCAL_TOKEN_FILE
+from bapo.cli.connection import online
+from bapo.cli.naming import RunsArgument, find_runs
+from bapo.cli.output import NOTHING, JsonOption, console, print_json
 from bapo.client import Client
 from bapo.comparison import SEED_FIELD, value_text
 
-NOTHING = "–"
-PLAIN_WIDTH = 200
-"""Characters of a line where the output is no terminal."""
 
-
+@online
 def compare(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN …", help="Identifiers of runs, at most 50.")],
+    client: Client,
+    runs: RunsArgument,
     group: Annotated[
         str,
         typer.Option(help="config (everything but the seed), run, tags, group, or a config field such as method.c1."),
@@ -36,40 +33,28 @@ def compare(
     equal: Annotated[
         str | None, typer.Option(help="Cut all runs off at the least step, rollouts or time that one of them has.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the server's answer.")] = False,
-    server: Annotated[str, typer.Option(help="Address of the server.")] = "http://127.0.0.1:8000",
-    token: Annotated[str | None, typer.Option(envvar="BAPO_TOKEN", help="API token.")] = None,
-    token_file: Annotated[
-        Path | None, typer.Option(help="File with the API token, by default bapo-data/admin-token.")
-    ] = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Compare runs: results with intervals over seeds, differences seed by seed, costs, and how the configs differ."""
+    """Compare runs: results with intervals over seeds, differences seed by seed, costs, and how the configs differ.
+
+    [bold]bapo compare kzx3 m2v8 --reach 0.3[/bold]
+    """
     if equal not in (None, "step", "rollouts", "time"):
         raise typer.BadParameter(f"give step, rollouts or time, not {equal!r}", param_hint="--equal")
-    if token is None and token_file is None:
-        if not LOCAL_TOKEN_FILE.exists():
-            raise typer.BadParameter("give --token, --token-file or the variable BAPO_TOKEN", param_hint="--token")
-        token_file = LOCAL_TOKEN_FILE
-    with plain_errors():
-        secret = token if token_file is None else token_file.read_text().strip()
-        with Client(server, token=secret) as client:
-            found = client.compare(
-                runs,
-                group=group,
-                x=equal or "step",  # type: ignore[arg-type] # one of the three, as was checked
-                equal=equal is not None,
-                dataset=dataset,
-                reach=reach,
-                reference=reference,
-            )
+    found = client.compare(
+        [run.id for run in find_runs(client, runs)],
+        group=group,
+        x=equal or "step",  # type: ignore[arg-type] # one of the three, as was checked
+        equal=equal is not None,
+        dataset=dataset,
+        reach=reach,
+        reference=reference,
+    )
     if as_json:
-        print(found.model_dump_json(indent=2))
+        print_json(found)
         return
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=PLAIN_WIDTH)
     for table in tables(found):
-        console.print(table)
+        console().print(table)
 
 
 def tables(found: Comparison) -> list[Table]:

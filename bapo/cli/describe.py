@@ -10,7 +10,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from bapo.cli.complete import complete_recipes
 from bapo.cli.failures import plain_errors
+from bapo.cli.output import JsonOption, print_json
 from bapo.config import resolve
 from bapo.config.documentation import FieldDocumentation, documentation
 from bapo.config.recipes import load_recipe, shipped_recipes
@@ -18,11 +20,17 @@ from bapo.config.resolve import flatten
 
 
 def recipes(
-    name: Annotated[str | None, typer.Argument(help="Show this recipe's complete config.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Show this recipe's complete config.", autocompletion=complete_recipes)
+    ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """List the recipes, or show the complete config of one."""
     console = Console()
     if name is None:
+        if as_json:
+            print_json({"items": [asdict(recipe) for recipe in shipped_recipes()]})
+            return
         for recipe in shipped_recipes():
             console.print(f"[bold]{recipe.name}[/bold]  {recipe.title}")
             console.print(f"  {' '.join(recipe.description.split())}\n", highlight=False)
@@ -30,6 +38,9 @@ def recipes(
     with plain_errors():
         chosen = load_recipe(name)
         config = resolve(chosen.explicit).config.model_dump(mode="json")
+    if as_json:
+        print_json(config)
+        return
     for field, value in flatten(config).items():
         print(f"{field} = {json.dumps(value)}")
 

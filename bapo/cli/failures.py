@@ -1,19 +1,63 @@
-"""How a command that cannot do its work says so: short lines on standard error, never a traceback."""
+"""How a command that cannot do its work says so: short lines on standard error, no traceback; and its exit code."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import IntEnum
 
-import httpx
-
-from bapo.client import ApiError
 from bapo.config import ConfigError
 from bapo.journal import JournalError
+from bapo.refusals import ApiError, BapoError, UnreachableError
 
-EXIT_FAILED = 1
-EXIT_BAD_INPUT = 2
+
+class Exit(IntEnum):
+    """What a script can tell from a command's end."""
+
+    DONE = 0
+    FAILED = 1
+    """The server refused, or the work failed."""
+    BAD_INPUT = 2
+    """An option, a field or a value is wrong."""
+    SERVER_AWAY = 3
+    """The server cannot be reached, or is overloaded: the same command may work later."""
+    NOT_LOGGED_IN = 4
+    """No token, or one that is not valid (any more)."""
+    RUN_FAILED = 5
+    RUN_CANCELLED = 6
+    RUN_PAUSED = 7
+    TIME_IS_UP = 8
+    INTERRUPTED = 130
+    """Ctrl-C."""
+
+
+class RefusedError(Exception):
+    """What a command cannot do, with its exit code; the message says what to do."""
+
+    def __init__(self, message: str, code: Exit = Exit.BAD_INPUT) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def exit_code_of(error: BapoError) -> Exit:
+    """A wrong field is the caller's input; a login, an absent server and any other refusal are not."""
+    if error.is_passing:
+        return Exit.SERVER_AWAY
+    if isinstance(error, ApiError) and error.status == 401:
+        return Exit.NOT_LOGGED_IN
+    return Exit.BAD_INPUT if isinstance(error, ApiError) and error.status == 422 else Exit.FAILED
+
+
+def lines_of(error: BapoError) -> list[str]:
+    """Field, value and remedy of each problem, then under which number the server's log knows more."""
+    if isinstance(error, UnreachableError):
+        return [f"the server cannot be reached ({error.cause}): check that {error.address} is right and that it is up"]
+    found = [f"{problem.field} = {problem.value!r}: {problem.remedy}" for problem in error.problems]
+    if not found:
+        found = [f"{error.field} = {error.value!r}: {error.remedy}" if error.field else error.remedy]
+    status = f"HTTP {error.status} " if isinstance(error, ApiError) else ""
+    return [*found, f"({status}{error.code}, request {error.request_id})"]
 
 
 @contextmanager
@@ -22,14 +66,18 @@ def plain_errors() -> Iterator[None]:
     try:
         yield
     except ConfigError as error:
-        print(*error.problems, sep="\n", file=sys.stderr)
-        raise SystemExit(EXIT_BAD_INPUT) from None
+        _leave(Exit.BAD_INPUT, *map(str, error.problems))
     except JournalError as error:
-        print(error, file=sys.stderr)
-        raise SystemExit(EXIT_FAILED) from None
-    except ApiError as error:
-        print(error, file=sys.stderr)
-        raise SystemExit(EXIT_BAD_INPUT if error.status < 500 else EXIT_FAILED) from None
-    except httpx.TransportError as error:
-        print(f"the server cannot be reached ({error}): check its address and that it is up", file=sys.stderr)
-        raise SystemExit(EXIT_FAILED) from None
+        _leave(Exit.FAILED, str(error))
+    except RefusedError as error:
+        _leave(error.code, str(error))
+    except BapoError as error:
+        _leave(exit_code_of(error), *lines_of(error))
+    except KeyboardInterrupt:
+        _leave(Exit.INTERRUPTED)
+
+
+def _leave(code: Exit, *lines: str) -> None:
+    for line in lines:
+        print(line, file=sys.stderr)
+    raise SystemExit(int(code)) from None

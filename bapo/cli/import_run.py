@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import track
 
 from bapo.api import ImportCreate, ImportInfo, RecordBatch
+from bapo.cli.connection import ServerOption, TokenFileOption, TokenOption, login_of
 from bapo.cli.failures import plain_errors
 from bapo.client import Client
 from bapo.config import ConfigError, ConfigProblem
@@ -20,32 +21,23 @@ from bapo.journal import RECORDS_FILE, attempt_folders, complete_lines
 from bapo.run_folder import read_config
 from bapo.tail import ATTEMPT_FILES, FileKind, read_lines
 
-LOCAL_TOKEN_FILE = Path("bapo-data/admin-token")
-"""Where `bapo up` in this folder keeps its token."""
-
 
 def import_run(
     run_folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder that `bapo train --out DIR` made.")],
-    server: Annotated[str, typer.Option(help="Address of the server.")] = "http://127.0.0.1:8000",
-    token: Annotated[str | None, typer.Option(envvar="BAPO_TOKEN", help="API token.")] = None,
-    token_file: Annotated[
-        Path | None, typer.Option(help="File with the API token, by default bapo-data/admin-token.")
-    ] = None,
     name: Annotated[str | None, typer.Option(help="Name in the run history. Default: the folder's.")] = None,
     group: Annotated[str | None, typer.Option(help="Runs with the same group belong together.")] = None,
+    server: ServerOption = None,
+    token: TokenOption = None,
+    token_file: TokenFileOption = None,
 ) -> None:
     """Show a run in a server that was trained without it. Again on the same folder: only what is new is sent.
 
     The last line of standard output is a JSON summary.
     """
-    if token is None and token_file is None:
-        if not LOCAL_TOKEN_FILE.exists():
-            raise typer.BadParameter("give --token, --token-file or the variable BAPO_TOKEN", param_hint="--token")
-        token_file = LOCAL_TOKEN_FILE
     with plain_errors():
-        secret = token if token_file is None else token_file.read_text().strip()
+        login = login_of(server, token, token_file)
         body = describe_folder(run_folder, name=name, group=group)
-        with Client(server, token=secret) as client:
+        with Client(login.url, token=login.token) as client:
             info = client.create_import(body)
             send_folder(client, info, run_folder)
             run = client.finish_import(info.run_id)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from bapo.cli.failures import EXIT_FAILED
+from bapo.cli.failures import Exit
 
 SLOTS_WITHOUT_GPU = 2
 """The two demo runs side by side; a trainer on the CPU uses one core."""
@@ -39,7 +39,7 @@ def up(
         Stack(options, say).run()
     except StartError as error:
         print(f"bapo: {error}", file=sys.stderr)
-        raise SystemExit(EXIT_FAILED) from None
+        raise SystemExit(Exit.FAILED) from None
 
 
 def say(line: str) -> None:

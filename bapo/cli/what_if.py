@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from bapo.api import WhatIfAnswer, WhatIfRequest, WhatIfTotal
 from bapo.api.what_if import DEFAULT_DRAWS
+from bapo.cli.complete import complete_fields, complete_runs
+from bapo.cli.connection import ServerOption, TokenFileOption, TokenOption, connected
 from bapo.cli.failures import plain_errors
-from bapo.cli.import_run import LOCAL_TOKEN_FILE
-from bapo.client import Client
+from bapo.cli.naming import find_run
+from bapo.cli.output import console
 from bapo.config import parse_assignments
 from bapo.replay_recording import read_recording
 from bapo.what_if import what_if
@@ -31,54 +32,46 @@ _TOTALS = (
 
 
 def what_if_command(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="Run folder, or identifier of a run on the server.")],
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="Run folder, or a run on the server.", autocompletion=complete_runs)
+    ],
     settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Other value of a field, such as method.c1=0.25; repeatable.")
-    ] = None,
-    server: Annotated[str, typer.Option(help="Address of the server.")] = "http://127.0.0.1:8000",
-    token: Annotated[str | None, typer.Option(envvar="BAPO_TOKEN", help="API token.")] = None,
-    token_file: Annotated[
-        Path | None, typer.Option(help="File with the API token, by default bapo-data/admin-token.")
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="FIELD=VALUE",
+            help="Other value of a field, such as method.c1=0.25; repeatable.",
+            autocompletion=complete_fields,
+        ),
     ] = None,
     draws: Annotated[
         int, typer.Option(min=2, max=200, help="How often re-evaluations that never happened are drawn.")
     ] = DEFAULT_DRAWS,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every step.")] = False,
+    server: ServerOption = None,
+    token: TokenOption = None,
+    token_file: TokenFileOption = None,
 ) -> None:
     """Show what a run's batches would have been with other thresholds, buffers or filters.
 
     The recorded accuracies are replayed; the policy's own reaction to other batches is not simulated.
+
+    [bold]bapo what-if kzx3 --set method.c1=1/4[/bold]
     """
     with plain_errors():
         changes = parse_assignments(settings or ())
         if Path(run).is_dir():
             answer = what_if(read_recording(Path(run)), changes, draws=draws)
         else:
-            answer = _ask(run, changes, draws, server=server, token=token, token_file=token_file)
+            with connected(server, token, token_file) as client:
+                answer = client.what_if(find_run(client, run).id, WhatIfRequest(set=changes, draws=draws))
     if as_json:
         print(answer.model_dump_json())
     else:
         _show(answer)
 
 
-def _ask(
-    run_id: str, changes: dict[str, Any], draws: int, *, server: str, token: str | None, token_file: Path | None
-) -> WhatIfAnswer:
-    if token is None and token_file is None:
-        if not LOCAL_TOKEN_FILE.exists():
-            raise typer.BadParameter(
-                f"{run_id!r} is no folder here; for a run on a server give --token, --token-file or the variable "
-                "BAPO_TOKEN",
-                param_hint="RUN",
-            )
-        token_file = LOCAL_TOKEN_FILE
-    secret = token if token_file is None else token_file.read_text().strip()
-    with Client(server, token=secret) as client:
-        return client.what_if(run_id, WhatIfRequest(set=changes, draws=draws))
-
-
 def _show(answer: WhatIfAnswer) -> None:
-    console = Console(highlight=False)
     table = Table("", "recorded", "would have been", "95 % interval", title=f"{answer.num_steps:,} steps")
     for name, label, form in _TOTALS:
         total: WhatIfTotal = getattr(answer.totals, name)
@@ -86,18 +79,18 @@ def _show(answer: WhatIfAnswer) -> None:
         width = certain if total.low == total.high else f"{form.format(total.low)} to {form.format(total.high)}"
         table.add_row(label, form.format(total.recorded), form.format(total.forecast), width)
     for field, (before, after) in answer.changes.items():
-        console.print(f"{field}: {before} → {after}")
-    console.print(table)
+        console().print(f"{field}: {before} → {after}")
+    console().print(table)
     if answer.num_estimated:
-        console.print(
+        console().print(
             f"Exact through step {answer.exact_through:,}. {answer.num_estimated:,.0f} re-evaluations never happened "
             f"and were drawn {answer.num_draws} times; {answer.num_known:,.0f} were recorded."
         )
-    console.print("The policy's own reaction to other batches is not simulated.")
+    console().print("The policy's own reaction to other batches is not simulated.")
     for warning in answer.warnings:
-        console.print(f"{warning.field}: {warning.remedy}", style="yellow")
+        console().print(f"{warning.field}: {warning.remedy}", style="yellow")
     if answer.num_disagreeing:
-        console.print(
+        console().print(
             f"In {answer.num_disagreeing:,} steps the recorded batch is not what this version of BAPO makes of the "
             "recorded accuracies.",
             style="yellow",

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bapo.cli.failures import EXIT_BAD_INPUT, plain_errors
+from bapo.cli.failures import Exit, plain_errors
 from frontend.figures.recorded import load_run
 from frontend.report.contents import selection_of
 from frontend.report.document import TITLE, report
@@ -20,7 +20,7 @@ def write_report(folders: Sequence[Path], out: Path, *, by: str, title: str | No
         selection = selection_of(runs, by)
     except ValueError as error:
         print(error, file=sys.stderr)
-        raise SystemExit(EXIT_BAD_INPUT) from None
+        raise SystemExit(Exit.BAD_INPUT) from None
     content = report(selection, title=title or TITLE)
     out.write_bytes(content)
     print(f"{out}: {len(runs)} runs, {len(content) / 1e6:.1f} MB")

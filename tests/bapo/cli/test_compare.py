@@ -130,7 +130,7 @@ def test_the_tables_say_what_the_server_answered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"), [(["a", "--equal", "moon"], "give step, rollouts or time"), ([], "RUN …")]
+    ("arguments", "words"), [(["a", "--equal", "moon"], "give step, rollouts or time"), ([], "RUN…")]
 )
 def test_what_cannot_be_compared_is_said(arguments: list[str], words: str) -> None:
     result = CliRunner().invoke(app, ["compare", *arguments], env={"COLUMNS": "200", "BAPO_TOKEN": "x"})

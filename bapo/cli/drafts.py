@@ -1,0 +1,95 @@
+"""What a run to submit is made of: a file, changes, the points of a grid."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from bapo.config import ConfigError, ConfigProblem
+from bapo.config.resolve import flatten
+
+MAX_NAME = 200
+_OPTIONS = ("tags", "notes", "group", "priority", "project")
+"""Of a submission, beside the config: a file may hold them as well."""
+
+
+@dataclass(frozen=True)
+class RunFile:
+    """A run as a file describes it."""
+
+    name: str | None
+    recipe: str | None
+    changes: Mapping[str, Any]
+    """Dotted fields."""
+    options: Mapping[str, Any]
+
+
+def changes_of_file(path: Path) -> RunFile:
+    """Read a .toml or .json file: `recipe`, `name`, `tags`, …, and the sections of the config. Raises ConfigError."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        content = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+    except OSError as error:
+        raise ConfigError([ConfigProblem("file", str(path), f"{error.strerror}: check the path")]) from None
+    except ValueError as error:
+        kind = path.suffix[1:].upper()
+        raise ConfigError([ConfigProblem("file", str(path), f"not readable as {kind}: {error}")]) from None
+    if not isinstance(content, dict):
+        raise ConfigError([ConfigProblem("file", str(path), "write an object with fields, such as recipe and method")])
+    recipe = content.pop("recipe", None)
+    # A recipe's file has a title, and says when to take it.
+    title = content.pop("title", None)
+    name = content.pop("name", title)
+    content.pop("description", None)
+    options = {field: content.pop(field) for field in _OPTIONS if field in content}
+    return RunFile(name, recipe, flatten(content), options)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One combination of a grid."""
+
+    values: Mapping[str, Any]
+    label: str
+
+
+def combinations(sweeps: Iterable[str]) -> Iterator[Point]:
+    """`method.c1=1/8,1/4` and more of that kind → every combination; one empty point without any."""
+    axes = [_axis(sweep) for sweep in sweeps]
+    for values in product(*(values for _, values in axes)):
+        point = {field: value for (field, _), value in zip(axes, values, strict=True)}
+        yield Point(point, label_of(point))
+
+
+def _axis(sweep: str) -> tuple[str, list[Any]]:
+    field, separator, text = sweep.partition("=")
+    if not separator or not field.strip() or not text.strip():
+        raise ConfigError([ConfigProblem("--sweep", sweep, "write FIELD=V1,V2, such as method.c1=1/8,1/4")])
+    whole = _value(text)
+    values = whole if isinstance(whole, list) else [_value(part.strip()) for part in text.split(",")]
+    return field.strip(), values
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def label_of(changes: Mapping[str, Any]) -> str:
+    """Such as c1=1/8 seed=2."""
+    return " ".join(
+        f"{field.rpartition('.')[2]}={value if isinstance(value, str) else json.dumps(value)}"
+        for field, value in changes.items()
+    )
+
+
+def default_name(source: str, changes: Mapping[str, Any]) -> str:
+    """The recipe or the file, and what is changed."""
+    return f"{Path(source).stem} {label_of(changes)}".strip()[:MAX_NAME]

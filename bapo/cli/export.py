@@ -1,0 +1,232 @@
+"""`bapo export`: metrics, records and the run list, as files for other programs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bapo.api import RunDetail, RunFilters
+from bapo.cli.complete import complete_metrics
+from bapo.cli.connection import online
+from bapo.cli.failures import Exit, RefusedError
+from bapo.cli.naming import RunArgument, RunsArgument, find_run, find_runs
+from bapo.cli.output import say
+from bapo.cli.runs import (
+    AfterOption,
+    ArchivedOption,
+    BeforeOption,
+    GroupOption,
+    MethodOption,
+    MinBestOption,
+    OwnerOption,
+    SearchArgument,
+    SortOption,
+    StarredOption,
+    StatusOption,
+    TagOption,
+)
+from bapo.client import Client
+
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode="rich", help="Write metrics, records or the run list to files."
+)
+
+KEYS_AT_ONCE = 200
+
+
+class Format(StrEnum):
+    """Of a file."""
+
+    CSV = "csv"
+    JSON = "json"
+    PARQUET = "parquet"
+
+
+OutOption = Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Default: standard output.")]
+FormatOption = Annotated[Format | None, typer.Option("--format", help="Default: from the name of the file, else csv.")]
+Row = Mapping[str, Any]
+
+
+@app.command("metrics")
+@online
+def metrics(
+    client: Client,
+    runs: RunsArgument,
+    keys: Annotated[
+        str | None,
+        typer.Option(
+            help="Names, separated by commas; * at an end stands for anything. Default: all.",
+            autocompletion=complete_metrics,
+        ),
+    ] = None,
+    out: OutOption = None,
+    form: FormatOption = None,
+) -> None:
+    """Metrics of runs: one line for each step of each run, one column for each metric.
+
+    [bold]bapo export metrics kzx3 m2v8 --keys "critic/rewards/*,bapo/batch/*" -o metrics.parquet[/bold]
+    """
+    found = find_runs(client, runs)
+    names = sorted({key for run in found for key in client.metric_keys(run.id).items if _is_wanted(key, keys)})
+    if not names:
+        raise RefusedError(f"no metric of these runs is called {keys!r}: leave --keys out to have all", Exit.FAILED)
+    _write(["run_id", "run", "step", *names], _steps(client, found, names), out, form)
+
+
+def _is_wanted(key: str, wanted: str | None) -> bool:
+    if wanted is None:
+        return True
+    parts = (part.strip() for part in wanted.split(","))
+    return any(key.startswith(part[:-1]) if part.endswith("*") else key == part for part in parts)
+
+
+def _steps(client: Client, runs: Sequence[RunDetail], names: Sequence[str]) -> Iterator[Row]:
+    for run in runs:
+        rows: dict[int, dict[str, Any]] = {}
+        for begin in range(0, len(names), KEYS_AT_ONCE):
+            series = client.metrics(run.id, names[begin : begin + KEYS_AT_ONCE])
+            for index, step in enumerate(series.steps):
+                row = rows.setdefault(step, {"run_id": run.id, "run": run.name, "step": step})
+                row |= {key: column[index] for key, column in series.columns.items()}
+        yield from (rows[step] for step in sorted(rows))
+
+
+@app.command("records")
+@online
+def records(
+    client: Client,
+    run: RunArgument,
+    kind: Annotated[
+        str | None, typer.Option("--type", help="step, evaluation, tracking or event. Default: all.")
+    ] = None,
+    out: OutOption = None,
+) -> None:
+    """Whole records of a run as the trainer wrote them, one JSON object a line.
+
+    [bold]bapo export records kzx3 --type evaluation > evaluations.jsonl[/bold]
+    """
+    run_id = find_run(client, run).id
+    lines = (
+        json.dumps(record) + "\n"
+        for page in client.pages(client.records, run_id, type=kind, limit=500)
+        for record in page.items
+    )
+    if out is None:
+        sys.stdout.writelines(lines)
+    else:
+        with out.open("w") as file:
+            file.writelines(lines)
+
+
+@app.command("runs")
+@online
+def run_list(
+    client: Client,
+    search: SearchArgument = None,
+    status: StatusOption = None,
+    method: MethodOption = None,
+    tag: TagOption = None,
+    owner: OwnerOption = None,
+    group: GroupOption = None,
+    starred: StarredOption = False,
+    archived: ArchivedOption = False,
+    after: AfterOption = None,
+    before: BeforeOption = None,
+    min_best: MinBestOption = None,
+    sort: SortOption = "-created_at",
+    out: OutOption = None,
+    form: FormatOption = None,
+) -> None:
+    """The run list: all runs that the filters of `bapo runs` match.
+
+    [bold]bapo export runs --tag ablation -o ablation.csv[/bold]
+    """
+    given = {
+        "search": " ".join(search or ()) or None,
+        "status": status,
+        "method": method,
+        "tag": tag,
+        "owner": owner,
+        "group": group,
+        "starred": starred or None,
+        "archived": "shown" if archived else None,
+        "created_after": after,
+        "created_before": before,
+        "min_best": min_best,
+    }
+    filters: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if _format(out, form) is Format.CSV:
+        # The server's own table, in which no text is a formula.
+        _write_text(client.runs_csv(RunFilters.model_validate(filters), sort=sort), out)
+        return
+    rows = [
+        run.model_dump(mode="json")
+        for page in client.pages(client.runs, sort=sort, limit=500, **filters)
+        for run in page.items
+    ]
+    _write(list(rows[0]) if rows else [], rows, out, form)
+
+
+def _format(out: Path | None, form: Format | None) -> Format:
+    if form is not None:
+        return form
+    suffix = "" if out is None else out.suffix[1:].lower()
+    return Format(suffix) if suffix in set(Format) else Format.CSV
+
+
+def _write(columns: Sequence[str], rows: Iterable[Row], out: Path | None, form: Format | None) -> None:
+    match _format(out, form):
+        case Format.PARQUET:
+            _write_parquet(columns, rows, out)
+        case Format.JSON:
+            _write_text(json.dumps([dict(row) for row in rows], indent=1) + "\n", out)
+        case Format.CSV:
+            if out is None:
+                _write_csv(columns, rows, sys.stdout)
+            else:
+                with out.open("w", newline="", encoding="utf-8") as file:
+                    _write_csv(columns, rows, file)
+    if out is not None:
+        say(f"wrote {out}")
+
+
+def _write_csv(columns: Sequence[str], rows: Iterable[Row], file: Any) -> None:
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([_harmless(row.get(column)) for column in columns])
+
+
+def _harmless(value: Any) -> Any:
+    """A text that a spreadsheet would run as a formula has an apostrophe before it."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+
+
+def _write_parquet(columns: Sequence[str], rows: Iterable[Row], out: Path | None) -> None:
+    if out is None:
+        raise RefusedError("a Parquet file is no text: name it with --out FILE")
+    import pyarrow as pa  # noqa: PLC0415 - slow to import
+    from pyarrow import parquet  # noqa: PLC0415
+
+    held = [dict(row) for row in rows]
+    # Texts of any shape, such as tags, become JSON: a column has one type.
+    arrays = {column: [_flat(row.get(column)) for row in held] for column in columns}
+    parquet.write_table(pa.table(arrays), out)
+
+
+def _flat(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, list | dict) else value
+
+
+def _write_text(text: str, out: Path | None) -> None:
+    if out is None:
+        sys.stdout.write(text)
+    else:
+        out.write_text(text, encoding="utf-8")

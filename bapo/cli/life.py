@@ -1,0 +1,78 @@
+"""`bapo start`, `stop`, `pause`, `resume`: one thing done to one or several runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from bapo.api import BulkAction, BulkRequest, RunDetail
+from bapo.cli.connection import online
+from bapo.cli.failures import Exit
+from bapo.cli.naming import RunsArgument, find_runs
+from bapo.cli.output import JsonOption, clean, print_json, say
+from bapo.client import ApiError, Client
+
+
+@online
+def start(client: Client, runs: RunsArgument, as_json: JsonOption = False) -> None:
+    """Queue drafts: from here on a worker may take them."""
+    each_run(client, runs, client.start, "queued", as_json=as_json)
+
+
+@online
+def stop(client: Client, runs: RunsArgument, as_json: JsonOption = False) -> None:
+    """Stop runs for good: at the next step boundary, after a checkpoint; at once where nothing trains.
+
+    [bold]bapo stop kzx3 m2v8[/bold]
+    """
+    each_run(client, runs, client.stop, "stopping", as_json=as_json)
+
+
+@online
+def pause(client: Client, runs: RunsArgument, as_json: JsonOption = False) -> None:
+    """Stop runs at the next step boundary, after a checkpoint, and free their machines.
+
+    `bapo resume` lets them go on.
+    """
+    each_run(client, runs, client.pause, "pausing", as_json=as_json)
+
+
+@online
+def resume(client: Client, runs: RunsArgument, as_json: JsonOption = False) -> None:
+    """Queue paused runs again: they go on from their last checkpoint."""
+    each_run(client, runs, client.resume, "queued", as_json=as_json)
+
+
+def each_run(
+    client: Client, wanted: Sequence[str], act: Callable[[str], RunDetail], done: str, *, as_json: bool
+) -> None:
+    """Do one thing to each run; a refusal does not hold up the others, and shows in the exit code."""
+    changed, refused = [], 0
+    for run in find_runs(client, wanted):
+        try:
+            now = act(run.id)
+        except ApiError as error:
+            refused += 1
+            say(f"{run.id} {clean(run.name)}: {error.remedy}")
+            continue
+        changed.append(now)
+        if not as_json:
+            print(f"{now.id} {clean(now.name)}: {now.status if now.status != run.status else done}")
+    if as_json:
+        print_json(changed)
+    if refused:
+        raise SystemExit(Exit.FAILED)
+
+
+def bulk(client: Client, runs: Sequence[RunDetail], action: BulkAction, done: str, *, tag: str | None = None) -> None:
+    """The same in one request, where the server knows how."""
+    names = {run.id: run.name for run in runs}
+    asked = {"run_ids": list(names), "action": action} | ({} if tag is None else {"tag": tag})
+    answer = client.bulk(BulkRequest.model_validate(asked))
+    for result in answer.results:
+        text = f"{result.run_id} {clean(names[result.run_id])}: {done if result.done else result.reason}"
+        if result.done:
+            print(text)
+        else:
+            say(text)
+    if answer.num_done < len(answer.results):
+        raise SystemExit(Exit.FAILED)

@@ -1,0 +1,86 @@
+"""`bapo logs`: what a run's trainer printed."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from bapo.api import TERMINAL_STATUSES
+from bapo.cli.connection import online
+from bapo.cli.naming import RunArgument, find_run
+from bapo.cli.output import clean
+from bapo.client import Client
+
+POLL_SECONDS = 1.0
+
+
+@online
+def logs(
+    client: Client,
+    run: RunArgument,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on with what comes, until the run has ended.")
+    ] = False,
+    tail: Annotated[int | None, typer.Option("--tail", "-n", min=0, help="Only the last lines. Default: all.")] = None,
+    grep: Annotated[
+        str | None, typer.Option("--grep", metavar="PATTERN", help="Only lines that this regular expression finds.")
+    ] = None,
+    ignore_case: Annotated[bool, typer.Option("--ignore-case", "-i", help="For --grep.")] = False,
+) -> None:
+    """Print a run's log.
+
+    [bold]bapo logs kzx3 --follow[/bold]
+
+    [bold]bapo logs kzx3 --grep "warning|error" -i[/bold]
+    """
+    try:
+        pattern = None if grep is None else re.compile(grep, re.IGNORECASE if ignore_case else 0)
+    except re.error as error:
+        raise typer.BadParameter(f"no regular expression: {error}", param_hint="--grep") from None
+    run_id = find_run(client, run).id
+    present = _Lines(client, run_id)
+    lines = [line for line in present if pattern is None or pattern.search(line)]
+    for line in lines if tail is None else lines[len(lines) - min(tail, len(lines)) :]:
+        _print(line)
+    while follow:
+        # Asked before the log: what was printed until then is read below.
+        is_over = client.run(run_id).status in TERMINAL_STATUSES
+        for line in present:
+            if pattern is None or pattern.search(line):
+                _print(line)
+        if is_over:
+            follow = False
+        else:
+            time.sleep(POLL_SECONDS)
+    if present.rest:
+        _print(present.rest)
+
+
+def _print(line: str) -> None:
+    # A terminal obeys some characters, a file keeps all.
+    print(clean(line) if sys.stdout.isatty() else line, flush=True)
+
+
+class _Lines:
+    """Whole lines from where the last look ended."""
+
+    def __init__(self, client: Client, run_id: str) -> None:
+        self._client = client
+        self._run_id = run_id
+        self._offset = 0
+        self.rest = ""
+        """A line that has begun."""
+
+    def __iter__(self) -> Iterator[str]:
+        while True:
+            chunk = self._client.log(self._run_id, offset=self._offset)
+            if not chunk.text:
+                return
+            self._offset = chunk.next_offset
+            *lines, self.rest = (self.rest + chunk.text).split("\n")
+            yield from lines

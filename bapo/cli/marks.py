@@ -1,0 +1,115 @@
+"""What people write about runs: stars, tags, notes, names, the archive; and deleting."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from bapo.api import RunUpdate
+from bapo.cli.connection import online
+from bapo.cli.failures import RefusedError
+from bapo.cli.life import bulk
+from bapo.cli.naming import RunArgument, RunsArgument, find_run, find_runs
+from bapo.cli.output import JsonOption, clean, print_json
+from bapo.client import Client
+
+
+@online
+def star(client: Client, runs: RunsArgument) -> None:
+    """Star runs for yourself; `bapo runs --starred` lists them."""
+    bulk(client, find_runs(client, runs), "star", "starred")
+
+
+@online
+def unstar(client: Client, runs: RunsArgument) -> None:
+    """Take your stars away."""
+    bulk(client, find_runs(client, runs), "unstar", "no longer starred")
+
+
+@online
+def tag(
+    client: Client,
+    name: Annotated[str, typer.Argument(metavar="TAG", help="A word or two.")],
+    runs: RunsArgument,
+    remove: Annotated[bool, typer.Option("--remove", help="Take the tag away.")] = False,
+) -> None:
+    """Add a tag to runs, or remove it.
+
+    [bold]bapo tag ablation kzx3 m2v8[/bold]
+    """
+    done = f"no longer tagged {name}" if remove else f"tagged {name}"
+    bulk(client, find_runs(client, runs), "untag" if remove else "tag", done, tag=name)
+
+
+@online
+def note(
+    client: Client,
+    run: RunArgument,
+    text: Annotated[
+        str | None,
+        typer.Argument(metavar="[TEXT]", help="Markdown; - reads standard input. Left out: print the notes."),
+    ] = None,
+    append: Annotated[bool, typer.Option("--append", help="Add it below what is there.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Read or write a run's notes.
+
+    [bold]bapo note kzx3 --append "loss spike at step 300: the learning rate"[/bold]
+    """
+    found = find_run(client, run)
+    if text is not None:
+        given = sys.stdin.read() if text == "-" else text
+        notes = f"{found.notes}\n\n{given}" if append and found.notes else given
+        found = client.update_run(found.id, RunUpdate(notes=notes))
+    if as_json:
+        print_json(found)
+    elif text is None:
+        print(clean(found.notes))
+    else:
+        print(f"{found.id} {clean(found.name)}: notes saved")
+
+
+@online
+def rename(
+    client: Client,
+    run: RunArgument,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The new name.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Give a run another name."""
+    found = client.update_run(find_run(client, run).id, RunUpdate(name=name))
+    if as_json:
+        print_json(found)
+    else:
+        print(f"{found.id} {clean(found.name)}: renamed")
+
+
+@online
+def archive(client: Client, runs: RunsArgument) -> None:
+    """Put runs away: lists leave them out, nothing is lost."""
+    bulk(client, find_runs(client, runs), "archive", "archived")
+
+
+@online
+def unarchive(client: Client, runs: RunsArgument) -> None:
+    """Take runs out of the archive."""
+    bulk(client, find_runs(client, runs), "unarchive", "back in the lists")
+
+
+@online
+def delete(
+    client: Client,
+    runs: RunsArgument,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete drafts or ended runs with all that they recorded. This cannot be undone."""
+    found = find_runs(client, runs)
+    if not yes:
+        listed = ", ".join(f"{run.id} {clean(run.name)!r}" for run in found)
+        if not sys.stdin.isatty():
+            raise RefusedError(f"--yes is missing: this would delete {listed} for good")
+        if not typer.confirm(f"Delete {listed} with everything recorded, for good?", err=True):
+            raise RefusedError("nothing was deleted")
+    bulk(client, found, "delete", "deleted")

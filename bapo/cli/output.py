@@ -1,0 +1,171 @@
+"""What commands print: tables that fit the terminal, plain lines where there is none, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+import unicodedata
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from typing import Annotated, Any
+
+import typer
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+PLAIN_WIDTH = 500
+"""Characters of a line where the output is no terminal: nothing is cut off there."""
+COLUMN_GAP = 2
+LEAST_CHARACTERS = 8
+"""Of a text that gives way to others."""
+NOTHING = "–"
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, as the API answers it.")]
+
+STATUS_STYLES = {
+    "draft": "dim",
+    "queued": "cyan",
+    "starting": "cyan",
+    "running": "blue",
+    "pausing": "yellow",
+    "paused": "yellow",
+    "stopping": "yellow",
+    "cancelled": "dim",
+    "succeeded": "green",
+    "failed": "red",
+    "lost": "magenta",
+}
+X_STYLES = ("blue", "yellow", "cyan")
+"""Of X1, X2 and X3, as in the dashboard."""
+
+
+@cache
+def console() -> Console:
+    """Standard output."""
+    return _console(stderr=False)
+
+
+@cache
+def notes() -> Console:
+    """Standard error: what is meant for people only."""
+    return _console(stderr=True)
+
+
+def _console(*, stderr: bool) -> Console:
+    found = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    return (
+        found
+        if found.is_terminal
+        else Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=PLAIN_WIDTH)
+    )
+
+
+def say(line: str) -> None:
+    """One line for a person, on standard error, so that standard output holds nothing but the answer."""
+    notes().print(clean(line), soft_wrap=True)
+
+
+def print_json(answer: BaseModel | Sequence[BaseModel] | dict[str, Any] | list[Any]) -> None:
+    """An answer for programs."""
+    print(json.dumps(to_jsonable_python(answer), indent=2, ensure_ascii=not _is_unicode()))
+
+
+def _is_unicode() -> bool:
+    return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+
+
+def clean(text: str) -> str:
+    """A text of somebody else, without the characters that command a terminal."""
+    return "".join(
+        character
+        if character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cf")
+        else "\N{REPLACEMENT CHARACTER}"
+        for character in text
+    )
+
+
+def user_text(text: str, style: str = "") -> Text:
+    """Somebody's text in a table: one line, no commands."""
+    return Text(clean(text).replace("\n", " "), style=style)
+
+
+def status_text(status: str) -> Text:
+    """A state in its colour."""
+    return Text(status, style=STATUS_STYLES.get(status, ""))
+
+
+def table(*headings: str, right: Sequence[str] = ()) -> Table:
+    """A table without a frame; names in `right` are aligned there."""
+    made = Table(box=None, pad_edge=False, padding=(0, COLUMN_GAP, 0, 0), header_style="dim")
+    for heading in headings:
+        made.add_column(heading, justify="right" if heading in right else "left", no_wrap=True, overflow="ellipsis")
+    return made
+
+
+def print_table(made: Table, title: str | None = None, *, cut: Collection[str] = ()) -> None:
+    """Without blanks at the ends of lines where a program reads.
+
+    Columns named in `cut` give way where a terminal is too narrow: a text that is cut off still says something, a
+    figure says another thing.
+    """
+    if title is not None:
+        console().print(Text(clean(title), style="bold"), soft_wrap=True)
+    if console().is_terminal:
+        _fit(made, cut, console().width)
+        console().print(made)
+        return
+    with console().capture() as captured:
+        console().print(made)
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def _fit(made: Table, cut: Collection[str], width: int) -> None:
+    needed = [max(cell_len(str(cell)) for cell in (column.header, *column.cells)) for column in made.columns]
+    places = [index for index, column in enumerate(made.columns) if column.header in cut]
+    excess = sum(needed) + COLUMN_GAP * (len(needed) - 1) - width
+    while excess > 0 and places:
+        widest = max(places, key=needed.__getitem__)
+        if needed[widest] <= LEAST_CHARACTERS:
+            break
+        needed[widest] -= 1
+        excess -= 1
+    for column, characters in zip(made.columns, needed, strict=True):
+        if column.no_wrap:
+            column.width = characters
+
+
+def duration(seconds: float | None) -> str:
+    """Such as 45 s, 12 m, 1 h 22 m, 2 d 4 h."""
+    if seconds is None:
+        return NOTHING
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = int(seconds // 60)
+    if minutes < 60:
+        return f"{minutes} m"
+    if minutes < 24 * 60:
+        return f"{minutes // 60} h {minutes % 60:02} m"
+    return f"{minutes // 1440} d {minutes % 1440 // 60} h"
+
+
+def ago(moment: datetime | None) -> str:
+    """How long ago, such as 5 m ago."""
+    if moment is None:
+        return NOTHING
+    seconds = (datetime.now(UTC) - moment).total_seconds()
+    return "now" if seconds < 5 else f"{duration(seconds)} ago"
+
+
+def percent(share: float | None) -> str:
+    """Such as 41.2 %."""
+    return NOTHING if share is None else f"{100 * share:.1f} %"
+
+
+def number(value: float | None, form: str = ".3g") -> str:
+    """A figure, or a dash where there is none."""
+    return NOTHING if value is None else f"{value:{form}}"

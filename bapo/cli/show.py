@@ -1,0 +1,141 @@
+"""`bapo show`: one run."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from bapo.api import History, RunDetail
+from bapo.cli.connection import online
+from bapo.cli.naming import RunArgument, find_run
+from bapo.cli.output import (
+    JsonOption,
+    ago,
+    clean,
+    console,
+    duration,
+    number,
+    percent,
+    print_json,
+    print_table,
+    status_text,
+    table,
+    user_text,
+)
+from bapo.client import Client
+from bapo.config.resolve import flatten
+
+
+@online
+def show(
+    client: Client,
+    run: RunArgument,
+    config: Annotated[bool, typer.Option("--config", help="Print the complete config, as FIELD = VALUE.")] = False,
+    history: Annotated[bool, typer.Option("--history", help="Who did what, and what became of it.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show one run: state, progress, results, what its config changes, notes.
+
+    [bold]bapo show kzx3[/bold]
+
+    [bold]bapo show "BAPO, wider c1" --history[/bold]
+    """
+    found = find_run(client, run)
+    if history:
+        told = client.history(found.id)
+        if as_json:
+            print_json(told)
+        else:
+            _print_history(told)
+    elif config and as_json:
+        print_json(found.config)
+    elif config:
+        for field, value in flatten(found.config).items():
+            print(f"{field} = {json.dumps(value)}")
+    elif as_json:
+        print_json(found)
+    else:
+        _print_run(found)
+
+
+def _print_run(run: RunDetail) -> None:
+    grid = table("", "")
+    grid.show_header = False
+    grid.columns[1].no_wrap = False
+    grid.columns[1].overflow = "fold"
+    for label, value in _facts(run):
+        grid.add_row(Text(label, style="dim"), value)
+    console().print(Text(clean(run.name), style="bold"))
+    print_table(grid)
+    if run.diff:
+        origin = "the run that it was cloned from" if run.parent_id else run.recipe or "the defaults"
+        changes = table("field", "was", "is")
+        for field, (before, after) in run.diff.items():
+            changes.add_row(field, user_text(json.dumps(before)), user_text(json.dumps(after)))
+        console().print()
+        print_table(changes, f"Config, where it differs from {origin}")
+    if run.notes:
+        console().print()
+        console().print(Text(clean(run.notes)))
+
+
+def _facts(run: RunDetail) -> list[tuple[str, Text]]:
+    share = run.step / run.num_steps if run.num_steps else 0.0
+    progress = f"{run.step:,} of {run.num_steps:,} steps ({share:.0%})"
+    if run.eta_seconds is not None and run.status == "running":
+        progress += f", {duration(run.eta_seconds)} to go"
+    facts = [("id", Text(run.id)), ("status", status_text(run.status)), ("progress", Text(progress))]
+    if run.status_reason:
+        facts.append(("reason", Text(clean(run.status_reason))))
+    if run.eval_name is not None:
+        best = "" if run.eval_best is None else f", best {percent(run.eval_best)} at step {run.eval_best_step:,}"
+        text = f"{percent(run.eval_base)} → {percent(run.eval_latest)}{best}"
+        facts.append((run.eval_name, Text(text)))
+    origin = run.recipe or NOTHING_SET
+    facts += [
+        ("reward", Text(number(run.reward_mean, ".3f"))),
+        ("method", user_text(f"{run.method}, {origin}")),
+        ("rollouts", Text(f"{run.num_rollouts:,}")),
+        ("attempt", user_text(f"{run.attempt}" + (f", on {run.worker}" if run.worker else ""))),
+        (
+            "compute",
+            Text(f"{run.compute_hours:.2f} h" + ("" if run.cost is None else f", {run.cost:,.2f} {run.currency}")),
+        ),
+        ("priority", Text(f"{run.priority}")),
+        ("owner", user_text(run.owner)),
+        ("created", Text(f"{run.created_at:%Y-%m-%d %H:%M} UTC, {ago(run.created_at)}")),
+    ]
+    for label, value in (("parent", run.parent_id), ("group", run.group), ("tags", ", ".join(run.tags))):
+        if value:
+            facts.append((label, user_text(value)))
+    facts.append(("you can", Text(", ".join(run.allowed_actions) or "look")))
+    return facts
+
+
+NOTHING_SET = "no recipe"
+
+
+def _print_history(history: History) -> None:
+    done = table("when", "who", "what", "")
+    for entry in history.audit:
+        detail = ", ".join(f"{key} {json.dumps(value)}" for key, value in entry.detail.items())
+        done.add_row(f"{entry.at:%Y-%m-%d %H:%M:%S}", user_text(entry.author), entry.action, user_text(detail))
+    print_table(done)
+    if history.controls:
+        asked = table("asked", "by", "what", "state", "at step", "reason")
+        for control in history.controls:
+            values = ", ".join(f"{field}={json.dumps(value)}" for field, value in control.set.items())
+            step = control.applied_step if control.applied_step is not None else control.at_step
+            asked.add_row(
+                f"{control.created_at:%Y-%m-%d %H:%M:%S}",
+                user_text(control.author),
+                user_text(f"{control.kind} {values}".strip()),
+                control.state,
+                "" if step is None else f"{step:,}",
+                user_text(control.reason or ""),
+            )
+        console().print()
+        print_table(asked, "Requests to the trainer")

@@ -1,0 +1,71 @@
+"""`bapo steer`: other parameters for a run that trains."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from bapo.api import ControlInfo, ParameterChange
+from bapo.cli.complete import complete_fields
+from bapo.cli.connection import online
+from bapo.cli.failures import Exit, RefusedError
+from bapo.cli.naming import RunArgument, find_run
+from bapo.cli.output import JsonOption, clean, print_json, say
+from bapo.client import Client
+from bapo.config import parse_assignments
+
+
+@online
+def steer(
+    client: Client,
+    run: RunArgument,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="FIELD=VALUE",
+            help="New value, such as method.c1=0.25; repeatable.",
+            autocompletion=complete_fields,
+        ),
+    ] = None,
+    at_step: Annotated[
+        int | None, typer.Option("--at-step", min=1, help="First step that it holds for. Default: the next.")
+    ] = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait until the trainer has applied or refused it; refused: exit code 1.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Change parameters of a run while it trains, at a step boundary.
+
+    [bold]bapo steer kzx3 --set method.c1=1/4 --set method.m=5 --at-step 120[/bold]
+    """
+    if not assignments:
+        raise typer.BadParameter("say what to change, such as --set method.c1=0.25", param_hint="--set")
+    found = find_run(client, run)
+    control = client.change_parameters(found.id, ParameterChange(set=parse_assignments(assignments), at_step=at_step))
+    if wait:
+        control = _answered(client, found.id, control)
+    if as_json:
+        print_json(control)
+    else:
+        values = ", ".join(f"{field} = {json.dumps(value)}" for field, value in control.set.items())
+        when = {
+            "pending": f"from step {control.at_step} on" if control.at_step else "from the next step on",
+            "applied": f"since step {control.applied_step}",
+            "refused": f"refused by the trainer: {control.reason}",
+        }[control.state]
+        print(f"{found.id} {clean(found.name)}: {values}, {when}")
+    if control.state == "refused":
+        raise SystemExit(Exit.FAILED)
+
+
+def _answered(client: Client, run_id: str, control: ControlInfo) -> ControlInfo:
+    say("waiting for the trainer's answer")
+    for _ in client.follow(run_id):
+        found = next(each for each in client.history(run_id).controls if each.id == control.id)
+        if found.state != "pending":
+            return found
+    raise RefusedError("the run ended before it came to that step", Exit.FAILED)

@@ -1,0 +1,45 @@
+"""`bapo workers`: the machines."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from bapo.api import HeldRun, WorkerSlots
+from bapo.cli.connection import online
+from bapo.cli.output import NOTHING, JsonOption, ago, console, percent, print_json, print_table, say, table, user_text
+from bapo.client import Client
+
+
+@online
+def workers(client: Client, as_json: JsonOption = False) -> None:
+    """List the workers: slots, GPUs, load, and what they train."""
+    if as_json:
+        print_json(client.workers())
+        return
+    state = client.queue()
+    if not state.workers:
+        say("no worker has registered: start one with `bapo worker --server ADDRESS --token-file FILE`")
+        return
+    made = table("worker", "host", "state", "slots", "gpus", "load", "trains", right=("slots",))
+    for worker in state.workers:
+        seen = Text("online", style="green") if worker.online else Text(f"seen {ago(worker.last_seen_at)}", style="red")
+        made.add_row(
+            user_text(worker.name),
+            user_text(worker.host),
+            seen,
+            f"{len(worker.runs)}/{worker.slots}",
+            user_text(", ".join(worker.gpus) or "none"),
+            _load(worker),
+            user_text(", ".join(map(_held, worker.runs)) or NOTHING),
+        )
+    print_table(made, cut=("worker", "host", "gpus", "trains"))
+    console().print(f"{state.busy} of {state.slots} slots taken, {state.num_waiting} runs waiting", style="dim")
+
+
+def _load(worker: WorkerSlots) -> str:
+    cpu = worker.system.get("cpu")
+    return NOTHING if cpu is None else percent(cpu / 100)
+
+
+def _held(run: HeldRun) -> str:
+    return f"{run.id} {run.step}/{run.num_steps}"

@@ -1,0 +1,135 @@
+"""Which server is meant, and with which token: the environment, what `bapo login` saved, or `bapo up` in this folder.
+
+The one place that knows where secrets lie. Imports nothing but the standard library, so that completing a word in a
+shell stays fast.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+SERVER_VARIABLE = "BAPO_SERVER"
+TOKEN_VARIABLE = "BAPO_TOKEN"  # noqa: S105 - the name of a variable
+LOCAL_SERVER = "http://127.0.0.1:8000"
+LOCAL_TOKEN_FILE = Path("bapo-data/admin-token")
+"""Where `bapo up` in this folder keeps its token."""
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+@dataclass(frozen=True)
+class ServerLogin:
+    """A server, and what opens it."""
+
+    url: str
+    token: str
+    user: str | None = None
+
+
+@dataclass(frozen=True)
+class SavedServers:
+    """What `bapo login` has saved, by name."""
+
+    servers: Mapping[str, ServerLogin]
+    default: str | None = None
+
+    def named(self, name_or_url: str) -> tuple[str, ServerLogin] | None:
+        """By its name or its address."""
+        url = normal_address(name_or_url)
+        for name, login in self.servers.items():
+            if name_or_url == name or url == login.url:
+                return name, login
+        return None
+
+    def with_login(self, name: str, login: ServerLogin) -> SavedServers:
+        """Also this one, and from now on this one where none is named."""
+        return SavedServers({**self.servers, name: login}, name)
+
+    def without(self, name: str) -> SavedServers:
+        """All but this one."""
+        rest = {other: login for other, login in self.servers.items() if other != name}
+        return SavedServers(rest, self.default if self.default in rest else next(iter(rest), None))
+
+
+def config_folder() -> Path:
+    """The user's own folder for settings of `bapo`."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("APPDATA", Path.home())) / "bapo"
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "bapo"
+
+
+def servers_file() -> Path:
+    """Holds addresses and tokens; nobody but the user may read it."""
+    return config_folder() / "servers.json"
+
+
+def read_servers() -> SavedServers:
+    """What is saved. Raises ValueError where the file is damaged."""
+    path = servers_file()
+    try:
+        content = json.loads(path.read_bytes())
+        servers = {name: ServerLogin(**login) for name, login in content["servers"].items()}
+        return SavedServers(servers, content["default"])
+    except FileNotFoundError:
+        return SavedServers({})
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} is damaged ({error}): remove it and log in again") from None
+
+
+def write_servers(saved: SavedServers) -> None:
+    """Save, readable by the user alone from the first byte on."""
+    path = servers_file()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = {"default": saved.default, "servers": {name: vars(login) for name, login in saved.servers.items()}}
+    beside = path.with_suffix(".new")
+    beside.unlink(missing_ok=True)
+    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        json.dump(content, file, indent=1)
+    beside.replace(path)
+
+
+def normal_address(url: str) -> str:
+    """Without a trailing slash, and with a scheme."""
+    if "://" not in url:
+        host = urlsplit(f"//{url}").hostname
+        url = f"{'http' if host in _LOOPBACK else 'https'}://{url}"
+    return url.rstrip("/")
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is an address rather than the name of a saved server."""
+    return "://" in text or ":" in text or "." in text or text == "localhost"
+
+
+def is_open_to_eavesdroppers(url: str) -> bool:
+    """Whether a token would travel over a network without encryption."""
+    parts = urlsplit(url)
+    return parts.scheme == "http" and parts.hostname not in _LOOPBACK
+
+
+def find_server(server: str | None = None, token: str | None = None) -> ServerLogin:
+    """Address and token: as given, else from the environment, else as saved, else those of `bapo up` in this folder.
+
+    A saved token is only ever sent to the server that it was saved for. Raises ValueError saying what to do.
+    """
+    saved = read_servers()
+    wanted = server or os.environ.get(SERVER_VARIABLE) or None
+    token = token or os.environ.get(TOKEN_VARIABLE) or None
+    name = wanted or saved.default
+    known = None if name is None else saved.named(name)
+    if known is not None:
+        return known[1] if token is None else replace(known[1], token=token, user=None)
+    if wanted is not None and not is_address(wanted):
+        names = ", ".join(saved.servers) or "none yet"
+        raise ValueError(f"no server is saved as {wanted!r}: give an address, or a name that is ({names})")
+    url = normal_address(wanted or LOCAL_SERVER)
+    if token is None and urlsplit(url).hostname in _LOOPBACK and LOCAL_TOKEN_FILE.is_file():
+        token = LOCAL_TOKEN_FILE.read_text().strip()
+    if token is None:
+        raise ValueError(f"no token for {url}: run `bapo login {url}`, set {TOKEN_VARIABLE}, or give --token-file FILE")
+    return ServerLogin(url, token)
