@@ -9,8 +9,10 @@ from typing import Any
 import anyio.to_thread
 from fastapi import APIRouter, FastAPI
 
+import backend.artifacts.endpoints
 import backend.auth.endpoints
 import backend.checkpoints.endpoints
+import backend.chores.endpoints
 import backend.compare.endpoints
 import backend.configs.endpoints
 import backend.difficulty.endpoints
@@ -38,6 +40,7 @@ from backend.events.hub import EventHub
 from backend.health import description_router, health_router
 from backend.permissions import declared_routes
 from backend.settings import Settings
+from backend.storage.keeper import Keeper
 from backend.visits.cache import VisitCache
 from backend.workers.dispatcher import Dispatcher
 from bapo import __version__
@@ -53,6 +56,8 @@ ROUTERS = (
     backend.samples.endpoints.router,
     backend.difficulty.endpoints.router,
     backend.checkpoints.endpoints.router,
+    backend.artifacts.endpoints.router,
+    backend.chores.endpoints.router,
     backend.compare.endpoints.router,
     backend.events.endpoints.router,
     backend.imports.endpoints.router,
@@ -93,6 +98,8 @@ def create_app(settings: Settings) -> FastAPI:
         settings, database, EventHub(database), Dispatcher(database, settings), VisitCache(), callers, AnswerCache()
     )
 
+    keeper = Keeper(database, settings)
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         with database.session() as session, session.begin():
@@ -101,7 +108,9 @@ def create_app(settings: Settings) -> FastAPI:
         context.hub.observe(_wake(context.dispatcher))
         async with context.hub.running():
             context.dispatcher.start()
+            keeper.start()
             yield
+            await anyio.to_thread.run_sync(keeper.end)
             await anyio.to_thread.run_sync(context.dispatcher.end)
         database.close()
 

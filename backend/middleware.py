@@ -29,6 +29,8 @@ OPEN_PATHS = frozenset({"/healthz", "/api/v1/auth/login"})
 MAX_BODY_BYTES = 2_000_000
 MAX_BATCH_BYTES = 64_000_000
 """Of a batch of journal lines."""
+MAX_PIECE_BYTES = 16_000_000
+"""Of a packed artifact."""
 SLOW_SECONDS = 1.0
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -169,7 +171,7 @@ class BodyLimit:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        limit = MAX_BATCH_BYTES if scope["path"].endswith("/records") else MAX_BODY_BYTES
+        limit = _limit_of(scope["path"])
         too_large = Problem(413, "too_large", f"the body is larger than {limit} bytes: send less at once", field="body")
         announced = Headers(scope=scope).get("content-length", "0")
         if not announced.isdigit() or int(announced) > limit:
@@ -185,3 +187,9 @@ class BodyLimit:
             return message
 
         await self.app(scope, limited, send)
+
+
+def _limit_of(path: str) -> int:
+    if path.endswith("/records"):
+        return MAX_BATCH_BYTES
+    return MAX_PIECE_BYTES if path.startswith("/api/v1/workers/artifacts/") else MAX_BODY_BYTES

@@ -53,6 +53,13 @@ class Settings(BaseSettings):
     currency: str = Field(default="USD", min_length=1, max_length=10)
     """What the prices are in."""
 
+    artifacts_dir: Path | None = None
+    """Folder of the files that people download, which all servers share; by default `artifacts` beside `runs_dir`."""
+    artifact_quota_bytes: int = Field(default=200_000_000_000, ge=1)
+    """What all downloads together may take up; with more, the next one is refused until others have gone."""
+    artifact_days: float = Field(default=7.0, gt=0)
+    """A download goes by itself after so many days; it can be asked for again."""
+
     resource_roots: str = ""
     """Folders beneath which data sets, models and verifiers may be registered, separated by the system's path
     separator; the workers must see them under the same paths."""
@@ -61,6 +68,11 @@ class Settings(BaseSettings):
     def permitted_roots(self) -> tuple[Path, ...]:
         """The folders beneath which resources may lie, links followed."""
         return tuple(Path(root).resolve() for root in self.resource_roots.split(os.pathsep) if root.strip())
+
+    @cached_property
+    def artifact_store(self) -> Path:
+        """Folder of the files that people download."""
+        return self.artifacts_dir or self.runs_dir.parent / "artifacts"
 
     @property
     def prices(self) -> Prices:

@@ -30,6 +30,12 @@ def checkpoint_name(step: int) -> str:
     return f"{_PREFIX}{step:06d}"
 
 
+def checkpoint_step(name: str) -> int | None:
+    """Steps completed at the checkpoint in a folder of this name; None where the name is another's."""
+    digits = name.removeprefix(_PREFIX)
+    return int(digits) if digits != name and digits.isascii() and digits.isdigit() else None
+
+
 def write_checkpoint(run_folder: Path, step: int, fill: Callable[[Path], None], *, keep: int) -> Path:
     """Write the checkpoint of `step` completed steps; return its folder `step-000025`.
 

@@ -88,8 +88,13 @@ def shared_http(base_url: str, timeout_seconds: float = TIMEOUT_SECONDS) -> http
 
 
 def _arguments(call: Call[Any]) -> dict[str, Any]:
-    content = None if call.body is None else call.body.model_dump_json(exclude_unset=True).encode()
-    headers = dict(call.headers) | ({} if content is None else {"Content-Type": "application/json"})
+    headers = dict(call.headers)
+    content = call.content
+    if call.body is not None:
+        content = call.body.model_dump_json(exclude_unset=True).encode()
+        headers["Content-Type"] = "application/json"
+    elif content is not None:
+        headers["Content-Type"] = "application/octet-stream"
     return {"params": call.params, "content": content, "headers": headers}
 
 

@@ -20,6 +20,7 @@ import httpx
 from bapo.api import AttemptHeartbeat, ClaimRequest, WorkerHeartbeat, WorkerRegistration, WorkerWelcome
 from bapo.client import ApiError, Client
 from worker.attempts import Attempt, AttemptStore
+from worker.chores import TIMEOUT_SECONDS, ChoreThread
 from worker.delivery import Delivery
 from worker.supervision import STOP_GRACE_SECONDS, AttemptSupervisor
 from worker.system import gpu_names, utilisation
@@ -70,6 +71,9 @@ class Worker:
         self._stopping = threading.Event()
         self._delivery: Delivery | None = None
         self._worker_id = ""
+        self._chores = ChoreThread(
+            Client(options.server, token=options.token, timeout_seconds=TIMEOUT_SECONDS), options.folder / "outgoing"
+        )
 
     def stop(self) -> None:
         """Ask the worker to give its runs back and end. Safe to call from a signal handler."""
@@ -86,6 +90,7 @@ class Worker:
             self._worker_id = welcome.worker_id
             heart = threading.Thread(target=self._beat, args=(welcome,), name="heartbeat", daemon=True)
             heart.start()
+            self._chores.start()
             self._take_deliveries()
         self._shut_down()
 
@@ -156,6 +161,8 @@ class Worker:
         for pending in answer.controls:
             if pending.run_id in supervisors:
                 supervisors[pending.run_id].control(pending)
+        if answer.has_chores:
+            self._chores.wake(self._worker_id)
 
     # ------------------------------------------------------------ runs
 

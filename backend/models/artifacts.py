@@ -52,12 +52,15 @@ class RunStorage(Base):
     """What a run takes up, as last measured, and what of it was deleted already."""
 
     __tablename__ = "run_storage"
+    __table_args__ = (Index("ix_run_storage_due", "run_id", postgresql_where=text("is_folder_due")),)
 
     run_id: Mapped[str] = mapped_column(ForeignKey(RUN_ID, ondelete="CASCADE"), primary_key=True)
     folder_bytes: Mapped[int | None] = mapped_column(BigInteger)
     checkpoints: Mapped[list[dict[str, Any]] | None] = mapped_column(JSONB(none_as_null=True))
     """Step and bytes of each, oldest first."""
     folder_measured_at: Mapped[datetime | None]
+    is_folder_due: Mapped[bool] = mapped_column(server_default=text("false"))
+    """Whether the run's machine should measure its folder."""
     database_bytes: Mapped[int | None] = mapped_column(BigInteger)
     database_measured_at: Mapped[datetime | None]
     samples_deleted_at: Mapped[datetime | None]

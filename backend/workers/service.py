@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy.orm import Session
 
 from backend.auth.service import Principal
+from backend.chores import service as chores
 from backend.errors import Problem, not_found
 from backend.models import Attempt, Run, Worker
 from backend.records import ingest
@@ -105,7 +106,8 @@ def heartbeat(session: Session, body: WorkerHeartbeat, caller: Principal, settin
         )
         for control in runs.pending_controls(session, held)
     ]
-    return HeartbeatAnswer(controls=controls, revoked=revoked)
+    has_chores = chores.has_chores(session, worker, settings)
+    return HeartbeatAnswer(controls=controls, revoked=revoked, has_chores=has_chores)
 
 
 def _is_held(session: Session, attempt: Attempt) -> bool:

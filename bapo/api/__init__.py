@@ -4,8 +4,24 @@ All times are UTC. Lists answer `{"items": …, "next_cursor": …}`. Errors ans
 """
 
 from bapo.api.accounts import Login, UserInfo
+from bapo.api.artifacts import ArtifactCreate, ArtifactInfo, ArtifactPage, ArtifactState
 from bapo.api.base import Body, ErrorBody, FieldProblem, JsonObject, Page, Text
 from bapo.api.checkpoints import CheckpointInfo, CheckpointPage
+from bapo.api.chores import (
+    ArtifactFailure,
+    ArtifactFinish,
+    CheckpointSize,
+    ChoreRequest,
+    Chores,
+    DeleteChore,
+    DeletionOutcome,
+    FolderPart,
+    FolderSize,
+    FolderSizes,
+    MeasureChore,
+    PackChore,
+    UploadProgress,
+)
 from bapo.api.compare import (
     CompareAxis,
     ComparedCurve,
@@ -138,6 +154,12 @@ from bapo.api.workers import (
 
 __all__ = [
     "TERMINAL_STATUSES",
+    "ArtifactCreate",
+    "ArtifactFailure",
+    "ArtifactFinish",
+    "ArtifactInfo",
+    "ArtifactPage",
+    "ArtifactState",
     "AttemptHeartbeat",
     "AttemptOutcome",
     "AuditEntry",
@@ -150,6 +172,9 @@ __all__ = [
     "BulkResult",
     "CheckpointInfo",
     "CheckpointPage",
+    "CheckpointSize",
+    "ChoreRequest",
+    "Chores",
     "Claim",
     "ClaimRequest",
     "CompareAxis",
@@ -166,6 +191,8 @@ __all__ = [
     "ControlInfo",
     "CostSpread",
     "CurveGroup",
+    "DeleteChore",
+    "DeletionOutcome",
     "EqualBudget",
     "ErrorBody",
     "EstimateRange",
@@ -174,6 +201,9 @@ __all__ = [
     "FlowClass",
     "FlowPath",
     "Flows",
+    "FolderPart",
+    "FolderSize",
+    "FolderSizes",
     "ForecastBatches",
     "GroupEvaluation",
     "GroupReached",
@@ -187,6 +217,7 @@ __all__ = [
     "LogChunk",
     "Login",
     "MeanEstimate",
+    "MeasureChore",
     "MetricKeys",
     "Migration",
     "MigrationKind",
@@ -194,6 +225,7 @@ __all__ = [
     "MigrationRate",
     "MigrationSummary",
     "NamedCount",
+    "PackChore",
     "Page",
     "ParameterChange",
     "PendingControl",
@@ -250,6 +282,7 @@ __all__ = [
     "Text",
     "ThresholdMapRow",
     "TrackedResult",
+    "UploadProgress",
     "UserInfo",
     "ViewInfo",
     "ViewPage",

@@ -109,6 +109,8 @@ class HeartbeatAnswer(Body):
     controls: Sequence[PendingControl]
     revoked: Sequence[str]
     """Runs that no longer belong to this worker: end their trainers."""
+    has_chores: bool = False
+    """Whether there is something to pack, delete or measure: `POST /workers/chores` says what."""
 
 
 class RecordBatch(Body):

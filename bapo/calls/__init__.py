@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bapo.calls.accounts import AccountCalls
+from bapo.calls.artifacts import ArtifactCalls
 from bapo.calls.base import Call, Endpoint, get, post, run_path
 from bapo.calls.checkpoints import CheckpointCalls
 from bapo.calls.compare import CompareCalls
@@ -32,6 +33,7 @@ class Calls(
     QueueCalls,
     ResourceCalls,
     ViewCalls,
+    ArtifactCalls,
     CheckpointCalls,
     CompareCalls,
     WhatIfCalls,

@@ -28,6 +28,8 @@ class Call(Generic[T]):
     params: Mapping[str, Any] = field(default_factory=dict)
     body: BaseModel | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    content: bytes | None = None
+    """Sent as it is, in the place of a body."""
 
 
 class Endpoint(Generic[P, T]):

@@ -23,6 +23,7 @@ class DataFolder:
     def __init__(self, path: Path) -> None:
         self.path = path.expanduser().resolve()
         self.runs = self.path / "runs"
+        self.artifacts = self.path / "artifacts"
         self.resources = self.path / "resources"
         self.logs = self.path / "logs"
         self.worker = self.path / "worker"
@@ -39,7 +40,7 @@ class DataFolder:
     def prepare(self) -> None:
         """Create the folders. Raises StartError where they cannot be written."""
         try:
-            for folder in (self.path, self.runs, self.resources, self.logs, self.worker, self.redis):
+            for folder in (self.path, self.runs, self.artifacts, self.resources, self.logs, self.worker, self.redis):
                 folder.mkdir(parents=True, exist_ok=True)
             # Tokens and training data are nobody else's business; root's PostgreSQL runs under another account,
             # which has to pass through.

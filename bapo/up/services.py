@@ -58,6 +58,7 @@ def backend_environment(folder: DataFolder, addresses: Addresses) -> dict[str, s
         "BAPO_DATABASE_URL": addresses.database_url,
         "BAPO_BROKER_URL": addresses.broker_url,
         "BAPO_RUNS_DIR": str(folder.runs),
+        "BAPO_ARTIFACTS_DIR": str(folder.artifacts),
         "BAPO_ADMIN_TOKEN_FILE": str(folder.admin_token),
         "BAPO_WORKER_TOKEN_FILE": str(folder.worker_token),
         "BAPO_PUBLIC_URL": addresses.public_url,

@@ -62,6 +62,7 @@ def upgrade() -> None:
         sa.Column("folder_bytes", sa.BigInteger(), nullable=True),
         sa.Column("checkpoints", postgresql.JSONB(none_as_null=True, astext_type=sa.Text()), nullable=True),
         sa.Column("folder_measured_at", TIME, nullable=True),
+        sa.Column("is_folder_due", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.Column("database_bytes", sa.BigInteger(), nullable=True),
         sa.Column("database_measured_at", TIME, nullable=True),
         sa.Column("samples_deleted_at", TIME, nullable=True),
@@ -69,6 +70,9 @@ def upgrade() -> None:
         sa.Column("checkpoints_deleted_at", TIME, nullable=True),
         sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name=op.f("fk_run_storage_run_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("run_id", name=op.f("pk_run_storage")),
+    )
+    op.create_index(
+        "ix_run_storage_due", "run_storage", ["run_id"], unique=False, postgresql_where=sa.text("is_folder_due")
     )
     op.create_table(
         "folder_deletions",

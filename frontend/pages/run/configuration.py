@@ -14,11 +14,11 @@ from dash import Dash, Input, Output, dcc, html
 from bapo.api import RunDetail
 from bapo.config.documentation import documentation
 from bapo.config.resolve import flatten
+from bapo.config.toml_text import toml_text
 from frontend import formatting
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.icon import icon
-from frontend.pages.run.config_text import toml_text
 from frontend.symbols import short_name
 
 

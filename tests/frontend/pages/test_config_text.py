@@ -6,7 +6,7 @@ import tomllib
 
 from bapo.config import RunConfig
 from bapo.config.recipes import load_recipe
-from frontend.pages.run.config_text import toml_text
+from bapo.config.toml_text import toml_text
 
 
 def test_a_config_reads_back_as_it_was() -> None:

@@ -1,0 +1,1 @@
+"""Files made of runs to be downloaded."""

@@ -1,0 +1,82 @@
+"""SQL of artifacts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from sqlalchemy import ColumnElement, Select, func, or_, select
+from sqlalchemy.orm import Session
+
+from backend.errors import not_found
+from backend.models import Artifact, Run, Worker
+from backend.workers.repository import seconds_from_now
+
+OPEN_STATES = ("requested", "preparing")
+
+
+def of_run(session: Session, run_id: str) -> Sequence[Artifact]:
+    """All of a run, newest first."""
+    query = select(Artifact).join(Run).where(Artifact.run_id == run_id)
+    return session.scalars(query.order_by(Artifact.requested_at.desc(), Artifact.id)).all()
+
+
+def get(session: Session, run_id: str, artifact_id: str) -> Artifact:
+    """One of a run. Raises Problem 404."""
+    query = select(Artifact).join(Run).where(Artifact.id == artifact_id, Artifact.run_id == run_id)
+    artifact = session.scalars(query).one_or_none()
+    if artifact is None:
+        raise not_found("artifact", artifact_id)
+    return artifact
+
+
+def lock(session: Session, artifact_id: str) -> Artifact | None:
+    """One, held against every other change until the transaction ends."""
+    query = select(Artifact).where(Artifact.id == artifact_id).with_for_update()
+    return session.scalars(query.execution_options(populate_existing=True)).one_or_none()
+
+
+def used_bytes(session: Session, but: str) -> int:
+    """What all downloads take up, or will, except one."""
+    size = func.coalesce(Artifact.num_bytes, Artifact.received_bytes)
+    query = select(func.coalesce(func.sum(size), 0))
+    return int(session.scalars(query.where(Artifact.state.in_(("preparing", "ready")), Artifact.id != but)).one())
+
+
+def to_pack(session: Session, worker: Worker, *, is_shared: bool, fresh_seconds: float, limit: int) -> list[Artifact]:
+    """What this worker should pack: what it began, what nobody began, and what a silent worker left; locked."""
+    query = open_for(worker, is_shared=is_shared, fresh_seconds=fresh_seconds).order_by(
+        Artifact.state, Artifact.requested_at
+    )
+    return list(session.scalars(query.limit(limit).with_for_update(skip_locked=True)))
+
+
+def open_for(worker: Worker, *, is_shared: bool, fresh_seconds: float) -> Select[Artifact]:
+    """The query of what a worker should pack."""
+    silent = select(Worker.id).where(Worker.last_seen_at <= seconds_from_now(-fresh_seconds))
+    free: ColumnElement[bool] = or_(
+        Artifact.state == "requested", Artifact.worker_id == worker.id, Artifact.worker_id.in_(silent)
+    )
+    query = select(Artifact).where(Artifact.state.in_(OPEN_STATES), Artifact.host.is_not(None), free)
+    return query if is_shared else query.where(Artifact.host == worker.host)
+
+
+def of_server(session: Session) -> Artifact | None:
+    """The next one that the server makes itself, locked."""
+    query = select(Artifact).where(Artifact.state.in_(OPEN_STATES), Artifact.host.is_(None))
+    return session.scalars(
+        query.order_by(Artifact.requested_at).limit(1).with_for_update(skip_locked=True)
+    ).one_or_none()
+
+
+def expired(session: Session, limit: int) -> Sequence[Artifact]:
+    """Those whose time is over, locked."""
+    query = select(Artifact).where(Artifact.state == "ready", Artifact.expires_at < func.now())
+    return session.scalars(query.limit(limit).with_for_update(skip_locked=True)).all()
+
+
+def with_files(session: Session, artifact_ids: Collection[str]) -> set[str]:
+    """Those of the identifiers that should have a file."""
+    query = select(Artifact.id).where(
+        Artifact.id.in_(artifact_ids), Artifact.state.in_(("requested", "preparing", "ready"))
+    )
+    return set(session.scalars(query))

@@ -1,0 +1,177 @@
+"""Asking for files, and what becomes of them: requested, preparing, ready, and in the end expired or failed."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import cast
+
+from sqlalchemy.orm import Session
+
+from backend.artifacts import repository
+from backend.artifacts.store import ArtifactStore, StoreError
+from backend.auth.service import Principal
+from backend.checkpoints import service as checkpoints
+from backend.errors import Problem, not_found
+from backend.models import Artifact, Run
+from backend.runs import repository as runs
+from backend.settings import Settings
+from backend.workers import service as workers
+from bapo.api import ArtifactCreate, ArtifactFinish, ArtifactInfo, ArtifactState, RunStatus, UploadProgress
+from bapo.packing import ArtifactKind, file_name
+
+FROM_FOLDER = frozenset({"checkpoint", "journal"})
+"""Made of the run's folder, where it is; the others of what the server has stored."""
+
+
+def info(artifact: Artifact) -> ArtifactInfo:
+    """The artifact for people."""
+    return ArtifactInfo(
+        id=artifact.id,
+        run_id=artifact.run_id,
+        kind=cast(ArtifactKind, artifact.kind),
+        step=artifact.step,
+        run_step=artifact.run_step,
+        state=cast(ArtifactState, artifact.state),
+        reason=artifact.reason,
+        author=artifact.author,
+        requested_at=artifact.requested_at,
+        ready_at=artifact.ready_at,
+        expires_at=artifact.expires_at,
+        file_name=artifact.file_name,
+        num_bytes=artifact.num_bytes,
+        received_bytes=artifact.received_bytes,
+        sha256=artifact.sha256,
+    )
+
+
+def request(session: Session, run: Run, body: ArtifactCreate, caller: Principal, settings: Settings) -> Artifact:
+    """Make a request, or find the one whose file is the same. The run must be locked.
+
+    Raises Problem 404 for a checkpoint that is not kept, 409 where the run has nothing yet or the store is full.
+    """
+    if body.step is not None:
+        checkpoints.find(session, run, body.step)
+    elif run.status is RunStatus.DRAFT and body.kind != "config":
+        raise Problem(409, "nothing_yet", "a draft has recorded nothing: start it first", field="kind", value=body.kind)
+    for known in repository.of_run(session, run.id):
+        if (known.kind, known.step) == (body.kind, body.step) and _is_current(known, run):
+            return known
+    if repository.used_bytes(session, but="") >= settings.artifact_quota_bytes:
+        raise Problem(409, "artifact_quota", _full(settings))
+    artifact = Artifact(
+        run_id=run.id,
+        kind=body.kind,
+        step=body.step,
+        run_step=run.step,
+        state="requested",
+        author=caller.name,
+        host=run.host if body.kind in FROM_FOLDER else None,
+        received_bytes=0,
+        file_name=file_name(run.name, run.id, body.kind, body.step),
+    )
+    if artifact.host is not None:
+        artifact.reason = f"waits for the worker on {artifact.host}, where the run's folder is"
+    session.add(artifact)
+    session.flush()
+    session.refresh(artifact)
+    what = {"artifact_id": artifact.id, "kind": body.kind} | ({} if body.step is None else {"step": body.step})
+    runs.add_audit(session, run.id, caller.name, "artifact_requested", what)
+    return artifact
+
+
+def _is_current(artifact: Artifact, run: Run) -> bool:
+    if artifact.state in repository.OPEN_STATES:
+        return True
+    # A checkpoint and a config stay what they are.
+    has_changed = artifact.kind not in ("checkpoint", "config") and (
+        artifact.run_step != run.step or run.finished_at is None or artifact.requested_at < run.finished_at
+    )
+    return artifact.state == "ready" and not has_changed
+
+
+def _full(settings: Settings) -> str:
+    gigabytes = settings.artifact_quota_bytes / 1e9
+    return f"the downloads take up all {gigabytes:g} GB that they may: delete some, or wait until they expire"
+
+
+def delete(session: Session, artifact: Artifact, caller: Principal, store: ArtifactStore) -> None:
+    """Take a download away, with its file."""
+    runs.add_audit(
+        session, artifact.run_id, caller.name, "artifact_deleted", {"artifact_id": artifact.id, "kind": artifact.kind}
+    )
+    session.delete(artifact)
+    session.flush()
+    store.remove(artifact.id)
+
+
+def check_ready(artifact: Artifact, store: ArtifactStore) -> None:
+    """Raises Problem 409 where there is no file to be downloaded, 410 where there was one."""
+    if artifact.state == "ready" and store.path(artifact.id).is_file():
+        return
+    if artifact.state in ("ready", "expired"):
+        raise Problem(410, "artifact_expired", "the file is gone: ask for it again", field="id", value=artifact.id)
+    reason = f"the file is not there ({artifact.state}): {artifact.reason or 'wait a moment'}"
+    raise Problem(409, "artifact_not_ready", reason, field="id", value=artifact.id)
+
+
+# ---------------------------------------------------------------- from the worker that packs it
+
+
+def lock_own(session: Session, artifact_id: str, worker_id: str, caller: Principal) -> Artifact:
+    """An artifact that this worker packs. Raises Problem 404 for any other: the worker forgets it then."""
+    worker = workers.get(session, worker_id, caller)
+    artifact = repository.lock(session, artifact_id)
+    if artifact is None or artifact.worker_id != worker.id or artifact.state not in ("preparing", "ready"):
+        raise not_found("artifact", artifact_id)
+    return artifact
+
+
+def take_piece(
+    session: Session, artifact: Artifact, offset: int, num_bytes: int, content: bytes, settings: Settings
+) -> UploadProgress:
+    """Store a piece of a file of so many bytes; what is wanted next. Raises Problem 422 for a piece beyond its end."""
+    if offset + len(content) > num_bytes:
+        raise Problem(422, "invalid_request", f"the file ends at {num_bytes}", field="offset", value=offset)
+    if artifact.state == "ready":
+        return UploadProgress(next_offset=num_bytes)
+    store = ArtifactStore(settings.artifact_store)
+    artifact.num_bytes = num_bytes
+    if repository.used_bytes(session, but=artifact.id) + num_bytes > settings.artifact_quota_bytes:
+        fail(artifact, _full(settings), store)
+        return UploadProgress(next_offset=0, refused=artifact.reason)
+    try:
+        artifact.received_bytes = store.append(artifact.id, offset, content)
+    except StoreError as error:
+        raise Problem(507, "no_space", f"{error}: free some space on the server") from None
+    return UploadProgress(next_offset=artifact.received_bytes)
+
+
+def finish(session: Session, artifact: Artifact, body: ArtifactFinish, settings: Settings) -> None:
+    """All pieces are there: the file is ready, or has failed where its checksum is another. Again does nothing."""
+    if artifact.state == "ready":
+        return
+    store = ArtifactStore(settings.artifact_store)
+    if not store.complete(artifact.id, body.num_bytes, body.sha256):
+        fail(artifact, "the file was damaged on its way: ask for it again", store)
+        return
+    make_ready(session, artifact, body.num_bytes, body.sha256, settings)
+
+
+def make_ready(session: Session, artifact: Artifact, num_bytes: int, sha256: str, settings: Settings) -> None:
+    """The file is in the store."""
+    now = runs.clock(session)
+    artifact.state = "ready"
+    artifact.reason = None
+    artifact.num_bytes = artifact.received_bytes = num_bytes
+    artifact.sha256 = sha256
+    artifact.ready_at = now
+    artifact.expires_at = now + timedelta(days=settings.artifact_days)
+
+
+def fail(artifact: Artifact, reason: str, store: ArtifactStore) -> None:
+    """There will be no file."""
+    artifact.state = "failed"
+    artifact.reason = reason.replace("\x00", "\ufffd")
+    artifact.received_bytes = 0
+    artifact.num_bytes = None
+    store.remove(artifact.id)

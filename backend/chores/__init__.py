@@ -1,0 +1,1 @@
+"""What workers do with run folders beside training: pack, measure, delete."""

@@ -1,0 +1,65 @@
+"""SQL of chores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Select, func, or_, select, update
+from sqlalchemy.orm import Session
+
+from backend.artifacts.repository import open_for
+from backend.models import FolderDeletion, Run, RunStorage, Worker
+from backend.workers.repository import seconds_from_now
+
+RETRY_SECONDS = 30.0
+"""Between two tries at a deletion."""
+
+
+def deletions(session: Session, worker: Worker, *, is_shared: bool, limit: int) -> Sequence[FolderDeletion]:
+    """What this worker should delete now, oldest first."""
+    return session.scalars(_deletions(worker, is_shared).order_by(FolderDeletion.id).limit(limit)).all()
+
+
+def _deletions(worker: Worker, is_shared: bool) -> Select[FolderDeletion]:
+    is_due = or_(FolderDeletion.tried_at.is_(None), FolderDeletion.tried_at < seconds_from_now(-RETRY_SECONDS))
+    query = select(FolderDeletion).where(is_due)
+    return query if is_shared else query.where(FolderDeletion.host == worker.host)
+
+
+def deletion(session: Session, deletion_id: int, worker: Worker, *, is_shared: bool) -> FolderDeletion | None:
+    """A deletion that this worker may carry out, locked; None where it is done or for another machine."""
+    query = select(FolderDeletion).where(FolderDeletion.id == deletion_id)
+    if not is_shared:
+        query = query.where(FolderDeletion.host == worker.host)
+    return session.scalars(query.with_for_update()).one_or_none()
+
+
+def to_measure(session: Session, worker: Worker, *, is_shared: bool, limit: int) -> Sequence[str]:
+    """Runs whose folders this worker should measure."""
+    return session.scalars(_to_measure(worker, is_shared).limit(limit)).all()
+
+
+def _to_measure(worker: Worker, is_shared: bool) -> Select[str]:
+    query = select(RunStorage.run_id).join(Run, Run.id == RunStorage.run_id).where(RunStorage.is_folder_due)
+    return query if is_shared else query.where(Run.host == worker.host)
+
+
+def any_for(session: Session, worker: Worker, *, is_shared: bool, fresh_seconds: float) -> bool:
+    """Whether there is anything for this worker to do."""
+    packing = open_for(worker, is_shared=is_shared, fresh_seconds=fresh_seconds).exists()
+    deleting = _deletions(worker, is_shared).exists()
+    measuring = _to_measure(worker, is_shared).exists()
+    return bool(session.scalars(select(or_(packing, deleting, measuring))).one())
+
+
+def note_size(
+    session: Session, worker: Worker, run_id: str, num_bytes: int, checkpoints: list[dict[str, int]], *, is_shared: bool
+) -> None:
+    """Keep what a worker measured of a folder on its machine."""
+    query = update(RunStorage).where(RunStorage.run_id == run_id)
+    if not is_shared:
+        query = query.where(RunStorage.run_id.in_(select(Run.id).where(Run.id == run_id, Run.host == worker.host)))
+    query = query.values(
+        folder_bytes=num_bytes, checkpoints=checkpoints, folder_measured_at=func.now(), is_folder_due=False
+    )
+    session.execute(query.execution_options(synchronize_session=False))

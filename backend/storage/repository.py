@@ -1,0 +1,97 @@
+"""SQL of what runs take up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import ColumnElement, Select, Table, func, literal, or_, select, union_all
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from backend.models import (
+    Base,
+    LogPiece,
+    MetricChunk,
+    MetricKey,
+    PromptText,
+    Run,
+    RunStorage,
+    Sample,
+    SparseRecord,
+    StepRow,
+    StreamRow,
+)
+from backend.runs import states
+from backend.workers.repository import seconds_from_now
+
+RECORD_TABLES: tuple[type[Base], ...] = (
+    *(StepRow, MetricChunk, MetricKey, SparseRecord, Sample, PromptText, LogPiece, StreamRow),
+)
+"""What a run takes up in the database, but for some rows of a few bytes."""
+ROW_BYTES = 28
+"""Header of a row and its place on the page."""
+ACTIVE_SECONDS = 60.0
+"""Between two measurements of a run that goes on."""
+MEASURED_AT_ONCE = 20
+
+
+def mark_folders_due(session: Session) -> None:
+    """Have the folders measured that have changed, or may have, since they were."""
+    measured = RunStorage.folder_measured_at
+    changed = or_(
+        measured.is_(None),
+        Run.finished_at > measured,
+        Run.status.in_(states.ACTIVE) & (measured < seconds_from_now(-ACTIVE_SECONDS)),
+    )
+    due = (
+        select(Run.id, literal(True))
+        .join(RunStorage, RunStorage.run_id == Run.id, isouter=True)
+        .where(Run.host.is_not(None), changed, func.coalesce(RunStorage.is_folder_due, False).is_(False))
+    )
+    query = insert(RunStorage).from_select(["run_id", "is_folder_due"], due)
+    session.execute(query.on_conflict_do_update(index_elements=["run_id"], set_={"is_folder_due": True}))
+
+
+def measure_records(session: Session) -> None:
+    """Measure what some runs take up in the database that have changed since they were measured."""
+    run_ids = _to_measure(session)
+    if not run_ids:
+        return
+    parts = [_bytes_of(table.__table__, run_ids) for table in RECORD_TABLES if isinstance(table.__table__, Table)]
+    union = union_all(*parts).subquery()
+    query = select(union.c.run_id, func.sum(union.c.bytes)).group_by(union.c.run_id)
+    sizes = {run_id: int(num_bytes) for run_id, num_bytes in session.execute(query)}
+    rows = [
+        {"run_id": run_id, "database_bytes": sizes.get(run_id, 0), "database_measured_at": func.now()}
+        for run_id in run_ids
+    ]
+    for row in rows:
+        changes = {"database_bytes": row["database_bytes"], "database_measured_at": func.now()}
+        session.execute(insert(RunStorage).values(**row).on_conflict_do_update(index_elements=["run_id"], set_=changes))
+
+
+def _to_measure(session: Session) -> Sequence[str]:
+    measured = RunStorage.database_measured_at
+    changed = or_(
+        measured.is_(None),
+        Run.finished_at > measured,
+        Run.status.in_(states.ACTIVE) & (measured < seconds_from_now(-ACTIVE_SECONDS)),
+    )
+    query = (
+        select(Run.id)
+        .join(RunStorage, RunStorage.run_id == Run.id, isouter=True)
+        .where(changed)
+        .order_by(measured.nulls_first())
+        .limit(MEASURED_AT_ONCE)
+        .with_for_update(of=Run, key_share=True, skip_locked=True)
+    )
+    return session.scalars(query).all()
+
+
+def _bytes_of(table: Table, run_ids: Sequence[str]) -> Select[str, int]:
+    """Bytes of the rows of these runs, compressed as they lie on disk."""
+    row: ColumnElement[int] = literal(ROW_BYTES)
+    for column in table.columns:
+        row = row + func.coalesce(func.pg_column_size(column), 0)
+    query = select(table.c.run_id, func.sum(row).label("bytes"))
+    return query.where(table.c.run_id.in_(run_ids)).group_by(table.c.run_id)

@@ -1,0 +1,61 @@
+"""Downloads of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from bapo.api.base import Body, Page
+from bapo.packing import ArtifactKind
+
+ArtifactState = Literal["requested", "preparing", "ready", "expired", "failed"]
+
+
+class ArtifactCreate(Body):
+    """Ask for a file of a run."""
+
+    kind: ArtifactKind = Field(examples=["journal"])
+    """`checkpoint`: the model as a Hugging Face folder; `journal`: all that the run's trainers wrote, for `bapo
+    import`; `report`: the paper's figures in one HTML file; `config`: TOML; `log` and `samples`: of all attempts."""
+    step: int | None = Field(default=None, ge=0, le=2**31 - 1)
+    """Of the checkpoint; for nothing else."""
+
+    @model_validator(mode="after")
+    def _step_of_a_checkpoint(self) -> Self:
+        if (self.kind == "checkpoint") != (self.step is not None):
+            raise ValueError("give `step` together with the kind checkpoint, and with no other")
+        return self
+
+
+class ArtifactInfo(Body):
+    """A file made for somebody to download."""
+
+    id: str
+    run_id: str
+    kind: ArtifactKind
+    step: int | None
+    run_step: int
+    """Steps that the run had completed when it was asked for."""
+    state: ArtifactState
+    reason: str | None
+    """Why it waits, or failed."""
+    author: str
+    requested_at: datetime
+    ready_at: datetime | None
+    expires_at: datetime | None
+    """When the file goes by itself."""
+    file_name: str
+    num_bytes: int | None
+    """Known once it is packed."""
+    received_bytes: int
+    """How much of it has come from the machine that packs it."""
+    sha256: str | None
+
+
+class ArtifactPage(Page):
+    """The downloads of a run, newest first."""
+
+    items: Sequence[ArtifactInfo]
