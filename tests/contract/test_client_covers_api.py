@@ -19,6 +19,8 @@ NOT_IN_THE_TABLE = {
     ("POST", "/auth/login"),
     ("GET", "/events"),
     ("GET", "/runs/*/events"),
+    # A file that `bapo.downloads` streams.
+    ("GET", "/runs/*/artifacts/*/content"),
     ("GET", "/openapi.json"),
     ("GET", "/healthz"),
 }
@@ -32,7 +34,7 @@ def calls() -> Iterator[tuple[str, str]]:
             arguments: dict[str, Any] = {}
             for name, parameter in inspect.signature(describe).parameters.items():
                 if name != "self" and parameter.default is parameter.empty:
-                    arguments[name] = "ARGUMENT" if hints[name] is str else []
+                    arguments[name] = "ARGUMENT" if hints[name] in (str, int) else []
             call = describe(None, **arguments)
             yield call.method, call.path.replace("ARGUMENT", "*")
 
