@@ -23,6 +23,22 @@ def count(value: float | None) -> str:
     return f"{value / 1e6:.1f}M" if abs(value) < 9.9995e8 else f"{value / 1e9:.2f}G"
 
 
+def size(num_bytes: float | None) -> str:
+    """1 536 000 → "1.5 MB"; thousands, as disks are sold."""
+    if num_bytes is None:
+        return MISSING
+    for limit, divisor, unit, digits in (
+        (999.5, 1, "B", 0),
+        (999.5e3, 1e3, "kB", 0),
+        (99.95e6, 1e6, "MB", 1),
+        (999.5e6, 1e6, "MB", 0),
+        (99.95e9, 1e9, "GB", 1),
+    ):
+        if num_bytes < limit:
+            return f"{num_bytes / divisor:.{digits}f}{THIN_SPACE}{unit}"
+    return f"{num_bytes / 1e9:,.0f}{THIN_SPACE}GB"
+
+
 def percent(value: float | None, digits: int = 1) -> str:
     """0.4123 → "41.2 %", with a space that does not break."""
     return MISSING if value is None else f"{100 * value:.{digits}f}{THIN_SPACE}%"

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import dash_mantine_components as dmc
 
 from bapo.api import ResourceFile, ResourceKind
-from frontend import formatting
 
 
 class KindText(NamedTuple):
@@ -98,14 +97,3 @@ def register_dialog(roots: Sequence[str]) -> dmc.Modal:
 def file_options(files: Sequence[ResourceFile]) -> list[Any]:
     """Paths to choose from: those without a name first."""
     return [file.path for file in sorted(files, key=lambda file: (file.registered_as is not None, file.path))]
-
-
-def size_text(num_bytes: float | None) -> str:
-    """`2.3 MB`."""
-    if num_bytes is None:
-        return formatting.MISSING
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if num_bytes < 1_000:
-            return f"{num_bytes:.0f} {unit}" if unit == "bytes" else f"{num_bytes:.1f} {unit}"
-        num_bytes /= 1_000
-    return f"{num_bytes:.1f} TB"

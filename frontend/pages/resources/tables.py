@@ -15,7 +15,7 @@ from frontend.components.attributes import attributes
 from frontend.components.icon import icon
 from frontend.components.moment import moment
 from frontend.components.notices import notice
-from frontend.pages.resources.registering import KINDS, size_text
+from frontend.pages.resources.registering import KINDS
 
 HEAD = ("Name", "What it is", "Path", "Runs", "Registered", "")
 
@@ -87,7 +87,7 @@ def _row(info: ResourceInfo, now: datetime) -> dmc.TableTr:
 def summary(info: ResourceInfo) -> str:
     """What was found in it, in a few words."""
     details, kind = info.details, info.kind
-    size = size_text(details.get("num_bytes"))
+    size = formatting.size(details.get("num_bytes"))
     return _SUMMARIES[kind](details, size)
 
 

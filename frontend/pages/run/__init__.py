@@ -13,6 +13,7 @@ from frontend.components.attributes import attributes
 from frontend.figures.axes import X_KINDS
 from frontend.pages.run import (
     actions,
+    artifacts,
     charting,
     configuration,
     difficulty,
@@ -113,6 +114,7 @@ def register(app: Dash, api: Api) -> None:
     log.register(app)
     configuration.register(app)
     history.register(app, api)
+    artifacts.register(app, api)
     what_if.register(app, api)
     actions.register(app, api)
     identity.register(app, api)

@@ -10,6 +10,7 @@ from dash import html
 from bapo.api import RunDetail
 from bapo.client import AsyncClient
 from frontend.components.attributes import attributes
+from frontend.pages.run.artifacts import artifacts_panel
 from frontend.pages.run.charting import chart_panel
 from frontend.pages.run.configuration import config_panel
 from frontend.pages.run.difficulty import difficulty_panel
@@ -84,6 +85,7 @@ TABS: tuple[Tab, ...] = (
     Tab("system", "System", _system, has_axis=True),
     Tab("log", "Log", _log),
     Tab("config", "Config", _config),
+    Tab("artifacts", "Artifacts", artifacts_panel),
     Tab("history", "History", _history),
 )
 PAGE_KEYS = frozenset({"tab", "x", "smooth"})
