@@ -33,6 +33,7 @@ from backend.answers import AnswerCache
 from backend.auth import bootstrap
 from backend.auth.recent import RecentCallers
 from backend.auth.service import Principal, authenticate
+from backend.auth.visibility import Visibility
 from backend.context import Context
 from backend.database import NUM_THREADS, Database
 from backend.description import DESCRIPTION
@@ -89,13 +90,20 @@ def create_app(settings: Settings) -> FastAPI:
     """The server. Raises RuntimeError where a route does not declare who may call it."""
     database = Database(settings.database_url)
 
-    def principal_of(secret: str) -> Principal | None:
-        with database.session() as session:
-            return authenticate(session, secret)
+    def principal_of(secret_hash: str) -> Principal | None:
+        with database.session() as session, session.begin():
+            return authenticate(session, secret_hash)
 
     callers = RecentCallers(principal_of)
     context = Context(
-        settings, database, EventHub(database), Dispatcher(database, settings), VisitCache(), callers, AnswerCache()
+        settings,
+        database,
+        EventHub(database),
+        Dispatcher(database, settings),
+        VisitCache(),
+        callers,
+        AnswerCache(),
+        Visibility(database),
     )
 
     keeper = Keeper(database, settings)

@@ -9,12 +9,18 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.routing import APIRoute
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from backend.answers import Answer, AnswerCache
+from backend.auth import scoping
 from backend.auth.recent import RecentCallers
+from backend.auth.service import Principal
+from backend.auth.visibility import Visibility
 from backend.database import Database
+from backend.errors import not_found
 from backend.events.hub import EventHub
+from backend.models import Run
 from backend.runs.cost import Prices
 from backend.settings import Settings
 from backend.visits.cache import VisitCache
@@ -33,6 +39,7 @@ class Context:
     visits: VisitCache
     callers: RecentCallers
     answers: AnswerCache
+    visibility: Visibility
     recordings: RecordingCache = field(default_factory=RecordingCache)
 
 
@@ -44,7 +51,11 @@ def context_of(request: Request) -> Context:
 
 async def _session(request: Request) -> Session:
     # Takes no connection before it is used.
-    return context_of(request).database.session()
+    session = context_of(request).database.session()
+    caller: Principal | None = request.scope["state"]["principal"]
+    if caller is not None:
+        scoping.limit(session, caller.memberships)
+    return session
 
 
 def _settings(request: Request) -> Settings:
@@ -61,14 +72,23 @@ class RecordAnswers:
 
     cache: AnswerCache
     question: str
+    is_limited: bool
+    """Whether the caller sees some projects only."""
 
     def of(self, session: Session, run_ids: Sequence[str], work_out: Callable[[], Answer]) -> Response:
         """What a route returns. The answer may depend on nothing but path, query and the records of these runs."""
+        if self.is_limited:
+            # What was kept for somebody else is not for everybody.
+            seen = set(session.scalars(select(Run.id).where(Run.id.in_(run_ids))))
+            if hidden := [run_id for run_id in run_ids if run_id not in seen]:
+                raise not_found("run", hidden[0])
         return self.cache.answer(session, self.question, run_ids, work_out).response()
 
 
 async def _answers(request: Request) -> RecordAnswers:
-    return RecordAnswers(context_of(request).answers, f"{request.url.path}?{request.url.query}")
+    caller: Principal = request.scope["state"]["principal"]
+    question = f"{request.url.path}?{request.url.query}"
+    return RecordAnswers(context_of(request).answers, question, caller.memberships is not None)
 
 
 DbSession = Annotated[Session, Depends(_session)]

@@ -8,6 +8,7 @@ import orjson
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.orm import Session, sessionmaker
 
+from backend.auth.scoping import scope_queries
 from backend.events.repository import publish_on_commit
 
 NUM_THREADS = 20
@@ -20,10 +21,11 @@ def _dump_json(value: Any) -> str:
 
 
 class AnnouncingSession(Session):
-    """A session whose commit publishes the events that were announced in it."""
+    """A session whose commit publishes the events that were announced in it, and that can be limited to projects."""
 
 
 publish_on_commit(AnnouncingSession)
+scope_queries(AnnouncingSession)
 
 
 class Database:

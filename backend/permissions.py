@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute, iter_route_contexts
 
 from backend.auth.service import Principal
-from backend.errors import Problem
+from backend.errors import Problem, not_found
+
+if TYPE_CHECKING:
+    from backend.context import Context
 
 
 class Permission(StrEnum):
@@ -21,45 +24,73 @@ class Permission(StrEnum):
     OPEN = "open"
     """Anybody, without credentials."""
     READ = "read"
-    """See runs, recipes and workers."""
+    """See the runs of one's projects, recipes and workers."""
     WRITE = "write"
     """Submit runs, and change one's own."""
+    ACCOUNT = "account"
+    """Change one's own password, sessions and tokens."""
+    MANAGE = "manage"
+    """Change the project that the address names, and its members: its administrators."""
+    ADMIN = "admin"
+    """Change people, projects and the workers' tokens."""
     WORK = "work"
     """Take runs and report on them: workers only."""
 
 
+_ACCOUNT = frozenset({Permission.ACCOUNT})
+_READING = frozenset({Permission.OPEN, Permission.READ}) | _ACCOUNT
+_WRITING = _READING | {Permission.WRITE, Permission.MANAGE}
 GRANTED: Mapping[str, frozenset[Permission]] = {
-    "viewer": frozenset({Permission.OPEN, Permission.READ}),
-    "member": frozenset({Permission.OPEN, Permission.READ, Permission.WRITE}),
-    "admin": frozenset({Permission.OPEN, Permission.READ, Permission.WRITE}),
+    "viewer": _READING,
+    "member": _WRITING,
+    "admin": _WRITING | {Permission.ADMIN},
     "worker": frozenset({Permission.OPEN, Permission.WORK}),
 }
 """A worker's token opens nothing but the worker's own routes, and no person's token opens those."""
 
 
+def permissions_of(caller: Principal) -> frozenset[Permission]:
+    """What the caller may do with what it came with: a token for one purpose does not make others."""
+    return GRANTED[caller.role] if caller.is_whole else GRANTED[caller.role] - _ACCOUNT - {Permission.MANAGE}
+
+
 @dataclass(frozen=True)
 class Require:
-    """A dependency: lets the caller pass who holds the permission."""
+    """A dependency: lets the caller pass who holds the permission, to runs and projects that exist for the caller."""
 
     permission: Permission
 
-    def __call__(self, request: Request) -> Principal | None:
+    async def __call__(self, request: Request) -> Principal | None:
         principal: Principal | None = request.scope["state"]["principal"]
         if self.permission is Permission.OPEN:
             return None
         assert principal is not None, "the middleware lets only open paths through without credentials"
-        if self.permission not in GRANTED[principal.role]:
-            raise Problem(
-                403,
-                "forbidden",
-                f"a {principal.role} may not do this: it takes the permission {self.permission.value!r}",
-            )
+        if self.permission not in permissions_of(principal):
+            who = f"a {principal.role}" if principal.is_whole else "a token of these scopes"
+            raise Problem(403, "forbidden", f"{who} may not do this: it takes the permission {self.permission.value!r}")
+        if self.permission is not Permission.WORK:
+            await self._check_address(request, principal)
         return principal
+
+    async def _check_address(self, request: Request, caller: Principal) -> None:
+        run_id, project_id = (request.path_params.get(name) for name in ("run_id", "project_id"))
+        if run_id is not None:
+            context: Context = request.app.state.context
+            if not await context.visibility.sees(caller, run_id):
+                raise not_found("run", run_id)
+        if project_id is not None:
+            if not caller.sees(project_id):
+                raise not_found("project", project_id)
+            if self.permission is Permission.MANAGE and caller.role_in(project_id) != "admin":
+                raise Problem(403, "forbidden", "only the project's administrators do this: ask one of them")
 
 
 Anybody = Annotated[None, Depends(Require(Permission.OPEN))]
 Reader = Annotated[Principal, Depends(Require(Permission.READ))]
 Writer = Annotated[Principal, Depends(Require(Permission.WRITE))]
+AccountOwner = Annotated[Principal, Depends(Require(Permission.ACCOUNT))]
+Manager = Annotated[Principal, Depends(Require(Permission.MANAGE))]
+Administrator = Annotated[Principal, Depends(Require(Permission.ADMIN))]
 WorkerCaller = Annotated[Principal, Depends(Require(Permission.WORK))]
 
 

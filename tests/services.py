@@ -10,7 +10,7 @@ import threading
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -20,12 +20,17 @@ import httpx
 import psycopg
 import pytest
 import redis
-from sqlalchemy import make_url
+from sqlalchemy import make_url, select
+from sqlalchemy.dialects.postgresql import insert
 
+from backend.auth import repository
+from backend.auth.service import ALL_SCOPES, hash_of, new_secret
 from backend.database import Database
 from backend.migrate import migrate
+from backend.models import ApiToken, Project
 from backend.serve import Server, build_server, listen
 from backend.settings import Settings
+from bapo.api import Role, Scope
 from bapo.client import Client
 
 SHORT_TEMP = Path(tempfile.gettempdir())
@@ -199,6 +204,54 @@ def backend_server(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) 
     """A server of this module, with no broker behind it."""
     with running_backend(postgres_url, tmp_path_factory.mktemp("backend"), "redis://127.0.0.1:1/0") as server:
         yield server
+
+
+DEFAULT_PROJECT = "default"
+OTHER_PROJECT = "other"
+
+
+def add_person(
+    server: BackendServer,
+    name: str,
+    role: Role = "member",
+    *,
+    projects: Mapping[str, Role] | None = None,
+    scopes: Sequence[Scope] = ALL_SCOPES,
+) -> str:
+    """Make somebody, a member of these projects (of the default one, with the same role); a token of theirs."""
+    secret = new_secret()
+    database = Database(server.settings.database_url)
+    with database.session() as session, session.begin():
+        user = repository.ensure_user(session, name, role)
+        for project, role_there in ({DEFAULT_PROJECT: role} if projects is None else projects).items():
+            session.execute(insert(Project).values(name=project).on_conflict_do_nothing())
+            project_id = session.scalars(select(Project.id).where(Project.name == project)).one()
+            repository.set_membership(session, project_id, user.id, role_there)
+        session.add(ApiToken(secret_hash=hash_of(secret), name=name, kind="user", user_id=user.id, scopes=list(scopes)))
+    database.close()
+    return secret
+
+
+@pytest.fixture(scope="module")
+def member(backend_server: BackendServer) -> Iterator[Client]:
+    """Mel, a member of the default project."""
+    with backend_server.client(add_person(backend_server, "mel")) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def viewer(backend_server: BackendServer) -> Iterator[Client]:
+    """Vera, who only looks."""
+    with backend_server.client(add_person(backend_server, "vera", "viewer")) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def outsider(backend_server: BackendServer) -> Iterator[Client]:
+    """Otto, a member of another project only."""
+    token = add_person(backend_server, "otto", projects={OTHER_PROJECT: "member"})
+    with backend_server.client(token) as client:
+        yield client
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from pathlib import Path
 from sqlalchemy.orm import Session
 
 from backend.auth import repository
-from backend.auth.service import hash_of, new_secret
+from backend.auth.service import ALL_SCOPES, hash_of, new_secret, visible_prefix
 from backend.models import Project, User
 from backend.settings import Settings
 
@@ -23,10 +23,26 @@ def bootstrap(session: Session, settings: Settings) -> tuple[Project, User]:
     """Make what is missing; the tokens in the files are the valid ones."""
     project = repository.ensure_project(session, PROJECT)
     admin = repository.ensure_user(session, ADMIN, "admin")
-    admin_hash = hash_of(token_in(settings.admin_token_file))
-    worker_hash = hash_of(token_in(settings.worker_token_file))
-    repository.ensure_token(session, name=ADMIN, kind="user", secret_hash=admin_hash, user_id=admin.id)
-    repository.ensure_token(session, name=LOCAL_WORKERS, kind="worker", secret_hash=worker_hash, user_id=None)
+    admin_token = token_in(settings.admin_token_file)
+    worker_token = token_in(settings.worker_token_file)
+    repository.ensure_token(
+        session,
+        name=ADMIN,
+        kind="user",
+        secret_hash=hash_of(admin_token),
+        user_id=admin.id,
+        scopes=ALL_SCOPES,
+        prefix=visible_prefix(admin_token),
+    )
+    repository.ensure_token(
+        session,
+        name=LOCAL_WORKERS,
+        kind="worker",
+        secret_hash=hash_of(worker_token),
+        user_id=None,
+        scopes=("work",),
+        prefix=visible_prefix(worker_token),
+    )
     return project, admin
 
 

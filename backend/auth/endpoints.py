@@ -36,7 +36,7 @@ def login(
         samesite="lax",
         secure=settings.public_url.startswith("https:"),
     )
-    return principal.info
+    return service.user_info(session, principal)
 
 
 @router.post("/auth/logout", status_code=204, summary="End this session")
@@ -48,6 +48,6 @@ def logout(caller: Reader, context: ContextOf, session: DbSession, response: Res
 
 
 @router.get("/me", summary="Who am I")
-def me(caller: Reader) -> UserInfo:
-    """The caller's name and role."""
-    return caller.info
+def me(caller: Reader, session: DbSession) -> UserInfo:
+    """The caller's name, role and projects."""
+    return service.user_info(session, caller)

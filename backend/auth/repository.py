@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, func, or_, select, true, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session as DbSession
 
-from backend.models import ApiToken, LoginCode, Project, Session, User
+from backend.models import ApiToken, LoginCode, Membership, Project, Session, User
+from bapo.api import Role, Scope
+
+NOTED_USE = timedelta(minutes=1)
+"""The last use of a token or session is noted this often."""
 
 
-def token(session: DbSession, secret_hash: str) -> ApiToken | None:
-    """A token that is not revoked."""
-    query = select(ApiToken).where(ApiToken.secret_hash == secret_hash, ApiToken.revoked_at.is_(None))
-    return session.scalars(query).one_or_none()
+class TokenRow(NamedTuple):
+    """A valid token and whose it is."""
+
+    token: ApiToken
+    user: User | None
+    """None for workers, and where the user is disabled."""
+
+
+def token(session: DbSession, secret_hash: str) -> TokenRow | None:
+    """A token that is neither revoked nor expired."""
+    is_stale = func.coalesce(ApiToken.last_used_at < func.now() - NOTED_USE, true())
+    query = (
+        select(ApiToken, User, is_stale)
+        .join(User, (User.id == ApiToken.user_id) & User.disabled_at.is_(None), isouter=True)
+        .where(ApiToken.secret_hash == secret_hash, ApiToken.revoked_at.is_(None))
+        .where(or_(ApiToken.expires_at.is_(None), ApiToken.expires_at > func.now()))
+    )
+    found = session.execute(query).one_or_none()
+    if found is None:
+        return None
+    stored, user, stale = found
+    if stale:
+        session.execute(update(ApiToken).where(ApiToken.id == stored.id).values(last_used_at=func.now()))
+    return TokenRow(stored, user)
 
 
 def user(session: DbSession, user_id: str) -> User | None:
@@ -25,11 +51,35 @@ def user(session: DbSession, user_id: str) -> User | None:
 def session_user(session: DbSession, secret_hash: str) -> User | None:
     """The user of a login that has not expired."""
     query = (
-        select(User)
+        select(User, Session.last_seen_at < func.now() - NOTED_USE)
         .join(Session, Session.user_id == User.id)
         .where(Session.secret_hash == secret_hash, Session.expires_at > func.now(), User.disabled_at.is_(None))
     )
-    return session.scalars(query).one_or_none()
+    found = session.execute(query).one_or_none()
+    if found is None:
+        return None
+    user, stale = found
+    if stale:
+        session.execute(update(Session).where(Session.secret_hash == secret_hash).values(last_seen_at=func.now()))
+    return user
+
+
+def projects(session: DbSession) -> Sequence[Project]:
+    """All that the session sees, by name."""
+    return session.scalars(select(Project).order_by(func.lower(Project.name), Project.id)).all()
+
+
+def memberships(session: DbSession, user_id: str) -> Sequence[tuple[str, Role]]:
+    """Projects of a user and what they are there."""
+    query = select(Membership.project_id, Membership.role).where(Membership.user_id == user_id)
+    found: Sequence[Any] = session.execute(query).all()
+    return found
+
+
+def set_membership(session: DbSession, project_id: str, user_id: str, role: Role) -> None:
+    """Make somebody a member, or change what they are."""
+    query = insert(Membership).values(project_id=project_id, user_id=user_id, role=role)
+    session.execute(query.on_conflict_do_update(constraint="pk_memberships", set_={"role": role}))
 
 
 def take_login_code(session: DbSession, secret_hash: str) -> str | None:
@@ -58,9 +108,13 @@ def remove_session(session: DbSession, secret_hash: str) -> None:
 
 
 def ensure_project(session: DbSession, name: str) -> Project:
-    """The project of that name, made where missing."""
-    session.execute(insert(Project).values(name=name).on_conflict_do_nothing(index_elements=[Project.name]))
-    return session.scalars(select(Project).where(Project.name == name)).one()
+    """The oldest project; one of that name is made where there is none at all."""
+    oldest = select(Project).order_by(Project.created_at, Project.id).limit(1)
+    found = session.scalars(oldest).one_or_none()
+    if found is None:
+        session.execute(insert(Project).values(name=name).on_conflict_do_nothing(index_elements=[Project.name]))
+        found = session.scalars(oldest).one()
+    return found
 
 
 def ensure_user(session: DbSession, name: str, role: str) -> User:
@@ -69,7 +123,16 @@ def ensure_user(session: DbSession, name: str, role: str) -> User:
     return session.scalars(select(User).where(User.name == name)).one()
 
 
-def ensure_token(session: DbSession, *, name: str, kind: str, secret_hash: str, user_id: str | None) -> None:
+def ensure_token(
+    session: DbSession,
+    *,
+    name: str,
+    kind: str,
+    secret_hash: str,
+    user_id: str | None,
+    scopes: Sequence[Scope | Literal["work"]],
+    prefix: str = "",
+) -> None:
     """Make this the only valid token of that name and kind."""
     session.execute(
         update(ApiToken)
@@ -77,7 +140,14 @@ def ensure_token(session: DbSession, *, name: str, kind: str, secret_hash: str, 
         .where(ApiToken.revoked_at.is_(None))
         .values(revoked_at=func.now())
     )
-    values = {"name": name, "kind": kind, "secret_hash": secret_hash, "user_id": user_id}
+    values = {
+        "name": name,
+        "kind": kind,
+        "secret_hash": secret_hash,
+        "user_id": user_id,
+        "scopes": list(scopes),
+        "prefix": prefix,
+    }
     session.execute(
         insert(ApiToken)
         .values(values)

@@ -7,14 +7,24 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 from sqlalchemy.orm import Session
 
 from backend.auth import repository
 from backend.models import User
-from bapo.api import UserInfo
+from bapo.api import MembershipInfo, Role, Scope, UserInfo
+
+ALL_SCOPES: tuple[Scope, ...] = ("read", "write", "admin")
+
+
+class Owned(Protocol):
+    """Something in a project that is somebody's."""
+
+    project_id: str
+    owner_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +34,36 @@ class Principal:
     id: str
     """Of the user, or of the workers' token."""
     name: str
-    role: Literal["viewer", "member", "admin", "worker"]
+    role: Role | Literal["worker"]
+    """The most that the caller may do anywhere, with what it came with."""
     secret_hash: str
+    memberships: Mapping[str, Role] | None
+    """What the caller may do where, by project; None for whom all projects are open."""
+    scopes: frozenset[Scope] | None = None
+    """Of the token; None for a login."""
 
     @property
-    def info(self) -> UserInfo:
-        """As the API shows it."""
+    def is_whole(self) -> bool:
+        """Whether it is the person, or a token that may do all that the person may."""
+        return self.scopes is None or "admin" in self.scopes
+
+    def sees(self, project_id: str | None) -> bool:
+        """Whether the project, and what is in it, exists for the caller."""
+        return self.memberships is None or project_id in self.memberships
+
+    def role_in(self, project_id: str) -> Role | None:
+        """What the caller is in a project; None where it does not exist for the caller."""
         assert self.role != "worker", "a worker's token opens only the worker's routes"
-        return UserInfo(id=self.id, name=self.name, role=self.role)
+        return self.role if self.memberships is None else self.memberships.get(project_id)
+
+    def may_write_in(self, project_id: str) -> bool:
+        """Whether the caller may submit runs there."""
+        return self.role_in(project_id) in ("member", "admin")
+
+    def may_change(self, owned: Owned) -> bool:
+        """Whether the caller may change something of a project: its owner may, and administrators."""
+        role = self.role_in(owned.project_id)
+        return role == "admin" or (role == "member" and owned.owner_id == self.id)
 
 
 def new_secret() -> str:
@@ -39,22 +71,42 @@ def new_secret() -> str:
     return secrets.token_urlsafe(32)
 
 
+def visible_prefix(secret: str) -> str:
+    """As much of a secret as may be shown: 24 of its 256 bits, which help nobody to guess the rest."""
+    return secret[: len(secret) - 39]
+
+
 def hash_of(secret: str) -> str:
     """What is stored of a secret."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def authenticate(session: Session, secret: str) -> Principal | None:
+def authenticate(session: Session, secret_hash: str) -> Principal | None:
     """Whose token or login this is."""
-    secret_hash = hash_of(secret)
-    token = repository.token(session, secret_hash)
-    if token is not None and token.kind == "worker":
-        return Principal(token.id, token.name, "worker", secret_hash)
-    if token is not None and token.user_id is not None:
-        user = repository.user(session, token.user_id)
-    else:
-        user = repository.session_user(session, secret_hash)
-    return None if user is None else _principal(user, secret_hash)
+    found = repository.token(session, secret_hash)
+    if found is not None:
+        token, user = found
+        if token.kind == "worker":
+            return Principal(token.id, token.name, "worker", secret_hash, None)
+        scopes: frozenset[Scope] = frozenset(token.scopes)  # type: ignore[arg-type]
+        return None if user is None else _principal(session, user, secret_hash, scopes)
+    user = repository.session_user(session, secret_hash)
+    return None if user is None else _principal(session, user, secret_hash, None)
+
+
+def user_info(session: Session, caller: Principal) -> UserInfo:
+    """The caller as the API shows it."""
+    assert caller.role != "worker", "a worker's token opens only the worker's routes"
+    found = []
+    for project in repository.projects(session):
+        role = caller.role_in(project.id)
+        if role is not None:
+            found.append(
+                MembershipInfo(id=project.id, name=project.name, role=role, is_archived=project.archived_at is not None)
+            )
+    return UserInfo(
+        id=caller.id, name=caller.name, role=caller.role, projects=found, may_manage_account=caller.is_whole
+    )
 
 
 def begin_session(
@@ -67,12 +119,12 @@ def begin_session(
         user = None if user_id is None else repository.user(session, user_id)
     elif token is not None:
         stored = repository.token(session, hash_of(token))
-        user = None if stored is None or stored.user_id is None else repository.user(session, stored.user_id)
+        user = None if stored is None else stored.user
     if user is None:
         return None
     secret = new_secret()
     repository.add_session(session, hash_of(secret), user.id, seconds)
-    return _principal(user, hash_of(secret)), secret
+    return _principal(session, user, hash_of(secret), None), secret
 
 
 def new_login_code(session: Session, user: User, seconds: float) -> str:
@@ -82,6 +134,29 @@ def new_login_code(session: Session, user: User, seconds: float) -> str:
     return code
 
 
-def _principal(user: User, secret_hash: str) -> Principal:
-    assert user.role in ("viewer", "member", "admin"), "the table's check constraint"
-    return Principal(user.id, user.name, user.role, secret_hash)  # type: ignore[arg-type]
+_RANK: Mapping[str, int] = {"viewer": 0, "member": 1, "admin": 2}
+
+
+def _least(*roles: Role) -> Role:
+    return min(roles, key=lambda role: _RANK[role])
+
+
+def _most(scopes: frozenset[Scope] | None) -> Role:
+    """The most that a token of these scopes may do."""
+    if scopes is None or "admin" in scopes:
+        return "admin"
+    return "member" if "write" in scopes else "viewer"
+
+
+def _principal(session: Session, user: User, secret_hash: str, scopes: frozenset[Scope] | None) -> Principal:
+    role: Role = user.role  # type: ignore[assignment]  # the table's check constraint
+    most = _most(scopes)
+    if role == "admin":
+        memberships = None
+    else:
+        # A viewer is one everywhere; a member may be an administrator of a project.
+        cap = _least(most, "viewer") if role == "viewer" else most
+        memberships = {
+            project_id: _least(in_project, cap) for project_id, in_project in repository.memberships(session, user.id)
+        }
+    return Principal(user.id, user.name, _least(role, most), secret_hash, memberships, scopes)

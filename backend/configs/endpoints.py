@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+from sqlalchemy.orm import Session
+
 from backend.configs import estimate, service
 from backend.context import DbSession, PricesOf, new_router
 from backend.errors import not_found
 from backend.permissions import Reader
+from backend.projects import choice
+from backend.runs import repository as runs
 from bapo.api import ConfigDraft, ConfigFieldInfo, ConfigFieldPage, ConfigReport, RecipeInfo, RecipePage, RunEstimate
 from bapo.config.documentation import documentation
 from bapo.config.recipes import Recipe, shipped_recipes
@@ -17,6 +21,12 @@ router = new_router("configs")
 
 def _info(recipe: Recipe) -> RecipeInfo:
     return RecipeInfo(name=recipe.name, title=recipe.title, description=recipe.description, config=recipe.explicit)
+
+
+def _checked(session: Session, draft: ConfigDraft) -> service.CheckedDraft:
+    beside = None if draft.parent_id is None else runs.get(session, draft.parent_id).project_id
+    project_id = choice.for_reading(session, draft.project, beside=beside)
+    return service.check(session, draft, project_id)
 
 
 @router.get("/recipes", summary="Named starting points")
@@ -46,7 +56,7 @@ def validate_config(_: Reader, session: DbSession, draft: ConfigDraft) -> Config
 
     A config that cannot run answers 422 with field, value and remedy of every problem.
     """
-    return service.report(service.check(session, draft))
+    return service.report(_checked(session, draft))
 
 
 @router.post("/configs/estimate", summary="What a config will take")
@@ -55,4 +65,4 @@ def estimate_config(_: Reader, session: DbSession, prices: PricesOf, draft: Conf
 
     A config that cannot run answers 422 with field, value and remedy of every problem.
     """
-    return estimate.estimate(session, service.check(session, draft).resolution.config, prices)
+    return estimate.estimate(session, _checked(session, draft).resolution.config, prices)

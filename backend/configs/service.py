@@ -36,8 +36,11 @@ def recipe(name: str) -> Recipe:
     raise ConfigError([ConfigProblem("recipe", name, f"no such recipe: take one of {names}")])
 
 
-def check(session: Session, draft: ConfigDraft) -> CheckedDraft:
-    """Resolve a draft. Raises ConfigError with every problem, Problem 404 for an unknown parent."""
+def check(session: Session, draft: ConfigDraft, project_id: str | None) -> CheckedDraft:
+    """Resolve a draft in the light of a project.
+
+    Raises ConfigError with every problem, Problem 404 for an unknown parent.
+    """
     explicit: ExplicitConfig = {}
     recipe_name = draft.recipe
     if draft.parent_id is not None:
@@ -48,7 +51,7 @@ def check(session: Session, draft: ConfigDraft) -> CheckedDraft:
         explicit, recipe_name = parent.explicit, parent.recipe
     elif draft.recipe is not None:
         explicit = recipe(draft.recipe).explicit
-    resolution = resolve(references.resolved(session, apply_changes(explicit, draft.changes)))
+    resolution = resolve(references.resolved(session, apply_changes(explicit, draft.changes), project_id))
     diff = difference(resolution.config, RunConfig.model_validate(explicit))
     return CheckedDraft(resolution, recipe_name, draft.parent_id, diff)
 

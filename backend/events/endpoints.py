@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Annotated, Any
 
 import anyio.to_thread
@@ -10,6 +11,8 @@ import orjson
 from fastapi import Header
 from fastapi.responses import StreamingResponse
 
+from backend.auth import scoping
+from backend.auth.service import Principal
 from backend.context import Context, ContextOf, DbSession, new_router
 from backend.events import repository
 from backend.permissions import Reader
@@ -40,9 +43,10 @@ class EventStream(StreamingResponse):
 @router.get(
     "/events", status_code=200, response_class=EventStream, responses=_STREAM_ANSWER, summary="What happens to all runs"
 )
-def all_events(_: Reader, context: ContextOf, last_event_id: LastEventId = None) -> EventStream:
-    """Server-sent events of all runs, see `StreamEvent`; one can go on after a break with `Last-Event-ID`."""
-    return EventStream(_stream(context, None, last_event_id))
+def all_events(caller: Reader, context: ContextOf, last_event_id: LastEventId = None) -> EventStream:
+    """Server-sent events of the caller's projects, see `StreamEvent`; one can go on after a break with
+    `Last-Event-ID`."""
+    return EventStream(_stream(context, caller, None, last_event_id))
 
 
 @router.get(
@@ -53,37 +57,50 @@ def all_events(_: Reader, context: ContextOf, last_event_id: LastEventId = None)
     summary="What happens to a run",
 )
 def run_events(
-    _: Reader, session: DbSession, context: ContextOf, run_id: str, last_event_id: LastEventId = None
+    caller: Reader, session: DbSession, context: ContextOf, run_id: str, last_event_id: LastEventId = None
 ) -> EventStream:
     """Server-sent events of one run, see `StreamEvent`; one can go on after a break with `Last-Event-ID`."""
     runs.get(session, run_id)
-    return EventStream(_stream(context, run_id, last_event_id))
+    return EventStream(_stream(context, caller, run_id, last_event_id))
 
 
-async def _stream(context: Context, run_id: str | None, last_event_id: int | None) -> AsyncIterator[bytes]:
+async def _stream(
+    context: Context, caller: Principal, run_id: str | None, last_event_id: int | None
+) -> AsyncIterator[bytes]:
     async with context.hub.subscribe(run_id) as subscription:
         # A browser shows the connection as open once the first byte is there.
         yield b"retry: 1000\n\n"
         # Subscribed first, then read: nothing falls between, and what comes twice is left out below.
         last_id = 0
-        for event in await anyio.to_thread.run_sync(_beginning, context, run_id, last_event_id):
+        for event in await anyio.to_thread.run_sync(_beginning, context, caller, run_id, last_event_id):
             last_id = event.id
             yield _encode(event)
         while True:
-            try:
+            next_event = None
+            with suppress(TimeoutError):
                 next_event = await subscription.next(SILENCE_SECONDS)
-            except TimeoutError:
-                yield b": still here\n\n"
-                continue
-            if next_event is None:
+                if next_event is None:
+                    return
+            # A stream lives long: a login may have ended since it began, or a membership.
+            now = await _still_valid(context, caller)
+            if now is None:
                 return
-            if next_event.id > last_id:
+            if next_event is None:
+                yield b": still here\n\n"
+            elif next_event.id > last_id and await context.visibility.sees(now, next_event.data["run_id"]):
                 yield _encode(next_event)
 
 
-def _beginning(context: Context, run_id: str | None, last_event_id: int | None) -> list[StreamEvent]:
+async def _still_valid(context: Context, caller: Principal) -> Principal | None:
+    """The caller as it is now; None for a secret that is good no longer."""
+    known = context.callers.known_by_hash(caller.secret_hash)
+    return known or await anyio.to_thread.run_sync(context.callers.authenticate_hash, caller.secret_hash)
+
+
+def _beginning(context: Context, caller: Principal, run_id: str | None, last_event_id: int | None) -> list[StreamEvent]:
     """What the reader missed; for a new reader of one run, how the run stands."""
     with context.database.session() as session:
+        scoping.limit(session, caller.memberships)
         if last_event_id is not None:
             return list(repository.events_after(session, last_event_id, run_id))
         if run_id is None:

@@ -89,7 +89,9 @@ def publish_on_commit(session_class: type[Session]) -> None:
 
 def events_after(session: Session, last_id: int, run_id: str | None) -> Sequence[StreamEvent]:
     """What was published since, of one run or of all, oldest first."""
-    query = select(StreamRow).where(StreamRow.id > last_id).order_by(StreamRow.id).limit(REPLAY_LIMIT)
+    # The join leaves out what the session does not see.
+    query = select(StreamRow).join(Run, Run.id == StreamRow.run_id).where(StreamRow.id > last_id)
+    query = query.order_by(StreamRow.id).limit(REPLAY_LIMIT)
     if run_id is not None:
         query = query.where(StreamRow.run_id == run_id)
     return [

@@ -8,6 +8,7 @@ from backend.auth.service import Principal
 from backend.errors import Problem
 from backend.events.repository import announce_status
 from backend.models import Attempt, Run
+from backend.projects import choice
 from backend.records.repository import last_event
 from backend.resources.references import uses
 from backend.resources.repository import note_use
@@ -23,9 +24,9 @@ _ENDINGS = {"finished": RunStatus.SUCCEEDED, "failed": RunStatus.FAILED, "stop":
 
 def begin(session: Session, body: ImportCreate, caller: Principal) -> ImportInfo:
     """Make a run for a folder, or find the one that it was imported into. Raises ConfigError for a bad config."""
-    project_id = runs.default_project_id(session)
+    project_id = choice.for_new(session, caller, body.project).id
     known = runs.with_import_source(session, project_id, body.source)
-    run = _create(session, body, caller) if known is None else lock_own(session, known.id, caller)
+    run = _create(session, body, caller, project_id) if known is None else lock_own(session, known.id, caller)
     # A folder that went on training has further attempts by now.
     if body.attempts > run.attempt:
         run.attempt = body.attempts
@@ -45,9 +46,9 @@ def begin(session: Session, body: ImportCreate, caller: Principal) -> ImportInfo
     return ImportInfo(run_id=run.id, fencing_token=attempt.fencing_token, is_new=known is None)
 
 
-def _create(session: Session, body: ImportCreate, caller: Principal) -> Run:
+def _create(session: Session, body: ImportCreate, caller: Principal, project_id: str) -> Run:
     config = resolve(body.config).config
-    run = new_run(session, body.name, config, caller, group=body.group)
+    run = new_run(session, body.name, config, caller, project_id=project_id, group=body.group)
     run.import_source = body.source
     run.explicit = run.config
     run.tags = list(body.tags)

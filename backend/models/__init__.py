@@ -1,6 +1,6 @@
 """The tables. Importing this package registers all of them with `Base.metadata`."""
 
-from backend.models.accounts import ApiToken, LoginCode, Project, Session, User
+from backend.models.accounts import ApiToken, LoginAttempt, LoginCode, Membership, Project, Session, User
 from backend.models.artifacts import Artifact, FolderDeletion, RunStorage
 from backend.models.base import Base
 from backend.models.records import (
@@ -29,7 +29,9 @@ __all__ = [
     "FolderDeletion",
     "IngestOffset",
     "LogPiece",
+    "LoginAttempt",
     "LoginCode",
+    "Membership",
     "MetricChunk",
     "MetricKey",
     "Project",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKey, func
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Identity, Index, Text, func, text
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.models.base import Base, new_id
@@ -17,7 +18,10 @@ class Project(Base):
 
     id: Mapped[str] = mapped_column(primary_key=True, default=new_id)
     name: Mapped[str] = mapped_column(unique=True)
+    description: Mapped[str] = mapped_column(server_default="")
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    archived_at: Mapped[datetime | None]
+    """An archived project takes no new runs."""
 
 
 class User(Base):
@@ -29,8 +33,24 @@ class User(Base):
     id: Mapped[str] = mapped_column(primary_key=True, default=new_id)
     name: Mapped[str] = mapped_column(unique=True)
     role: Mapped[str]
+    """The most that they may do on this server; `Membership` says what they may do where."""
+    password_hash: Mapped[str | None]
+    """Argon2id, with its parameters and salt; None where they log in by links and tokens only."""
+    password_changed_at: Mapped[datetime | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     disabled_at: Mapped[datetime | None]
+
+
+class Membership(Base):
+    """What somebody may do in a project."""
+
+    __tablename__ = "memberships"
+    __table_args__ = (CheckConstraint("role IN ('viewer', 'member', 'admin')", name="role"),)
+
+    project_id: Mapped[str] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"), primary_key=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, index=True)
+    role: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
 class Session(Base):
@@ -38,21 +58,45 @@ class Session(Base):
 
     __tablename__ = "sessions"
 
+    id: Mapped[str] = mapped_column(unique=True, default=new_id)
+    """Names the login where its secret must not be shown."""
     secret_hash: Mapped[str] = mapped_column(primary_key=True)
     user_id: Mapped[str] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     expires_at: Mapped[datetime]
+    last_seen_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    user_agent: Mapped[str] = mapped_column(server_default="")
+    """As the browser names itself."""
 
 
 class LoginCode(Base):
-    """A code that is good for one login."""
+    """A code that is good for one login, or for setting a password without the old one."""
 
     __tablename__ = "login_codes"
+    __table_args__ = (CheckConstraint("purpose IN ('login', 'password')", name="purpose"),)
 
     secret_hash: Mapped[str] = mapped_column(primary_key=True)
     user_id: Mapped[str] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     expires_at: Mapped[datetime]
+    purpose: Mapped[str] = mapped_column(server_default="login")
+
+
+class LoginAttempt(Base):
+    """A try to log in with a password; failures slow down those that follow, in all server processes."""
+
+    __tablename__ = "login_attempts"
+    __table_args__ = (
+        Index("ix_login_attempts_name", "name", "at"),
+        Index("ix_login_attempts_address", "address", "at"),
+    )
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    name: Mapped[str]
+    """As it was typed, known or not."""
+    address: Mapped[str]
+    at: Mapped[datetime] = mapped_column(server_default=func.clock_timestamp())
+    succeeded: Mapped[bool] = mapped_column(server_default=text("false"))
 
 
 class ApiToken(Base):
@@ -68,3 +112,9 @@ class ApiToken(Base):
     user_id: Mapped[str | None] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     revoked_at: Mapped[datetime | None]
+    scopes: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    """Of a person's: `read`, `write`, `admin`; of workers': `work`."""
+    prefix: Mapped[str] = mapped_column(server_default="")
+    """First characters of the secret, to tell tokens apart."""
+    expires_at: Mapped[datetime | None]
+    last_used_at: Mapped[datetime | None]

@@ -58,6 +58,8 @@ class Run(Base):
 
     __tablename__ = "runs"
     __table_args__ = (
+        # For lists over all projects.
+        Index("ix_runs_created", "created_at", "id"),
         Index("ix_runs_project_created", "project_id", "created_at", "id"),
         Index("ix_runs_project_status_created", "project_id", "status", "created_at"),
         Index("ix_runs_queue", text("priority DESC"), "queued_at", postgresql_where=text("status = 'queued'")),

@@ -20,7 +20,7 @@ class WaitingRow(NamedTuple):
 
 
 def waiting(session: Session, limit: int) -> list[WaitingRow]:
-    """The first queued runs."""
+    """The first queued runs of all projects: each place in the queue counts, whoever may see the run."""
     query = (
         select(Run, User.name, Worker.name)
         .join(User, Run.owner_id == User.id)
@@ -29,13 +29,15 @@ def waiting(session: Session, limit: int) -> list[WaitingRow]:
         .where(Run.status == RunStatus.QUEUED)
         .order_by(Run.priority.desc(), Run.queued_at, Run.id)
         .limit(limit)
+        .execution_options(all_projects=True)
     )
     return [WaitingRow(*row) for row in session.execute(query)]
 
 
 def num_waiting(session: Session) -> int:
-    """All queued runs."""
-    return session.scalars(select(func.count()).select_from(Run).where(Run.status == RunStatus.QUEUED)).one()
+    """All queued runs of all projects."""
+    query = select(func.count()).select_from(Run).where(Run.status == RunStatus.QUEUED)
+    return session.scalars(query.execution_options(all_projects=True)).one()
 
 
 class HeldRow(NamedTuple):
@@ -47,12 +49,13 @@ class HeldRow(NamedTuple):
 
 
 def held(session: Session) -> list[HeldRow]:
-    """All attempts that have not ended, oldest first."""
+    """All attempts that have not ended, oldest first, of all projects: each occupies a slot."""
     query = (
         select(Attempt, Run, User.name)
         .join(Run, Run.id == Attempt.run_id)
         .join(User, Run.owner_id == User.id)
         .where(Attempt.state != "ended")
         .order_by(Attempt.assigned_at, Attempt.run_id)
+        .execution_options(all_projects=True)
     )
     return [HeldRow(*row) for row in session.execute(query)]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sqlalchemy.orm import Session
 
 from backend.auth.service import Principal
-from backend.permissions import GRANTED, Permission
 from backend.queue import repository
 from backend.queue.repository import HeldRow, WaitingRow
-from backend.runs.presentation import eta_seconds, may_change
+from backend.runs.presentation import eta_seconds
 from backend.settings import Settings
 from backend.workers import repository as workers
 from backend.workers.dispatcher import fresh_seconds
@@ -22,10 +21,13 @@ MOST_WAITING = 500
 
 
 def state(session: Session, settings: Settings, caller: Principal) -> QueueState:
-    """The queue as this caller sees it."""
+    """The queue as this caller sees it: runs of other projects count, and are not shown."""
     held: dict[str | None, list[HeldRun]] = defaultdict(list)
+    unseen: set[str] = set()
     for row in repository.held(session):
         held[row.attempt.worker_id].append(_held(row, caller))
+        if not caller.sees(row.run.project_id):
+            unseen.add(row.run.id)
     slots = [
         WorkerSlots(
             id=row.worker.id,
@@ -39,6 +41,7 @@ def state(session: Session, settings: Settings, caller: Principal) -> QueueState
             registered_at=row.worker.registered_at,
             system=row.worker.system,
             runs=held[row.worker.id],
+            busy=len(held[row.worker.id]),
         )
         for row in workers.workers(session, fresh_seconds(settings))
     ]
@@ -50,12 +53,17 @@ def state(session: Session, settings: Settings, caller: Principal) -> QueueState
         waiting=[
             _waiting(row, place, seconds, caller)
             for place, (row, seconds) in enumerate(zip(rows, expected, strict=True), start=1)
+            if caller.sees(row.run.project_id)
         ],
         num_waiting=len(rows) if len(rows) < MOST_WAITING else repository.num_waiting(session),
-        workers=slots,
+        workers=[_without(worker, unseen) for worker in slots],
         slots=sum(worker.slots for worker in online),
-        busy=sum(len(worker.runs) for worker in online),
+        busy=sum(worker.busy for worker in online),
     )
+
+
+def _without(worker: WorkerSlots, unseen: Collection[str]) -> WorkerSlots:
+    return worker.model_copy(update={"runs": [run for run in worker.runs if run.id not in unseen]})
 
 
 def expected_seconds(promised: Sequence[bool], online: Sequence[WorkerSlots]) -> list[float | None]:
@@ -70,10 +78,6 @@ def expected_seconds(promised: Sequence[bool], online: Sequence[WorkerSlots]) ->
         free += [run.eta_seconds for run in worker.runs if run.eta_seconds is not None]
     heapq.heapify(free)
     return [0.0 if has_slot else (heapq.heappop(free) if free else None) for has_slot in promised]
-
-
-def _may_cancel(owner_id: str, caller: Principal) -> bool:
-    return Permission.WRITE in GRANTED[caller.role] and may_change(owner_id, caller)
 
 
 def _waiting(row: WaitingRow, place: int, seconds: float | None, caller: Principal) -> WaitingRun:
@@ -92,7 +96,7 @@ def _waiting(row: WaitingRow, place: int, seconds: float | None, caller: Princip
         reason=run.status_reason,
         promised_to=row.promised_to,
         expected_seconds=seconds,
-        may_cancel=_may_cancel(run.owner_id, caller),
+        may_cancel=caller.may_change(run),
     )
 
 
@@ -112,6 +116,6 @@ def _held(row: HeldRow, caller: Principal) -> HeldRun:
             "step": run.step,
             "num_steps": run.num_steps,
             "eta_seconds": eta_seconds(run),
-            "may_cancel": _may_cancel(run.owner_id, caller),
+            "may_cancel": caller.may_change(run),
         }
     )

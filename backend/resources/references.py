@@ -23,8 +23,8 @@ FIELDS: Mapping[str, ResourceKind] = {
 _KIND_NAMES: Mapping[ResourceKind, str] = {"model": "model", "dataset": "data set", "verifier": "verifier"}
 
 
-def resolved(session: Session, explicit: ExplicitConfig) -> ExplicitConfig:
-    """The config with paths in place of names. Raises ConfigError for names that nobody registered."""
+def resolved(session: Session, explicit: ExplicitConfig, project_id: str | None) -> ExplicitConfig:
+    """The config with paths in place of names. Raises ConfigError for names that are not registered in the project."""
     given = flatten(explicit)
     changes: dict[str, Any] = {}
     problems: list[ConfigProblem] = []
@@ -32,9 +32,12 @@ def resolved(session: Session, explicit: ExplicitConfig) -> ExplicitConfig:
         value = given.get(field)
         if not isinstance(value, str) or not value.startswith("@"):
             continue
-        resource = repository.named(session, kind, value.removeprefix("@"))
+        resource = repository.named(session, project_id, kind, value.removeprefix("@"))
         if resource is None:
-            known = ", ".join(f"@{name}" for name in repository.names(session, kind)) or "none is registered yet"
+            known = (
+                ", ".join(f"@{name}" for name in repository.names(session, project_id, kind))
+                or "none is registered yet"
+            )
             remedy = f"no {_KIND_NAMES[kind]} is registered under this name: take one of {known}"
             problems.append(ConfigProblem(field, value, remedy))
         else:

@@ -9,7 +9,7 @@ from sqlalchemy import Select, delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from backend.models import Resource, Run, RunResource, User
+from backend.models import Project, Resource, Run, RunResource, User
 from bapo.api import ResourceKind, ResourceRun
 
 MOST_RUNS = 200
@@ -21,6 +21,7 @@ class ResourceRow(NamedTuple):
     resource: Resource
     author: str
     num_runs: int
+    project: str
 
 
 def _reference() -> object:
@@ -28,13 +29,18 @@ def _reference() -> object:
     return Resource.path + func.coalesce(":" + Resource.function, "")
 
 
-def _rows() -> Select[Resource, str, int]:
+def _rows() -> Select[Resource, str, int, str]:
     uses = (
         select(func.count(func.distinct(RunResource.run_id)))
+        .join(Run, Run.id == RunResource.run_id)
         .where(RunResource.reference == _reference())
         .scalar_subquery()
     )
-    return select(Resource, User.name, uses).join(User, User.id == Resource.owner_id)
+    return (
+        select(Resource, User.name, uses, Project.name)
+        .join(User, User.id == Resource.owner_id)
+        .join(Project, Project.id == Resource.project_id)
+    )
 
 
 def resources(session: Session, kind: ResourceKind | None) -> list[ResourceRow]:
@@ -51,14 +57,16 @@ def row(session: Session, resource_id: str) -> ResourceRow | None:
     return None if found is None else ResourceRow(*found)
 
 
-def named(session: Session, kind: ResourceKind, name: str) -> Resource | None:
-    """The resource of that name."""
-    return session.scalars(select(Resource).where(Resource.kind == kind, Resource.name == name)).one_or_none()
+def named(session: Session, project_id: str | None, kind: ResourceKind, name: str) -> Resource | None:
+    """The project's resource of that name."""
+    query = select(Resource).where(Resource.project_id == project_id, Resource.kind == kind, Resource.name == name)
+    return session.scalars(query).one_or_none()
 
 
-def names(session: Session, kind: ResourceKind) -> Sequence[str]:
-    """Names of all of a kind."""
-    return session.scalars(select(Resource.name).where(Resource.kind == kind).order_by(Resource.name)).all()
+def names(session: Session, project_id: str | None, kind: ResourceKind) -> Sequence[str]:
+    """Names of all of a kind in a project."""
+    query = select(Resource.name).where(Resource.project_id == project_id, Resource.kind == kind)
+    return session.scalars(query.order_by(Resource.name)).all()
 
 
 def names_by_path(session: Session, kind: ResourceKind) -> Mapping[str, str]:

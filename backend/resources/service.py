@@ -11,12 +11,11 @@ from sqlalchemy.orm import Session
 from backend.auth.service import Principal
 from backend.errors import Problem, not_found
 from backend.models import Resource
-from backend.permissions import GRANTED, Permission
+from backend.projects import choice
 from backend.resources import contents, repository, roots
 from backend.resources.references import FIELDS
 from backend.resources.repository import ResourceRow
 from backend.runs import repository as runs
-from backend.runs.presentation import may_change
 from bapo.api import ResourceCreate, ResourceFile, ResourceInfo, ResourceKind, ResourcePreview
 
 
@@ -35,7 +34,7 @@ def register(session: Session, body: ResourceCreate, caller: Principal, permitte
         )
     path = roots.permitted(body.path, permitted_roots, body.kind)
     resource = Resource(
-        project_id=runs.default_project_id(session),
+        project_id=choice.for_new(session, caller, body.project).id,
         kind=body.kind,
         name=body.name,
         path=str(path),
@@ -72,6 +71,7 @@ def info(row: ResourceRow, caller: Principal) -> ResourceInfo:
         num_runs=row.num_runs,
         is_present=roots.fits(Path(resource.path), kind),
         may_remove=_may_remove(resource, caller),
+        project=row.project,
     )
 
 
@@ -118,4 +118,4 @@ def files(session: Session, kind: ResourceKind, permitted_roots: Sequence[Path])
 
 
 def _may_remove(resource: Resource, caller: Principal) -> bool:
-    return Permission.WRITE in GRANTED[caller.role] and may_change(resource.owner_id, caller)
+    return caller.may_change(resource)

@@ -62,7 +62,7 @@ def create_run(
 @router.get("/runs", summary="A page of runs")
 def list_runs(caller: Reader, session: DbSession, prices: PricesOf, query: Annotated[RunQuery, Query()]) -> RunPage:
     """Filtered and sorted; `total` counts all that match. Archived runs are left out unless asked for."""
-    page = listing.list_runs(session, query, repository.default_project_id(session), caller.id)
+    page = listing.list_runs(session, query, caller.id)
     items = [presentation.summary(row, prices) for row in page.rows]
     return RunPage(items=items, total=page.total, next_cursor=page.next_cursor)
 
@@ -75,9 +75,8 @@ def list_runs(caller: Reader, session: DbSession, prices: PricesOf, query: Annot
 )
 def export_runs(caller: Reader, session: DbSession, prices: PricesOf, query: Annotated[RunExport, Query()]) -> Response:
     """Not the page only. A text that a spreadsheet would run as a formula has an apostrophe before it."""
-    project_id = repository.default_project_id(session)
     parts = [export.header()]
-    for run_ids in export.batches(listing.matching_ids(session, query, query.sort, project_id, caller.id), 500):
+    for run_ids in export.batches(listing.matching_ids(session, query, query.sort, caller.id), 500):
         rows = listing.rows_by_id(session, run_ids, caller.id)
         parts.append(export.lines([presentation.summary(row, prices) for row in rows]))
         session.expunge_all()
@@ -87,8 +86,8 @@ def export_runs(caller: Reader, session: DbSession, prices: PricesOf, query: Ann
 
 @router.get("/runs/facets", summary="What there is to filter runs by")
 def get_facets(_: Reader, session: DbSession) -> RunFacets:
-    """Methods, tags, owners and groups, each with the number of its runs."""
-    return filters.facets(session, repository.default_project_id(session))
+    """Methods, tags, owners, groups and projects, each with the number of its runs."""
+    return filters.facets(session)
 
 
 @router.post("/runs/bulk", summary="Do one thing to several runs")

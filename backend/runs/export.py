@@ -11,7 +11,7 @@ from typing import Any
 from bapo.api import RunSummary
 
 COLUMNS = (
-    *("id", "name", "status", "status_reason", "method", "recipe", "group", "tags", "owner", "parent_id"),
+    *("id", "name", "status", "status_reason", "method", "recipe", "group", "tags", "owner", "project", "parent_id"),
     *("created_at", "started_at", "finished_at", "step", "num_steps", "attempt", "num_rollouts", "reward_mean"),
     *("eval_name", "eval_base", "eval_latest", "eval_best", "eval_best_step"),
     *("num_gpus", "compute_hours", "cost", "currency", "is_starred", "archived_at"),

@@ -7,13 +7,15 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Session
 from sqlalchemy.types import Text
 
-from backend.models import Run, RunGroup, RunStar, User
+from backend.models import Project, Run, RunGroup, RunStar, User
 from bapo.api import NamedCount, RunFacets, RunFilters
 
 
-def conditions(filters: RunFilters, project_id: str, viewer_id: str) -> list[ColumnElement[bool]]:
-    """What a run must be to match, all of it."""
-    found: list[ColumnElement[bool]] = [Run.project_id == project_id]
+def conditions(filters: RunFilters, viewer_id: str) -> list[ColumnElement[bool]]:
+    """What a run must be to match, all of it; the session itself leaves out what the caller may not see."""
+    found: list[ColumnElement[bool]] = []
+    if filters.project:
+        found.append(Run.project_id.in_(select(Project.id).where(Project.name.in_(filters.project))))
     if filters.status:
         found.append(Run.status.in_(filters.status))
     if filters.method:
@@ -59,18 +61,19 @@ def _matches(word: str) -> ColumnElement[bool]:
 MOST_NAMES = 500
 
 
-def facets(session: Session, project_id: str) -> RunFacets:
-    """Methods, tags, owners and groups of the project's runs, the most frequent first."""
-    tag = func.unnest(Run.tags).label("tag")
-    tags = select(tag).where(Run.project_id == project_id).subquery()
-    owners = select(User.name).join(Run, Run.owner_id == User.id).where(Run.project_id == project_id).subquery()
-    groups = select(RunGroup.name).join(Run, Run.group_id == RunGroup.id).where(Run.project_id == project_id)
-    methods = select(Run.method).where(Run.project_id == project_id).subquery()
+def facets(session: Session) -> RunFacets:
+    """Methods, tags, owners, groups and projects of the runs that the session sees, the most frequent first."""
+    tags = select(func.unnest(Run.tags).label("tag")).subquery()
+    owners = select(User.name).join(Run, Run.owner_id == User.id).subquery()
+    groups = select(RunGroup.name).join(Run, Run.group_id == RunGroup.id)
+    methods = select(Run.method).subquery()
+    projects = select(Project.name).join(Run, Run.project_id == Project.id).subquery()
     return RunFacets(
         methods=_counted(session, methods.c.method),
         tags=_counted(session, tags.c.tag),
         owners=_counted(session, owners.c.name),
         groups=_counted(session, groups.subquery().c.name),
+        projects=_counted(session, projects.c.name),
     )
 
 

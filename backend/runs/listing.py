@@ -18,7 +18,7 @@ from sqlalchemy.types import DateTime, Text
 
 from backend.cursors import decode_texts, encode
 from backend.errors import Problem
-from backend.models import Run, RunGroup, User
+from backend.models import Project, Run, RunGroup, User
 from backend.runs import filters as run_filters
 from backend.runs import usage
 from backend.runs.repository import RunRow, completed, rows
@@ -38,6 +38,7 @@ _TIMES = ("created_at", "started_at", "finished_at", "archived_at")
 _TEXTS = ("name", "status", "method", "id")
 _owner = select(User.name).where(User.id == Run.owner_id).scalar_subquery()
 _group = select(RunGroup.name).where(RunGroup.id == Run.group_id).scalar_subquery()
+_project = select(Project.name).where(Project.id == Run.project_id).scalar_subquery()
 _seconds = extract("epoch", func.coalesce(Run.finished_at, func.now()) - Run.started_at)
 SORTABLE: dict[str, ColumnElement[Any]] = {
     **{name: func.coalesce(cast(getattr(Run, name), DOUBLE_PRECISION), NO_NUMBER) for name in _NUMBERS},
@@ -48,6 +49,7 @@ SORTABLE: dict[str, ColumnElement[Any]] = {
     "duration": func.coalesce(cast(_seconds, DOUBLE_PRECISION), NO_NUMBER),
     "compute_hours": func.coalesce(usage.hours_of(Run.id), NO_NUMBER),
     "owner": cast(_owner, Text),
+    "project": cast(_project, Text),
     "group": func.coalesce(cast(_group, Text), ""),
     # Never NULL as it is, and so the index on it serves.
     "created_at": Run.created_at.expression,
@@ -63,7 +65,7 @@ class RunRows:
     next_cursor: str | None
 
 
-def list_runs(session: Session, query: RunQuery, project_id: str, viewer_id: str) -> RunRows:
+def list_runs(session: Session, query: RunQuery, viewer_id: str) -> RunRows:
     """The runs after the cursor, or from the offset on.
 
     Raises Problem 422 for an unknown column, a cursor of another order, or a cursor together with an offset.
@@ -77,7 +79,7 @@ def list_runs(session: Session, query: RunQuery, project_id: str, viewer_id: str
             value=query.offset,
         )
     column, is_descending = _order(query.sort)
-    conditions = run_filters.conditions(query, project_id, viewer_id)
+    conditions = run_filters.conditions(query, viewer_id)
     if query.search and query.cursor is None:
         # A search reads every row: once must do.
         places = select(Run.id, cast(column, Text), func.count().over()).where(*conditions)
@@ -102,10 +104,10 @@ def list_runs(session: Session, query: RunQuery, project_id: str, viewer_id: str
     )
 
 
-def matching_ids(session: Session, filters: RunFilters, sort: str, project_id: str, viewer_id: str) -> list[str]:
+def matching_ids(session: Session, filters: RunFilters, sort: str, viewer_id: str) -> list[str]:
     """All runs that the filters match, in order. Raises Problem 422 for an unknown column."""
     column, is_descending = _order(sort)
-    query = select(Run.id).where(*run_filters.conditions(filters, project_id, viewer_id))
+    query = select(Run.id).where(*run_filters.conditions(filters, viewer_id))
     return list(session.scalars(_ordered(query, column, is_descending)))
 
 
@@ -116,7 +118,7 @@ def _ordered(query: Select[*Columns], column: ColumnElement[Any], is_descending:
 def rows_by_id(session: Session, run_ids: Sequence[str], viewer_id: str) -> list[RunRow]:
     """Those of the runs that exist, in the order given, without their configs."""
     found = session.execute(rows(with_config=False).where(Run.id.in_(run_ids))).all()
-    by_id = {run.id: RunRow(run, owner, group) for run, owner, group in found}
+    by_id = {row[0].id: RunRow(*row) for row in found}
     return completed(session, [by_id[run_id] for run_id in run_ids if run_id in by_id], viewer_id)
 
 

@@ -60,6 +60,7 @@ def summary_fields(row: RunRow, prices: Prices) -> dict[str, Any]:
         "notes_start": run.notes[:NOTES_START_CHARACTERS],
         "is_starred": row.is_starred,
         "archived_at": run.archived_at,
+        "project": row.project,
     }
 
 
@@ -71,7 +72,7 @@ def summary(row: RunRow, prices: Prices) -> RunSummary:
 def detail(row: RunRow, worker: str | None, caller: Principal, prices: Prices) -> RunDetail:
     """One run for this caller."""
     run = row.run
-    may_edit = Permission.WRITE in GRANTED[caller.role] and may_change(run.owner_id, caller)
+    may_edit = caller.may_change(run)
     return RunDetail(
         **summary_fields(row, prices),
         config=run.config,
@@ -95,16 +96,12 @@ def changeable_fields(config: dict[str, Any]) -> list[str]:
 def allowed_actions(row: RunRow, caller: Principal) -> list[states.Action]:
     """What this caller can do with the run now."""
     if Permission.WRITE not in GRANTED[caller.role]:
+        # Not even a clone.
         return []
     possible = [
         action for action in states.actions(row.run.status) if action != "change" or changeable_fields(row.run.config)
     ]
-    return possible if may_change(row.run.owner_id, caller) else [each for each in possible if each == "clone"]
-
-
-def may_change(owner_id: str, caller: Principal) -> bool:
-    """A run is changed by its owner and by administrators."""
-    return caller.role == "admin" or caller.id == owner_id
+    return possible if caller.may_change(row.run) else [each for each in possible if each == "clone"]
 
 
 def control(row: Control) -> ControlInfo:

@@ -21,19 +21,21 @@ class RunRow(NamedTuple):
     run: Run
     owner: str
     group: str | None
+    project: str
     usage: Usage = Usage()
     is_starred: bool = False
     """By the caller."""
 
 
-def rows(*, with_config: bool = True) -> Select[Run, str, str | None]:
+def rows(*, with_config: bool = True) -> Select[Run, str, str | None, str]:
     """The query of runs with their names, to be filtered; without their configs, which lists do not need."""
     # NULL where the outer join finds no group, which the column's own type does not say.
     group_name = cast(ColumnElement[str | None], RunGroup.name.expression)
     unread = [] if with_config else [Run.config, Run.explicit, Run.diff]
     return (
-        select(Run, User.name, group_name)
+        select(Run, User.name, group_name, Project.name)
         .join(User, Run.owner_id == User.id)
+        .join(Project, Run.project_id == Project.id)
         .join(RunGroup, Run.group_id == RunGroup.id, isouter=True)
         .options(*(defer(column, raiseload=True) for column in unread), defer(Run.search_text))
     )
@@ -54,8 +56,7 @@ def row(session: Session, run_id: str, viewer_id: str) -> RunRow:
     found = session.execute(rows().where(Run.id == run_id)).one_or_none()
     if found is None:
         raise not_found("run", run_id)
-    run, owner, group = found
-    return completed(session, [RunRow(run, owner, group)], viewer_id)[0]
+    return completed(session, [RunRow(*found)], viewer_id)[0]
 
 
 def set_star(session: Session, run_id: str, user_id: str, *, is_starred: bool) -> None:
@@ -84,20 +85,15 @@ def lock(session: Session, run_id: str) -> Run:
 
 
 def with_idempotency_key(session: Session, owner_id: str, key: str) -> Run | None:
-    """The run that an earlier request with this key made."""
+    """The run that an earlier request with this key made, in whichever project."""
     query = select(Run).where(Run.owner_id == owner_id, Run.idempotency_key == key)
-    return session.scalars(query).one_or_none()
+    return session.scalars(query.execution_options(all_projects=True)).one_or_none()
 
 
 def with_import_source(session: Session, project_id: str, source: str) -> Run | None:
     """The run that this folder was imported into."""
     query = select(Run).where(Run.project_id == project_id, Run.import_source == source)
     return session.scalars(query).one_or_none()
-
-
-def default_project_id(session: Session) -> str:
-    """The project that runs go to as long as there is one only."""
-    return session.scalars(select(Project.id).order_by(Project.created_at).limit(1)).one()
 
 
 def ensure_group(session: Session, project_id: str, name: str) -> str:

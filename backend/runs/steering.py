@@ -20,7 +20,7 @@ from bapo.control import changed_config
 def lock_own(session: Session, run_id: str, caller: Principal) -> Run:
     """Lock a run that this caller may change. Raises Problem 404 and 403."""
     run = repository.lock(session, run_id)
-    if not presentation.may_change(run.owner_id, caller):
+    if not caller.may_change(run):
         raise Problem(
             403,
             "not_your_run",

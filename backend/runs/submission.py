@@ -13,6 +13,7 @@ from backend.configs import service as configs
 from backend.errors import Problem
 from backend.events.repository import announce_status
 from backend.models import Run
+from backend.projects import choice
 from backend.resources.references import uses
 from backend.resources.repository import note_use
 from backend.runs import lifecycle, repository
@@ -42,7 +43,7 @@ def submit(session: Session, submission: Submission, caller: Principal) -> Run:
     if key is None:
         return _create(session, submission, caller)
     if (known := repository.with_idempotency_key(session, caller.id, key)) is not None:
-        return _same(known, submission)
+        return _same(known, submission, caller)
     try:
         with session.begin_nested():
             return _create(session, submission, caller)
@@ -51,10 +52,13 @@ def submit(session: Session, submission: Submission, caller: Principal) -> Run:
         known = repository.with_idempotency_key(session, caller.id, key)
         if known is None:
             raise
-        return _same(known, submission)
+        return _same(known, submission, caller)
 
 
-def _same(run: Run, submission: Submission) -> Run:
+def _same(run: Run, submission: Submission, caller: Principal) -> Run:
+    if not caller.sees(run.project_id):
+        remedy = "this key made a run in a project that you have left: take a new key"
+        raise Problem(409, "idempotency_key_reused", remedy, field="Idempotency-Key", value=submission.idempotency_key)
     if run.request_hash != submission.digest:
         raise Problem(
             409,
@@ -68,8 +72,10 @@ def _same(run: Run, submission: Submission) -> Run:
 
 def _create(session: Session, submission: Submission, caller: Principal) -> Run:
     body = submission.body
-    checked = configs.check(session, body)
-    run = new_run(session, body.name, checked.resolution.config, caller, group=body.group)
+    parent = None if body.parent_id is None else repository.get(session, body.parent_id)
+    project = choice.for_new(session, caller, body.project, beside=None if parent is None else parent.project_id)
+    checked = configs.check(session, body, project.id)
+    run = new_run(session, body.name, checked.resolution.config, caller, project_id=project.id, group=body.group)
     run.recipe = checked.recipe
     run.parent_id = checked.parent_id
     run.explicit = checked.resolution.explicit
@@ -91,9 +97,10 @@ def _create(session: Session, submission: Submission, caller: Principal) -> Run:
     return run
 
 
-def new_run(session: Session, name: str, config: RunConfig, caller: Principal, *, group: str | None) -> Run:
+def new_run(
+    session: Session, name: str, config: RunConfig, caller: Principal, *, project_id: str, group: str | None
+) -> Run:
     """A draft that is not in the session yet."""
-    project_id = repository.default_project_id(session)
     return Run(
         project_id=project_id,
         owner_id=caller.id,

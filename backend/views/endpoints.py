@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from backend.context import DbSession, new_router
 from backend.permissions import Reader, Writer
-from backend.runs.repository import default_project_id
 from backend.views import repository, service
 from bapo.api import ViewInfo, ViewPage, ViewWrite
 
@@ -14,7 +13,7 @@ router = new_router("views")
 @router.get("/views", summary="All saved views")
 def list_views(caller: Reader, session: DbSession) -> ViewPage:
     """Everybody's, by name; each says whose it is."""
-    rows = repository.views(session, default_project_id(session))
+    rows = repository.views(session)
     return ViewPage(items=[service.info(row, caller) for row in rows])
 
 

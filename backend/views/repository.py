@@ -7,24 +7,28 @@ from typing import NamedTuple
 from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
-from backend.models import SavedView, User
+from backend.models import Project, SavedView, User
 
 
 class ViewRow(NamedTuple):
-    """A view and its author's name."""
+    """A view, its author's name and its project's."""
 
     view: SavedView
     owner: str
+    project: str
 
 
-def _query() -> Select[SavedView, str]:
-    return select(SavedView, User.name).join(User, SavedView.owner_id == User.id)
+def _query() -> Select[SavedView, str, str]:
+    return (
+        select(SavedView, User.name, Project.name)
+        .join(User, SavedView.owner_id == User.id)
+        .join(Project, SavedView.project_id == Project.id)
+    )
 
 
-def views(session: Session, project_id: str) -> list[ViewRow]:
-    """All of a project by name."""
-    query = _query().where(SavedView.project_id == project_id)
-    query = query.order_by(func.lower(SavedView.name), SavedView.created_at)
+def views(session: Session) -> list[ViewRow]:
+    """All that the session sees, by name."""
+    query = _query().order_by(func.lower(SavedView.name), SavedView.created_at)
     return [ViewRow(*row) for row in session.execute(query)]
 
 

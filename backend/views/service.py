@@ -10,8 +10,9 @@ from sqlalchemy.orm import Session
 from backend.auth.service import Principal
 from backend.errors import Problem, not_found
 from backend.models import SavedView
+from backend.projects import choice
 from backend.runs.listing import check_sort
-from backend.runs.repository import clock, default_project_id
+from backend.runs.repository import clock
 from backend.views import repository
 from backend.views.repository import ViewRow
 from bapo.api import ViewInfo, ViewWrite
@@ -28,6 +29,7 @@ def info(row: ViewRow, caller: Principal) -> ViewInfo:
         "filters": view.filters,
         "sort": view.sort,
         "columns": view.columns,
+        "project": row.project,
         "created_at": view.created_at,
         "updated_at": view.updated_at,
     }
@@ -45,9 +47,10 @@ def get(session: Session, view_id: str) -> ViewRow:
 def create(session: Session, body: ViewWrite, caller: Principal) -> ViewRow:
     """Keep a view. Raises Problem 409 where the caller has one of that name, 422 for an unknown order."""
     check_sort(body.sort)
-    view = SavedView(project_id=default_project_id(session), owner_id=caller.id)
+    project = choice.for_new(session, caller, body.project)
+    view = SavedView(project_id=project.id, owner_id=caller.id)
     _store(session, view, body)
-    return ViewRow(view, caller.name)
+    return ViewRow(view, caller.name, project.name)
 
 
 def replace(session: Session, view_id: str, body: ViewWrite, caller: Principal) -> ViewRow:
@@ -55,6 +58,10 @@ def replace(session: Session, view_id: str, body: ViewWrite, caller: Principal) 
     check_sort(body.sort)
     row = _own(session, view_id, caller)
     row.view.updated_at = clock(session)
+    if body.project not in (None, row.project):
+        project = choice.for_new(session, caller, body.project)
+        row.view.project_id = project.id
+        row = row._replace(project=project.name)
     _store(session, row.view, body)
     return row
 

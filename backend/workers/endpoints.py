@@ -36,7 +36,7 @@ def list_workers(_: Reader, session: DbSession, settings: SettingsOf) -> WorkerP
             name=row.worker.name,
             host=row.worker.host,
             slots=row.worker.slots,
-            busy=len(row.run_ids),
+            busy=row.busy,
             gpus=row.worker.gpus,
             version=row.worker.version,
             online=row.is_fresh,

@@ -62,18 +62,29 @@ class WorkerRow(NamedTuple):
     worker: Worker
     is_fresh: bool
     run_ids: list[str]
+    """Those that the session sees."""
+    busy: int
+    """Slots in use, by all runs."""
 
 
 def workers(session: Session, fresh_seconds: float) -> list[WorkerRow]:
     """All workers by name."""
     is_fresh = Worker.last_seen_at > seconds_from_now(-fresh_seconds)
     found = session.execute(select(Worker, is_fresh).order_by(Worker.name)).all()
-    held: dict[str, list[str]] = {}
-    active = select(Attempt).where(Attempt.state != "ended").order_by(Attempt.assigned_at)
-    for attempt in session.scalars(active):
-        assert attempt.worker_id is not None, "an imported attempt is ended from the start"
-        held.setdefault(attempt.worker_id, []).append(attempt.run_id)
-    return [WorkerRow(worker, fresh, held.get(worker.id, [])) for worker, fresh in found]
+    held: dict[str, list[str | None]] = {}
+    active = (
+        select(Attempt.worker_id, Run.id)
+        .join(Run, Run.id == Attempt.run_id, isouter=True)
+        .where(Attempt.state != "ended")
+        .order_by(Attempt.assigned_at)
+    )
+    for worker_id, run_id in session.execute(active):
+        assert worker_id is not None, "an imported attempt is ended from the start"
+        held.setdefault(worker_id, []).append(run_id)
+    return [
+        WorkerRow(worker, fresh, [run_id for run_id in held.get(worker.id, []) if run_id], len(held.get(worker.id, [])))
+        for worker, fresh in found
+    ]
 
 
 # ---------------------------------------------------------------- attempts

@@ -3,7 +3,7 @@
 All times are UTC. Lists answer `{"items": …, "next_cursor": …}`. Errors answer `ErrorBody`.
 """
 
-from bapo.api.accounts import Login, UserInfo
+from bapo.api.accounts import Login, MembershipInfo, Role, Scope, UserInfo
 from bapo.api.artifacts import ArtifactCreate, ArtifactInfo, ArtifactPage, ArtifactState
 from bapo.api.base import Body, ErrorBody, FieldProblem, JsonObject, Page, Text
 from bapo.api.checkpoints import CheckpointInfo, CheckpointPage
@@ -218,6 +218,7 @@ __all__ = [
     "Login",
     "MeanEstimate",
     "MeasureChore",
+    "MembershipInfo",
     "MetricKeys",
     "Migration",
     "MigrationKind",
@@ -256,6 +257,7 @@ __all__ = [
     "ResourcePreview",
     "ResourceRun",
     "ResourceUse",
+    "Role",
     "RunChange",
     "RunCreate",
     "RunDetail",
@@ -271,6 +273,7 @@ __all__ = [
     "RunsSeries",
     "SampleFilter",
     "SamplePage",
+    "Scope",
     "Series",
     "SeriesGroup",
     "SeriesGroups",

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
 
 from bapo.api.base import Body
+
+Role = Literal["viewer", "member", "admin"]
+"""viewer: see; member: submit runs and change one's own; admin: change everything."""
+Scope = Literal["read", "write", "admin"]
+"""What a token may do of what its owner may: see; also submit and change; everything."""
+
+
+class MembershipInfo(Body):
+    """A project, and what the caller may do there."""
+
+    id: str
+    name: str
+    role: Role
+    is_archived: bool = False
+    """An archived project takes no new runs."""
 
 
 class UserInfo(Body):
@@ -14,7 +30,12 @@ class UserInfo(Body):
 
     id: str
     name: str
-    role: Literal["viewer", "member", "admin"]
+    role: Role
+    """The most that the caller may do anywhere."""
+    projects: Sequence[MembershipInfo] = ()
+    """By name; for administrators all."""
+    may_manage_account: bool = True
+    """False for a token without the scope `admin`, which changes no passwords and makes no tokens."""
 
 
 class Login(Body):

@@ -57,6 +57,8 @@ class ConfigDraft(Body):
     """Start from this run's config (clone)."""
     changes: JsonObject = Field(default={}, examples=[{"method.c1": 0.25, "training.steps": 50}])
     """Dotted fields and their new values."""
+    project: Text | None = Field(default=None, max_length=200, examples=["default"])
+    """Name of what the run belongs to; empty: the parent's project, or the caller's only one, or the first."""
 
 
 class ThresholdMapRow(Body):

@@ -22,6 +22,8 @@ class ImportCreate(Body):
     tags: Sequence[Text] = Field(default=(), max_length=50)
     notes: Text = Field(default="", max_length=100_000)
     group: Text | None = Field(default=None, max_length=200)
+    project: Text | None = Field(default=None, max_length=200)
+    """Name of the project that it belongs to; empty: the caller's only one, or the first."""
 
 
 class ImportInfo(Body):

@@ -75,14 +75,18 @@ class WorkerSlots(Body):
     system: dict[str, float]
     """What it reported last: memory in bytes, utilisation in percent."""
     runs: Sequence[HeldRun]
+    """Those that the caller may see."""
+    busy: int = 0
+    """Slots in use or promised, also by runs that the caller may not see."""
 
 
 class QueueState(Body):
     """The whole queue at one moment."""
 
     waiting: Sequence[WaitingRun]
-    """The first 500."""
+    """Of the first 500 those that the caller may see; their places count the others too."""
     num_waiting: int
+    """Also of those that the caller may not see."""
     workers: Sequence[WorkerSlots]
     """Online ones first, each by name."""
     slots: int

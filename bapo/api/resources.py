@@ -24,6 +24,8 @@ class ResourceCreate(Body):
     function: Text | None = Field(default=None, max_length=200, examples=["reward"])
     """Of a verifier: the function in the file, `reward(problem, response) -> int`."""
     description: Text = Field(default="", max_length=10_000)
+    project: Text | None = Field(default=None, max_length=200)
+    """Whose runs may refer to it; empty: the caller's only one, or the first."""
 
 
 class ResourceInfo(Body):
@@ -47,6 +49,8 @@ class ResourceInfo(Body):
     """Whether the file or folder is there now."""
     may_remove: bool
     """Whether the caller may take the name away; the file stays."""
+    project: str = ""
+    """Whose runs may refer to it."""
 
 
 class ResourcePage(Page):

@@ -82,6 +82,8 @@ class RunFilters(Body):
     """Names; any of these."""
     group: Sequence[Text] = Field(default=(), max_length=100)
     """Names; any of these."""
+    project: Sequence[Text] = Field(default=(), max_length=100)
+    """Names; any of these."""
     starred: bool = False
     """Only those that the caller has starred."""
     archived: Literal["hidden", "shown", "only"] = "hidden"
@@ -163,6 +165,8 @@ class RunSummary(Body):
     is_starred: bool = False
     """By the caller."""
     archived_at: datetime | None = None
+    project: str = ""
+    """Name of the project that it belongs to."""
 
 
 class RunDetail(RunSummary):
@@ -206,6 +210,7 @@ class RunFacets(Body):
     tags: Sequence[NamedCount]
     owners: Sequence[NamedCount]
     groups: Sequence[NamedCount]
+    projects: Sequence[NamedCount] = ()
 
 
 BulkAction = Literal[

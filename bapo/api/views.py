@@ -19,6 +19,8 @@ class ViewWrite(Body):
     sort: Text = Field(default="-created_at", max_length=100)
     columns: Sequence[Text] = Field(default=(), max_length=100)
     """Names of the columns shown, in their order; none: the usual ones."""
+    project: Text | None = Field(default=None, max_length=200)
+    """Whose members can open it; empty: the caller's only one, or the first."""
 
 
 class ViewInfo(ViewWrite):

@@ -9,8 +9,7 @@ import httpx
 import pytest
 
 from backend.auth.bootstrap import ADMIN, bootstrap, token_in
-from backend.auth.repository import ensure_token, ensure_user
-from backend.auth.service import hash_of, new_login_code, new_secret
+from backend.auth.service import new_login_code, new_secret
 from backend.database import Database
 from bapo.api import Login, RunCreate, UserInfo
 from bapo.client import SESSION_COOKIE, ApiError, Client
@@ -119,42 +118,27 @@ def test_the_cookie_beside_a_token_does_not_count(backend_server: BackendServer)
         assert http.get("/api/v1/me", headers=headers).status_code == 401
 
 
-@pytest.fixture
-def viewer(backend_server: BackendServer, database: Database) -> Client:
-    return _member(backend_server, database, "vera", "viewer")
-
-
-def _member(server: BackendServer, database: Database, name: str, role: str) -> Client:
-    secret = new_secret()
-    with database.session() as session, session.begin():
-        user = ensure_user(session, name, role)
-        ensure_token(session, name=name, kind="user", secret_hash=hash_of(secret), user_id=user.id)
-    return server.client(secret)
-
-
 def test_a_viewer_reads_and_changes_nothing(viewer: Client, admin: Client) -> None:
     run = admin.create_run(RunCreate(name="x", recipe="countdown-demo", start=False))
-    with viewer:
-        assert viewer.run(run.id).allowed_actions == []
-        with pytest.raises(ApiError) as refusal:
-            viewer.stop(run.id)
-        assert (refusal.value.status, refusal.value.body.code) == (403, "forbidden")
-        with pytest.raises(ApiError) as refusal:
-            viewer.create_run(RunCreate(name="y"))
-        assert refusal.value.status == 403
+    assert viewer.run(run.id).allowed_actions == []
+    with pytest.raises(ApiError) as refusal:
+        viewer.stop(run.id)
+    assert (refusal.value.status, refusal.value.body.code) == (403, "forbidden")
+    with pytest.raises(ApiError) as refusal:
+        viewer.create_run(RunCreate(name="y"))
+    assert refusal.value.status == 403
 
 
-def test_a_member_changes_own_runs_only(backend_server: BackendServer, database: Database, admin: Client) -> None:
+def test_a_member_changes_own_runs_only(member: Client, admin: Client) -> None:
     foreign = admin.create_run(RunCreate(name="x", recipe="countdown-demo", start=False))
-    with _member(backend_server, database, "mia", "member") as member:
-        with pytest.raises(ApiError) as refusal:
-            member.start(foreign.id)
-        assert (refusal.value.status, refusal.value.body.code) == (403, "not_your_run")
-        assert member.run(foreign.id).allowed_actions == ["clone"]
-        own = member.clone(foreign.id, RunCreate(name="mine", start=False))
-        assert own.owner == "mia"
-        assert "start" in own.allowed_actions
-        assert admin.start(own.id).status == "queued"
+    with pytest.raises(ApiError) as refusal:
+        member.start(foreign.id)
+    assert (refusal.value.status, refusal.value.body.code) == (403, "not_your_run")
+    assert member.run(foreign.id).allowed_actions == ["clone"]
+    own = member.clone(foreign.id, RunCreate(name="mine", start=False))
+    assert own.owner == "mel"
+    assert "start" in own.allowed_actions
+    assert admin.start(own.id).status == "queued"
 
 
 def test_a_new_token_in_the_file_replaces_the_old_one(backend_server: BackendServer, database: Database) -> None:

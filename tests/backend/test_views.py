@@ -2,30 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from backend.auth.service import hash_of
-from backend.database import Database
-from backend.models import ApiToken, User
 from bapo.api import RunFilters, RunStatus, ViewWrite
 from bapo.client import ApiError, Client
-from tests.services import BackendServer
-
-
-@pytest.fixture(scope="module")
-def member(backend_server: BackendServer) -> Iterator[Client]:
-    """Another person."""
-    database = Database(backend_server.settings.database_url)
-    with database.session() as session, session.begin():
-        user = User(name="mel", role="member")
-        session.add(user)
-        session.flush()
-        session.add(ApiToken(secret_hash=hash_of("mels-token"), name="mel", kind="user", user_id=user.id))
-    database.close()
-    with backend_server.client("mels-token") as client:
-        yield client
 
 
 def view(name: str) -> ViewWrite:

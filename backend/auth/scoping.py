@@ -1,0 +1,40 @@
+"""A request's database session finds only what is in the caller's projects: what is elsewhere does not exist for it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from sqlalchemy import event
+from sqlalchemy.orm import ORMExecuteState, Session, with_loader_criteria
+
+from backend.models import Project, Resource, Run, RunGroup, SavedView
+
+_SCOPE = "scope"
+ALL_PROJECTS = "all_projects"
+"""Execution option of the few queries that look at all projects and show nothing of what they find there:
+`select(...).execution_options(all_projects=True)`."""
+
+
+def limit(session: Session, project_ids: Collection[str] | None) -> None:
+    """From now on the session's ORM queries find only what belongs to these projects; None for all."""
+    if project_ids is None:
+        session.info.pop(_SCOPE, None)
+        return
+    ids = tuple(project_ids)
+    options: list[Any] = [with_loader_criteria(Project, Project.id.in_(ids), include_aliases=True)]
+    for entity in (Run, RunGroup, SavedView, Resource):
+        options.append(with_loader_criteria(entity, entity.project_id.in_(ids), include_aliases=True))
+    session.info[_SCOPE] = tuple(options)
+
+
+def _only_visible(state: ORMExecuteState) -> None:
+    options = state.session.info.get(_SCOPE)
+    if options is None or state.is_insert or state.execution_options.get(ALL_PROJECTS):
+        return
+    state.statement = state.statement.options(*options)
+
+
+def scope_queries(session_class: type[Session]) -> None:
+    """Make the sessions of this class keep to what `limit` said."""
+    event.listen(session_class, "do_orm_execute", _only_visible)

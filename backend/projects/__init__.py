@@ -1,0 +1,1 @@
+"""Projects: what runs belong to, and who is a member."""

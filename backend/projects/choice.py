@@ -1,0 +1,79 @@
+"""Which project something new belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy.orm import Session
+
+from backend.auth import repository as accounts
+from backend.auth.service import Principal
+from backend.errors import Problem
+from backend.models import Project
+from backend.projects import repository
+
+
+def for_new(session: Session, caller: Principal, name: str | None, *, beside: str | None = None) -> Project:
+    """The project of that name; without one that of what it is made from (`beside`, an identifier), the only one that
+    the caller may submit to, or the first of the server.
+
+    Raises Problem 422 where there is none or no single one, 403 where the caller may only look, 409 for an archived
+    one.
+    """
+    visible = accounts.projects(session)
+    if name is not None:
+        return _named(visible, caller, name)
+    writable = [each for each in visible if caller.may_write_in(each.id) and each.archived_at is None]
+    chosen = next((each for each in writable if each.id == beside), None)
+    if chosen is None and len(writable) == 1:
+        chosen = writable[0]
+    if chosen is None:
+        first = repository.oldest(session)
+        chosen = next((each for each in writable if first is not None and each.id == first.id), None)
+    if chosen is None:
+        names = ", ".join(each.name for each in writable)
+        remedy = f"say which project it belongs to, one of {names}" if names else _NOWHERE
+        raise Problem(422, "no_project", remedy, field="project")
+    return chosen
+
+
+_NOWHERE = "you may submit to no project: ask an administrator to make you a member of one"
+
+
+def _named(visible: Sequence[Project], caller: Principal, name: str) -> Project:
+    found = next((each for each in visible if each.name == name), None)
+    if found is None:
+        names = ", ".join(each.name for each in visible if caller.may_write_in(each.id))
+        remedy = f"no such project: take one of {names}" if names else _NOWHERE
+        raise Problem(422, "unknown_project", remedy, field="project", value=name)
+    if not caller.may_write_in(found.id):
+        raise Problem(
+            403, "forbidden", "you may only look into this project: ask its administrators", field="project", value=name
+        )
+    if found.archived_at is not None:
+        raise Problem(
+            409,
+            "project_archived",
+            "an archived project takes nothing new: take another, or bring it back",
+            field="project",
+            value=name,
+        )
+    return found
+
+
+def for_reading(session: Session, name: str | None, *, beside: str | None = None) -> str | None:
+    """Identifier of the project in whose light a draft is checked; None where the caller has none.
+
+    Raises Problem 422 for one that does not exist for the caller.
+    """
+    visible = accounts.projects(session)
+    if name is not None:
+        found = next((each for each in visible if each.name == name), None)
+        if found is None:
+            names = ", ".join(each.name for each in visible) or "none, as you are a member of none"
+            raise Problem(422, "unknown_project", f"no such project: take one of {names}", field="project", value=name)
+        return found.id
+    if beside is not None or len(visible) == 1:
+        return beside or visible[0].id
+    first = repository.oldest(session)
+    return None if first is None else first.id
