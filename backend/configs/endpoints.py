@@ -11,7 +11,6 @@ from backend.context import DbSession, PricesOf, new_router
 from backend.errors import not_found
 from backend.permissions import Reader
 from backend.projects import choice
-from backend.runs import repository as runs
 from bapo.api import ConfigDraft, ConfigFieldInfo, ConfigFieldPage, ConfigReport, RecipeInfo, RecipePage, RunEstimate
 from bapo.config.documentation import documentation
 from bapo.config.recipes import Recipe, shipped_recipes
@@ -24,9 +23,8 @@ def _info(recipe: Recipe) -> RecipeInfo:
 
 
 def _checked(session: Session, draft: ConfigDraft) -> service.CheckedDraft:
-    beside = None if draft.parent_id is None else runs.get(session, draft.parent_id).project_id
-    project_id = choice.for_reading(session, draft.project, beside=beside)
-    return service.check(session, draft, project_id)
+    parent_project = service.parent_project(session, draft)
+    return service.check(session, draft, choice.for_reading(session, draft.project, beside=parent_project))
 
 
 @router.get("/recipes", summary="Named starting points")

@@ -36,6 +36,14 @@ def recipe(name: str) -> Recipe:
     raise ConfigError([ConfigProblem("recipe", name, f"no such recipe: take one of {names}")])
 
 
+def parent_project(session: Session, draft: ConfigDraft) -> str | None:
+    """The project of the parent, where there is one. Raises Problem 404 for an unknown parent."""
+    # Both a recipe and a parent are refused by `check`.
+    if draft.parent_id is None or draft.recipe is not None:
+        return None
+    return repository.get(session, draft.parent_id).project_id
+
+
 def check(session: Session, draft: ConfigDraft, project_id: str | None) -> CheckedDraft:
     """Resolve a draft in the light of a project.
 

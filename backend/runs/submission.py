@@ -72,8 +72,7 @@ def _same(run: Run, submission: Submission, caller: Principal) -> Run:
 
 def _create(session: Session, submission: Submission, caller: Principal) -> Run:
     body = submission.body
-    parent = None if body.parent_id is None else repository.get(session, body.parent_id)
-    project = choice.for_new(session, caller, body.project, beside=None if parent is None else parent.project_id)
+    project = choice.for_new(session, caller, body.project, beside=configs.parent_project(session, body))
     checked = configs.check(session, body, project.id)
     run = new_run(session, body.name, checked.resolution.config, caller, project_id=project.id, group=body.group)
     run.recipe = checked.recipe
