@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from bapo.config.section import Section
+from bapo.config.section import PlainText, Section
 
 
 class VerlConfig(Section):
@@ -18,7 +18,7 @@ class VerlConfig(Section):
     """Machines. More than one needs `engine.verl.ray_address`."""
     tensor_parallel: Annotated[int, Field(ge=1, le=1024)] = 1
     """GPUs over which one copy of the model is spread for generating."""
-    ray_address: str | None = None
+    ray_address: PlainText | None = None
     """Address of a running Ray cluster, such as 10.0.0.1:6379. Empty: Ray is started on this machine for the run."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Number format of forward passes and rollouts. `auto`: bfloat16 on a GPU, float32 without one."""

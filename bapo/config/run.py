@@ -9,14 +9,14 @@ from pydantic import Field, field_validator, model_validator
 
 from bapo.config.engine import EngineConfig
 from bapo.config.method import BapoConfig, BapoMiniConfig, GrpoConfig, MethodConfig
-from bapo.config.section import Section
+from bapo.config.section import PlainText, Section
 from bapo.config.task import TaskConfig
 
 
 class ModelConfig(Section):
     """The base model."""
 
-    path: str = "countdown-base"
+    path: PlainText = "countdown-base"
     """Folder of a Hugging Face causal language model with its tokenizer, or the name of a model shipped with BAPO."""
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 
 class Section(BaseModel):
@@ -11,3 +13,13 @@ class Section(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, use_attribute_docstrings=True, validate_default=True, allow_inf_nan=False
     )
+
+
+def _as_it_stands(value: str) -> str:
+    if "${" in value or not value.isprintable():
+        raise ValueError("is taken as it stands: leave out ${ and control characters")
+    return value
+
+
+PlainText = Annotated[str, AfterValidator(_as_it_stands)]
+"""A text that reaches other programs' settings, which would put their own values, or those of the environment, in."""

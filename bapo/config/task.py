@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from bapo.config.section import Section
+from bapo.config.section import PlainText, Section
 
 
 class CountdownTaskConfig(Section):
@@ -14,9 +14,9 @@ class CountdownTaskConfig(Section):
 
     type: Literal["countdown"] = "countdown"
     """What the problems are."""
-    train_file: str | None = None
+    train_file: PlainText | None = None
     """Parquet or JSONL file with columns `nums` and `target`. Empty: problems are generated."""
-    test_file: str | None = None
+    test_file: PlainText | None = None
     """File of held-out problems, same columns. Empty: held out from the train file or generated."""
     num_train: Annotated[int, Field(ge=1, le=10_000_000)] = 2048
     """Training problems generated, or used from the file."""
