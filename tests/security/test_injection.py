@@ -148,7 +148,14 @@ def test_a_config_is_no_template_of_anothers_settings(field: str, attack: str) -
 
 @pytest.mark.parametrize(
     "field",
-    ["engine.verl.trainer.logger", "actor_rollout_ref.model.path", "++method.c1", "method.c1; x", "__class__", "a" * 999],
+    [
+        "engine.verl.trainer.logger",
+        "actor_rollout_ref.model.path",
+        "++method.c1",
+        "method.c1; x",
+        "__class__",
+        "a" * 999,
+    ],
 )
 def test_only_fields_of_the_config_are_set(admin: Client, field: str) -> None:
     with pytest.raises(ApiError) as refusal:
