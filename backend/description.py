@@ -6,6 +6,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from backend.links import add_links
 from backend.permissions import Permission, declared_routes
 from bapo.client import SESSION_COOKIE
 
@@ -57,4 +58,5 @@ def describe(app: FastAPI) -> dict[str, Any]:
         for status in ("4XX", "5XX"):
             # Errors are JSON, also where the answer is a stream.
             operation["responses"][status]["content"] = {"application/json": {"schema": ERROR}}
+    add_links(document)
     return document

@@ -35,6 +35,7 @@ class Deployment:
     token: str
     database: str
     """Connection string for psycopg."""
+    worker_token: str
 
     def client(self) -> Client:
         """A client of the administrator."""
@@ -108,7 +109,8 @@ def deployment(*, with_dashboard: bool = False) -> Iterator[Deployment]:
         url = backend
         if with_dashboard:
             url = stack.enter_context(_serving("frontend", environment | {"BAPO_BACKEND_URL": backend}))
-        yield Deployment(url, (folder / "admin-token").read_text().strip(), database)
+        tokens = [(folder / name).read_text().strip() for name in ("admin-token", "worker-token")]
+        yield Deployment(url, tokens[0], database, tokens[1])
 
 
 @contextmanager

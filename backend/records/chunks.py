@@ -40,14 +40,22 @@ _COMPLETE = text("""
 """)
 
 _COMPACT = text("""
+    WITH points AS (
+        SELECT steps.step, each.key, each.value::text::float8 AS value
+        FROM steps, jsonb_each(steps.metrics) AS each
+        WHERE steps.run_id = :run_id AND steps.step BETWEEN :first AND :last
+    ), keys AS (
+        SELECT key, count(*) AS points, array_agg(value ORDER BY step) AS series, array_agg(step ORDER BY step) AS steps
+        FROM points GROUP BY key
+    )
     INSERT INTO metric_chunks (run_id, key, chunk, series)
-    SELECT :run_id, keys.key, :chunk, array_agg((steps.metrics ->> keys.key)::float8 ORDER BY steps.step)
-    FROM steps,
-         (SELECT DISTINCT jsonb_object_keys(metrics) AS key FROM steps
-          WHERE run_id = :run_id AND step BETWEEN :first AND :last) AS keys
-    WHERE steps.run_id = :run_id AND steps.step BETWEEN :first AND :last
-    GROUP BY keys.key
+    SELECT :run_id, key, :chunk, CASE points WHEN :size THEN series ELSE (
+        SELECT array_agg(series[array_position(steps, step::int)] ORDER BY step)
+        FROM generate_series(CAST(:first AS int), CAST(:last AS int)) AS step
+    ) END
+    FROM keys
 """)
+"""Each row's metrics are unpacked once; a key that some step lacks is NULL there."""
 
 
 def compact(session: Session, run_id: str, chunks: Collection[int]) -> None:
@@ -57,7 +65,7 @@ def compact(session: Session, run_id: str, chunks: Collection[int]) -> None:
     parameters = {"run_id": run_id, "size": CHUNK_STEPS, "chunks": sorted(chunks)}
     for chunk in session.scalars(_COMPLETE, parameters).all():
         bounds = {"first": first_step(chunk), "last": last_step(chunk)}
-        session.execute(_COMPACT, {"run_id": run_id, "chunk": chunk, **bounds})
+        session.execute(_COMPACT, {"run_id": run_id, "chunk": chunk, "size": CHUNK_STEPS, **bounds})
         session.execute(
             update(StepRow)
             .where(StepRow.run_id == run_id, StepRow.step.between(bounds["first"], bounds["last"]))

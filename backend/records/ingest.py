@@ -15,6 +15,7 @@ from backend.events.repository import announce
 from backend.models import Run
 from backend.records import chunks, metric_keys, repository
 from backend.records.best import best_evaluation
+from backend.records.repository import array_of
 from backend.runs import answers
 from backend.samples import repository as samples
 from bapo.api import RecordBatch
@@ -38,6 +39,8 @@ class Parsed(NamedTuple):
     record: AnyRecord
     content: dict[str, Any]
     """The line as it stands, fields of a newer writer included."""
+    metrics: dict[str, float]
+    """Finite ones by name."""
 
 
 def store(session: Session, run: Run, batch: RecordBatch) -> int:
@@ -108,7 +111,8 @@ def _parse(line: Line, run: Run, attempt: int) -> Parsed:
         # One bad line must not hold up all that follow.
         record = _complaint(line, run, attempt, error)
         content = record.model_dump(mode="json", by_alias=True)
-    return Parsed(line.position, record, content)
+    values = metrics(record)
+    return Parsed(line.position, record, content, values if isinstance(record, StepRecord) else _finite(values))
 
 
 def _complaint(line: Line, run: Run, attempt: int, error: Exception) -> EventRecord:
@@ -131,11 +135,11 @@ def _store_records(session: Session, run: Run, attempt: int, lines: Sequence[Par
     touched = {chunks.chunk_of(line.record.step) for line in kept}
     if kept:
         chunks.dissolve(session, run.id, _complete(run, touched))
-        repository.upsert_steps(session, [_step_row(run.id, attempt, line) for line in kept])
+        repository.replace_steps(session, run.id, [_step_columns(attempt, line) for line in kept])
     sparse = [_sparse_row(run.id, attempt, line) for line in lines if not isinstance(line.record, StepRecord)]
     if sparse:
         repository.upsert_sparse(session, sparse)
-    metric_keys.add(session, run.id, {key for line in lines for key in _finite(metrics(line.record))})
+    metric_keys.add(session, run.id, set().union(*(line.metrics for line in lines)))
     for line in lines:
         _follow(session, run, line.record)
     if run.eval_name is not None and any(isinstance(line.record, EvaluationRecord) for line in lines):
@@ -154,26 +158,26 @@ def _finite(values: dict[str, float]) -> dict[str, float]:
     return {key: value for key, value in values.items() if math.isfinite(value)}
 
 
-def _step_row(run_id: str, attempt: int, line: Parsed) -> dict[str, Any]:
+def _step_columns(attempt: int, line: Parsed) -> repository.StepColumns:
     record = line.record
     assert isinstance(record, StepRecord), "sorted out by the caller"
     visits = record.prompts
-    return {
-        "run_id": run_id,
-        "step": record.step,
-        "attempt": attempt,
-        "metrics": _finite(metrics(record)),
-        "fresh_histogram": list(record.fresh_histogram),
-        "reevaluated_histogram": list(record.reevaluated_histogram),
-        "batch_histogram": list(record.batch_histogram),
-        "record": {name: value for name, value in line.content.items() if name != "prompts"},
-        "prompt_ids": [visit.prompt_id for visit in visits],
-        "prompt_sources": [visit.source.value for visit in visits],
-        "prompt_num_correct": [visit.num_correct for visit in visits],
-        "prompt_policy_versions": [visit.policy_version for visit in visits],
-        "prompt_in_batch": [visit.in_batch for visit in visits],
-        "prompt_reasons": [visit.reason for visit in visits],
-    }
+    content = {name: value for name, value in line.content.items() if name != "prompts"}
+    return repository.StepColumns(
+        step=record.step,
+        attempt=attempt,
+        metrics=orjson.dumps(line.metrics).decode(),
+        fresh_histogram=array_of(record.fresh_histogram),
+        reevaluated_histogram=array_of(record.reevaluated_histogram),
+        batch_histogram=array_of(record.batch_histogram),
+        record=orjson.dumps(content).decode(),
+        prompt_ids=array_of([visit.prompt_id for visit in visits]),
+        prompt_sources=array_of([visit.source for visit in visits]),
+        prompt_num_correct=array_of([visit.num_correct for visit in visits]),
+        prompt_policy_versions=array_of([visit.policy_version for visit in visits]),
+        prompt_in_batch=array_of([visit.in_batch for visit in visits]),
+        prompt_reasons=array_of([visit.reason for visit in visits]),
+    )
 
 
 def _sparse_row(run_id: str, attempt: int, line: Parsed) -> dict[str, Any]:
@@ -190,7 +194,7 @@ def _sparse_row(run_id: str, attempt: int, line: Parsed) -> dict[str, Any]:
         "step": line.record.step,
         "identity": identity,
         "attempt": attempt,
-        "metrics": _finite(metrics(line.record)),
+        "metrics": line.metrics,
         "record": line.content,
     }
 

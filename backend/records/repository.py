@@ -5,13 +5,49 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import func, select, tuple_
+import orjson
+from sqlalchemy import delete, func, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from backend.models import IngestOffset, LogPiece, SparseRecord, StepRow
 
 # ---------------------------------------------------------------- writing
+
+
+class StepColumns(NamedTuple):
+    """A row of `steps` but its run, in the order in which it is copied; arrays and JSON as PostgreSQL reads them."""
+
+    step: int
+    attempt: int
+    metrics: str
+    fresh_histogram: str
+    reevaluated_histogram: str
+    batch_histogram: str
+    record: str
+    prompt_ids: str
+    prompt_sources: str
+    prompt_num_correct: str
+    prompt_policy_versions: str
+    prompt_in_batch: str
+    prompt_reasons: str
+
+
+_COPY_STEPS = f"COPY steps (run_id, {', '.join(StepColumns._fields)}) FROM STDIN"
+
+
+def array_of(values: Sequence[int] | Sequence[str | None]) -> str:
+    """Numbers, truth values or texts as PostgreSQL reads an array."""
+    text = orjson.dumps(values).decode()
+    if "\\" in text:
+        # Where JSON escapes nothing it is written like an array, null included; else the texts are quoted one by one.
+        return "{" + ",".join("NULL" if value is None else _quoted(str(value)) for value in values) + "}"
+    return f"{{{text[1:-1]}}}"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def next_offset(session: Session, run_id: str, attempt: int, kind: str) -> int:
@@ -34,12 +70,20 @@ def steps_of_later_attempts(session: Session, run_id: str, attempt: int, steps: 
     return set(session.scalars(query))
 
 
-def upsert_steps(session: Session, rows: Sequence[dict[str, Any]]) -> None:
-    """Store steps over what an earlier attempt recorded of them."""
-    query = insert(StepRow)
-    changed = {name: query.excluded[name] for name in rows[0] if name not in ("run_id", "step")}
-    query = query.on_conflict_do_update(index_elements=[StepRow.run_id, StepRow.step], set_=changed)
-    session.connection().execute(query, rows)
+def replace_steps(session: Session, run_id: str, rows: Sequence[StepColumns]) -> None:
+    """Store steps in place of what an earlier attempt recorded of them. The run must be locked."""
+    steps = [row.step for row in rows]
+    session.execute(
+        delete(StepRow).where(StepRow.run_id == run_id, StepRow.step.in_(steps)),
+        execution_options={"synchronize_session": False},
+    )
+    session.flush()
+    connection = session.connection().connection.driver_connection
+    assert connection is not None
+    # Several times as fast as statements with parameters, and what this server mostly does.
+    with connection.cursor() as cursor, cursor.copy(_COPY_STEPS) as copy:
+        for row in rows:
+            copy.write_row((run_id, *row))
 
 
 def upsert_sparse(session: Session, rows: Sequence[dict[str, Any]]) -> None:

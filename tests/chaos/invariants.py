@@ -52,8 +52,7 @@ def nothing_is_held(world: World, client: Client) -> None:
     """No process, slot, lease, promise, request or message is left of runs that have ended."""
     wait_for(lambda: not world.trainers(), SETTLE_SECONDS)
     for worker in (LOCAL, REMOTE):
-        attempts = world.folder_of(worker) / "attempts"
-        wait_for(lambda attempts=attempts: not list(attempts.glob("*.json")), SETTLE_SECONDS)
+        wait_until_empty(world.folder_of(worker) / "attempts")
     for info in client.workers().items:
         assert (info.busy, list(info.run_ids)) == (0, []), f"{info.name} has slots in use"
     with world.database() as database:
@@ -68,7 +67,17 @@ def nothing_is_held(world: World, client: Client) -> None:
     path = world.broker_url.removeprefix("redis+socket://").split("?")[0]
     with redis.Redis(unix_socket_path=path) as broker:
         for queue in queues:
-            wait_for(lambda queue=queue: broker.llen(queue) == 0, SETTLE_SECONDS)
+            wait_until_taken(broker, queue)
+
+
+def wait_until_empty(folder: Path) -> None:
+    """The worker remembers no attempt."""
+    wait_for(lambda: not list(folder.glob("*.json")), SETTLE_SECONDS)
+
+
+def wait_until_taken(broker: redis.Redis, queue: str) -> None:
+    """No message is left in a queue."""
+    wait_for(lambda: broker.llen(queue) == 0, SETTLE_SECONDS)
 
 
 # ---------------------------------------------------------------- records
@@ -117,7 +126,8 @@ def records_are_those_of(expected: Sequence[dict[str, Any]], client: Client, run
     seen = [value for value in column if value is not None]
     assert seen == list(range(1, run.ended.step + 1)), f"{run.ended.name}: its series"
     samples = client.samples(run.run_id, step=run.ended.step, limit=50).items
-    assert len({sample.prompt_id for sample in samples}) == len(samples), f"{run.ended.name}: samples are doubled"
+    groups = {(sample["prompt_id"], sample["source"]) for sample in samples}
+    assert len(groups) == len(samples) > 0, f"{run.ended.name}: groups of responses are doubled or lost"
 
 
 # ---------------------------------------------------------------- audit trail and log

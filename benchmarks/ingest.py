@@ -1,0 +1,262 @@
+"""How fast do metrics become durable, and how long does logging hold a training step up?
+
+    python -m benchmarks.ingest [--repetitions 5] [--quick] [--without trackio,aim]
+
+471 steps of 120 metrics, as fast as the trainer can: here through journal, worker and API into a commit of PostgreSQL;
+in Trackio, TensorBoard, Aim and MLflow by their own Python calls with a dictionary per step, each in a virtual
+environment that this makes below .venv-ingest. Repetitions are interleaved. Writes docs/benchmarks/ingest.json and
+ingest.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+from bapo.api import AttemptOutcome, ClaimRequest, RunCreate, WorkerHeartbeat, WorkerRegistration
+from bapo.client import ApiError, Client
+from bapo.journal import Journal
+from bapo.records import StepRecord, metrics
+from benchmarks.deployment import Deployment, deployment
+from benchmarks.report import machine, write_report
+from benchmarks.volume import config_of, records
+from worker.attempts import Attempt
+from worker.supervision import POLL_SECONDS
+from worker.upload import Uploader
+
+STEPS, NUM_KEYS, BATCH_SIZE, NUM_PROMPTS = 471, 120, 32, 4096
+OURS = "BAPO Control Plane"
+PEERS: Mapping[str, Sequence[str]] = {
+    "trackio": ("trackio==0.43.0",),
+    "tensorboard": ("tensorboard==2.21.0",),
+    "aim": ("aim==3.29.1",),
+    "mlflow": ("mlflow==3.17.0",),
+    "mlflow-async": ("mlflow==3.17.0",),
+}
+NAMES = {
+    "trackio": "Trackio, local server",
+    "tensorboard": "TensorBoard writer",
+    "aim": "Aim, local repository",
+    "mlflow": "MLflow, SQLite",
+    "mlflow-async": "MLflow, SQLite, asynchronous",
+}
+ENVIRONMENTS = Path(__file__).resolve().parent.parent / ".venv-ingest"
+PEER_SCRIPT = Path(__file__).with_name("ingest_peers.py")
+PEER_SECONDS = 300.0
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One repetition."""
+
+    points_per_second: float
+    """Until the last point is durable."""
+    blocked_ms: Sequence[float]
+    """Of each step."""
+
+
+# ---------------------------------------------------------------- ours
+
+
+def step_records(steps: int) -> list[StepRecord]:
+    """Records of a run with 120 metrics each; what the engine does not measure is made up as timings."""
+    config = config_of(steps=steps, batch_size=BATCH_SIZE)
+    found = []
+    for record in records(config, num_prompts=NUM_PROMPTS):
+        if isinstance(record, StepRecord):
+            missing = NUM_KEYS - len(metrics(record))
+            timing = {**record.timing, **{f"part_{number}": 0.001 * number for number in range(missing)}}
+            found.append(record.model_copy(update={"timing": timing}))
+    return found
+
+
+def trainer(folder: Path, steps: int) -> None:
+    """The process that logs: waits for a line, writes its journal, and says when it began and how long each took."""
+    prepared = step_records(steps)
+    journal = Journal(folder)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    begin = time.perf_counter()
+    blocked = []
+    for record in prepared:
+        before = time.perf_counter()
+        journal.write(record)
+        blocked.append(1000 * (time.perf_counter() - before))
+    journal.close()
+    print(json.dumps({"begin": begin, "blocked_ms": blocked}))
+
+
+class Worker:
+    """Claims a run and uploads what its trainer writes, with the real uploader."""
+
+    def __init__(self, server: Deployment) -> None:
+        self._people = server.client()
+        self._client = Client(server.url, token=server.worker_token)
+        registration = WorkerRegistration(name="bench", host="bench", slots=1, version="0")
+        self._id = self._client.register_worker(registration).worker_id
+
+    def measure(self, folder: Path, steps: int) -> Measurement:
+        """One run of a trainer that only logs."""
+        run_id = self._people.create_run(RunCreate(name="ingest", recipe="countdown-demo")).id
+        number, fencing_token = self._claim(run_id)
+        attempt = Attempt(run_id=run_id, number=number, fencing_token=fencing_token, run_folder=folder)
+        command = [sys.executable, "-m", "benchmarks.ingest", "--trainer", str(attempt.folder), "--steps", str(steps)]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        uploader = Uploader(self._client, attempt)
+        stored = 0.0
+        while True:
+            has_ended = process.poll() is not None
+            while uploader.pump(everything=has_ended):
+                stored = time.perf_counter()
+            if has_ended:
+                break
+            time.sleep(POLL_SECONDS)
+        said = json.loads(process.communicate()[0])
+        outcome = AttemptOutcome(fencing_token=fencing_token, status="succeeded", step=steps)
+        self._client.post_outcome(run_id, outcome)
+        assert self._people.run(run_id).step == steps
+        return Measurement(steps * NUM_KEYS / (stored - said["begin"]), said["blocked_ms"])
+
+    def _claim(self, run_id: str) -> tuple[int, int]:
+        while True:
+            self._client.heartbeat(WorkerHeartbeat(worker_id=self._id, attempts=[]))
+            try:
+                claim = self._client.claim(run_id, ClaimRequest(worker_id=self._id))
+            except ApiError as error:
+                if error.status != 409:
+                    raise
+                time.sleep(POLL_SECONDS)
+                continue
+            return claim.attempt, claim.fencing_token
+
+
+# ---------------------------------------------------------------- the others
+
+
+def environment_of(tool: str) -> Path | None:
+    """Python of the tool's virtual environment, made where it is not there; None where it cannot be installed."""
+    folder = ENVIRONMENTS / tool.removesuffix("-async")
+    python = folder / "bin" / "python"
+    marker = folder / "installed"
+    wanted = "\n".join(PEERS[tool])
+    if not (marker.exists() and marker.read_text() == wanted):
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
+        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PEERS[tool]]
+        result = subprocess.run(install, capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            reason = (result.stderr.strip().splitlines() or ["pip failed"])[-1]
+            print(f"{tool} is left out: {reason}", file=sys.stderr)
+            return None
+        marker.write_text(wanted)
+    return python
+
+
+def measure_peer(tool: str, python: Path, steps: int) -> Measurement | None:
+    """One repetition in the tool's own environment; None where it fails, which is said."""
+    with tempfile.TemporaryDirectory(prefix="bapo-ingest-") as folder:
+        command = [str(python), "-I", str(PEER_SCRIPT), tool, folder, str(steps), str(NUM_KEYS)]
+        result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=PEER_SECONDS)
+    if result.returncode != 0:
+        print(f"{tool} failed: {(result.stderr.strip().splitlines() or ['?'])[-1]}", file=sys.stderr)
+        return None
+    said = json.loads(result.stdout.strip().splitlines()[-1])
+    return Measurement(steps * NUM_KEYS / said["seconds"], said["blocked_ms"])
+
+
+# ---------------------------------------------------------------- all of them
+
+
+@contextmanager
+def our_worker() -> Iterator[Worker]:
+    """A server and a worker of it."""
+    with deployment() as server:
+        yield Worker(server)
+
+
+def measure_all(repetitions: int, steps: int, without: Sequence[str]) -> dict[str, list[Measurement]]:
+    """Every tool once, then every tool again, and so on."""
+    pythons = {tool: environment_of(tool) for tool in PEERS if tool not in without}
+    found: dict[str, list[Measurement]] = {OURS: [], **{tool: [] for tool, python in pythons.items() if python}}
+    with our_worker() as worker, tempfile.TemporaryDirectory(prefix="bapo-ingest-") as folder:
+        # The first run does not count, for anybody: connections, caches, prepared statements.
+        worker.measure(Path(folder) / "warm", steps)
+        for repetition in range(repetitions):
+            found[OURS].append(worker.measure(Path(folder) / str(repetition), steps))
+            for tool, python in pythons.items():
+                measurement = measure_peer(tool, python, steps) if python else None
+                if measurement is not None:
+                    found[tool].append(measurement)
+    return found
+
+
+def summary(measurements: Sequence[Measurement]) -> dict[str, Any]:
+    """Medians over the repetitions, with the smallest and the largest."""
+    speeds = [each.points_per_second for each in measurements]
+    half = [median(each.blocked_ms) for each in measurements]
+    worst = [quantiles(each.blocked_ms, n=100)[98] for each in measurements]
+    return {
+        "points_per_second": {"median": median(speeds), "lowest": min(speeds), "highest": max(speeds)},
+        "blocked_ms_p50": {"median": median(half), "lowest": min(half), "highest": max(half)},
+        "blocked_ms_p99": {"median": median(worst), "lowest": min(worst), "highest": max(worst)},
+    }
+
+
+def row(name: str, figures: Mapping[str, Mapping[str, float]]) -> str:
+    """A line of the table."""
+    speed, half, worst = (figures[key] for key in ("points_per_second", "blocked_ms_p50", "blocked_ms_p99"))
+    return (
+        f"| {name} | {speed['median'] / 1000:,.1f} ({speed['lowest'] / 1000:,.1f}–{speed['highest'] / 1000:,.1f}) "
+        f"| {half['median']:.2f} ({half['lowest']:.2f}–{half['highest']:.2f}) "
+        f"| {worst['median']:.2f} ({worst['lowest']:.2f}–{worst['highest']:.2f}) |"
+    )
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("--without", default="", help="tools to leave out, separated by commas")
+    parser.add_argument("--quick", action="store_true", help="one repetition of ours alone, printed and not written")
+    parser.add_argument("--trainer", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.trainer is not None:
+        trainer(options.trainer, options.steps)
+        return
+    without = list(PEERS) if options.quick else options.without.split(",")
+    found = measure_all(1 if options.quick else options.repetitions, options.steps, without)
+    results = {tool: summary(measurements) for tool, measurements in found.items() if measurements}
+    rows = "\n".join(row(NAMES.get(tool, tool), figures) for tool, figures in results.items())
+    if options.quick:
+        print(rows)
+        return
+    pins = ", ".join(sorted({pin for tool in results for pin in PEERS.get(tool, ())}))
+    about = machine("fastapi", "sqlalchemy", "psycopg")
+    write_report(
+        "ingest",
+        {"machine": about, "steps": options.steps, "keys": NUM_KEYS, "peers": pins, "results": results},
+        f"# How fast metrics become durable\n\n{about}; {pins}\n\n{options.steps} steps of {NUM_KEYS} metrics, logged "
+        f"as fast as possible; median of {options.repetitions} interleaved repetitions, lowest and highest in "
+        "brackets. Durable: committed by PostgreSQL (ours, whose records also hold 42 prompt visits a step), or all "
+        "that the tool's own closing call waits for.\n\n| | 1,000 points/s until durable | blocked per step p50, ms "
+        f"| p99, ms |\n|---|---|---|---|\n{rows}\n",
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""Does a page answer as fast while a hundred runs report as when nothing happens?
+
+    python -m benchmarks.many_runs [--runs 100] [--seconds 60] [--quick]
+
+Starts PostgreSQL, one server process and the dashboard, stores a history, and asks for what the pages show, over HTTP
+and one after the other: first with nothing going on, then while a hundred runs each report a step every so often, from
+another process, as workers do. Writes docs/benchmarks/many_runs.json and many_runs.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from statistics import median, quantiles
+from typing import Any
+
+import httpx
+
+from bapo.api import ImportCreate, RecordBatch
+from bapo.client import Client
+from bapo.records import StepRecord, dump_record
+from benchmarks.deployment import Deployment, deployment
+from benchmarks.report import machine, write_report
+from benchmarks.volume import config_of, records, store
+
+STEP_SECONDS = 5.0
+"""Between two steps of a run; training runs take longer."""
+STEPS, BATCH_SIZE, NUM_PROMPTS = 471, 32, 4096
+HISTORY = 2_000
+KEYS = "critic/rewards/mean,actor/entropy,bapo/batch/x1,bapo/batch/x2,bapo/batch/x3"
+
+
+def report(url: str, token: str, num_runs: int) -> None:
+    """The process that reports: a step of every run each few seconds, spread evenly, until it is ended."""
+    config = config_of(steps=STEPS, batch_size=BATCH_SIZE)
+    steps = [each for each in records(config, num_prompts=NUM_PROMPTS) if isinstance(each, StepRecord)]
+    lines = [dump_record(step).decode().rstrip("\n") for step in steps]
+    with Client(url, token=token) as client:
+        uploads = []
+        for number in range(num_runs):
+            name = f"reporting {number + 1}"
+            body = ImportCreate(name=name, source=name, config=config.model_dump(mode="json"), attempts=1)
+            uploads.append(client.create_import(body))
+        print("ready", flush=True)
+        offset, begin, sent, late = 0, time.monotonic(), 0, 0.0
+        for line in lines:
+            end = offset + len(line.encode()) + 1
+            for upload in uploads:
+                due = begin + sent * STEP_SECONDS / num_runs
+                late = max(late, time.monotonic() - due)
+                time.sleep(max(0.0, due - time.monotonic()))
+                batch = RecordBatch(
+                    fencing_token=upload.fencing_token,
+                    attempt=1,
+                    kind="records",
+                    start_offset=offset,
+                    end_offset=end,
+                    lines=[line],
+                )
+                assert client.import_records(upload.run_id, batch).next_offset == end
+                sent += 1
+                print(f"{sent} {late:.3f}", flush=True)
+            offset = end
+
+
+def ask(server: Deployment, questions: Mapping[str, str], seconds: float) -> dict[str, list[float]]:
+    """Milliseconds of each question, asked in random order for so long."""
+    dice = random.Random(1)
+    names = list(questions)
+    taken: dict[str, list[float]] = {name: [] for name in names}
+    end = time.monotonic() + seconds
+    with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {server.token}"}, timeout=60) as http:
+        while time.monotonic() < end or min(map(len, taken.values())) < 20:
+            for name in dice.sample(names, len(names)):
+                begin = time.perf_counter()
+                http.get(questions[name]).raise_for_status()
+                taken[name].append(1000 * (time.perf_counter() - begin))
+                time.sleep(0.01)
+    return taken
+
+
+def figures(taken: Mapping[str, Sequence[float]]) -> dict[str, dict[str, float]]:
+    """Median and 95th percentile of each."""
+    return {name: {"p50": median(times), "p95": quantiles(times, n=20)[18]} for name, times in taken.items()}
+
+
+def measure(num_runs: int, seconds: float) -> dict[str, Any]:
+    """Quiet, then busy."""
+    with deployment(with_dashboard=True) as server:
+        config = config_of(steps=STEPS, batch_size=BATCH_SIZE)
+        with server.client() as client:
+            run_id = store(client, config, "stored", records(config, num_prompts=NUM_PROMPTS))
+        server.fill_history(run_id, HISTORY)
+        questions = {
+            "page: list of runs": "/runs",
+            "page: a run": f"/runs/{run_id}",
+            "API: list of runs": "/api/v1/runs?limit=50",
+            "API: a run": f"/api/v1/runs/{run_id}",
+            "API: five metrics of a run": f"/api/v1/runs/{run_id}/metrics?keys={KEYS}&max_points=1000",
+            "API: histograms of a run": f"/api/v1/runs/{run_id}/histograms",
+        }
+        ask(server, questions, 2.0)
+        quiet = figures(ask(server, questions, seconds))
+        command = [sys.executable, "-m", "benchmarks.many_runs", "--report", server.url, "--runs", str(num_runs)]
+        reporting = subprocess.Popen([*command, "--token", server.token], stdout=subprocess.PIPE, text=True)
+        try:
+            assert reporting.stdout is not None
+            reporting.stdout.readline()
+            said: list[str] = []
+            threading.Thread(target=said.extend, args=(reporting.stdout,), daemon=True).start()
+            time.sleep(STEP_SECONDS)
+            sent_before = len(said)
+            begin = time.monotonic()
+            busy = figures(ask(server, questions, seconds))
+            rate = (len(said) - sent_before) / (time.monotonic() - begin)
+            assert reporting.poll() is None, "the reporting process has ended"
+        finally:
+            reporting.kill()
+            reporting.wait()
+    return {"quiet": quiet, "busy": busy, "steps_per_second": rate, "latest_seconds": float(said[-1].split()[1])}
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--seconds", type=float, default=60.0, help="of each of the two parts")
+    parser.add_argument("--quick", action="store_true", help="ten seconds each, printed and not written")
+    parser.add_argument("--report", help=argparse.SUPPRESS)
+    parser.add_argument("--token", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.report is not None:
+        report(options.report, options.token, options.runs)
+        return
+    results = measure(options.runs, 10.0 if options.quick else options.seconds)
+    rows = "\n".join(
+        f"| {name} | {quiet['p50']:.1f} | {quiet['p95']:.1f} | {busy['p50']:.1f} | {busy['p95']:.1f} "
+        f"| {busy['p95'] / quiet['p95']:.2f} |"
+        for name, quiet, busy in ((name, results["quiet"][name], results["busy"][name]) for name in results["quiet"])
+    )
+    table = (
+        "| | quiet p50, ms | p95 | busy p50 | p95 | p95 busy / quiet |\n|---|---|---|---|---|---|\n"
+        f"{rows}\n\n{results['steps_per_second']:.1f} steps stored per second; the latest of them was sent "
+        f"{results['latest_seconds']:.2f} s after it was due.\n"
+    )
+    if options.quick:
+        print(table)
+        return
+    about = machine("fastapi", "sqlalchemy", "dash")
+    write_report(
+        "many_runs",
+        {"machine": about, "runs": options.runs, "step_seconds": STEP_SECONDS, **results},
+        f"# {options.runs} runs that report at once\n\n{about}; one server process, a history of {HISTORY:,} runs; "
+        f"each run reports a step every {STEP_SECONDS:g} s, with all that the step recorded\n\n{table}",
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""What does a run that trains notice of a server that is down, and how soon is everything there afterwards?
+
+    python -m benchmarks.outage [--minutes 10] [--quick]
+
+Starts `bapo up` with two slots and submits two equal runs. One trains through a server that is up; then the backend is
+held still for ten minutes and comes back. The other run is looked after by a worker of a second product that is never
+disturbed, at the same time on the same machine. Compared: CPU seconds per step of the two trainers in that time, and
+seconds from the server's return until all records written meanwhile can be read. Writes docs/benchmarks/outage.json
+and outage.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import psutil
+
+from bapo.api import RunCreate
+from bapo.client import Client
+from benchmarks.report import machine, write_report
+
+RUN = {
+    "task.num_train": 512,
+    "task.num_test": 8,
+    "rollout.batch_size": 12,
+    "rollout.group_size": 4,
+    "training.batch_size": 12,
+    "training.steps": 20_000,
+    "training.checkpoint_interval": 50,
+    "tracking.interval": 1_000,
+    "tracking.num_prompts": 8,
+    "evaluation.interval": 1_000,
+    "evaluation.num_samples": 1,
+}
+"""Short steps, so that an outage has many."""
+WARM_STEPS = 10
+PAUSE_SECONDS = 0.2
+QUICK_MINUTES = 0.25
+
+
+@dataclass(frozen=True)
+class Product:
+    """One `bapo up` with one run."""
+
+    folder: Path
+    client: Client
+    run_id: str
+
+    def steps(self) -> list[dict[str, Any]]:
+        """What its trainer has recorded of its steps."""
+        path = self.folder / "runs" / self.run_id / "attempt-1" / "records.jsonl"
+        if not path.exists():
+            return []
+        whole = path.read_bytes().rpartition(b"\n")[0]
+        return [json.loads(line) for line in whole.split(b"\n") if b'"type":"step"' in line[:40]]
+
+    def backend(self) -> psutil.Process:
+        """The server's process."""
+        entries = json.loads((self.folder / "processes.json").read_bytes())
+        return psutil.Process(next(entry["pid"] for entry in entries if entry["name"] == "backend"))
+
+
+@contextmanager
+def product(folder: Path) -> Iterator[Product]:
+    """Everything up, with a run that trains."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "bapo", "up", "--port", str(port), "--data", str(folder)]
+    process = subprocess.Popen(
+        [*command, "--no-browser", "--no-demo"], stdout=subprocess.PIPE, text=True, env={**os.environ}
+    )
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if "Ctrl-C stops everything" in line:
+                break
+        with Client(f"http://127.0.0.1:{port}", token=(folder / "admin-token").read_text().strip()) as client:
+            run = client.create_run(RunCreate(name="outage", recipe="countdown-demo", changes=RUN))
+            yield Product(folder, client, run.id)
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(120)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Until it is true."""
+    while not condition():
+        time.sleep(PAUSE_SECONDS)
+
+
+def cpu_per_step(steps: Sequence[dict[str, Any]], begin: float, end: float) -> list[float]:
+    """CPU seconds of the trainer in each step that ended between two moments."""
+    return [step["timing"]["step_cpu"] for step in steps if begin <= step["timing"]["unix_time"] <= end]
+
+
+def measure(folder: Path, minutes: float) -> dict[str, Any]:
+    """One outage."""
+    with product(folder / "disturbed") as disturbed, product(folder / "undisturbed") as other:
+        wait_until(lambda: len(disturbed.steps()) >= WARM_STEPS and len(other.steps()) >= WARM_STEPS)
+        backend = disturbed.backend()
+        before = time.time()
+        # Both up for a while: what differs between the two trainers by itself.
+        time.sleep(60 * minutes / 4)
+        begin = time.time()
+        backend.suspend()
+        time.sleep(60 * minutes)
+        end = time.time()
+        written = len(disturbed.steps())
+        backend.resume()
+        returned = time.monotonic()
+        wait_until(lambda: disturbed.client.run(disturbed.run_id).step >= written)
+        seconds = time.monotonic() - returned
+        stored = disturbed.client.metrics(disturbed.run_id, keys=["training/global_step"])
+        numbers = [value for value in stored.columns["training/global_step"] if value is not None]
+        assert numbers[:written] == list(range(1, written + 1)), "a step is missing or doubled"
+        run = disturbed.client.run(disturbed.run_id)
+        steps = {name: each.steps() for name, each in (("disturbed", disturbed), ("undisturbed", other))}
+    figures = {
+        name: {
+            "before": mean(cpu_per_step(found, before, begin)),
+            "during": mean(cpu_per_step(found, begin, end)),
+            "num_steps": len(cpu_per_step(found, begin, end)),
+        }
+        for name, found in steps.items()
+    }
+    ratio = figures["disturbed"]["during"] / figures["undisturbed"]["during"]
+    return {
+        "minutes": minutes,
+        "cpu_seconds_per_step": figures,
+        "ratio": ratio,
+        "ratio_while_both_were_up": figures["disturbed"]["before"] / figures["undisturbed"]["before"],
+        "seconds_until_all_is_there": seconds,
+        "attempts": run.attempt,
+    }
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--quick", action="store_true", help="a quarter of a minute, printed and not written")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="bapo-outage-") as folder:
+        results = measure(Path(folder), QUICK_MINUTES if options.quick else options.minutes)
+    if options.quick:
+        print(json.dumps(results, indent=2))
+        return
+    figures = results["cpu_seconds_per_step"]
+    rows = "\n".join(
+        f"| {name} | {figures[name]['before']:.4f} | {figures[name]['during']:.4f} | {figures[name]['num_steps']} |"
+        for name in ("disturbed", "undisturbed")
+    )
+    write_report(
+        "outage",
+        {"machine": machine(), **results},
+        f"# A server that is down for {results['minutes']:g} minutes while a run trains\n\n{machine()}; two products "
+        "side by side, each with one run of the same config; the backend of one is held still\n\n"
+        "| run | CPU s per step while both were up | during the outage | steps |\n|---|---|---|---|\n"
+        f"{rows}\n\nDuring the outage a step of the disturbed run took {results['ratio']:.3f} times the CPU seconds of "
+        f"the undisturbed one ({results['ratio_while_both_were_up']:.3f} times while both were up). All records were "
+        f"there {results['seconds_until_all_is_there']:.1f} s after the server's return, each once, in attempt "
+        f"{results['attempts']}.\n",
+    )
+
+
+if __name__ == "__main__":
+    main()
