@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 
-from pydantic import ValidationError
 from sqlalchemy.exc import OperationalError
 
-from backend import log
 from backend.auth.bootstrap import bootstrap
 from backend.auth.service import new_login_code
 from backend.database import Database
-from backend.migrate import is_current, migrate
+from backend.migrate import check_schema, migrate
 from backend.settings import Settings
+from bapo import log
+from bapo.settings import SettingsError, load, warn_of_unknown_variables
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,20 +23,22 @@ def main(arguments: list[str] | None = None) -> int:
     serve = commands.add_parser("serve", help="serve /api/v1 until SIGTERM or Ctrl-C")
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on")
     serve.add_argument("--port", type=int, default=8001, help="port to listen on")
+    serve.add_argument("--migrate", action="store_true", help="bring the database's schema up to date first")
     commands.add_parser("migrate", help="bring the database's schema up to date")
     commands.add_parser("login-code", help="print a code that logs the administrator in once")
     options = parser.parse_args(arguments)
-    log.configure()
     try:
-        settings = Settings()
+        settings = load(Settings)
+        log.configure("backend", settings.log_format, settings.log_level)
+        log.hide(*settings.secrets)
+        if options.command != "login-code":
+            warn_of_unknown_variables()
         _run(options, settings)
-    except ValidationError as error:
-        for finding in error.errors():
-            name = "BAPO_" + "_".join(str(part) for part in finding["loc"]).upper()
-            print(f"{name}: {finding['msg']}: set it in the environment", file=sys.stderr)
+    except SettingsError as error:
+        print(error, file=sys.stderr)
         return 2
     except OperationalError as error:
-        print(f"The database does not answer: {error.orig}", file=sys.stderr)
+        print(log.mask(f"The database does not answer: {error.orig}"), file=sys.stderr)
         return 1
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
@@ -49,9 +51,11 @@ def _run(options: argparse.Namespace, settings: Settings) -> None:
     try:
         if options.command == "migrate":
             migrate(database.engine)
-        elif not is_current(database.engine):
-            raise ValueError("The database's schema is not this version's: run `python -m backend migrate` first.")
-        elif options.command == "login-code":
+            return
+        if options.command == "serve" and options.migrate:
+            migrate(database.engine)
+        check_schema(database.engine)
+        if options.command == "login-code":
             with database.session() as session, session.begin():
                 _, admin = bootstrap(session, settings)
                 print(new_login_code(session, admin, settings.login_code_seconds))

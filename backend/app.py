@@ -15,9 +15,11 @@ import backend.checkpoints.endpoints
 import backend.chores.endpoints
 import backend.compare.endpoints
 import backend.configs.endpoints
+import backend.diagnosis.endpoints
 import backend.difficulty.endpoints
 import backend.events.endpoints
 import backend.imports.endpoints
+import backend.metrics.endpoints
 import backend.prompts.endpoints
 import backend.queue.endpoints
 import backend.records.endpoints
@@ -39,6 +41,7 @@ from backend.database import NUM_THREADS, Database
 from backend.description import DESCRIPTION
 from backend.events.hub import EventHub
 from backend.health import description_router, health_router
+from backend.metrics.middleware import RequestMetrics
 from backend.permissions import declared_routes
 from backend.settings import Settings
 from backend.storage.keeper import Keeper
@@ -60,6 +63,7 @@ ROUTERS = (
     backend.artifacts.endpoints.router,
     backend.chores.endpoints.router,
     backend.compare.endpoints.router,
+    backend.diagnosis.endpoints.router,
     backend.events.endpoints.router,
     backend.imports.endpoints.router,
     backend.queue.endpoints.router,
@@ -112,6 +116,8 @@ def create_app(settings: Settings) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         with database.session() as session, session.begin():
             bootstrap.bootstrap(session, settings)
+        if settings.metrics_token_file is not None:
+            bootstrap.token_in(settings.metrics_token_file)
         anyio.to_thread.current_default_thread_limiter().total_tokens = NUM_THREADS
         context.hub.observe(_wake(context.dispatcher))
         async with context.hub.running():
@@ -141,11 +147,13 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(middleware.Authentication, callers=callers)
     app.add_middleware(middleware.HostGuard, hosts=settings.hosts, origins=settings.origins)
     app.add_middleware(middleware.RequestContext)
+    app.add_middleware(RequestMetrics)
 
     api = APIRouter(prefix="/api/v1")
     for router in ROUTERS:
         api.include_router(router)
     app.include_router(api)
     app.include_router(health_router)
+    app.include_router(backend.metrics.endpoints.router)
     declared_routes(app)
     return app

@@ -21,6 +21,7 @@ from backend.database import Database
 from backend.errors import not_found
 from backend.events.hub import EventHub
 from backend.models import Run
+from backend.readiness import ReadinessCache
 from backend.runs.cost import Prices
 from backend.settings import Settings
 from backend.visits.cache import VisitCache
@@ -41,6 +42,7 @@ class Context:
     answers: AnswerCache
     visibility: Visibility
     recordings: RecordingCache = field(default_factory=RecordingCache)
+    readiness: ReadinessCache = field(default_factory=ReadinessCache)
 
 
 def context_of(request: Request) -> Context:

@@ -1,26 +1,35 @@
-"""The server about itself: whether it is well, and what it can do."""
+"""The server about itself: whether it is alive, whether it is ready, and what it can do."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from fastapi import Request
-from sqlalchemy import text
+from fastapi import Request, Response
 
-from backend.context import DbSession, new_router
+from backend.context import ContextOf, new_router
 from backend.description import describe
 from backend.permissions import Anybody, Reader
+from backend.readiness import readiness
 from bapo import __version__
+from bapo.api import Readiness
 
 health_router = new_router("service")
 description_router = new_router("service")
 
 
-@health_router.get("/healthz", summary="Whether the server and its database answer")
-def health(_: Anybody, session: DbSession) -> dict[str, str]:
-    """The one address without a login."""
-    session.execute(text("SELECT 1"))
+@health_router.get("/healthz", summary="Whether the server is alive")
+def health(_: Anybody) -> dict[str, str]:
+    """Answers without a login and asks nobody: who restarts servers that do not answer asks here."""
     return {"status": "ok", "version": __version__}
+
+
+@health_router.get("/readyz", summary="Whether the server can do its work", responses={503: {"model": Readiness}})
+def ready(_: Anybody, context: ContextOf, response: Response) -> Readiness:
+    """Database, schema, broker and dispatcher, without a login; 503 while one of them is not ready, and which."""
+    found = context.readiness.get(lambda: readiness(context.database, context.dispatcher))
+    if not found.ready:
+        response.status_code = 503
+    return found
 
 
 @description_router.get("/openapi.json", summary="This description", include_in_schema=False)

@@ -19,12 +19,13 @@ from backend.auth.recent import RecentCallers
 from backend.auth.service import Principal
 from backend.errors import DATABASE_AWAY, Problem, problem_response
 from bapo.client import SESSION_COOKIE
+from bapo.log import about, bind
 
 LOG = logging.getLogger(__name__)
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-OPEN_PATHS = frozenset({"/healthz", "/api/v1/auth/login"})
-"""Reached without credentials: the health check, and the login, which takes them in its body."""
+OPEN_PATHS = frozenset({"/healthz", "/readyz", "/metrics", "/api/v1/auth/login"})
+"""Reached without a login: the health checks, the metrics, which have a token of their own, and the login itself."""
 
 MAX_BODY_BYTES = 2_000_000
 MAX_BATCH_BYTES = 64_000_000
@@ -62,21 +63,44 @@ class RequestContext:
             await send(message)
 
         begin = time.perf_counter()
-        try:
-            await self.app(scope, receive, send_with_headers)
-        except Problem as problem:
-            await problem_response(problem, request_id)(scope, receive, send_with_headers)
-        except Exception:
-            LOG.exception("request failed", extra={"request_id": request_id, "path": scope["path"]})
-            if status:
-                raise
-            failure = Problem(500, "internal_error", "the server failed: try again, or report the request id")
-            await problem_response(failure, request_id)(scope, receive, send_with_headers)
-        seconds = time.perf_counter() - begin
-        if seconds > SLOW_SECONDS and not scope["path"].endswith("/events"):
-            LOG.warning(
-                "slow request", extra={"request_id": request_id, "path": scope["path"], "seconds": round(seconds, 3)}
-            )
+        with about(request_id=request_id):
+            try:
+                await self.app(scope, receive, send_with_headers)
+            except Problem as problem:
+                await problem_response(problem, request_id)(scope, receive, send_with_headers)
+            except Exception:
+                facts = {"request_id": request_id, "path": scope["path"], **subjects(scope)}
+                LOG.exception("request failed", extra=facts)
+                if status:
+                    raise
+                failure = Problem(500, "internal_error", "the server failed: try again, or report the request id")
+                await problem_response(failure, request_id)(scope, receive, send_with_headers)
+            _note(scope, status, time.perf_counter() - begin)
+
+
+def _note(scope: Scope, status: int, seconds: float) -> None:
+    """What somebody changed, and what was slow; the rest the metrics count."""
+    facts = {"method": scope["method"], "path": scope["path"], "status": status, "seconds": round(seconds, 3)}
+    facts |= {"request_id": scope["state"]["request_id"], **subjects(scope)}
+    principal = scope["state"].get("principal")
+    if seconds > SLOW_SECONDS and not scope["path"].endswith("/events"):
+        LOG.warning("slow request", extra=facts)
+    elif scope["method"] not in SAFE_METHODS and principal is not None and principal.role != "worker":
+        LOG.info("request", extra=facts)
+    else:
+        LOG.debug("request", extra=facts)
+
+
+def subjects(scope: Scope) -> dict[str, str]:
+    """Whom a request comes from and which run it is about, for the log."""
+    found = {}
+    principal = scope["state"].get("principal")
+    if principal is not None:
+        found["user_id"] = principal.id
+    run_id = (scope.get("path_params") or {}).get("run_id")
+    if run_id is not None:
+        found["run_id"] = str(run_id)
+    return found
 
 
 class HostGuard:
@@ -125,7 +149,9 @@ class Authentication:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            scope["state"]["principal"] = await self._principal(Request(scope))
+            principal = await self._principal(Request(scope))
+            scope["state"]["principal"] = principal
+            bind(user_id=None if principal is None else principal.id)
         await self.app(scope, receive, send)
 
     async def _principal(self, request: Request) -> Principal | None:

@@ -10,6 +10,8 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, text
 
+from bapo import __version__
+
 MIGRATION_LOCK = 0x6261706F01
 """Advisory lock: two servers that start at once migrate one after the other."""
 
@@ -22,15 +24,59 @@ def alembic_config(connection: Connection) -> Config:
     return config
 
 
+class SchemaError(ValueError):
+    """The database's schema is not the one that this version works with; the message says what to do."""
+
+
 def migrate(engine: Engine) -> None:
-    """Apply all migrations that the database lacks."""
+    """Apply all migrations that the database lacks. Raises SchemaError where a newer version has been at work."""
     with engine.begin() as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
+        _refuse_newer(connection)
         command.upgrade(alembic_config(connection), "head")
+
+
+def check_schema(engine: Engine) -> None:
+    """Raises SchemaError unless the schema is the one that this version works with."""
+    with engine.connect() as connection:
+        found = _revision(connection)
+        _refuse_newer(connection)
+        head = _script(connection).get_current_head()
+        if found != head:
+            raise SchemaError(
+                f"The database's schema is at {found or 'nothing'}, this version needs {head}: "
+                "run `python -m backend migrate` first."
+            )
+
+
+def _script(connection: Connection) -> ScriptDirectory:
+    return ScriptDirectory.from_config(alembic_config(connection))
+
+
+def _revision(connection: Connection) -> str | None:
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def _refuse_newer(connection: Connection) -> None:
+    found = _revision(connection)
+    script = _script(connection)
+    known = {each.revision for each in script.walk_revisions()}
+    if found is not None and found not in known:
+        raise SchemaError(
+            f"The database's schema is at {found}, which version {__version__} does not know (its newest is "
+            f"{script.get_current_head()}): a newer version has migrated it. Start that version, or restore a backup "
+            "from before."
+        )
+
+
+def revisions(connection: Connection) -> tuple[str | None, str]:
+    """The schema's revision, and the one that this version works with."""
+    head = _script(connection).get_current_head()
+    assert head is not None, "there are migrations"
+    return _revision(connection), head
 
 
 def is_current(engine: Engine) -> bool:
     """Whether the schema is the one that this version works with."""
     with engine.connect() as connection:
-        script = ScriptDirectory.from_config(alembic_config(connection))
-        return MigrationContext.configure(connection).get_current_revision() == script.get_current_head()
+        return _revision(connection) == _script(connection).get_current_head()

@@ -13,6 +13,7 @@ from fastapi.routing import APIRoute, iter_route_contexts
 
 from backend.auth.service import Principal
 from backend.errors import Problem, not_found
+from backend.metrics.access import admit_scraper
 
 if TYPE_CHECKING:
     from backend.context import Context
@@ -33,6 +34,8 @@ class Permission(StrEnum):
     """Change the project that the address names, and its members: its administrators."""
     ADMIN = "admin"
     """Change people, projects and the workers' tokens."""
+    SCRAPE = "scrape"
+    """Read the metrics: the scrape token, or this machine where none is set. No person's and no worker's token."""
     WORK = "work"
     """Take runs and report on them: workers only."""
 
@@ -64,6 +67,9 @@ class Require:
         principal: Principal | None = request.scope["state"]["principal"]
         if self.permission is Permission.OPEN:
             return None
+        if self.permission is Permission.SCRAPE:
+            admit_scraper(request)
+            return None
         assert principal is not None, "the middleware lets only open paths through without credentials"
         if self.permission not in permissions_of(principal):
             who = f"a {principal.role}" if principal.is_whole else "a token of these scopes"
@@ -86,6 +92,7 @@ class Require:
 
 
 Anybody = Annotated[None, Depends(Require(Permission.OPEN))]
+Scraper = Annotated[None, Depends(Require(Permission.SCRAPE))]
 Reader = Annotated[Principal, Depends(Require(Permission.READ))]
 Writer = Annotated[Principal, Depends(Require(Permission.WRITE))]
 AccountOwner = Annotated[Principal, Depends(Require(Permission.ACCOUNT))]

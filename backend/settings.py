@@ -5,25 +5,28 @@ from __future__ import annotations
 import os
 from functools import cached_property
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, field_validator
 
 from backend.runs.cost import Prices
+from bapo.settings import ServiceSettings
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-class Settings(BaseSettings):
-    """Environment variables, each with the prefix `BAPO_`."""
+BROKER_SCHEMES = ("redis", "rediss", "redis+socket")
 
-    model_config = SettingsConfigDict(env_prefix="BAPO_", frozen=True, use_attribute_docstrings=True)
+
+class Settings(ServiceSettings):
+    """Environment variables, each with the prefix `BAPO_`."""
 
     database_url: str
     """PostgreSQL, as `postgresql+psycopg://user@host/name`."""
     broker_url: str
     """Celery's broker, `redis://…` or `redis+socket:///…`."""
+    worker_broker_url: str = ""
+    """The same broker as workers on other machines reach it; without it they are given `BAPO_BROKER_URL`."""
     runs_dir: Path
     """Folder that holds the runs' folders."""
     runs_dir_shared: bool = False
@@ -32,6 +35,8 @@ class Settings(BaseSettings):
     """Holds the administrator's token; created with mode 600 where missing."""
     worker_token_file: Path
     """Holds the token of the workers on this machine; created with mode 600 where missing."""
+    metrics_token_file: Path | None = None
+    """Holds the token that reads `/metrics`; created with mode 600 where missing. Without it only this machine may."""
     public_url: str = "http://127.0.0.1:8000"
     """Address that people type: its host and origin are allowed."""
     allowed_hosts: str = ""
@@ -64,6 +69,29 @@ class Settings(BaseSettings):
     """Folders beneath which data sets, models and verifiers may be registered, separated by the system's path
     separator; the workers must see them under the same paths."""
 
+    @field_validator("database_url")
+    @classmethod
+    def _is_postgresql(cls, url: str) -> str:
+        scheme, _, rest = url.partition("://")
+        if scheme not in ("postgresql", "postgres", "postgresql+psycopg") or not rest:
+            raise ValueError("only PostgreSQL is supported: give postgresql+psycopg://user:password@host:5432/name")
+        return f"postgresql+psycopg://{rest}"
+
+    @field_validator("broker_url", "worker_broker_url")
+    @classmethod
+    def _is_redis(cls, url: str) -> str:
+        if url and url.partition("://")[0] not in BROKER_SCHEMES:
+            raise ValueError("the broker is Redis: give redis://:password@host:6379/0, rediss://… or redis+socket://…")
+        return url
+
+    @field_validator("public_url")
+    @classmethod
+    def _is_an_address(cls, url: str) -> str:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("give the address that people type, such as https://bapo.example.org")
+        return url
+
     @cached_property
     def permitted_roots(self) -> tuple[Path, ...]:
         """The folders beneath which resources may lie, links followed."""
@@ -73,6 +101,12 @@ class Settings(BaseSettings):
     def artifact_store(self) -> Path:
         """Folder of the files that people download."""
         return self.artifacts_dir or self.runs_dir.parent / "artifacts"
+
+    @property
+    def secrets(self) -> list[str]:
+        """Passwords within the addresses."""
+        addresses = (self.database_url, self.broker_url, self.worker_broker_url)
+        return [unquote(password) for url in addresses if (password := urlsplit(url).password)]
 
     @property
     def prices(self) -> Prices:

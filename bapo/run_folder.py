@@ -18,6 +18,8 @@ from bapo.records import StepRecord
 CONFIG_FILE = "config.json"
 SUMMARY_FILE = "summary.json"
 LOCK_FILE = ".trainer-lock"
+MARK_FILE = ".bapo-runs"
+"""In the folder of all runs: a number that tells it from other folders of the same path."""
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -28,6 +30,14 @@ def write_atomically(path: Path, content: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)
+
+
+def mark_of(runs_dir: Path) -> int | None:
+    """The number in a folder of runs; None where it holds none that can be read."""
+    try:
+        return int((runs_dir / MARK_FILE).read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
 
 
 def read_config(run_folder: Path) -> RunConfig:

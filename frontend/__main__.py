@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from types import FrameType
 
 import uvicorn
 
+from bapo import log
+from bapo.settings import SettingsError, load, warn_of_unknown_variables
 from frontend.app import create_app
 from frontend.figures.groups import BY_CONFIG
 from frontend.gate import Gate
@@ -47,12 +50,20 @@ def main() -> None:
     if arguments.command == "report":
         write_report(arguments.folders, arguments.out, by=arguments.group, title=arguments.title)
         return
-    gate = create_app(FrontendSettings())
+    try:
+        settings = load(FrontendSettings)
+    except SettingsError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
+    log.configure("frontend", settings.log_format, settings.log_level)
+    warn_of_unknown_variables()
+    gate = create_app(settings)
     config = uvicorn.Config(
         gate,
         host=arguments.host,
         port=arguments.port,
-        log_level="warning",
+        log_config=None,
+        access_log=False,
         server_header=False,
         # Anybody may claim to speak for others; the public address tells all that we need.
         proxy_headers=False,

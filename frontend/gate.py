@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import re
+import uuid
 from collections.abc import Sequence
 
 import httpx
@@ -12,13 +15,18 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bapo.client import SESSION_COOKIE
+from bapo.log import about
 from frontend.live import LIVE_PREFIX, live
 from frontend.login import HOME, login, login_url, logout, unavailable
 from frontend.proxy import ApiProxy, is_proxied
 from frontend.report.route import REPORTS_PREFIX, reports
-from frontend.session import SESSION, Api
+from frontend.session import REQUEST_ID, REQUEST_ID_HEADER, SESSION, Api
 from frontend.settings import FrontendSettings, host_name
 
+LOG = logging.getLogger(__name__)
+
+REQUEST_ID_NAME = REQUEST_ID_HEADER.lower().encode()
+_REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 STATIC_PREFIXES = ("/assets/", "/_dash-component-suites/")
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 WRONG_HOST = """This host name is not served here.
@@ -56,6 +64,12 @@ def security_headers(script_hashes: Sequence[str], *, https: bool) -> list[tuple
     return [(name.encode(), value.encode()) for name, value in headers.items()]
 
 
+def request_id_of(scope: Scope) -> str:
+    """The identifier that the caller gave, where it can be one, or a new one."""
+    given = next((value.decode("latin-1") for name, value in scope["headers"] if name == REQUEST_ID_NAME), "")
+    return given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+
+
 class Gate:
     """ASGI app in front of the dashboard and of the backend."""
 
@@ -82,7 +96,29 @@ class Gate:
             await receive()
             await send({"type": "websocket.close", "code": 1008})
         else:
-            await self._http(scope, receive, send)
+            request_id = request_id_of(scope)
+            # The backend takes it from the header, whoever wrote it there.
+            others = [(name, value) for name, value in scope["headers"] if name != REQUEST_ID_NAME]
+            scope = {**scope, "headers": [*others, (REQUEST_ID_NAME, request_id.encode())]}
+            token = REQUEST_ID.set(request_id)
+            try:
+                with about(request_id=request_id):
+                    await self._http(scope, receive, self._named(send, request_id))
+            except Exception:
+                LOG.exception("request failed", extra={"request_id": request_id, "path": scope["path"]})
+                raise
+            finally:
+                REQUEST_ID.reset(token)
+
+    def _named(self, send: Send, request_id: str) -> Send:
+        async def named(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = list(message.get("headers", ()))
+                if all(name.lower() != REQUEST_ID_NAME for name, _ in headers):
+                    message = {**message, "headers": [*headers, (REQUEST_ID_NAME, request_id.encode())]}
+            await send(message)
+
+        return named
 
     def _closing(self, send: Send) -> Send:
         async def closing(message: Message) -> None:

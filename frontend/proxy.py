@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from collections.abc import AsyncIterator, Iterable
 
@@ -12,7 +13,9 @@ from starlette.types import Message, Receive, Scope, Send
 
 from bapo.api import ErrorBody
 
-PROXIED_PATHS = frozenset({"/healthz", "/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc", "/api"})
+LOG = logging.getLogger(__name__)
+
+PROXIED_PATHS = frozenset({"/healthz", "/readyz", "/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc", "/api"})
 PROXIED_PREFIX = "/api/"
 
 HOP_BY_HOP = frozenset(
@@ -104,8 +107,10 @@ class ApiProxy:
     async def _answer(self, request: httpx.Request, send: Send) -> None:
         try:
             response = await self._transport.handle_async_request(request)
-        except httpx.TransportError:
-            await _refuse(send)
+        except httpx.TransportError as error:
+            request_id = request.headers.get("X-Request-ID") or uuid.uuid4().hex
+            LOG.warning("the backend does not answer", extra={"path": request.url.path, "cause": str(error)})
+            await _refuse(send, request_id)
             return
         try:
             headers = _without_hop_by_hop((name.lower(), value) for name, value in response.headers.raw)
@@ -205,11 +210,11 @@ async def _disconnected(receive: Receive, body_read: asyncio.Event) -> None:
         message = await receive()
 
 
-async def _refuse(send: Send) -> None:
+async def _refuse(send: Send, request_id: str) -> None:
     body = ErrorBody(
         code="backend_unreachable",
         remedy="the BAPO server does not answer: wait a moment and try again; if it stays away, look at its log",
-        request_id=uuid.uuid4().hex,
+        request_id=request_id,
     )
     content = orjson.dumps(body.model_dump(mode="json"))
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]

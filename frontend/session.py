@@ -13,7 +13,17 @@ from bapo.client import ApiError, AsyncClient, shared_http
 SESSION: ContextVar[str] = ContextVar("bapo_session")
 """Secret of the session cookie of the request at hand; set by the gate before any page code runs."""
 
+REQUEST_ID: ContextVar[str] = ContextVar("bapo_request_id")
+"""Of the request at hand: the backend's log and answers name the same one."""
+REQUEST_ID_HEADER = "X-Request-ID"
+
 MOST_REMEMBERED = 10_000
+
+
+async def _name_request(request: httpx.Request) -> None:
+    request_id = REQUEST_ID.get(None)
+    if request_id is not None:
+        request.headers[REQUEST_ID_HEADER] = request_id
 
 
 class Api:
@@ -24,6 +34,7 @@ class Api:
         self._check_seconds = session_check_seconds
         self._confirmed: dict[bytes, float] = {}
         self.http: httpx.AsyncClient = shared_http(backend_url)
+        self.http.event_hooks["request"].append(_name_request)
 
     def client(self, session: str | None = None) -> AsyncClient:
         """A client with the power of the request's own session, and no other."""

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, field_validator
+
+from bapo.settings import ServiceSettings
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
-class FrontendSettings(BaseSettings):
+class FrontendSettings(ServiceSettings):
     """Read from variables with the prefix BAPO_."""
 
-    model_config = SettingsConfigDict(env_prefix="BAPO_", extra="ignore", use_attribute_docstrings=True)
-
-    backend_url: str = "http://127.0.0.1:8100"
+    backend_url: str = "http://127.0.0.1:8001"
     """Where the API answers."""
     public_url: str | None = None
     """Address under which people open the dashboard, such as https://bapo.example.org."""
@@ -24,6 +23,14 @@ class FrontendSettings(BaseSettings):
     session_check_seconds: float = Field(default=10.0, ge=0)
     """How long a session that the server has confirmed is let through to the pages without asking again. The data
     behind the pages is checked by the server at every request."""
+
+    @field_validator("backend_url", "public_url")
+    @classmethod
+    def _is_an_address(cls, url: str | None) -> str | None:
+        parts = urlsplit(url or "http://unset")
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("give an address such as https://bapo.example.org")
+        return url
 
     @property
     def host_names(self) -> frozenset[str]:

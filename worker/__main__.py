@@ -3,72 +3,100 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 import signal
-import socket
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
+from bapo import log
+from bapo.settings import ServiceSettings, SettingsError, load, variable_of, warn_of_unknown_variables
+from worker.health import check_health
 from worker.service import Worker, WorkerError, WorkerOptions, hold_folder
+from worker.settings import WorkerSettings
 
-TOKEN_VARIABLE = "BAPO_WORKER_TOKEN"  # noqa: S105
 BROKER_VARIABLE = "BAPO_BROKER_URL"
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m worker", description="Takes runs from a server and trains them.")
+    parser = argparse.ArgumentParser(
+        prog="python -m worker",
+        description="Takes runs from a server and trains them. Every option can also be set in the environment.",
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="take runs until SIGTERM or Ctrl-C, which give the running ones back")
-    run.add_argument("--server", required=True, help="address of the server, such as https://bapo.example.org")
-    run.add_argument("--token-file", type=Path, help=f"file with the worker token; else {TOKEN_VARIABLE} holds it")
-    run.add_argument("--slots", type=int, default=1, help="runs trained at the same time")
-    run.add_argument("--name", default=socket.gethostname(), help="tells the workers of a server apart")
-    run.add_argument("--folder", type=Path, default=Path("bapo-worker"), help="where the worker keeps what it holds")
+    run.add_argument("--server", dest="server_url", help="address of the server, such as https://bapo.example.org")
+    run.add_argument("--token-file", dest="worker_token_file", type=Path, help="file with the worker token")
+    run.add_argument("--slots", dest="worker_slots", type=int, help="runs trained at the same time")
+    run.add_argument("--name", dest="worker_name", help="tells the workers of a server apart")
+    run.add_argument("--folder", dest="worker_folder", type=Path, help="where the worker keeps what it holds")
+    run.add_argument("--runs-dir", dest="worker_runs_dir", type=Path, help="folder for the runs' folders here")
+    run.add_argument("--metrics-port", dest="metrics_port", type=int, help="answer /metrics on this port")
+    health = commands.add_parser("health", help="whether the worker of this folder is heard by its server")
+    health.add_argument("--folder", dest="worker_folder", type=Path, default=None)
     consume = commands.add_parser("consume", help="the Celery process of a worker, which starts it")
     consume.add_argument("--queue", required=True)
     consume.add_argument("--pipe", type=int, required=True)
     return parser
 
 
-def _token(options: argparse.Namespace) -> str:
-    if options.token_file is not None:
+def _token(settings: WorkerSettings) -> str:
+    file = settings.worker_token_file
+    if file is not None:
         try:
-            return str(options.token_file.read_text().strip())
+            return file.read_text().strip()
         except OSError as error:
-            raise WorkerError(f"{options.token_file} cannot be read ({error.strerror}): check --token-file") from None
-    token = os.environ.get(TOKEN_VARIABLE)
-    if not token:
-        raise WorkerError(f"a worker token is needed: give --token-file, or set {TOKEN_VARIABLE}")
-    return token
+            raise WorkerError(f"{file} cannot be read ({error.strerror}): check --token-file") from None
+    if not settings.worker_token:
+        names = f"{variable_of('worker_token_file')} or {variable_of('worker_token')}"
+        raise WorkerError(f"a worker token is needed: give --token-file, or set {names}")
+    return settings.worker_token
 
 
-def _run(options: argparse.Namespace) -> None:
-    if options.slots < 1:
-        raise WorkerError(f"--slots {options.slots}: a worker needs at least one slot")
-    folder = options.folder.resolve()
+def _run(settings: WorkerSettings) -> None:
+    folder = settings.worker_folder.resolve()
     # Kept open on purpose: the lock goes with the process.
     hold_folder(folder)
-    worker = Worker(WorkerOptions(options.server, _token(options), folder, options.slots, options.name))
+    options = WorkerOptions(
+        server=settings.server_url,
+        token=_token(settings),
+        folder=folder,
+        slots=settings.worker_slots,
+        name=settings.worker_name,
+        runs_dir=settings.worker_runs_dir,
+        broker_url=settings.broker_url,
+    )
+    log.hide(options.token, settings.worker_token)
+    worker = Worker(options)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: worker.stop())
     worker.run()
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the worker; the exit code is 1 where it cannot work, with one line that says why."""
+    """Run the worker; the exit code is 1 where it cannot work, 2 where a setting is wrong, with lines that say why."""
     options = _parser().parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("httpx").setLevel(logging.WARNING)
+    given = {name: value for name, value in vars(options).items() if name in WorkerSettings.model_fields}
     if options.command == "consume":
         from worker.consumer import consume  # noqa: PLC0415  (Celery is slow to import)
 
+        common = load(ServiceSettings)
+        log.configure("worker", common.log_format, common.log_level)
+        log.hide(urlsplit(os.environ[BROKER_VARIABLE]).password)
         consume(os.environ[BROKER_VARIABLE], options.queue, options.pipe)
         return 0
+    if options.command == "health":
+        return check_health(options.worker_folder or Path(os.environ.get(variable_of("worker_folder"), "bapo-worker")))
     try:
-        _run(options)
+        settings = load(WorkerSettings, **given)
+        log.configure("worker", settings.log_format, settings.log_level)
+        warn_of_unknown_variables()
+        _run(settings)
+    except SettingsError as error:
+        print(error, file=sys.stderr)
+        return 2
     except WorkerError as error:
-        print(f"worker: {error}", file=sys.stderr)
+        print(f"worker: {log.mask(str(error))}", file=sys.stderr)
         return 1
     return 0
 

@@ -17,13 +17,14 @@ from pathlib import Path
 
 import httpx
 
-from bapo.api import AttemptHeartbeat, ClaimRequest, WorkerHeartbeat, WorkerRegistration, WorkerWelcome
+from bapo.api import AttemptHeartbeat, Claim, ClaimRequest, WorkerHeartbeat, WorkerRegistration, WorkerWelcome
 from bapo.client import ApiError, Client
+from worker import health
 from worker.attempts import Attempt, AttemptStore
 from worker.chores import TIMEOUT_SECONDS, ChoreThread
 from worker.delivery import Delivery
 from worker.supervision import STOP_GRACE_SECONDS, AttemptSupervisor
-from worker.system import gpu_names, utilisation
+from worker.system import folder_of_runs, gpu_names, utilisation
 
 RETRY_SECONDS = 1.0
 REPORT_GRACE_SECONDS = 10.0
@@ -45,6 +46,10 @@ class WorkerOptions:
     folder: Path
     slots: int
     name: str = socket.gethostname()
+    runs_dir: Path | None = None
+    """Where the runs' folders lie on this machine; None: where the server says."""
+    broker_url: str = ""
+    """The broker as this machine reaches it; empty: as the server says."""
 
 
 def hold_folder(folder: Path) -> int:
@@ -74,6 +79,7 @@ class Worker:
         self._chores = ChoreThread(
             Client(options.server, token=options.token, timeout_seconds=TIMEOUT_SECONDS), options.folder / "outgoing"
         )
+        self._runs_dir: Path | None = None
 
     def stop(self) -> None:
         """Ask the worker to give its runs back and end. Safe to call from a signal handler."""
@@ -119,12 +125,13 @@ class Worker:
                 continue
             log.info("registered as %s with %d slots", self._options.name, self._options.slots)
             self._listen(welcome)
+            self._runs_dir = Path(welcome.runs_dir)
             return welcome
         return None
 
     def _listen(self, welcome: WorkerWelcome) -> None:
         """Take deliveries from the queue that the server names, which a new registration may change."""
-        source = (welcome.broker_url, welcome.queue)
+        source = (self._options.broker_url or welcome.broker_url, welcome.queue)
         if self._delivery is not None:
             if self._delivery.source == source:
                 return
@@ -153,8 +160,9 @@ class Worker:
             for run_id, each in supervisors.items()
         ]
         answer = self._client.heartbeat(
-            WorkerHeartbeat(worker_id=self._worker_id, attempts=beats, system=utilisation())
+            WorkerHeartbeat(worker_id=self._worker_id, attempts=beats, system=self._system())
         )
+        health.stamp(self._options.folder)
         for run_id in answer.revoked:
             if run_id in supervisors:
                 supervisors[run_id].revoke()
@@ -163,6 +171,10 @@ class Worker:
                 supervisors[pending.run_id].control(pending)
         if answer.has_chores:
             self._chores.wake(self._worker_id)
+
+    def _system(self) -> dict[str, float]:
+        folder = self._options.runs_dir or self._runs_dir
+        return utilisation() | ({} if folder is None else folder_of_runs(folder))
 
     # ------------------------------------------------------------ runs
 
@@ -186,12 +198,16 @@ class Worker:
             run_id=run_id,
             number=claim.attempt,
             fencing_token=claim.fencing_token,
-            run_folder=Path(claim.run_dir),
+            run_folder=self._run_folder(claim),
             gpu=self._freest_gpu(),
         )
         self._store.save(attempt)
         log.info("run %s, attempt %d: claimed", run_id, attempt.number)
         self._supervise(AttemptSupervisor(self._client, self._store, attempt, config=claim.config))
+
+    def _run_folder(self, claim: Claim) -> Path:
+        here = self._options.runs_dir
+        return Path(claim.run_dir) if here is None else here.resolve() / claim.run_id
 
     def _supervise(self, supervisor: AttemptSupervisor) -> None:
         run_id = supervisor.attempt.run_id

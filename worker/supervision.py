@@ -8,6 +8,7 @@ import time
 
 import httpx
 
+from bapo import log as log_lines
 from bapo.api import AttemptOutcome, PendingControl
 from bapo.client import ApiError, Client
 from bapo.config import ConfigError, resolve
@@ -102,6 +103,7 @@ class AttemptSupervisor(threading.Thread):
 
     def run(self) -> None:
         """Follow the attempt to its end."""
+        log_lines.bind(run_id=self.attempt.run_id, attempt=self.attempt.number)
         if self.predecessor is not None:
             self.predecessor.revoke()
             self.predecessor.join()

@@ -12,6 +12,7 @@ import psycopg
 
 from backend.database import Database
 from backend.events import repository
+from backend.metrics import instruments
 from bapo.api import StreamEvent
 
 LOG = logging.getLogger(__name__)
@@ -35,6 +36,7 @@ class Subscription:
         try:
             self._queue.put_nowait(event)
         except asyncio.QueueFull:
+            instruments.STREAMS_CUT.inc()
             self.close()
 
     def close(self) -> None:
@@ -97,9 +99,11 @@ class EventHub:
         self._subscriptions.add(subscription)
         if self._closed:
             subscription.close()
+        instruments.STREAMS.inc()
         try:
             yield subscription
         finally:
+            instruments.STREAMS.dec()
             self._subscriptions.discard(subscription)
 
     async def _listen(self) -> None:
@@ -132,6 +136,7 @@ class EventHub:
         if event.id <= self._last_id:
             return
         self._last_id = event.id
+        instruments.EVENTS.inc()
         for observer in self._observers:
             observer(event)
         for subscription in self._subscriptions:

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from backend.database import Database
 from backend.events import repository as events
+from backend.metrics import instruments
 from backend.models import Attempt, Run
 from backend.runs import lifecycle
 from backend.runs import repository as runs
@@ -39,12 +40,18 @@ class Dispatcher(threading.Thread):
         super().__init__(name="dispatcher", daemon=True)
         self._database = database
         self._settings = settings
-        self._broker = Broker(settings.broker_url)
+        self.broker = Broker(settings.broker_url)
         self._fresh_seconds = fresh_seconds(settings)
         self._wake = threading.Event()
         self._ended = threading.Event()
         self._pruned_at = time.monotonic()
         self._clock = ClockWatch(settings.lease_seconds / 2)
+        self._round_began: float | None = None
+
+    def seconds_in_round(self) -> float | None:
+        """How long the round takes that is under way; None between two, and where another server is the dispatcher."""
+        began = self._round_began
+        return None if began is None else time.monotonic() - began
 
     def wake(self) -> None:
         """There may be something to do."""
@@ -55,7 +62,7 @@ class Dispatcher(threading.Thread):
         self._ended.set()
         self._wake.set()
         self.join()
-        self._broker.close()
+        self.broker.close()
 
     def run(self) -> None:
         """Be the dispatcher whenever no other server is."""
@@ -77,18 +84,31 @@ class Dispatcher(threading.Thread):
         connection.commit()
         if not is_leader:
             return
+        instruments.DISPATCHER_LEADER.set(1)
         try:
             with self._database.session() as session, session.begin():
                 repository.begin_all_leases_anew(session, self._settings.lease_seconds)
             while not self._ended.is_set():
                 connection.execute(text("SELECT 1"))
                 connection.commit()
-                self.work()
+                self._round()
                 self._wake.wait(INTERVAL_SECONDS)
                 self._wake.clear()
         finally:
+            instruments.DISPATCHER_LEADER.set(0)
             # The lock goes with the session of the database, not with this object.
             connection.invalidate()
+
+    def _round(self) -> None:
+        self._round_began = began = time.monotonic()
+        result = "failed"
+        try:
+            self.work()
+            result = "ok"
+        finally:
+            self._round_began = None
+            instruments.DISPATCHER_ROUNDS.labels(result).inc()
+            instruments.DISPATCHER_SECONDS.observe(time.monotonic() - began)
 
     def work(self) -> None:
         """One round."""
@@ -105,7 +125,7 @@ class Dispatcher(threading.Thread):
         with self._database.session() as session:
             messages = repository.unsent(session, RESEND_SECONDS)
         for message in messages:
-            if not self._broker.send(message.run_id, message.queue):
+            if not self.broker.send(message.run_id, message.queue):
                 break
             with self._database.session() as session, session.begin():
                 repository.mark_sent(session, message)
@@ -123,6 +143,7 @@ class Dispatcher(threading.Thread):
                 return
             seconds = self._settings.lease_seconds
             losses.lose(session, run, attempt, f"its worker was not heard of for {seconds:g} s", self._settings)
+        instruments.RUNS_LOST.inc()
         LOG.warning("run lost", extra={"run_id": run_id, "attempt": number})
 
     def _assign(self, session: Session) -> None:

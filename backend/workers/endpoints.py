@@ -59,7 +59,7 @@ def register_worker(
     return WorkerWelcome(
         worker_id=worker.id,
         queue=worker.queue,
-        broker_url=context.settings.broker_url,
+        broker_url=context.settings.worker_broker_url or context.settings.broker_url,
         runs_dir=str(context.settings.runs_dir),
         heartbeat_seconds=context.settings.heartbeat_seconds,
     )

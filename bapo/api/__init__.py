@@ -125,6 +125,16 @@ from bapo.api.runs import (
     RunUpdate,
 )
 from bapo.api.samples import SampleFilter, SamplePage
+from bapo.api.service import (
+    BrokerFacts,
+    DatabaseFacts,
+    Diagnosis,
+    FolderFacts,
+    Readiness,
+    ReadinessCheck,
+    SecretFile,
+    WorkerFacts,
+)
 from bapo.api.views import ViewInfo, ViewPage, ViewWrite
 from bapo.api.what_if import (
     Band,
@@ -166,6 +176,7 @@ __all__ = [
     "Band",
     "BatchAccepted",
     "Body",
+    "BrokerFacts",
     "BulkAction",
     "BulkAnswer",
     "BulkRequest",
@@ -191,8 +202,10 @@ __all__ = [
     "ControlInfo",
     "CostSpread",
     "CurveGroup",
+    "DatabaseFacts",
     "DeleteChore",
     "DeletionOutcome",
+    "Diagnosis",
     "EqualBudget",
     "ErrorBody",
     "EstimateRange",
@@ -201,6 +214,7 @@ __all__ = [
     "FlowClass",
     "FlowPath",
     "Flows",
+    "FolderFacts",
     "FolderPart",
     "FolderSize",
     "FolderSizes",
@@ -243,6 +257,8 @@ __all__ = [
     "QueueState",
     "RatioSeries",
     "ReachedAccuracy",
+    "Readiness",
+    "ReadinessCheck",
     "RecipeInfo",
     "RecipePage",
     "RecordBatch",
@@ -274,6 +290,7 @@ __all__ = [
     "SampleFilter",
     "SamplePage",
     "Scope",
+    "SecretFile",
     "Series",
     "SeriesGroup",
     "SeriesGroups",
@@ -295,6 +312,7 @@ __all__ = [
     "WhatIfRequest",
     "WhatIfTotal",
     "WhatIfTotals",
+    "WorkerFacts",
     "WorkerHeartbeat",
     "WorkerInfo",
     "WorkerPage",

@@ -16,6 +16,7 @@ from bapo.calls.records import RecordCalls
 from bapo.calls.resources import ResourceCalls
 from bapo.calls.runs import RunCalls
 from bapo.calls.samples import SampleCalls
+from bapo.calls.service import ServiceCalls
 from bapo.calls.views import ViewCalls
 from bapo.calls.what_if import WhatIfCalls
 from bapo.calls.workers import WorkerCalls
@@ -38,6 +39,7 @@ class Calls(
     CompareCalls,
     WhatIfCalls,
     WorkerCalls,
+    ServiceCalls,
 ):
     """The table of calls, one class a domain."""
 

@@ -66,15 +66,27 @@ def test_a_database_that_is_away_is_named(environment: dict[str, str]) -> None:
     assert result.stderr.startswith("The database does not answer")
 
 
-def test_an_old_schema_is_not_served(environment: dict[str, str], postgres_server: str) -> None:
+@pytest.mark.parametrize(
+    ("revision", "commands", "remedy"),
+    [
+        ("0004", ("login-code", "serve"), "python -m backend migrate"),
+        ("9999", ("login-code", "serve", "migrate"), "a newer version has migrated it"),
+    ],
+)
+def test_another_schema_is_not_served(
+    environment: dict[str, str], postgres_server: str, revision: str, commands: tuple[str, ...], remedy: str
+) -> None:
     with new_database(postgres_server) as url:
         engine = create_engine(url)
         with engine.begin() as connection:
-            connection.execute(text("UPDATE alembic_version SET version_num = '0000'"))
+            connection.execute(text("UPDATE alembic_version SET version_num = :revision"), {"revision": revision})
         engine.dispose()
-        result = backend({**environment, "BAPO_DATABASE_URL": url}, "login-code")
-    assert result.returncode == 1
-    assert "python -m backend migrate" in result.stderr
+        for command in commands:
+            result = backend({**environment, "BAPO_DATABASE_URL": url}, command)
+            assert (result.returncode, result.stdout) == (1, "")
+            assert remedy in result.stderr
+            assert revision in result.stderr
+            assert "Traceback" not in result.stderr
 
 
 def test_serve_logs_in_by_code_and_ends_on_sigterm(environment: dict[str, str]) -> None:

@@ -23,7 +23,9 @@ def test_a_database_that_is_away_is_no_fault_of_the_request(postgres_server: str
             client.me()
         assert (refusal.value.status, refusal.value.body.code) == (503, "database_unavailable")
         with server.http() as http:
-            assert http.get("/healthz").status_code == 503
+            assert http.get("/healthz").status_code == 200
+            answer = http.get("/readyz")
+            assert (answer.status_code, answer.json()["ready"]) == (503, False)
     finally:
         entered.__exit__(None, None, None)
 

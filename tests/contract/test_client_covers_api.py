@@ -22,7 +22,10 @@ NOT_IN_THE_TABLE = {
     # A file that `bapo.downloads` streams.
     ("GET", "/runs/*/artifacts/*/content"),
     ("GET", "/openapi.json"),
+    # For machines that watch.
     ("GET", "/healthz"),
+    ("GET", "/readyz"),
+    ("GET", "/metrics"),
 }
 
 

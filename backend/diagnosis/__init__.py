@@ -1,0 +1,1 @@
+"""What the server knows of its own deployment, for `bapo doctor`."""

@@ -1,0 +1,101 @@
+"""The server about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from bapo.api.base import Body
+
+
+class ReadinessCheck(Body):
+    """One part that the server cannot do without."""
+
+    name: str
+    ok: bool
+    message: str
+
+
+class Readiness(Body):
+    """Whether the server can do its work, and what is missing."""
+
+    ready: bool
+    version: str
+    checks: Sequence[ReadinessCheck]
+
+
+class DatabaseFacts(Body):
+    """PostgreSQL, as the server sees it."""
+
+    version: str
+    revision: str | None
+    """Of the schema."""
+    needed_revision: str
+    connections: int
+    max_connections: int
+    size_bytes: int
+
+
+class BrokerFacts(Body):
+    """Redis, as the server sees it; None for what it does not tell."""
+
+    reachable: bool
+    problem: str | None = None
+    version: str | None = None
+    maxmemory_policy: str | None = None
+    maxmemory_bytes: int | None = None
+    used_memory_bytes: int | None = None
+    append_only: bool | None = None
+    write_failed: bool | None = None
+    """Its last attempt to write to its disk."""
+
+
+class FolderFacts(Body):
+    """The folder of the runs, as the server sees it."""
+
+    path: str
+    writable: bool
+    problem: str | None = None
+    free_bytes: int | None = None
+    total_bytes: int | None = None
+
+
+class SecretFile(Body):
+    """A file that holds a token."""
+
+    path: str
+    mode: str
+    """Octal, such as `600`."""
+
+
+class WorkerFacts(Body):
+    """A worker, as its last heartbeat tells it."""
+
+    name: str
+    host: str
+    version: str
+    online: bool
+    seconds_since_heartbeat: float
+    clock_skew_seconds: float | None = None
+    """Its clock minus the database's."""
+    runs_dir_writable: bool | None = None
+    sees_runs_dir: bool | None = None
+    """Whether its folder of the runs is the server's."""
+    runs_dir_free_bytes: int | None = None
+    num_gpus: int = 0
+
+
+class Diagnosis(Body):
+    """What `bapo doctor` needs to know of a server."""
+
+    version: str
+    now: datetime
+    public_url: str
+    hosts: Sequence[str]
+    runs_dir_shared: bool
+    dispatcher_alive: bool
+    database: DatabaseFacts
+    broker: BrokerFacts
+    runs_dir: FolderFacts
+    secret_files: Sequence[SecretFile]
+    workers: Sequence[WorkerFacts]
