@@ -1,0 +1,385 @@
+"""docker-compose.yml: its form, what it promises, and its services started with their own commands and environments.
+
+No image is built here. The form is checked against the part of the Compose specification that the file uses.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+from backend.settings import Settings
+from bapo.api import RunCreate, RunStatus
+from bapo.client import Client
+from bapo.settings import ServiceSettings, load, variable_of
+from bapo.up.postgres import binaries
+from bapo.up.redis import server_binary
+from docker.dependencies import dependencies
+from frontend.settings import FrontendSettings
+from tests.deployment.compose import COMPOSE, REMOTE, ROOT, Host, MissingVariableError, interpolate, read, resolved
+from tests.services import wait_until
+from tests.stack import SMALL_RUN, ended
+from worker.settings import WorkerSettings
+
+GIVEN = {
+    "BAPO_PUBLIC_URL": "http://127.0.0.1:8000",
+    "BAPO_POSTGRES_PASSWORD": "a" * 64,
+    "BAPO_REDIS_PASSWORD": "b" * 64,
+}
+OURS: Mapping[str, type[ServiceSettings]] = {
+    "migrate": Settings,
+    "backend": Settings,
+    "frontend": FrontendSettings,
+    "worker": WorkerSettings,
+    "worker-gpu": WorkerSettings,
+}
+Duration = Annotated[str, StringConstraints(pattern=r"^\d+(ms|s|m|h)$")]
+Size = Annotated[str, StringConstraints(pattern=r"^\d+[kmg]$")]
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Build(Part):
+    context: str
+    dockerfile: str
+
+
+class Condition(Part):
+    condition: Literal["service_started", "service_healthy", "service_completed_successfully"]
+
+
+class HealthCheck(Part):
+    test: list[str]
+    interval: Duration
+    timeout: Duration
+    retries: int
+    start_period: Duration | None = None
+
+
+class Logging(Part):
+    driver: str
+    options: dict[str, str]
+
+
+class Device(Part):
+    driver: str
+    count: int | Literal["all"]
+    capabilities: list[str]
+
+
+class Reservations(Part):
+    devices: list[Device]
+
+
+class Resources(Part):
+    reservations: Reservations
+
+
+class Deploy(Part):
+    resources: Resources
+
+
+class Service(Part):
+    image: str
+    build: Build | None = None
+    user: str | None = None
+    hostname: str | None = None
+    profiles: list[str] = []
+    environment: dict[str, str]
+    command: list[str]
+    restart: Literal["no", "always", "on-failure", "unless-stopped"]
+    init: bool
+    read_only: bool
+    cap_drop: list[str]
+    security_opt: list[str]
+    logging: Logging
+    stop_signal: str = "SIGTERM"
+    stop_grace_period: Duration = "10s"
+    shm_size: Size | None = None
+    tmpfs: list[str]
+    ulimits: dict[str, int | dict[str, int]] = {}
+    volumes: list[Annotated[str, StringConstraints(pattern=r"^[a-z-]+:/[a-z/-]+(:ro)?$")]] = []
+    ports: list[str] = []
+    networks: list[str]
+    depends_on: dict[str, Condition] = {}
+    healthcheck: HealthCheck | None = None
+    deploy: Deploy | None = None
+
+
+class Network(Part):
+    internal: bool = False
+
+
+class Volume(Part):
+    pass
+
+
+class File(Part):
+    name: str
+    services: dict[str, Service]
+    networks: dict[str, Network]
+    volumes: dict[str, Volume]
+
+
+@pytest.fixture(scope="module")
+def file() -> File:
+    content = {name: value for name, value in resolved(GIVEN).items() if not name.startswith("x-")}
+    return File.model_validate(content)
+
+
+def test_what_a_service_names_is_there(file: File) -> None:
+    for service in file.services.values():
+        assert set(service.networks) <= set(file.networks)
+        assert {volume.split(":")[0] for volume in service.volumes} <= set(file.volumes)
+        assert set(service.depends_on) <= set(file.services)
+        for name, condition in service.depends_on.items():
+            needed = file.services[name]
+            assert condition.condition != "service_healthy" or needed.healthcheck is not None
+            assert (condition.condition == "service_completed_successfully") == (needed.restart == "no")
+    assert set(file.services) == {"postgres", "redis", "migrate", "backend", "frontend", "worker", "worker-gpu"}
+    assert [name for name, service in file.services.items() if service.profiles] == ["worker-gpu"]
+
+
+def test_every_service_is_hardened(file: File) -> None:
+    for name, service in file.services.items():
+        assert service.read_only, name
+        assert service.cap_drop == ["ALL"]
+        assert service.security_opt == ["no-new-privileges:true"]
+        if service.build is None:
+            assert service.user is not None
+            assert not service.user.startswith("0")
+        else:
+            dockerfile = (ROOT / service.build.dockerfile).read_text()
+            assert re.search(r"^USER (\d+):\d+$", dockerfile, re.MULTILINE), "the last user is named by number"
+            assert "USER 0" not in dockerfile
+        assert (service.healthcheck is None) == (service.restart == "no"), name
+
+
+def test_images_are_pinned_by_version(file: File) -> None:
+    images = {service.image for service in file.services.values()}
+    for dockerfile in (ROOT / "docker").glob("*.Dockerfile"):
+        text = dockerfile.read_text()
+        arguments = dict(re.findall(r"^ARG (\w+)=(\S+)$", text, re.MULTILINE))
+        images |= {
+            re.sub(r"\$\{(\w+)\}", lambda match, known=arguments: known[match[1]], name)
+            for name in re.findall(r"^FROM (\S+)", text, re.MULTILINE)
+        }
+    for image in images:
+        assert re.search(r":\d+\.\d+(\.\d+)?(-[\w.]+)*$", image), image
+
+
+def test_the_databases_cannot_be_reached_from_outside(file: File) -> None:
+    internal = {name for name, network in file.networks.items() if network.internal}
+    for name in ("postgres", "redis"):
+        assert file.services[name].ports == []
+        assert set(file.services[name].networks) <= internal
+    with_database = {name for name, service in file.services.items() if "database" in service.networks}
+    assert with_database == {"postgres", "migrate", "backend"}
+    published = {name: service.ports for name, service in file.services.items() if service.ports}
+    assert published == {"frontend": ["127.0.0.1:8000:8000"]}
+
+
+def test_a_worker_sees_no_administrators_token(file: File) -> None:
+    for name in ("worker", "worker-gpu", "frontend"):
+        assert not any(volume.startswith("admin:") for volume in file.services[name].volumes)
+
+
+def test_a_worker_has_the_time_that_its_trainers_take_to_stop(file: File) -> None:
+    from worker.service import REPORT_GRACE_SECONDS  # noqa: PLC0415
+    from worker.supervision import STOP_GRACE_SECONDS  # noqa: PLC0415
+
+    for name in ("worker", "worker-gpu"):
+        seconds = int(file.services[name].stop_grace_period.removesuffix("s"))
+        assert seconds > STOP_GRACE_SECONDS + REPORT_GRACE_SECONDS
+
+
+def test_no_secret_has_a_default() -> None:
+    text = COMPOSE.read_text() + REMOTE.read_text()
+    secrets = re.findall(r"\$\{(\w*(?:PASSWORD|TOKEN|SECRET)\w*)(:.)?", text)
+    assert len(secrets) > 4
+    assert all(operator == ":?" for _, operator in secrets)
+    for missing in GIVEN:
+        with pytest.raises(MissingVariableError, match=f"{missing}: run scripts/make_env.sh"):
+            resolved({name: value for name, value in GIVEN.items() if name != missing})
+
+
+@pytest.mark.parametrize("name", list(OURS))
+def test_our_services_take_their_environment(file: File, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = file.services[name].environment
+    known = {variable_of(field) for field in OURS[name].model_fields}
+    assert {variable for variable in environment if variable.startswith("BAPO_")} <= known
+    for variable, value in environment.items():
+        monkeypatch.setenv(variable, value)
+    load(OURS[name])
+
+
+def test_remote_workers_are_let_in_only_where_an_address_is_named() -> None:
+    with pytest.raises(MissingVariableError):
+        resolved(GIVEN, REMOTE)
+    url = "redis://:x@10.0.0.5:6379/0"
+    content = resolved({**GIVEN, "BAPO_BROKER_BIND": "10.0.0.5", "BAPO_WORKER_BROKER_URL": url}, REMOTE)
+    assert content["services"]["redis"]["ports"] == ["10.0.0.5:6379:6379"]
+    assert content["services"]["backend"]["environment"] == {"BAPO_WORKER_BROKER_URL": url}
+
+
+def test_the_images_are_given_what_they_copy() -> None:
+    kept = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
+    assert all((ROOT / path).exists() for path in kept)
+    packages = ("bapo", "backend", "frontend", "worker", "migrations", "pyproject.toml", "requirements.lock")
+    assert set(packages) <= set(kept)
+    for service in read()["services"].values():
+        if "build" in service:
+            assert (ROOT / service["build"]["dockerfile"]).exists()
+
+
+def test_the_servers_image_has_no_pytorch_and_the_workers_takes_it_apart() -> None:
+    server, worker = (dependencies(image, ROOT / "pyproject.toml") for image in ("server", "worker"))
+    assert not any(name.startswith(("torch", "transformers")) for name in server)
+    assert any(name.startswith("transformers") for name in worker)
+    assert not any(name.startswith("torch") for name in worker)
+    assert any(name.startswith("psycopg") for name in server)
+
+
+def test_interpolation_is_that_of_compose() -> None:
+    environment = {"A": "1", "EMPTY": ""}
+    assert interpolate("$$x ${A} ${EMPTY:-d} ${B:-e}${B}", environment) == "$x 1 d e"
+    with pytest.raises(MissingVariableError):
+        interpolate("${EMPTY:?m}", environment)
+
+
+def make_env(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = ["sh", str(ROOT / "scripts" / "make_env.sh"), *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_the_env_file_has_strong_passwords_and_is_never_overwritten(tmp_path: Path) -> None:
+    assert make_env(tmp_path, "https://bapo.example.org").returncode == 0
+    path = tmp_path / ".env"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    values = dict(line.split("=", 1) for line in path.read_text().splitlines())
+    assert values["BAPO_PUBLIC_URL"] == "https://bapo.example.org"
+    passwords = {values["BAPO_POSTGRES_PASSWORD"], values["BAPO_REDIS_PASSWORD"]}
+    assert len(passwords) == 2
+    assert all(re.fullmatch(r"[0-9a-f]{64}", password) for password in passwords)
+    before = path.read_bytes()
+    again = make_env(tmp_path, "https://bapo.example.org")
+    assert again.returncode == 1
+    assert "exists" in again.stderr
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("arguments", [(), ("bapo.example.org",), ("https://x/$(touch y)",), ("https://x\nA=1",)])
+def test_the_env_file_takes_only_an_address(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    result = make_env(tmp_path, *arguments)
+    assert result.returncode == 1
+    assert result.stderr.startswith("bapo: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---------------------------------------------------------------- the services, as processes
+
+
+def _initialise_postgres(host: Host) -> int | None:
+    """What the image does at its first start: a cluster with a password."""
+    data = host.folder / "postgres"
+    data.mkdir()
+    user = pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else None
+    if user is not None:
+        os.chown(data, user, user)
+    secret = host.folder / "password"
+    secret.write_text(host.services["postgres"]["environment"]["POSTGRES_PASSWORD"])
+    secret.chmod(0o644)
+    options = ["-D", str(data / "main"), "-U", "bapo", "--pwfile", str(secret), "--no-locale", "--encoding=UTF8"]
+    options += host.services["postgres"]["environment"]["POSTGRES_INITDB_ARGS"].split()
+    command = [str(binaries() / "initdb"), "--auth-local=scram-sha-256", *options]
+    groups: dict[str, Any] = {"user": user, "group": user, "extra_groups": []} if user is not None else {}
+    subprocess.run(command, check=True, capture_output=True, cwd="/", **groups)
+    secret.unlink()
+    return user
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[Host]:
+    # Short, for sockets; open, for PostgreSQL's own account.
+    folder = Path(tempfile.mkdtemp(prefix="bapo-c-"))
+    folder.chmod(0o711)
+    for name in ("redis", "admin", "worker-token", "runs", "resources", "worker"):
+        (folder / name).mkdir()
+    host = Host(folder, {}, [binaries(), server_binary().parent])
+    host.services = resolved({**GIVEN, "BAPO_PUBLIC_URL": f"http://127.0.0.1:{host.port}"})["services"]
+    try:
+        yield host
+    finally:
+        host.kill_all()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.timeout(300)
+def test_the_services_come_up_in_order_train_and_say_how_they_are(host: Host) -> None:
+    for service in ("postgres", "redis", "backend", "frontend", "worker"):
+        assert not host.is_healthy(service), f"{service} is not up yet"
+
+    user = _initialise_postgres(host)
+    settings = ["-D", str(host.folder / "postgres" / "main"), "-p", str(host.ports["postgres:5432"])]
+    settings += ["-k", str(host.folder / "postgres"), "-h", "127.0.0.1"]
+    host.start("postgres", command=[*host.command("postgres"), *settings], user=user)
+    host.start("redis")
+    wait_until(lambda: host.is_healthy("redis"), 30)
+    wait_until(lambda: host.is_healthy("postgres"), 30)
+    create = "SELECT 'CREATE DATABASE bapo' WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = 'bapo')"
+    environment = {**host.environment("postgres"), "PGPASSWORD": GIVEN["BAPO_POSTGRES_PASSWORD"]}
+    address = ["-h", "127.0.0.1", "-p", str(host.ports["postgres:5432"]), "-U", "bapo", "-d", "postgres"]
+    subprocess.run(["psql", "-q", *address], input=f"{create} \\gexec\n", text=True, env=environment, check=True)
+    assert host.run("migrate") == 0, host.log("migrate")
+    host.start("backend")
+    wait_until(lambda: host.is_healthy("backend"), 60)
+    host.start("frontend")
+    host.start("worker")
+    wait_until(lambda: host.is_healthy("frontend"), 60)
+    wait_until(lambda: host.is_healthy("worker"), 60)
+
+    token = (host.folder / "admin" / "admin-token").read_text().strip()
+    with Client(f"http://127.0.0.1:{host.port}", token=token) as client:
+        steps = {**SMALL_RUN, "training.steps": 6, "evaluation.interval": 6, "training.checkpoint_interval": 6}
+        run = client.create_run(RunCreate(name="through compose", recipe="countdown-demo", changes=steps))
+        found = ended(client, run.id)
+        assert found.status is RunStatus.SUCCEEDED, found.status_reason
+        assert (found.step, found.worker) == (6, "worker")
+
+    host.stop("redis")
+    wait_until(lambda: not host.is_healthy("backend"), 30)
+    assert not host.is_healthy("redis")
+    host.start("redis")
+    wait_until(lambda: host.is_healthy("backend"), 30)
+
+    assert host.stop("worker") == 0
+    assert host.stop("frontend") in (0, -15)
+    assert host.stop("backend") in (0, -15)
+    assert not host.is_healthy("frontend")
+    assert host.stop("redis") == 0
+    assert host.stop("postgres") == 0
+    logs = "".join(host.log(service) for service in ("migrate", "backend", "frontend", "worker", "redis", "postgres"))
+    secrets = [GIVEN["BAPO_POSTGRES_PASSWORD"], GIVEN["BAPO_REDIS_PASSWORD"], token]
+    assert not any(secret in logs for secret in secrets)
+    assert "Traceback" not in logs, logs
+
+
+def test_python_of_the_images_is_one_that_the_project_takes() -> None:
+    assert sys.version_info[:2] >= (3, 11)
+    for dockerfile in (ROOT / "docker").glob("*.Dockerfile"):
+        assert re.search(r"python:?3\.1[12]", dockerfile.read_text()), dockerfile
