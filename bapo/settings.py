@@ -66,6 +66,7 @@ class Variable(NamedTuple):
 OTHER_VARIABLES: Mapping[str, Variable] = {
     "BAPO_SERVER": Variable("`bapo`", "none", "Address of the server, for commands without `--server`."),
     "BAPO_TOKEN": Variable("`bapo`", "none", "Token of the person who calls, for commands without `--token-file`."),
+    "BAPO_IDEMPOTENCY_KEY": Variable("`bapo submit`", "none", "Submitting again with the same key submits nothing."),
     "BAPO_VERL_PYTHON": Variable(
         "worker, `bapo train`", "`.venv-verl/bin/python`", "Python of the environment in which verl is installed."
     ),

@@ -176,7 +176,7 @@ def test_a_change_is_logged_with_who_and_which_run(server: BackendServer, caplog
     (record,) = [each for each in caplog.records if each.message == "request"]
     facts = vars(record)
     assert (facts["user_id"], facts["run_id"], facts["request_id"]) == (me, run.id, "from-the-caller")
-    assert (facts["method"], facts["status"]) == ("PUT", 200)
+    assert (facts["method"], facts["status"]) == ("PUT", 204)
 
 
 def test_the_diagnosis_is_for_administrators(server: BackendServer) -> None:
