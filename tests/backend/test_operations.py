@@ -170,11 +170,15 @@ def test_a_change_is_logged_with_who_and_which_run(server: BackendServer, caplog
     with server.client() as client:
         run = client.create_run(RunCreate(name="logged", recipe="countdown-demo"))
         me = client.me().id
-        caplog.clear()
         client.http.headers["X-Request-ID"] = "from-the-caller"
         client.star(run.id)
-    (record,) = [each for each in caplog.records if each.message == "request"]
-    facts = vars(record)
+
+    def told() -> list[dict[str, object]]:
+        return [found for found in map(vars, caplog.records) if found.get("request_id") == "from-the-caller"]
+
+    # The line is written after the answer.
+    wait_until(lambda: bool(told()))
+    (facts,) = told()
     assert (facts["user_id"], facts["run_id"], facts["request_id"]) == (me, run.id, "from-the-caller")
     assert (facts["method"], facts["status"]) == ("PUT", 204)
 
