@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastapi import FastAPI
 
+from backend.examples import Examples
 from backend.links import add_links
-from backend.permissions import Permission, declared_routes
+from backend.permissions import DeclaredRoute, Permission, declared_routes
 from bapo.client import SESSION_COOKIE
 
 DESCRIPTION = """Submit training runs, steer them and read what they record.
@@ -28,35 +29,135 @@ TAGS = [
     {"name": "service", "description": "The server itself."},
 ]
 
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
 SCHEMES = {
     "token": {"type": "http", "scheme": "bearer", "description": "A person's token, or a worker's."},
     "session": {"type": "apiKey", "in": "cookie", "name": SESSION_COOKIE, "description": "Set by the login."},
 }
 
-
 ERROR = {"$ref": "#/components/schemas/ErrorBody"}
 
 
+class _Refusal(NamedTuple):
+    """What a status means, with a body as it comes."""
+
+    description: str
+    code: str
+    remedy: str
+    field: str | None = None
+    value: Any = None
+
+
+REFUSALS = {
+    "401": _Refusal(
+        "Nobody is logged in, or the token is not valid (any more).",
+        "not_authenticated",
+        "log in, or send `Authorization: Bearer TOKEN` with a valid token",
+    ),
+    "403": _Refusal(
+        "The caller may not do this.",
+        "forbidden",
+        "a viewer may not do this: it takes the permission 'write'",
+    ),
+    "404": _Refusal(
+        "There is no such thing, or none that the caller may see.",
+        "not_found",
+        "there is no run 'kzx3f0a9qe': check the identifier",
+    ),
+    "409": _Refusal(
+        "It does not go together with the present state.",
+        "illegal_transition",
+        "a run that has ended cannot be paused",
+    ),
+    "422": _Refusal(
+        "Something in the request is wrong: each problem names field, value and remedy.",
+        "invalid_config",
+        "must be at least 0 and less than 1",
+        "method.c1",
+        7,
+    ),
+    "503": _Refusal(
+        "The database does not answer; the same request may succeed in a moment.",
+        "database_unavailable",
+        "the database does not answer: try again in a moment",
+    ),
+}
+
+
 def describe(app: FastAPI) -> dict[str, Any]:
-    """The description, with what each operation takes to be called."""
+    """The description, with what each operation takes to be called, how it refuses, and examples."""
     document = app.openapi()
     if "securitySchemes" in document["components"]:
         return document
     document["tags"] = TAGS
+    document["servers"] = [{"url": "/", "description": "This server."}]
     document["components"]["securitySchemes"] = SCHEMES
+    document["components"]["responses"] = {f"Error{status}": _answer(refusal) for status, refusal in REFUSALS.items()}
+    examples = Examples(document["components"]["schemas"])
     for route in declared_routes(app):
         operation = document["paths"].get(route.path.replace(":path}", "}"), {}).get(route.method.lower())
-        if operation is None:
-            continue
-        if route.permission is Permission.OPEN:
-            operation["security"] = []
-        elif route.permission is Permission.WORK:
-            operation["security"] = [{"token": []}]
-        else:
-            operation["security"] = [{"token": []}, {"session": []}]
-        operation["x-permission"] = route.permission.value
-        for status in ("4XX", "5XX"):
-            # Errors are JSON, also where the answer is a stream.
-            operation["responses"][status]["content"] = {"application/json": {"schema": ERROR}}
+        if operation is not None:
+            _secure(operation, route.permission)
+            _add_refusals(operation, route)
+            _add_examples(operation, examples)
     add_links(document)
     return document
+
+
+def _secure(operation: dict[str, Any], permission: Permission) -> None:
+    if permission is Permission.OPEN:
+        operation["security"] = []
+    elif permission is Permission.WORK:
+        operation["security"] = [{"token": []}]
+    else:
+        operation["security"] = [{"token": []}, {"session": []}]
+    operation["x-permission"] = permission.value
+
+
+def _answer(refusal: _Refusal) -> dict[str, Any]:
+    body = {
+        "code": refusal.code,
+        "field": refusal.field,
+        "value": refusal.value,
+        "remedy": refusal.remedy,
+        "problems": []
+        if refusal.field is None
+        else [{"field": refusal.field, "value": refusal.value, "remedy": refusal.remedy}],
+        "request_id": "4f0c2b7e9d1a4c6f8e3b5a7d9c1e2f40",
+    }
+    return {
+        "description": refusal.description,
+        "content": {"application/json": {"schema": ERROR, "example": body}},
+    }
+
+
+def _add_refusals(operation: dict[str, Any], route: DeclaredRoute) -> None:
+    answers = operation["responses"]
+    statuses = {"503"}
+    if route.permission is not Permission.OPEN:
+        statuses |= {"401", "403"}
+    if "{" in route.path:
+        statuses.add("404")
+    if operation.get("parameters") or "requestBody" in operation:
+        statuses.add("422")
+    if route.method not in SAFE_METHODS and "{" in route.path:
+        statuses.add("409")
+    for status in sorted(statuses):
+        answers[status] = {"$ref": f"#/components/responses/Error{status}"}
+    for status in ("4XX", "5XX"):
+        # Errors are JSON, also where the answer is a stream.
+        answers[status]["content"] = {"application/json": {"schema": ERROR}}
+
+
+def _add_examples(operation: dict[str, Any], examples: Examples) -> None:
+    for media in _json_bodies(operation.get("requestBody", {})):
+        media["example"] = examples.of_request(media["schema"])
+    for status, answer in operation["responses"].items():
+        for media in _json_bodies(answer) if status.startswith("2") else ():
+            media["example"] = examples.of(media["schema"])
+
+
+def _json_bodies(holder: dict[str, Any]) -> list[dict[str, Any]]:
+    media = holder.get("content", {}).get("application/json")
+    return [] if media is None or "example" in media or "examples" in media else [media]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import Request, Response
+from fastapi.responses import HTMLResponse
 
+from backend import reference
 from backend.context import ContextOf, new_router
 from backend.description import describe
 from backend.permissions import Anybody, Reader
@@ -36,3 +38,10 @@ def ready(_: Anybody, context: ContextOf, response: Response) -> Readiness:
 def openapi(_: Reader, request: Request) -> dict[str, Any]:
     """OpenAPI 3.1."""
     return describe(request.app)
+
+
+@description_router.get("/docs", summary="This description, to be read", include_in_schema=False)
+def reference_page(_: Reader, request: Request) -> HTMLResponse:
+    """Every operation with its fields, refusals and examples; without scripts."""
+    headers = {"Content-Security-Policy": reference.POLICY, "Referrer-Policy": "same-origin"}
+    return HTMLResponse(reference.page(describe(request.app)), headers=headers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
@@ -104,6 +105,38 @@ def test_bodies_have_examples(description: dict[str, Any]) -> None:
     for name in ("RunCreate", "ConfigDraft", "ParameterChange", "RunUpdate", "Login"):
         properties = schemas[name]["properties"].values()
         assert "examples" in schemas[name] or any("examples" in each for each in properties), name
+
+
+def test_every_body_has_an_example_that_its_schema_allows(description: dict[str, Any]) -> None:
+    for name, operation in operations(description):
+        answers = [answer for status, answer in operation["responses"].items() if status.startswith("2")]
+        for holder in (operation.get("requestBody", {}), *answers):
+            media = holder.get("content", {}).get("application/json")
+            if media is not None:
+                schema = {"components": description["components"], **media["schema"]}
+                assert jsonschema_rs.validator_for(schema).is_valid(media["example"]), name
+
+
+def test_refusals_are_told_with_their_meaning(description: dict[str, Any]) -> None:
+    responses = description["components"]["responses"]
+    stop = description["paths"]["/api/v1/runs/{run_id}/stop"]["post"]["responses"]
+    assert {status for status in stop if "$ref" in stop[status]} == {"401", "403", "404", "409", "422", "503"}
+    assert set(stop["404"]) == {"$ref"}
+    assert "may see" in responses["Error404"]["description"]
+    health = description["paths"]["/healthz"]["get"]["responses"]
+    assert "401" not in health
+
+
+def test_the_reference_page_shows_every_operation_without_scripts(
+    admin: Client, description: dict[str, Any], backend_server: BackendServer
+) -> None:
+    answer = admin.http.get("/docs")
+    assert answer.headers["Content-Type"].startswith("text/html")
+    assert "<script" not in answer.text
+    assert "'unsafe-inline'" not in answer.headers["Content-Security-Policy"]
+    for _, operation in operations(description):
+        assert f'id="{operation["operationId"]}"' in answer.text
+    assert backend_server.http().get("/api/v1/docs").status_code == 401
 
 
 def test_errors_have_one_form(description: dict[str, Any]) -> None:
