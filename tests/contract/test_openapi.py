@@ -114,7 +114,9 @@ def test_every_body_has_an_example_that_its_schema_allows(description: dict[str,
             media = holder.get("content", {}).get("application/json")
             if media is not None:
                 schema = {"components": description["components"], **media["schema"]}
-                assert jsonschema_rs.validator_for(schema).is_valid(media["example"]), name
+                assert jsonschema_rs.validator_for(schema).is_valid(media["example"]), (
+                    f"{name}: give the fields of its body `examples`"
+                )
 
 
 def test_refusals_are_told_with_their_meaning(description: dict[str, Any]) -> None:
@@ -136,7 +138,8 @@ def test_the_reference_page_shows_every_operation_without_scripts(
     assert "'unsafe-inline'" not in answer.headers["Content-Security-Policy"]
     for _, operation in operations(description):
         assert f'id="{operation["operationId"]}"' in answer.text
-    assert backend_server.http().get("/api/v1/docs").status_code == 401
+    with backend_server.http() as nobody:
+        assert nobody.get("/api/v1/docs").status_code == 401
 
 
 def test_errors_have_one_form(description: dict[str, Any]) -> None:
