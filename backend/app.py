@@ -9,6 +9,7 @@ from typing import Any
 import anyio.to_thread
 from fastapi import APIRouter, FastAPI
 
+import backend.alerts.endpoints
 import backend.artifacts.endpoints
 import backend.auth.endpoints
 import backend.checkpoints.endpoints
@@ -28,9 +29,11 @@ import backend.resources.endpoints
 import backend.runs.endpoints
 import backend.samples.endpoints
 import backend.views.endpoints
+import backend.webhooks.endpoints
 import backend.what_if.endpoints
 import backend.workers.endpoints
 from backend import errors, middleware
+from backend.alerts.following import AlertFollower
 from backend.answers import AnswerCache
 from backend.auth import bootstrap
 from backend.auth.recent import RecentCallers
@@ -46,6 +49,7 @@ from backend.permissions import declared_routes
 from backend.settings import Settings
 from backend.storage.keeper import Keeper
 from backend.visits.cache import VisitCache
+from backend.webhooks.delivering import Deliverer
 from backend.workers.dispatcher import Dispatcher
 from bapo import __version__
 from bapo.api import ErrorBody, StreamEvent
@@ -71,6 +75,8 @@ ROUTERS = (
     backend.views.endpoints.router,
     backend.what_if.endpoints.router,
     backend.workers.endpoints.router,
+    backend.alerts.endpoints.router,
+    backend.webhooks.endpoints.router,
     description_router,
 )
 
@@ -80,12 +86,14 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def _wake(dispatcher: Dispatcher) -> Callable[[StreamEvent], None]:
-    """A run may be waiting, or a slot free."""
+def _wake(dispatcher: Dispatcher, follower: AlertFollower) -> Callable[[StreamEvent], None]:
+    """A run may be waiting, or a slot free; and there may be something to tell."""
 
     def observer(event: StreamEvent) -> None:
         if event.event == "status":
             dispatcher.wake()
+        if event.event != "alert":
+            follower.wake()
 
     return observer
 
@@ -111,6 +119,9 @@ def create_app(settings: Settings) -> FastAPI:
     )
 
     keeper = Keeper(database, settings)
+    deliverer = Deliverer(database, settings.webhook_policy)
+    follower = AlertFollower(database, settings.public_url, deliverer.wake)
+    background = (context.dispatcher, keeper, follower, deliverer)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -119,13 +130,13 @@ def create_app(settings: Settings) -> FastAPI:
         if settings.metrics_token_file is not None:
             bootstrap.token_in(settings.metrics_token_file)
         anyio.to_thread.current_default_thread_limiter().total_tokens = NUM_THREADS
-        context.hub.observe(_wake(context.dispatcher))
+        context.hub.observe(_wake(context.dispatcher, follower))
         async with context.hub.running():
-            context.dispatcher.start()
-            keeper.start()
+            for thread in background:
+                thread.start()
             yield
-            await anyio.to_thread.run_sync(keeper.end)
-            await anyio.to_thread.run_sync(context.dispatcher.end)
+            for thread in background:
+                await anyio.to_thread.run_sync(thread.end)
         database.close()
 
     app = FastAPI(

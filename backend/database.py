@@ -13,6 +13,8 @@ from backend.events.repository import publish_on_commit
 
 NUM_THREADS = 20
 """Requests are served by as many threads, and none of them waits for a connection."""
+NUM_BACKGROUND = 8
+"""Connections of the threads that work beside the requests."""
 
 
 def _dump_json(value: Any) -> str:
@@ -35,7 +37,7 @@ class Database:
         self.engine: Engine = create_engine(
             url,
             pool_size=5,
-            max_overflow=NUM_THREADS,
+            max_overflow=NUM_THREADS + NUM_BACKGROUND - 5,
             pool_pre_ping=True,
             json_serializer=_dump_json,
             json_deserializer=orjson.loads,

@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import Field, field_validator
 
 from backend.runs.cost import Prices
+from backend.webhooks.addresses import AddressPolicy
 from bapo.settings import ServiceSettings
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -91,6 +92,21 @@ class Settings(ServiceSettings):
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("give the address that people type, such as https://bapo.example.org")
         return url
+
+    webhook_allowed_hosts: str = ""
+    """Receivers of webhooks that may be inside: host names (`*.example.org` for all beneath), addresses and networks
+    such as `10.1.0.0/16`, separated by commas. Without it only public addresses are reached."""
+
+    @field_validator("webhook_allowed_hosts")
+    @classmethod
+    def _readable(cls, text: str) -> str:
+        AddressPolicy.of(text)
+        return text
+
+    @cached_property
+    def webhook_policy(self) -> AddressPolicy:
+        """Where webhooks may lead."""
+        return AddressPolicy.of(self.webhook_allowed_hosts)
 
     @cached_property
     def permitted_roots(self) -> tuple[Path, ...]:

@@ -10,7 +10,7 @@ from sqlalchemy import delete, event, func, select, text
 from sqlalchemy.orm import Session, SessionTransaction
 
 from backend.models import Run, StreamRow
-from bapo.api import StreamEvent
+from bapo.api import RunStatus, StreamEvent
 
 CHANNEL = "bapo_stream"
 STREAM_LOCK = 0x6261706F02
@@ -33,9 +33,10 @@ def announce(session: Session, run_id: str, name: str, data: dict[str, Any]) -> 
     session.info.setdefault("announcements", []).append(Announcement(run_id, name, {"run_id": run_id, **data}))
 
 
-def announce_status(session: Session, run: Run) -> None:
-    """The run's row changed."""
-    announce(session, run.id, "status", status_data(run))
+def announce_status(session: Session, run: Run, before: RunStatus | None = None) -> None:
+    """The run's row changed; `before` is the state that it moved from, where it did."""
+    moved = {} if before is None else {"from": before.value}
+    announce(session, run.id, "status", status_data(run) | moved)
 
 
 def status_data(run: Run) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The tables. Importing this package registers all of them with `Base.metadata`."""
 
 from backend.models.accounts import ApiToken, LoginAttempt, LoginCode, Membership, Project, Session, User
+from backend.models.alerts import Alert, AlertFollower, AlertRule, AlertWatch
 from backend.models.artifacts import Artifact, FolderDeletion, RunStorage
 from backend.models.base import Base
 from backend.models.records import (
@@ -17,15 +18,21 @@ from backend.models.resources import Resource, RunResource
 from backend.models.runs import Attempt, AuditRow, Control, Run, RunGroup, RunStar
 from backend.models.stream import StreamRow
 from backend.models.views import SavedView
+from backend.models.webhooks import Delivery, Webhook
 from backend.models.workers import Worker
 
 __all__ = [
+    "Alert",
+    "AlertFollower",
+    "AlertRule",
+    "AlertWatch",
     "ApiToken",
     "Artifact",
     "Attempt",
     "AuditRow",
     "Base",
     "Control",
+    "Delivery",
     "FolderDeletion",
     "IngestOffset",
     "LogPiece",
@@ -49,5 +56,6 @@ __all__ = [
     "StepRow",
     "StreamRow",
     "User",
+    "Webhook",
     "Worker",
 ]

@@ -37,7 +37,7 @@ def move(
         run.finished_at = now
     entry = {"from": before.value, "to": status.value, "attempt": run.attempt, **(detail or {})}
     repository.add_audit(session, run.id, author, "status", entry | ({"reason": reason} if reason else {}))
-    announce_status(session, run)
+    announce_status(session, run, before)
 
 
 def end_attempt(session: Session, attempt: Attempt, outcome: str, reason: str | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bapo.calls.accounts import AccountCalls
+from bapo.calls.alerts import AlertCalls
 from bapo.calls.artifacts import ArtifactCalls
 from bapo.calls.base import Call, Endpoint, get, post, run_path
 from bapo.calls.checkpoints import CheckpointCalls
@@ -18,6 +19,7 @@ from bapo.calls.runs import RunCalls
 from bapo.calls.samples import SampleCalls
 from bapo.calls.service import ServiceCalls
 from bapo.calls.views import ViewCalls
+from bapo.calls.webhooks import WebhookCalls
 from bapo.calls.what_if import WhatIfCalls
 from bapo.calls.workers import WorkerCalls
 
@@ -38,6 +40,8 @@ class Calls(
     CheckpointCalls,
     CompareCalls,
     WhatIfCalls,
+    AlertCalls,
+    WebhookCalls,
     WorkerCalls,
     ServiceCalls,
 ):

@@ -1,0 +1,125 @@
+"""Alerts, and the rules that open them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import Path, Query
+from sqlalchemy import ColumnElement, select
+
+from backend.alerts import preview, repository, service
+from backend.context import DbSession, new_router
+from backend.models import Alert, Project, Run
+from backend.permissions import Reader, Writer
+from backend.projects import choice
+from backend.runs import repository as runs
+from bapo.api import (
+    AlertInfo,
+    AlertKind,
+    AlertPage,
+    AlertsAcknowledge,
+    AlertsAcknowledged,
+    AlertSummary,
+    RuleDraft,
+    RuleInfo,
+    RulePage,
+    RulePreview,
+    RuleWrite,
+    Text,
+)
+
+router = new_router("alerts")
+
+AlertId = Annotated[int, Path(ge=1, lt=2**63)]
+State = Literal["open", "unseen", "resolved", "all"]
+Limit = Annotated[int, Query(ge=1, le=500)]
+
+
+@router.get("/alerts", summary="Alerts, the newest first")
+def list_alerts(
+    _: Reader,
+    session: DbSession,
+    state: State = "all",
+    kind: AlertKind | None = None,
+    rule_id: Text | None = None,
+    run_id: Text | None = None,
+    project: Text | None = None,
+    cursor: str | None = None,
+    limit: Limit = 50,
+) -> AlertPage:
+    """`open`: what still holds; `unseen`: of that what nobody acknowledged; `resolved`: what is over."""
+    conditions: list[ColumnElement[bool]] = []
+    if project is not None:
+        conditions.append(Run.project_id.in_(select(Project.id).where(Project.name == project)))
+    if state in ("open", "unseen"):
+        conditions.append(Alert.resolved_at.is_(None))
+    if state == "unseen":
+        conditions.append(Alert.acknowledged_at.is_(None))
+    if state == "resolved":
+        conditions.append(Alert.resolved_at.is_not(None))
+    for column, value in ((Alert.kind, kind), (Alert.rule_id, rule_id), (Alert.run_id, run_id)):
+        if value is not None:
+            conditions.append(column == value)
+    return service.list_alerts(session, conditions, cursor, limit)
+
+
+@router.get("/alerts/summary", summary="How many alerts are open")
+def alert_summary(caller: Reader, session: DbSession) -> AlertSummary:
+    """What stands at the bell."""
+    return service.summary(session, caller)
+
+
+@router.post("/alerts/acknowledge", summary="Say that alerts were seen")
+def acknowledge_alerts(caller: Writer, session: DbSession, body: AlertsAcknowledge) -> AlertsAcknowledged:
+    """They no longer count at the bell; they stay open until what they found is over."""
+    return AlertsAcknowledged(num_acknowledged=service.acknowledge(session, body.ids, caller))
+
+
+@router.get("/alerts/{alert_id}", summary="One alert")
+def get_alert(_: Reader, session: DbSession, alert_id: AlertId) -> AlertInfo:
+    """What a rule found in a run."""
+    return service.alert_info(service.get_alert(session, alert_id))
+
+
+@router.get("/runs/{run_id}/alerts", summary="A run's alerts")
+def run_alerts(_: Reader, session: DbSession, run_id: str, cursor: str | None = None, limit: Limit = 200) -> AlertPage:
+    """The newest first."""
+    runs.get(session, run_id)
+    return service.list_alerts(session, [Alert.run_id == run_id], cursor, limit)
+
+
+@router.get("/alert-rules", summary="All alert rules")
+def list_rules(caller: Reader, session: DbSession) -> RulePage:
+    """Of the caller's projects, by name."""
+    rows = repository.rules(session)
+    return RulePage(items=[service.rule_info(row, caller) for row in rows])
+
+
+@router.post("/alert-rules", status_code=201, summary="Make an alert rule")
+def create_rule(caller: Writer, session: DbSession, body: RuleWrite) -> RuleInfo:
+    """It judges every further step of the runs that it watches; of those that run already, also what came before."""
+    return service.rule_info(service.create_rule(session, body, caller), caller)
+
+
+@router.post("/alert-rules/preview", summary="Try an alert rule on recorded runs")
+def preview_rule(_: Reader, session: DbSession, body: RuleDraft) -> RulePreview:
+    """How often the rule would have opened an alert in the newest twenty runs that it watches, and where."""
+    return preview.preview(session, body, choice.for_reading(session, body.project))
+
+
+@router.get("/alert-rules/{rule_id}", summary="One alert rule")
+def get_rule(caller: Reader, session: DbSession, rule_id: str) -> RuleInfo:
+    """Anybody's in the caller's projects."""
+    return service.rule_info(service.get_rule(session, rule_id), caller)
+
+
+@router.put("/alert-rules/{rule_id}", summary="Change an alert rule")
+def replace_rule(caller: Writer, session: DbSession, rule_id: str, body: RuleWrite) -> RuleInfo:
+    """As a whole; one's own, or anybody's for an administrator. What it found before is resolved."""
+    return service.rule_info(service.replace_rule(session, rule_id, body, caller), caller)
+
+
+@router.delete("/alert-rules/{rule_id}", status_code=204, summary="Delete an alert rule")
+def delete_rule(caller: Writer, session: DbSession, rule_id: str) -> None:
+    """One's own, or anybody's for an administrator. What it found stays in the history."""
+    service.delete_rule(session, rule_id, caller)

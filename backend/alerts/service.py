@@ -1,0 +1,208 @@
+"""Who may change a rule, and what follows from a change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import ColumnElement
+from sqlalchemy.orm import Session
+
+from backend.alerts import repository, words
+from backend.alerts.book import announce_alert
+from backend.alerts.repository import AlertRow, RuleRow
+from backend.alerts.rules import read_rule, scope_of
+from backend.auth.service import Principal
+from backend.cursors import decode_numbers, encode
+from backend.errors import Problem, not_found
+from backend.models import Alert, AlertRule
+from backend.projects import choice
+from backend.runs import repository as runs
+from backend.webhooks import repository as webhooks
+from bapo.api import AlertInfo, AlertPage, AlertSummary, RuleInfo, RuleWrite
+
+_CURSOR = "alerts"
+MOST_RULES = 200
+"""Of a project: each is judged at every step of every run that it watches."""
+NUM_NEWEST = 5
+
+# ---------------------------------------------------------------- rules
+
+
+def rule_info(row: RuleRow, caller: Principal) -> RuleInfo:
+    """As the API shows it. Raises Problem 409 where a newer version wrote it."""
+    rule = read_rule(row.rule)
+    if rule is None:
+        raise Problem(409, "unknown_kind", "a newer version of this server wrote this rule: update", field="rule_id")
+    return RuleInfo(
+        id=row.rule.id,
+        name=row.rule.name,
+        condition=rule.condition,
+        scope=scope_of(row.rule),
+        enabled=row.rule.enabled,
+        sentence=words.sentence(rule.draft),
+        project=row.project,
+        owner=row.owner,
+        may_change=caller.may_change(row.rule),
+        created_at=row.rule.created_at,
+        updated_at=row.rule.updated_at,
+        num_open=row.num_open,
+        last_opened_at=row.last_opened_at,
+    )
+
+
+def get_rule(session: Session, rule_id: str) -> RuleRow:
+    """One rule of the caller's projects. Raises Problem 404."""
+    row = repository.rule(session, rule_id)
+    if row is None:
+        raise not_found("alert rule", rule_id)
+    return row
+
+
+def create_rule(session: Session, body: RuleWrite, caller: Principal) -> RuleRow:
+    """A rule of the project. Raises Problem 404 for a run that is not there, 409 where there are too many."""
+    project_id = choice.for_new(session, caller, body.project).id
+    if repository.count_rules(session, project_id) >= MOST_RULES:
+        raise Problem(409, "too_many", f"the project has {MOST_RULES} rules: delete one first")
+    rule = AlertRule(project_id=project_id, owner_id=caller.id)
+    _write(session, rule, body)
+    session.add(rule)
+    session.flush()
+    _note(session, rule, caller, "alert rule created")
+    return get_rule(session, rule.id)
+
+
+def replace_rule(session: Session, rule_id: str, body: RuleWrite, caller: Principal) -> RuleRow:
+    """Another rule under the same identifier: its open alerts are resolved, and runs are judged anew."""
+    rule = _own_rule(session, rule_id, caller)
+    if body.project is not None:
+        rule.project_id = choice.for_new(session, caller, body.project).id
+    _write(session, rule, body)
+    rule.updated_at = runs.clock(session)
+    repository.forget(session, rule.id)
+    _resolve_all(session, rule, f"{caller.name} changed the rule")
+    session.flush()
+    _note(session, rule, caller, "alert rule changed")
+    return get_rule(session, rule_id)
+
+
+def delete_rule(session: Session, rule_id: str, caller: Principal) -> None:
+    """Delete a rule; what it found stays."""
+    rule = _own_rule(session, rule_id, caller)
+    _resolve_all(session, rule, f"{caller.name} deleted the rule")
+    _note(session, rule, caller, "alert rule deleted")
+    session.flush()
+    session.delete(rule)
+
+
+def _own_rule(session: Session, rule_id: str, caller: Principal) -> AlertRule:
+    # Against the follower, which reads the rule and writes what it found under it.
+    repository.lock_follower(session)
+    row = get_rule(session, rule_id)
+    if not caller.may_change(row.rule):
+        raise Problem(
+            403,
+            "not_your_rule",
+            f"only {row.owner} and the project's administrators change this rule: make one of your own",
+            field="rule_id",
+            value=rule_id,
+        )
+    return row.rule
+
+
+def _write(session: Session, rule: AlertRule, body: RuleWrite) -> None:
+    if body.scope.run_id is not None:
+        _check_run(session, body.scope.run_id, rule.project_id)
+    rule.name = body.name
+    rule.condition = body.condition.model_dump(mode="json")
+    rule.tag, rule.method, rule.run_id = body.scope.tag, body.scope.method, body.scope.run_id
+    rule.enabled = body.enabled
+
+
+def _check_run(session: Session, run_id: str, project_id: str) -> None:
+    try:
+        run = runs.get(session, run_id)
+    except Problem as problem:
+        problem.field, problem.value = "scope.run_id", run_id
+        raise
+    if run.project_id != project_id:
+        remedy = "the run belongs to another project: make the rule there"
+        raise Problem(422, "other_project", remedy, field="scope.run_id", value=run_id)
+
+
+def _resolve_all(session: Session, rule: AlertRule, resolution: str) -> None:
+    now = runs.clock(session)
+    for alert in repository.open_alerts_of_rule(session, rule.id):
+        alert.resolved_at, alert.resolution = now, resolution
+        announce_alert(session, alert, "resolved")
+
+
+def _note(session: Session, rule: AlertRule, caller: Principal, action: str) -> None:
+    detail = {"rule_id": rule.id, "name": rule.name, "condition": rule.condition}
+    runs.add_audit(session, None, caller.name, action, detail)
+
+
+# ---------------------------------------------------------------- alerts
+
+
+def alert_info(row: AlertRow) -> AlertInfo:
+    """As the API shows it."""
+    alert = row.alert
+    names = (
+        *("id", "rule_id", "kind", "run_id", "step", "value", "message", "advice", "link", "opened_at"),
+        *("resolved_at", "resolved_step", "resolution", "acknowledged_at", "acknowledged_by"),
+    )
+    found = {name: getattr(alert, name) for name in names}
+    return AlertInfo.model_validate(found | {"rule": alert.rule_name, "run": row.run})
+
+
+def list_alerts(
+    session: Session, conditions: Sequence[ColumnElement[bool]], cursor: str | None, limit: int
+) -> AlertPage:
+    """A page, the newest first. Raises Problem 422 for a cursor of another list."""
+    before = None if cursor is None else decode_numbers(cursor, _CURSOR)[1]
+    rows = repository.alerts(session, conditions, before, limit + 1)
+    page = rows[:limit]
+    next_cursor = encode(_CURSOR, [0, page[-1].alert.id]) if len(rows) > limit else None
+    return AlertPage(items=[alert_info(row) for row in page], next_cursor=next_cursor)
+
+
+def get_alert(session: Session, alert_id: int) -> AlertRow:
+    """One alert of a run that the caller sees. Raises Problem 404."""
+    row = repository.alert(session, alert_id)
+    if row is None:
+        raise not_found("alert", str(alert_id))
+    return row
+
+
+def summary(session: Session, caller: Principal) -> AlertSummary:
+    """What a glance needs."""
+    unseen = [Alert.resolved_at.is_(None), Alert.acknowledged_at.is_(None)]
+    num_open, num_runs = repository.count_unseen(session, unseen)
+    newest = repository.alerts(session, unseen, None, NUM_NEWEST) if num_open else []
+    return AlertSummary(
+        num_open=num_open,
+        num_runs=num_runs,
+        newest=[alert_info(row) for row in newest],
+        num_disabled_webhooks=webhooks.count_given_up(session, caller.id),
+    )
+
+
+def acknowledge(session: Session, alert_ids: Sequence[int], caller: Principal) -> int:
+    """Somebody has seen these alerts: how many of them nobody had. A failure is over with that.
+
+    Raises Problem 404 where one of them is not there, 403 where the caller only looks into its project.
+    """
+    for alert_id in alert_ids:
+        if not caller.may_write_in(get_alert(session, alert_id).project_id):
+            remedy = "you may only look into this alert's project: ask one of its members"
+            raise Problem(403, "forbidden", remedy, field="ids", value=alert_id)
+    now = runs.clock(session)
+    alerts = repository.lock_unacknowledged(session, alert_ids)
+    for alert in alerts:
+        alert.acknowledged_at, alert.acknowledged_by = now, caller.name
+        if alert.kind == "failed" and alert.resolved_at is None:
+            alert.resolved_at, alert.resolution = now, f"{caller.name} has seen it"
+        detail = {"alert_id": alert.id, "rule": alert.rule_name}
+        runs.add_audit(session, alert.run_id, caller.name, "alert acknowledged", detail)
+        announce_alert(session, alert, "acknowledged")
+    return len(alerts)

@@ -1,0 +1,1 @@
+"""Webhooks: whom to tell what happens, and the telling."""

@@ -1,0 +1,219 @@
+"""Who may have a webhook, and where it may lead."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+
+from sqlalchemy import ColumnElement, or_
+from sqlalchemy.orm import Session
+
+from backend.auth.service import Principal
+from backend.cursors import decode_numbers, encode
+from backend.errors import Problem, not_found
+from backend.models import Delivery, Webhook
+from backend.projects import choice
+from backend.runs import repository as runs
+from backend.webhooks import repository
+from backend.webhooks.addresses import AddressPolicy, ForbiddenAddressError, destination, permitted_addresses
+from backend.webhooks.repository import WebhookRow
+from bapo.api import DeliveryInfo, DeliveryPage, WebhookCreated, WebhookInfo, WebhookWrite
+
+_CURSOR = "deliveries"
+MOST_WEBHOOKS = 50
+"""Of a project: each event of it may make a message for each."""
+SECRET_PREFIX = "whsec_"  # noqa: S105 - says what the random rest is for
+
+
+def info(row: WebhookRow) -> WebhookInfo:
+    """As the API shows it."""
+    return WebhookInfo.model_validate(_content(row))
+
+
+def created(row: WebhookRow) -> WebhookCreated:
+    """As the API shows it once."""
+    return WebhookCreated.model_validate(_content(row) | {"secret": row.webhook.secret})
+
+
+def _content(row: WebhookRow) -> dict[str, object]:
+    names = (
+        *("id", "name", "url", "format", "events", "enabled", "created_at", "updated_at"),
+        *("failing_since", "disabled_reason"),
+    )
+    found = {name: getattr(row.webhook, name) for name in names}
+    return found | {
+        "owner": row.owner,
+        "project": row.project,
+        "num_waiting": row.num_waiting,
+        "last_delivered_at": row.last_delivered_at,
+    }
+
+
+def visible(caller: Principal) -> Sequence[ColumnElement[bool]]:
+    """One's own, and all of a project for its administrators: an address may itself be a secret."""
+    if caller.memberships is None:
+        return [] if caller.role == "admin" else [Webhook.owner_id == caller.id]
+    managed = [project_id for project_id, role in caller.memberships.items() if role == "admin"]
+    return [or_(Webhook.owner_id == caller.id, Webhook.project_id.in_(managed))]
+
+
+def list_webhooks(session: Session, caller: Principal) -> list[WebhookRow]:
+    """By name."""
+    return repository.webhooks(session, visible(caller))
+
+
+def get(session: Session, webhook_id: str, caller: Principal) -> WebhookRow:
+    """A webhook that the caller may see. Raises Problem 404."""
+    rows = repository.webhooks(session, [*visible(caller), Webhook.id == webhook_id])
+    if not rows:
+        raise not_found("webhook", webhook_id)
+    return rows[0]
+
+
+def create(session: Session, body: WebhookWrite, caller: Principal, policy: AddressPolicy) -> WebhookRow:
+    """A webhook of the caller. Raises Problem 422 for an address that it may not have, 409 where there are too many."""
+    project_id = choice.for_new(session, caller, body.project).id
+    if repository.count(session, project_id) >= MOST_WEBHOOKS:
+        raise Problem(409, "too_many", f"the project has {MOST_WEBHOOKS} webhooks: delete one first")
+    webhook = Webhook(project_id=project_id, owner_id=caller.id, secret=_new_secret())
+    _write(webhook, body, policy)
+    session.add(webhook)
+    session.flush()
+    _note(session, webhook, caller, "webhook created")
+    return get(session, webhook.id, caller)
+
+
+def replace(
+    session: Session, webhook_id: str, body: WebhookWrite, caller: Principal, policy: AddressPolicy
+) -> WebhookRow:
+    """Change a webhook; switched on again, it begins without its failures. Raises Problem 404 and 422."""
+    webhook = _lock(session, webhook_id, caller)
+    before = webhook.url
+    if body.project is not None:
+        webhook.project_id = choice.for_new(session, caller, body.project).id
+    _write(webhook, body, policy)
+    webhook.updated_at = runs.clock(session)
+    webhook.disabled_reason = webhook.failing_since = webhook.resume_at = None
+    webhook.num_failures = 0
+    if not body.enabled:
+        repository.give_up_waiting(session, webhook.id, f"{caller.name} switched the webhook off")
+    elif webhook.url != before:
+        repository.send_now(session, webhook.id)
+    session.flush()
+    _note(session, webhook, caller, "webhook changed")
+    return get(session, webhook_id, caller)
+
+
+def delete(session: Session, webhook_id: str, caller: Principal) -> None:
+    """Delete a webhook with its messages. Raises Problem 404."""
+    webhook = _lock(session, webhook_id, caller)
+    _note(session, webhook, caller, "webhook deleted")
+    session.delete(webhook)
+
+
+def renew_secret(session: Session, webhook_id: str, caller: Principal) -> WebhookRow:
+    """Sign with another secret from now on. Raises Problem 404."""
+    webhook = _lock(session, webhook_id, caller)
+    webhook.secret = _new_secret()
+    webhook.updated_at = runs.clock(session)
+    session.flush()
+    _note(session, webhook, caller, "webhook secret renewed")
+    return get(session, webhook_id, caller)
+
+
+def _lock(session: Session, webhook_id: str, caller: Principal) -> Webhook:
+    get(session, webhook_id, caller)
+    webhook = repository.lock(session, webhook_id)
+    if webhook is None:
+        raise not_found("webhook", webhook_id)
+    if not caller.may_change(webhook):
+        raise Problem(403, "forbidden", "you may only look into its project by now: ask its administrators")
+    return webhook
+
+
+def _write(webhook: Webhook, body: WebhookWrite, policy: AddressPolicy) -> None:
+    try:
+        # Only what stands in the address: what its name leads to is looked up and checked at every try, and whether a
+        # name leads to the inside is not answered to whoever asks.
+        target = destination(body.url)
+        if _is_literal(target.host):
+            permitted_addresses(target, policy)
+    except ForbiddenAddressError as error:
+        raise Problem(422, "forbidden_address", str(error), field="url", value=body.url) from error
+    webhook.name = body.name
+    webhook.url = body.url
+    webhook.format = body.format
+    webhook.events = list(dict.fromkeys(body.events))
+    webhook.enabled = body.enabled
+
+
+def _is_literal(host: str) -> bool:
+    return ":" in host or host.rpartition(".")[2].isdigit()
+
+
+def _new_secret() -> str:
+    return SECRET_PREFIX + secrets.token_urlsafe(32)
+
+
+def _note(session: Session, webhook: Webhook, caller: Principal, action: str) -> None:
+    # Not the address, which may be a secret itself.
+    runs.add_audit(session, None, caller.name, action, {"webhook_id": webhook.id, "name": webhook.name})
+
+
+# ---------------------------------------------------------------- messages
+
+
+def delivery_info(delivery: Delivery) -> DeliveryInfo:
+    """As the API shows it."""
+    names = (
+        *("id", "event", "run_id", "created_at", "state", "num_tries", "last_try_at", "next_try_at"),
+        *("status_code", "response", "problem", "seconds", "body"),
+    )
+    return DeliveryInfo.model_validate({name: getattr(delivery, name) for name in names})
+
+
+def list_deliveries(
+    session: Session, webhook_id: str, cursor: str | None, limit: int, caller: Principal
+) -> DeliveryPage:
+    """A page, the newest first. Raises Problem 404, and 422 for a cursor of another list."""
+    get(session, webhook_id, caller)
+    before = None if cursor is None else decode_numbers(cursor, _CURSOR)[1]
+    rows = repository.deliveries(session, webhook_id, before, limit + 1)
+    page = rows[:limit]
+    next_cursor = encode(_CURSOR, [0, page[-1].id]) if len(rows) > limit else None
+    return DeliveryPage(items=[delivery_info(row) for row in page], next_cursor=next_cursor)
+
+
+def send_test(session: Session, webhook_id: str, caller: Principal) -> Delivery:
+    """A message that says that it is a test. Raises Problem 404, 409 for a webhook that is switched off."""
+    webhook = _enabled(_lock(session, webhook_id, caller))
+    body = {"message": f"{caller.name} tries whether messages of BAPO arrive at “{webhook.name}”."}
+    delivery = Delivery(webhook_id=webhook.id, event="test", body=body, state="waiting", num_tries=0)
+    session.add(delivery)
+    session.flush()
+    _note(session, webhook, caller, "webhook tested")
+    return delivery
+
+
+def send_again(session: Session, webhook_id: str, delivery_id: int, caller: Principal) -> Delivery:
+    """The same message once more, under the same identifier. Raises Problem 404, 409 where it is under way."""
+    webhook = _enabled(_lock(session, webhook_id, caller))
+    delivery = repository.delivery(session, webhook_id, delivery_id)
+    if delivery is None:
+        raise not_found("delivery", str(delivery_id))
+    if delivery.state == "waiting":
+        delivery.next_try_at = None
+    else:
+        # Its day to be taken begins anew.
+        delivery.state, delivery.first_try_at, delivery.num_tries = "waiting", None, 0
+    webhook.resume_at = None
+    _note(session, webhook, caller, "webhook message sent again")
+    session.flush()
+    return delivery
+
+
+def _enabled(webhook: Webhook) -> Webhook:
+    if not webhook.enabled:
+        remedy = "the webhook is switched off: switch it on first"
+        raise Problem(409, "switched_off", remedy, field="enabled", value=False)
+    return webhook
