@@ -28,6 +28,7 @@ import backend.records.series_endpoints
 import backend.resources.endpoints
 import backend.runs.endpoints
 import backend.samples.endpoints
+import backend.sweeps.endpoints
 import backend.views.endpoints
 import backend.webhooks.endpoints
 import backend.what_if.endpoints
@@ -72,6 +73,7 @@ ROUTERS = (
     backend.imports.endpoints.router,
     backend.queue.endpoints.router,
     backend.resources.endpoints.router,
+    backend.sweeps.endpoints.router,
     backend.views.endpoints.router,
     backend.what_if.endpoints.router,
     backend.workers.endpoints.router,

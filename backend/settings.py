@@ -42,8 +42,9 @@ class Settings(ServiceSettings):
     """Address that people type: its host and origin are allowed."""
     allowed_hosts: str = ""
     """More host names that requests may name, separated by commas."""
-    lease_seconds: float = Field(default=30.0, gt=0)
-    """A run whose worker is silent for longer is lost and queued again."""
+    lease_seconds: float = Field(default=25.0, gt=0)
+    """A run whose worker is silent for longer is lost and queued again: with the second between two looks, within 30 s.
+    """
     session_seconds: float = Field(default=30 * 86_400.0, gt=0)
     """How long a login lasts."""
     login_code_seconds: float = Field(default=3_600.0, gt=0)

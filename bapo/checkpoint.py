@@ -69,6 +69,36 @@ def write_checkpoint(run_folder: Path, step: int, fill: Callable[[Path], None], 
     return final
 
 
+def copy_checkpoint(source: Path, run_folder: Path) -> Path:
+    """Put a sound checkpoint of another run into this run's folder; return it.
+
+    Checkpoints never change, so that files are linked where the file system can. Raises CheckpointError where the
+    source is gone or damaged, or this run's folder takes no more.
+    """
+    fault = _fault(source) if source.is_dir() else "it is no longer there"
+    if fault is not None:
+        raise CheckpointError(f"the checkpoint {source} cannot be continued: {fault}")
+    folder = run_folder / CHECKPOINTS_FOLDER
+    final, temporary = folder / source.name, folder / f"{_TEMPORARY}{source.name}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _remove_leftovers(folder)
+        shutil.copytree(source, temporary, copy_function=_link_or_copy)
+        _put_in_place(temporary, final)
+    except OSError as error:
+        raise CheckpointError(f"cannot copy the checkpoint {source} into {folder}: {error}: free some space") from error
+    return final
+
+
+def _link_or_copy(source: str, target: str) -> str:
+    try:
+        os.link(source, target)
+    except OSError:
+        # Another file system, or one without links.
+        shutil.copy2(source, target)
+    return target
+
+
 def newest_sound(run_folder: Path) -> tuple[Path | None, list[tuple[str, str]]]:
     """The newest checkpoint that agrees with its manifest, and name and fault of each damaged one that is newer."""
     damaged: list[tuple[str, str]] = []

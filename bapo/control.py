@@ -1,14 +1,15 @@
 """The control file: what people ask of a running trainer, read at every step boundary.
 
 `control.jsonl` lies in the run's folder beside the attempts; lines are only ever appended. The trainer answers each
-request once, in the journal: `parameter_change`, `parameter_refused` or `stop`, with the request's id.
+request once, in the journal: `parameter_change`, `parameter_refused`, `stop` or `request_withdrawn`, with the request's
+id. A stop ends the attempt, not the run: whether the run goes on later is for those to say who keep it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -27,6 +28,11 @@ CHANGEABLE_FIELDS: tuple[str, ...] = (
 )
 """Config fields that a running run can take new values of."""
 
+StopMoment = Literal["now", "step", "checkpoint"]
+"""When a stop ends the attempt: `now` without waiting for the step under way, whose worker kills the trainer where it
+does not end by itself; `step` at the next step boundary, after a checkpoint; `checkpoint` once the next regular
+checkpoint is there, so that none is written for the stop."""
+
 
 class ControlRequest(BaseModel):
     """One line of the control file."""
@@ -42,12 +48,16 @@ class ControlRequest(BaseModel):
     set: Mapping[str, Any] = {}
     """New values by dotted field, such as {"method.c1": 0.25}."""
     stop: bool = False
-    """Write a checkpoint at the boundary and end."""
+    """End the attempt with a checkpoint."""
+    when: StopMoment = "step"
+    """Of a stop: which boundary."""
+    withdraws: str | None = None
+    """Identifier of an earlier request that shall not take effect; one that did already stays."""
 
     @model_validator(mode="after")
     def _asks_for_something(self) -> Self:
-        if self.stop == bool(self.set):
-            raise ValueError("a request either stops the run or sets fields: give `stop` or `set`")
+        if (self.stop, bool(self.set), self.withdraws is not None).count(True) != 1:
+            raise ValueError("a request stops the run, sets fields or withdraws another: give one of these")
         return self
 
 

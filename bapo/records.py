@@ -260,11 +260,13 @@ class EventRecord(Record):
     event: Literal[
         "started",
         "resumed",
+        "forked",
         "warning",
         "checkpoint",
         "checkpoint_damaged",
         "parameter_change",
         "parameter_refused",
+        "request_withdrawn",
         "stop",
         "finished",
         "failed",
@@ -272,7 +274,8 @@ class EventRecord(Record):
     message: str
     """One sentence for people."""
     data: Mapping[str, Any] = {}
-    """`parameter_*` and `stop`: id, author, set; `checkpoint`: name, bytes; `resumed`: checkpoint, from_step."""
+    """`parameter_*`, `request_withdrawn` and `stop`: id, author, set; `checkpoint`: checkpoint; `resumed`: checkpoint,
+    from_step; `forked`: these and parent."""
     timing: Mapping[str, float] = {}
     """`unix_time`."""
 

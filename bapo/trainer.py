@@ -23,10 +23,11 @@ from pydantic import BaseModel, ConfigDict
 
 from bapo import checkpoint
 from bapo.assessment import Assessment
-from bapo.config import ConfigError, RunConfig
+from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.config.resolve import resolve
 from bapo.engines import build_engine
-from bapo.journal import Journal, JournalError
+from bapo.fork import ForkOrigin, read_origin
+from bapo.journal import RECORDS_FILE, Journal, JournalError, attempt_folders, read_records
 from bapo.loop import Loop, StepOutcome
 from bapo.methods import build_method
 from bapo.prompts import PromptSchedule
@@ -194,12 +195,25 @@ class _Attempt:
 
     def _resume_or_start(self) -> None:
         folder, damaged = checkpoint.newest_sound(self.run_folder)
+        origin = read_origin(self.run_folder)
+        if folder is None and origin is not None:
+            remedy = f"it went on from step {origin.step} of run {origin.run_id}: fork that run again"
+            raise ConfigError([ConfigProblem("checkpoints", "none is left", remedy)])
         if folder is None:
             self._event(
                 "started", f"{self.config.method.type}, {self._num_steps} steps", {"num_steps": self._num_steps}
             )
+        elif origin is not None and not _has_begun(self.run_folder):
+            self._restore(folder, origin)
+            data = {"checkpoint": folder.name, "from_step": self._completed, "parent": origin.run_id}
+            self._event(
+                "forked",
+                f"from the checkpoint of step {self._completed} of run {origin.run_id}",
+                {**data, "num_steps": self._num_steps},
+            )
+            self._event("checkpoint", f"{folder.name} taken over", {"checkpoint": folder.name})
         else:
-            self._restore(folder)
+            self._restore(folder, origin)
             self._event(
                 "resumed",
                 f"from the checkpoint of step {self._completed}",
@@ -264,13 +278,17 @@ class _Attempt:
 
     def _stops_before(self, step: int) -> bool:
         """Answer the requests that are due at this boundary; true where the run shall end here."""
-        due = self._steering.due(step)
+        due = self._steering.due(step, at_checkpoint=0 < self._completed == self._saved)
         for message in self._steering.rejected():
             self._event("warning", message)
         stops = []
         for request in due:
             if request.stop:
                 stops.append(request)
+                continue
+            if request.withdraws is not None:
+                data = {"id": request.withdraws, "author": request.author, "applied_step": step}
+                self._event("request_withdrawn", f"withdrawn by {request.author}", data)
                 continue
             data = {"id": request.id, "author": request.author, "set": dict(request.set), "applied_step": step}
             try:
@@ -284,7 +302,7 @@ class _Attempt:
             return False
         if self._completed != self._saved:
             self._save_checkpoint()
-        for request in stops:
+        for request in (*stops, *self._steering.fulfilled_stops(step)):
             self._event("stop", f"asked for by {request.author}", {"id": request.id, "author": request.author})
         if not stops:
             self._event("stop", "asked for by a signal")
@@ -312,13 +330,18 @@ class _Attempt:
         seconds = time.perf_counter() - begin
         self._event("checkpoint", f"{folder.name} written", {"checkpoint": folder.name}, {"checkpoint": seconds})
 
-    def _restore(self, folder: Path) -> None:
+    def _restore(self, folder: Path, origin: ForkOrigin | None) -> None:
         state: Mapping[str, Any] = json.loads((folder / STATE_FILE).read_text(encoding="utf-8"))
         self._completed = self._saved = state["step"]
         self._cost = CostCounter(**state["cost"])
-        self.config = resolve(state["config"]).config
-        self._loop.method.reconfigure(self.config)
+        is_parents = origin is not None and origin.step == self._completed
+        if not is_parents:
+            self.config = resolve(state["config"]).config
+            self._loop.method.reconfigure(self.config)
         self._loop.load_state_dict(state["loop"], self._engine.load(folder))
+        if is_parents:
+            # The parent's buffers under this run's own thresholds, as after a change of parameters.
+            self._loop.method.reconfigure(self.config)
         self._steering.resume_after(self._completed)
 
     # ------------------------------------------------------------ journal
@@ -374,6 +397,11 @@ def cannot_write(error: Exception) -> bool:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return True
     return isinstance(error, JournalError | checkpoint.CheckpointError)
+
+
+def _has_begun(run_folder: Path) -> bool:
+    """Whether any attempt has recorded anything."""
+    return any(True for folder in attempt_folders(run_folder) for _ in read_records(folder / RECORDS_FILE))
 
 
 def main(arguments: list[str] | None = None, run: Callable[..., TrainingSummary] = train) -> int:

@@ -203,7 +203,7 @@ class Worker:
         )
         self._store.save(attempt)
         log.info("run %s, attempt %d: claimed", run_id, attempt.number)
-        self._supervise(AttemptSupervisor(self._client, self._store, attempt, config=claim.config))
+        self._supervise(AttemptSupervisor(self._client, self._store, attempt, claim))
 
     def _run_folder(self, claim: Claim) -> Path:
         here = self._options.runs_dir

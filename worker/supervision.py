@@ -9,7 +9,7 @@ import time
 import httpx
 
 from bapo import log as log_lines
-from bapo.api import AttemptOutcome, PendingControl
+from bapo.api import AttemptOutcome, Claim, PendingControl
 from bapo.client import ApiError, Client
 from bapo.config import ConfigError, resolve
 from bapo.control import ControlRequest, append_request, read_requests
@@ -18,6 +18,7 @@ from bapo.run_folder import claim_config, read_config
 from bapo.verl_plugin.interpreter import trainer_python
 from bapo.verl_plugin.leftovers import clean_up_after
 from worker.attempts import Attempt, AttemptStore, Ending
+from worker.run_folders import prepare, record_stop
 from worker.trainer_process import TrainerProcess, ending_of, find_trainer, start_trainer, trainers_of
 from worker.upload import Uploader
 
@@ -26,6 +27,8 @@ FIRST_RETRY_SECONDS = 0.25
 LONGEST_RETRY_SECONDS = 5.0
 STOP_GRACE_SECONDS = 45.0
 """Between SIGTERM and SIGKILL: a step, its evaluation and a checkpoint must fit."""
+STOP_NOW_GRACE_SECONDS = 3.0
+"""The same where somebody stops a run without waiting for its step."""
 
 log = logging.getLogger(__name__)
 
@@ -42,21 +45,20 @@ def is_unreachable(error: Exception) -> bool:
 class AttemptSupervisor(threading.Thread):
     """One attempt, from the claim until the server knows how it ended."""
 
-    def __init__(
-        self, client: Client, store: AttemptStore, attempt: Attempt, config: dict[str, object] | None = None
-    ) -> None:
-        """With `config` the attempt is new; without, an earlier life of the worker began it."""
+    def __init__(self, client: Client, store: AttemptStore, attempt: Attempt, claim: Claim | None = None) -> None:
+        """With `claim` the attempt is new; without, an earlier life of the worker began it."""
         super().__init__(name=f"run-{attempt.run_id}", daemon=True)
         self.attempt = attempt
         self.predecessor: AttemptSupervisor | None = None
         """An earlier attempt at the same run that this worker still held: ended before ours begins."""
         self._client = client
         self._store = store
-        self._config = config
+        self._claim = claim
         self._uploader = Uploader(client, attempt)
         self._wake = threading.Event()
         self._revoked = False
         self._shut_down = False
+        self._ends_now = False
         self._stop_asked_at: float | None = None
         self._control_lock = threading.Lock()
         self._next_try = 0.0
@@ -86,12 +88,21 @@ class AttemptSupervisor(threading.Thread):
 
     def control(self, pending: PendingControl) -> None:
         """Append a request to the run's control file, once."""
+        if pending.stop and pending.when == "now":
+            self._ends_now = True
+            self._wake.set()
         with self._control_lock:
             requests, _ = read_requests(self.attempt.run_folder)
             if any(request.id == pending.id for request in requests):
                 return
             request = ControlRequest(
-                id=pending.id, author=pending.author, at_step=pending.at_step, set=pending.set, stop=pending.stop
+                id=pending.id,
+                author=pending.author,
+                at_step=pending.at_step,
+                set=pending.set,
+                stop=pending.stop,
+                when=pending.when,
+                withdraws=pending.withdraws,
             )
             try:
                 append_request(self.attempt.run_folder, request)
@@ -117,12 +128,13 @@ class AttemptSupervisor(threading.Thread):
     def _begin(self) -> TrainerProcess | None:
         """The trainer: a new one, or the one that an earlier life of this worker started."""
         trainer = None
-        if self._config is None:
+        if self._claim is None:
             trainer = find_trainer(self.attempt)
         elif self.attempt.ending is None:
             try:
-                config = resolve(self._config).config
+                config = resolve(self._claim.config).config
                 claim_config(self.attempt.run_folder, config)
+                prepare(self.attempt.run_folder, self._claim)
                 for left in trainers_of(self.attempt.run_folder):
                     # Of a worker that the server has given up on; its token is stale, ours is not.
                     log.warning("run %s: ending trainer %d of an earlier attempt", self.attempt.run_id, left.pid)
@@ -150,7 +162,10 @@ class AttemptSupervisor(threading.Thread):
             elif self.attempt.ending is None:
                 if trainer is not None and not running:
                     self._clean_up_after(trainer)
-                self._note(ending=ending_of(self.attempt, trainer.exit_code if trainer else None))
+                ending = ending_of(self.attempt, trainer.exit_code if trainer else None)
+                if self._ends_now and ending.status == "lost":
+                    ending = record_stop(self.attempt)
+                self._note(ending=ending)
             if self._upload() and self.attempt.ending is not None and self._report():
                 self._store.forget(self.attempt)
                 return
@@ -163,12 +178,13 @@ class AttemptSupervisor(threading.Thread):
             clean_up_after(trainer.pid, trainer.created)
 
     def _carry_out_stop(self, trainer: TrainerProcess) -> None:
-        if not self._shut_down:
+        if not self._shut_down and not self._ends_now:
             return
+        grace = STOP_NOW_GRACE_SECONDS if self._ends_now else STOP_GRACE_SECONDS
         if self._stop_asked_at is None:
             self._stop_asked_at = time.monotonic()
             trainer.ask_to_stop()
-        elif time.monotonic() - self._stop_asked_at > STOP_GRACE_SECONDS:
+        elif time.monotonic() - self._stop_asked_at > grace:
             trainer.kill()
 
     def _end_at_once(self, trainer: TrainerProcess | None) -> None:

@@ -7,6 +7,7 @@ is the median over the runs, and the range goes from the least to the most.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from statistics import median
@@ -49,8 +50,24 @@ class _Rates(NamedTuple):
 def estimate(session: Session, config: RunConfig, prices: Prices) -> RunEstimate:
     """Rollouts by arithmetic, and from similar runs tokens, duration and cost with ranges."""
     plain = config.model_dump(mode="json")
+    return _estimate(plain, _similar(session, plain), prices)
+
+
+def estimates(session: Session, configs: Sequence[RunConfig], prices: Prices) -> list[RunEstimate]:
+    """One for each config; configs of the same shape share their similar runs."""
+    shapes: dict[str, list[_Rates]] = {}
+    found = []
+    for config in configs:
+        plain = config.model_dump(mode="json")
+        shape = json.dumps([_at(plain, path) for path in ("method.type", *_SAME, *_SCALES)])
+        if shape not in shapes:
+            shapes[shape] = _similar(session, plain)
+        found.append(_estimate(plain, shapes[shape], prices))
+    return found
+
+
+def _estimate(plain: Mapping[str, Any], rates: Sequence[_Rates], prices: Prices) -> RunEstimate:
     planned = planned_rollouts(plain)
-    rates = _similar(session, plain)
     known = RunEstimate(
         steps=planned.steps,
         fresh=planned.fresh,

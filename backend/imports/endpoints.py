@@ -32,4 +32,4 @@ def finish_import(caller: Writer, session: DbSession, prices: PricesOf, run_id: 
     service.finish(session, service.lock_import(session, run_id, caller))
     session.flush()
     row = runs.row(session, run_id, caller.id)
-    return presentation.detail(row, None, caller, prices)
+    return presentation.detail(row, presentation.Surroundings(), caller, prices)

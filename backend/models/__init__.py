@@ -15,7 +15,7 @@ from backend.models.records import (
     StepRow,
 )
 from backend.models.resources import Resource, RunResource
-from backend.models.runs import Attempt, AuditRow, Control, Run, RunGroup, RunStar
+from backend.models.runs import Attempt, AuditRow, Control, Run, RunGroup, RunStar, Sweep
 from backend.models.stream import StreamRow
 from backend.models.views import SavedView
 from backend.models.webhooks import Delivery, Webhook
@@ -55,6 +55,7 @@ __all__ = [
     "SparseRecord",
     "StepRow",
     "StreamRow",
+    "Sweep",
     "User",
     "Webhook",
     "Worker",

@@ -21,7 +21,7 @@ from sqlalchemy import (
     inspect,
     text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, JSON
+from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, JSON, JSONB
 from sqlalchemy.orm import Mapped, Mapper, mapped_column
 
 from backend.models.base import Base, new_id
@@ -45,12 +45,36 @@ class RunGroup(Base):
     """Runs that belong together."""
 
     __tablename__ = "run_groups"
-    __table_args__ = (UniqueConstraint("project_id", "name"),)
+    __table_args__ = (
+        UniqueConstraint("project_id", "name"),
+        CheckConstraint("kind IN ('group', 'sweep')", name="kind"),
+    )
 
     id: Mapped[str] = mapped_column(primary_key=True, default=new_id)
     project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"))
     name: Mapped[str]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    kind: Mapped[str] = mapped_column(server_default="group")
+
+
+class Sweep(Base):
+    """A group whose runs differ in the fields that somebody varied on purpose; it has the group's identifier."""
+
+    __tablename__ = "sweeps"
+    __table_args__ = (UniqueConstraint("owner_id", "idempotency_key"),)
+
+    id: Mapped[str] = mapped_column(ForeignKey("run_groups.id", ondelete="CASCADE"), primary_key=True)
+    owner_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
+    fields: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    """What was varied, in the order given."""
+    recipe: Mapped[str | None]
+    parent_id: Mapped[str | None] = mapped_column(ForeignKey("runs.id", ondelete="SET NULL"), index=True)
+    base: Mapped[dict[str, Any]] = mapped_column(JSON)
+    """Dotted fields that all runs set."""
+    notes: Mapped[str] = mapped_column(server_default="")
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    idempotency_key: Mapped[str | None]
+    request_hash: Mapped[str | None]
 
 
 class Run(Base):
@@ -85,6 +109,14 @@ class Run(Base):
     owner_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
     group_id: Mapped[str | None] = mapped_column(ForeignKey("run_groups.id"), index=True)
     parent_id: Mapped[str | None] = mapped_column(ForeignKey("runs.id", ondelete="SET NULL"), index=True)
+    fork_step: Mapped[int | None]
+    """Completed steps of the checkpoint that the run goes on from; None where it began by itself."""
+    forked_from: Mapped[str | None]
+    """Identifier of the run with that checkpoint, whose folder may outlive its row."""
+    sweep_point: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    """Values of the fields that its sweep varies."""
+    sweep_position: Mapped[int | None]
+    """Place in the sweep's plan."""
     name: Mapped[str]
     status: Mapped[RunStatus] = mapped_column(STATUS)
     status_reason: Mapped[str | None]
@@ -186,7 +218,8 @@ class Control(Base):
     __tablename__ = "controls"
     __table_args__ = (
         CheckConstraint("kind IN ('stop', 'pause', 'change')", name="kind"),
-        CheckConstraint("state IN ('pending', 'applied', 'refused')", name="state"),
+        CheckConstraint("state IN ('pending', 'applied', 'refused', 'withdrawn')", name="state"),
+        CheckConstraint("moment IN ('now', 'step', 'checkpoint')", name="moment"),
         Index("ix_controls_pending", "run_id", postgresql_where=text("state = 'pending'")),
     )
 
@@ -200,6 +233,10 @@ class Control(Base):
     state: Mapped[str]
     applied_step: Mapped[int | None]
     reason: Mapped[str | None]
+    moment: Mapped[str | None]
+    """When a stop or pause shall end the attempt."""
+    withdrawn_by: Mapped[str | None]
+    """Who took it back; the trainer may have been quicker."""
 
 
 class AuditRow(Base):

@@ -8,7 +8,12 @@ from backend.events.repository import announce_status
 from backend.models import Control, Run
 from bapo.records import EventRecord
 
-_STATES = {"parameter_change": "applied", "parameter_refused": "refused", "stop": "applied"}
+_STATES = {
+    "parameter_change": "applied",
+    "parameter_refused": "refused",
+    "stop": "applied",
+    "request_withdrawn": "withdrawn",
+}
 
 
 def note(session: Session, run: Run, event: EventRecord) -> None:
@@ -17,6 +22,9 @@ def note(session: Session, run: Run, event: EventRecord) -> None:
     if event.event not in _STATES or not isinstance(identifier, str):
         return
     control = session.get(Control, (run.id, identifier))
+    if event.event == "request_withdrawn" and (control is None or control.state != "pending"):
+        # Of a stop that was settled otherwise, or written and withdrawn in the control file alone.
+        return
     if control is None:
         control = Control(
             run_id=run.id,

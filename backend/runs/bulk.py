@@ -26,8 +26,6 @@ def _unarchive(session: Session, run: Run, caller: Principal) -> None:
 
 _STEERING: Mapping[BulkAction, _Steer] = {
     "start": steering.start,
-    "stop": steering.stop,
-    "pause": steering.pause,
     "resume": steering.resume,
     "archive": _archive,
     "unarchive": _unarchive,
@@ -56,6 +54,12 @@ def _perform(session: Session, run_id: str, request: BulkRequest, caller: Princi
         repository.set_star(session, run_id, caller.id, is_starred=request.action == "star")
         return
     run = steering.lock_own(session, run_id, caller)
+    if request.action == "stop":
+        steering.stop(session, run, caller, request.when)
+        return
+    if request.action == "pause":
+        steering.pause(session, run, caller, request.when)
+        return
     if request.tag is None:
         _STEERING[request.action](session, run, caller)
         return

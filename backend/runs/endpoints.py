@@ -8,10 +8,11 @@ from fastapi import Header, Query, Response
 from sqlalchemy.orm import Session
 
 from backend.auth.service import Principal
-from backend.context import DbSession, PricesOf, new_router
+from backend.context import DbSession, PricesOf, SettingsOf, new_router
 from backend.errors import Problem
+from backend.models import Run
 from backend.permissions import Reader, Writer
-from backend.runs import bulk, export, filters, listing, presentation, repository, steering
+from backend.runs import bulk, export, filters, forks, listing, presentation, repository, steering
 from backend.runs.cost import Prices
 from backend.runs.submission import Submission, submit
 from bapo.api import (
@@ -20,13 +21,17 @@ from bapo.api import (
     ControlInfo,
     History,
     ParameterChange,
+    PauseRequest,
     RunCreate,
     RunDetail,
     RunExport,
     RunFacets,
+    RunFork,
     RunPage,
     RunQuery,
     RunUpdate,
+    StopAnswer,
+    StopRequest,
 )
 
 router = new_router("runs")
@@ -45,7 +50,13 @@ IdempotencyKey = Annotated[
 def _detail(session: Session, prices: Prices, run_id: str, caller: Principal) -> RunDetail:
     session.flush()
     row = repository.row(session, run_id, caller.id)
-    return presentation.detail(row, repository.worker_name(session, row.run), caller, prices)
+    parent = None if row.run.parent_id is None else session.get(Run, row.run.parent_id)
+    around = presentation.Surroundings(
+        repository.worker_name(session, row.run),
+        None if parent is None else parent.name,
+        steering.stopping_when(session, row.run),
+    )
+    return presentation.detail(row, around, caller, prices)
 
 
 @router.post("/runs", status_code=201, summary="Submit a run")
@@ -137,16 +148,22 @@ def start_run(caller: Writer, session: DbSession, prices: PricesOf, run_id: str)
 
 
 @router.post("/runs/{run_id}/stop", summary="Stop a run for good")
-def stop_run(caller: Writer, session: DbSession, prices: PricesOf, run_id: str) -> RunDetail:
-    """At the next step boundary, after a checkpoint; at once where nothing trains."""
-    steering.stop(session, steering.lock_own(session, run_id, caller), caller)
-    return _detail(session, prices, run_id, caller)
+def stop_run(
+    caller: Writer, session: DbSession, prices: PricesOf, run_id: str, body: StopRequest | None = None
+) -> StopAnswer:
+    """At the next step boundary, after a checkpoint, unless the body says otherwise; at once where nothing trains."""
+    run = steering.lock_own(session, run_id, caller)
+    steering.stop(session, run, caller, (body or StopRequest()).when)
+    lost = steering.steps_lost(session, run)
+    return StopAnswer(**_detail(session, prices, run_id, caller).model_dump(), steps_lost=lost)
 
 
 @router.post("/runs/{run_id}/pause", summary="Pause a run")
-def pause_run(caller: Writer, session: DbSession, prices: PricesOf, run_id: str) -> RunDetail:
-    """It stops at the next step boundary, after a checkpoint, and frees its machine."""
-    steering.pause(session, steering.lock_own(session, run_id, caller), caller)
+def pause_run(
+    caller: Writer, session: DbSession, prices: PricesOf, run_id: str, body: PauseRequest | None = None
+) -> RunDetail:
+    """It stops at the next step boundary or after the next regular checkpoint, and frees its machine."""
+    steering.pause(session, steering.lock_own(session, run_id, caller), caller, (body or PauseRequest()).when)
     return _detail(session, prices, run_id, caller)
 
 
@@ -180,11 +197,38 @@ def clone_run(
     return _detail(session, prices, clone.id, caller)
 
 
+@router.post("/runs/{run_id}/fork", status_code=201, summary="Submit a run that goes on from a checkpoint")
+def fork_run(
+    caller: Writer,
+    session: DbSession,
+    settings: SettingsOf,
+    prices: PricesOf,
+    run_id: str,
+    body: RunFork,
+    idempotency_key: IdempotencyKey = None,
+) -> RunDetail:
+    """The new run has the parent's weights, optimizer, buffers and counters of that step, and its records up to it.
+
+    It takes the config in force at that step with the changes; 422 names each field that the checkpoint cannot go on
+    with. The parent is not touched.
+    """
+    parent = repository.get(session, run_id)
+    fork = forks.fork(session, parent, body, idempotency_key, caller, is_shared=settings.runs_dir_shared)
+    return _detail(session, prices, fork.id, caller)
+
+
 @router.post("/runs/{run_id}/parameters", status_code=202, summary="Change parameters of a running run")
 def change_parameters(caller: Writer, session: DbSession, run_id: str, body: ParameterChange) -> ControlInfo:
     """Checked at once against the run's config; the trainer takes it at a step boundary and answers in the journal."""
     run = steering.lock_own(session, run_id, caller)
     return presentation.control(steering.change_parameters(session, run, body, caller))
+
+
+@router.delete("/runs/{run_id}/parameters/{control_id}", summary="Take back a change of parameters that waits")
+def withdraw_parameters(caller: Writer, session: DbSession, run_id: str, control_id: str) -> ControlInfo:
+    """While a worker holds the run, its trainer says whether that was in time: until then the change is pending."""
+    run = steering.lock_own(session, run_id, caller)
+    return presentation.control(steering.withdraw(session, run, control_id, caller))
 
 
 @router.get("/runs/{run_id}/history", summary="Who did what to a run")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from backend.auth.service import Principal
 from backend.models import AuditRow, Control, Run
@@ -12,7 +12,7 @@ from backend.runs.cost import Prices
 from backend.runs.repository import RunRow
 from bapo.api import AuditEntry, ControlInfo, RunDetail, RunStatus, RunSummary
 from bapo.config.resolve import METHOD_CONFIGS
-from bapo.control import CHANGEABLE_FIELDS
+from bapo.control import CHANGEABLE_FIELDS, StopMoment
 
 
 def eta_seconds(run: Run) -> float | None:
@@ -69,7 +69,15 @@ def summary(row: RunRow, prices: Prices) -> RunSummary:
     return RunSummary(**summary_fields(row, prices))
 
 
-def detail(row: RunRow, worker: str | None, caller: Principal, prices: Prices) -> RunDetail:
+class Surroundings(NamedTuple):
+    """What other tables say of a run."""
+
+    worker: str | None = None
+    parent_name: str | None = None
+    stopping_when: StopMoment | None = None
+
+
+def detail(row: RunRow, around: Surroundings, caller: Principal, prices: Prices) -> RunDetail:
     """One run for this caller."""
     run = row.run
     may_edit = caller.may_change(run)
@@ -80,10 +88,14 @@ def detail(row: RunRow, worker: str | None, caller: Principal, prices: Prices) -
         diff=run.diff,
         notes=run.notes,
         priority=run.priority,
-        worker=worker,
+        worker=around.worker,
         allowed_actions=allowed_actions(row, caller),
         may_edit=may_edit,
         may_archive=may_edit and (run.archived_at is not None or run.status in states.ARCHIVABLE),
+        parent_name=around.parent_name,
+        fork_step=run.fork_step,
+        sweep_id=None if run.sweep_point is None else run.group_id,
+        stopping_when=around.stopping_when,
     )
 
 
@@ -98,10 +110,17 @@ def allowed_actions(row: RunRow, caller: Principal) -> list[states.Action]:
     if Permission.WRITE not in GRANTED[caller.role]:
         # Not even a clone.
         return []
-    possible = [
-        action for action in states.actions(row.run.status) if action != "change" or changeable_fields(row.run.config)
-    ]
-    return possible if caller.may_change(row.run) else [each for each in possible if each == "clone"]
+    possible = [action for action in states.actions(row.run.status) if _makes_sense(action, row.run)]
+    if caller.may_change(row.run):
+        return possible
+    return [action for action in possible if action in ("clone", "fork")]
+
+
+def _makes_sense(action: states.Action, run: Run) -> bool:
+    """Whether there is anything to change, or to go on from."""
+    if action == "fork":
+        return run.attempt > 0 and run.step > 0 and run.import_source is None
+    return action != "change" or bool(changeable_fields(run.config))
 
 
 def control(row: Control) -> ControlInfo:
@@ -117,6 +136,8 @@ def control(row: Control) -> ControlInfo:
             "state": row.state,
             "applied_step": row.applied_step,
             "reason": row.reason,
+            "when": row.moment,
+            "withdrawn_by": row.withdrawn_by,
         }
     )
 

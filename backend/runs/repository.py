@@ -148,7 +148,7 @@ def open_changes(session: Session, run_id: str) -> Sequence[Control]:
     """Parameter changes that hold, or may come to hold, in the order in which they do."""
     query = (
         select(Control)
-        .where(Control.run_id == run_id, Control.kind == "change", Control.state != "refused")
+        .where(Control.run_id == run_id, Control.kind == "change", Control.state.not_in(("refused", "withdrawn")))
         .order_by(Control.created_at, Control.id)
     )
     return session.scalars(query).all()
@@ -160,6 +160,13 @@ def pending_stops(session: Session, run_id: str) -> Sequence[Control]:
         Control.run_id == run_id, Control.kind.in_(("stop", "pause")), Control.state == "pending"
     )
     return session.scalars(query).all()
+
+
+def settled_controls(session: Session, run_id: str) -> Sequence[str]:
+    """Identifiers of the requests that no trainer needs to answer: of a run that has stopped, or withdrawn."""
+    is_over = Control.kind.in_(("stop", "pause")) & (Control.state != "pending")
+    query = select(Control.id).where(Control.run_id == run_id, is_over | (Control.state == "withdrawn"))
+    return session.scalars(query.order_by(Control.created_at, Control.id)).all()
 
 
 def pending_controls(session: Session, run_ids: Sequence[str]) -> Sequence[Control]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
 
-from bapo.api import TERMINAL_STATUSES, RunStatus
+from bapo.api import TERMINAL_STATUSES, RunAction, RunStatus
 
 S = RunStatus
-Action = Literal["start", "stop", "pause", "resume", "change", "clone", "delete"]
+Action = RunAction
 
 LEGAL_MOVES: Mapping[RunStatus, frozenset[RunStatus]] = {
     S.DRAFT: frozenset({S.QUEUED}),
@@ -37,16 +36,17 @@ ARCHIVABLE = frozenset({S.DRAFT, S.PAUSED, *TERMINAL_STATUSES})
 
 _ACTIONS: Mapping[RunStatus, tuple[Action, ...]] = {
     S.DRAFT: ("start", "clone", "delete"),
-    S.QUEUED: ("stop", "change", "clone"),
-    S.STARTING: ("stop", "pause", "change", "clone"),
-    S.RUNNING: ("stop", "pause", "change", "clone"),
-    S.PAUSING: ("stop", "clone"),
-    S.PAUSED: ("resume", "stop", "change", "clone"),
-    S.STOPPING: ("clone",),
-    S.LOST: ("stop", "clone"),
-    S.SUCCEEDED: ("clone", "delete"),
-    S.FAILED: ("clone", "delete"),
-    S.CANCELLED: ("clone", "delete"),
+    S.QUEUED: ("stop", "change", "clone", "fork"),
+    S.STARTING: ("stop", "pause", "change", "clone", "fork"),
+    S.RUNNING: ("stop", "pause", "change", "clone", "fork"),
+    # Again: sooner than was asked for.
+    S.PAUSING: ("stop", "pause", "clone", "fork"),
+    S.PAUSED: ("resume", "stop", "change", "clone", "fork"),
+    S.STOPPING: ("stop", "clone", "fork"),
+    S.LOST: ("stop", "clone", "fork"),
+    S.SUCCEEDED: ("clone", "fork", "delete"),
+    S.FAILED: ("clone", "fork", "delete"),
+    S.CANCELLED: ("clone", "fork", "delete"),
 }
 
 

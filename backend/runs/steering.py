@@ -8,13 +8,14 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from backend.auth.service import Principal
-from backend.errors import Problem
+from backend.checkpoints import service as checkpoints
+from backend.errors import Problem, not_found
 from backend.events.repository import announce_status
 from backend.models import Control, Run
 from backend.runs import lifecycle, presentation, repository, states
 from bapo.api import ParameterChange, RunStatus, RunUpdate
 from bapo.config import ConfigError, ConfigProblem, RunConfig
-from bapo.control import changed_config
+from bapo.control import StopMoment, changed_config
 
 
 def lock_own(session: Session, run_id: str, caller: Principal) -> Run:
@@ -47,14 +48,18 @@ def resume(session: Session, run: Run, caller: Principal) -> None:
     lifecycle.move(session, run, RunStatus.QUEUED, author=caller.name)
 
 
-def stop(session: Session, run: Run, caller: Principal) -> None:
-    """End the run: at once where nothing trains, else at the next step boundary. Again does nothing more."""
-    if run.status is RunStatus.STOPPING:
-        return
+_URGENCY: tuple[StopMoment, ...] = ("checkpoint", "step", "now")
+"""From the most patient to the least."""
+
+
+def stop(session: Session, run: Run, caller: Principal, when: StopMoment = "step") -> None:
+    """End the run: at once where nothing trains, else when the request says.
+
+    Of a run that stops already only a more urgent moment asks for something; all else does nothing more.
+    """
     _require(run, "stop")
     if run.status in states.ACTIVE:
-        _add_control(session, run, "stop", caller, {}, None)
-        lifecycle.move(session, run, RunStatus.STOPPING, author=caller.name)
+        _ask_to_end(session, run, "stop", caller, when)
         return
     promised = repository.assigned_attempt(session, run)
     if promised is not None:
@@ -63,13 +68,39 @@ def stop(session: Session, run: Run, caller: Principal) -> None:
     lifecycle.move(session, run, RunStatus.CANCELLED, author=caller.name)
 
 
-def pause(session: Session, run: Run, caller: Principal) -> None:
-    """Stop at the next step boundary, to be resumed later. Again does nothing more."""
-    if run.status in (RunStatus.PAUSING, RunStatus.PAUSED):
+def pause(session: Session, run: Run, caller: Principal, when: StopMoment = "step") -> None:
+    """Stop at a boundary, to be resumed later. Of a run that pauses already only a sooner one asks for something."""
+    assert when != "now", "the API's own check"
+    if run.status is RunStatus.PAUSED:
         return
     _require(run, "pause")
-    _add_control(session, run, "pause", caller, {}, None)
-    lifecycle.move(session, run, RunStatus.PAUSING, author=caller.name)
+    _ask_to_end(session, run, "pause", caller, when)
+
+
+def _ask_to_end(session: Session, run: Run, kind: str, caller: Principal, when: StopMoment) -> None:
+    ending = RunStatus.STOPPING if kind == "stop" else RunStatus.PAUSING
+    before = stopping_when(session, run)
+    is_sooner = before is None or _URGENCY.index(when) > _URGENCY.index(before)
+    if is_sooner or run.status is not ending:
+        _add_control(session, run, kind, caller, {}, None, when if is_sooner else before)
+    if run.status is not ending:
+        lifecycle.move(session, run, ending, author=caller.name)
+
+
+def stopping_when(session: Session, run: Run) -> StopMoment | None:
+    """The most urgent moment of the stops and pauses without an answer."""
+    if run.status not in (RunStatus.STOPPING, RunStatus.PAUSING):
+        return None
+    asked = {control.moment or "step" for control in repository.pending_stops(session, run.id)}
+    return next((moment for moment in reversed(_URGENCY) if moment in asked), None)
+
+
+def steps_lost(session: Session, run: Run) -> int:
+    """Completed steps of a stopping run that no checkpoint will hold; 0 where its stop waits for one."""
+    if stopping_when(session, run) != "now":
+        return 0
+    held = [checkpoint.step for checkpoint in checkpoints.kept(session, run) if checkpoint.step <= run.step]
+    return run.step - max(held, default=0)
 
 
 def change_parameters(session: Session, run: Run, change: ParameterChange, caller: Principal) -> Control:
@@ -94,6 +125,31 @@ def change_parameters(session: Session, run: Run, change: ParameterChange, calle
         earlier |= control.changes
     changed_config(config, earlier | change.set)
     return _add_control(session, run, "change", caller, change.set, change.at_step)
+
+
+def withdraw(session: Session, run: Run, control_id: str, caller: Principal) -> Control:
+    """Take back a change that waits. Raises Problem 404 for an unknown one, 409 where the trainer has answered it.
+
+    Where a worker holds the run, its trainer says whether it was in time.
+    """
+    control = session.get(Control, (run.id, control_id))
+    if control is None or control.kind != "change":
+        raise not_found("change", control_id)
+    if control.state != "pending":
+        raise Problem(
+            409,
+            "already_answered",
+            f"this change is {control.state} already: ask for the former values instead",
+            field="control_id",
+            value=control_id,
+        )
+    if control.withdrawn_by is None:
+        control.withdrawn_by = caller.name
+        repository.add_audit(session, run.id, caller.name, "withdrawn", {"control_id": control.id})
+    if run.status not in states.ACTIVE:
+        control.state = "withdrawn"
+    announce_status(session, run)
+    return control
 
 
 def update(session: Session, run: Run, changes: RunUpdate, caller: Principal) -> None:
@@ -154,7 +210,13 @@ def _require(run: Run, action: states.Action) -> None:
 
 
 def _add_control(
-    session: Session, run: Run, kind: str, caller: Principal, changes: dict[str, Any], at_step: int | None
+    session: Session,
+    run: Run,
+    kind: str,
+    caller: Principal,
+    changes: dict[str, Any],
+    at_step: int | None,
+    moment: StopMoment | None = None,
 ) -> Control:
     control = Control(
         run_id=run.id,
@@ -164,10 +226,11 @@ def _add_control(
         changes=changes,
         at_step=at_step,
         state="pending",
+        moment=moment,
     )
     session.add(control)
     session.flush()
-    detail = {"control_id": control.id, "set": changes, "at_step": at_step} if kind == "change" else {}
+    detail = {"control_id": control.id, "set": changes, "at_step": at_step} if kind == "change" else {"when": moment}
     repository.add_audit(session, run.id, caller.name, kind, detail)
     announce_status(session, run)
     return control

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlalchemy.exc import IntegrityError
@@ -39,39 +40,55 @@ def submit(session: Session, submission: Submission, caller: Principal) -> Run:
 
     Raises ConfigError for a config that cannot run, Problem 409 for a key that came with another body.
     """
-    key = submission.idempotency_key
+    return once(
+        session,
+        caller,
+        submission.idempotency_key,
+        submission.digest,
+        lambda: create(session, submission.body, caller),
+    )
+
+
+def once(session: Session, caller: Principal, key: str | None, digest: str, create: Callable[[], Run]) -> Run:
+    """Make a run, or find the one that an earlier request with this key made.
+
+    `digest` tells whether it was the same request. Raises Problem 409 where it was not.
+    """
     if key is None:
-        return _create(session, submission, caller)
+        return create()
     if (known := repository.with_idempotency_key(session, caller.id, key)) is not None:
-        return _same(known, submission, caller)
+        return _same(known, key, digest, caller)
     try:
         with session.begin_nested():
-            return _create(session, submission, caller)
+            run = create()
+            run.idempotency_key, run.request_hash = key, digest
+            session.flush()
+            return run
     except IntegrityError:
         # Another request with the key was quicker.
         known = repository.with_idempotency_key(session, caller.id, key)
         if known is None:
             raise
-        return _same(known, submission, caller)
+        return _same(known, key, digest, caller)
 
 
-def _same(run: Run, submission: Submission, caller: Principal) -> Run:
+def _same(run: Run, key: str, digest: str, caller: Principal) -> Run:
     if not caller.sees(run.project_id):
         remedy = "this key made a run in a project that you have left: take a new key"
-        raise Problem(409, "idempotency_key_reused", remedy, field="Idempotency-Key", value=submission.idempotency_key)
-    if run.request_hash != submission.digest:
+        raise Problem(409, "idempotency_key_reused", remedy, field="Idempotency-Key", value=key)
+    if run.request_hash != digest:
         raise Problem(
             409,
             "idempotency_key_reused",
             f"this key made run {run.id} from another body: take a new key",
             field="Idempotency-Key",
-            value=submission.idempotency_key,
+            value=key,
         )
     return run
 
 
-def _create(session: Session, submission: Submission, caller: Principal) -> Run:
-    body = submission.body
+def create(session: Session, body: RunCreate, caller: Principal) -> Run:
+    """Make a run. Raises ConfigError for a config that cannot run."""
     project = choice.for_new(session, caller, body.project, beside=configs.parent_project(session, body))
     checked = configs.check(session, body, project.id)
     run = new_run(session, body.name, checked.resolution.config, caller, project_id=project.id, group=body.group)
@@ -82,8 +99,6 @@ def _create(session: Session, submission: Submission, caller: Principal) -> Run:
     run.tags = list(body.tags)
     run.notes = body.notes
     run.priority = body.priority
-    run.idempotency_key = submission.idempotency_key
-    run.request_hash = None if submission.idempotency_key is None else submission.digest
     session.add(run)
     session.flush()
     note_use(session, run.id, uses(checked.resolution.config))

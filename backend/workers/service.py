@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 from backend.auth.service import Principal
 from backend.chores import service as chores
 from backend.errors import Problem, not_found
-from backend.models import Attempt, Run, Worker
+from backend.models import Attempt, Control, Run, Worker
 from backend.records import ingest
 from backend.records.repository import last_event
 from backend.runs import lifecycle
@@ -19,6 +19,7 @@ from bapo.api import (
     AttemptOutcome,
     BatchAccepted,
     Claim,
+    ForkSource,
     HeartbeatAnswer,
     PendingControl,
     RecordBatch,
@@ -80,7 +81,16 @@ def claim(session: Session, run_id: str, worker_id: str, caller: Principal, sett
         fencing_token=attempt.fencing_token,
         config=run.config,
         run_dir=str(settings.runs_dir / run.id),
+        fork=_fork_source(run, settings),
+        settled=runs.settled_controls(session, run.id),
     )
+
+
+def _fork_source(run: Run, settings: Settings) -> ForkSource | None:
+    if run.fork_step is None:
+        return None
+    assert run.forked_from is not None, "both are set together"
+    return ForkSource(run_id=run.forked_from, run_dir=str(settings.runs_dir / run.forked_from), step=run.fork_step)
 
 
 def heartbeat(session: Session, body: WorkerHeartbeat, caller: Principal, settings: Settings) -> HeartbeatAnswer:
@@ -103,11 +113,26 @@ def heartbeat(session: Session, body: WorkerHeartbeat, caller: Principal, settin
             at_step=control.at_step,
             set=control.changes,
             stop=control.kind != "change",
+            when=control.moment or "step",
         )
         for control in runs.pending_controls(session, held)
     ]
+    controls += [_withdrawal(control) for control in runs.pending_controls(session, held) if control.withdrawn_by]
     has_chores = chores.has_chores(session, worker, settings)
     return HeartbeatAnswer(controls=controls, revoked=revoked, has_chores=has_chores)
+
+
+def _withdrawal(control: Control) -> PendingControl:
+    assert control.withdrawn_by is not None, "asked for by the caller"
+    return PendingControl(
+        run_id=control.run_id,
+        id=f"{control.id}-withdrawn",
+        author=control.withdrawn_by,
+        at_step=None,
+        set={},
+        stop=False,
+        withdraws=control.id,
+    )
 
 
 def _is_held(session: Session, attempt: Attempt) -> bool:
@@ -194,7 +219,10 @@ def _note_stopped(session: Session, run: Run, attempt: Attempt) -> None:
     elif run.status is RunStatus.PAUSING:
         lifecycle.move(session, run, RunStatus.PAUSED, author=lifecycle.SYSTEM)
     elif author is not None and run.status is RunStatus.RUNNING:
-        lifecycle.move(session, run, RunStatus.PAUSED, author=str(author), reason="stopped through its control file")
+        # A line in a file ends an attempt, and nobody vouches for the name in it: what is lost by waiting for a person
+        # is less than what is lost by cancelling.
+        reason = f"stopped through its control file, in the name of {author}: resume it, or stop it for good"
+        lifecycle.move(session, run, RunStatus.PAUSED, author=lifecycle.SYSTEM, reason=reason)
     else:
         reason = "its machine stopped it after a checkpoint"
         lifecycle.move(session, run, RunStatus.QUEUED, author=lifecycle.SYSTEM, reason=reason)

@@ -11,6 +11,7 @@ from pydantic import AwareDatetime, Field, StringConstraints, model_validator
 
 from bapo.api.base import Body, JsonObject, Page, Text
 from bapo.api.configs import ConfigDraft
+from bapo.control import StopMoment
 
 
 class RunStatus(StrEnum):
@@ -169,6 +170,9 @@ class RunSummary(Body):
     """Name of the project that it belongs to."""
 
 
+RunAction = Literal["start", "stop", "pause", "resume", "change", "clone", "fork", "delete"]
+
+
 class RunDetail(RunSummary):
     """One run."""
 
@@ -181,11 +185,58 @@ class RunDetail(RunSummary):
     notes: str
     priority: int
     worker: str | None
-    allowed_actions: Sequence[Literal["start", "stop", "pause", "resume", "change", "clone", "delete"]]
+    allowed_actions: Sequence[RunAction]
     may_edit: bool = False
     """Whether the caller may change name, tags and notes."""
     may_archive: bool = False
     """Whether the caller may archive it now, or take it out again."""
+    parent_name: str | None = None
+    fork_step: int | None = None
+    """Completed steps of the parent's checkpoint that it goes on from; None where it began by itself."""
+    sweep_id: str | None = None
+    """The sweep that it is a part of."""
+    stopping_when: StopMoment | None = None
+    """When the stop or pause under way ends the attempt."""
+
+
+class StopRequest(Body):
+    """How soon a run stops for good; where nothing trains, it is cancelled at once."""
+
+    when: StopMoment = "step"
+    """`now`: the trainer is killed where it does not end within seconds, and steps after the newest checkpoint are
+    lost; `step`: at the next step boundary, after a checkpoint; `checkpoint`: after the next regular checkpoint. A
+    run that is stopping already takes a more urgent moment only."""
+
+
+class PauseRequest(Body):
+    """How soon a run pauses."""
+
+    when: Literal["step", "checkpoint"] = "step"
+    """`step`: at the next step boundary, after a checkpoint; `checkpoint`: after the next regular checkpoint."""
+
+
+class StopAnswer(RunDetail):
+    """The run, and what its stop costs."""
+
+    steps_lost: int
+    """Completed steps that no checkpoint holds: what `now` loses, with the step under way. 0 where the stop waits for
+    a checkpoint, or nothing trains."""
+
+
+class RunFork(Body):
+    """A run that goes on from a checkpoint of another one."""
+
+    step: int = Field(ge=1, examples=[25])
+    """Completed steps of one of the parent's checkpoints."""
+    name: Text = Field(min_length=1, max_length=200, examples=["wider c1 from step 25"])
+    changes: JsonObject = Field(default={}, examples=[{"method.c1": 0.25}])
+    """Dotted fields and their new values, against the config in force at that step."""
+    tags: Sequence[Tag] = Field(default=(), max_length=MAX_TAGS)
+    notes: Text = Field(default="", max_length=100_000)
+    group: Text | None = Field(default=None, max_length=200)
+    priority: int = Field(default=50, ge=0, le=100)
+    start: bool = True
+    """False leaves a draft."""
 
 
 class RunPage(Page):
@@ -225,9 +276,13 @@ class BulkRequest(Body):
     action: BulkAction
     tag: Tag | None = None
     """For `tag` and `untag`."""
+    when: StopMoment = "step"
+    """For `stop` and `pause`, as for one run."""
 
     @model_validator(mode="after")
     def _tag_where_one_is_needed(self) -> Self:
+        if self.action == "pause" and self.when == "now":
+            raise ValueError("a pause waits for a checkpoint: give `when` as step or checkpoint, or stop the runs")
         if (self.tag is not None) != (self.action in ("tag", "untag")):
             raise ValueError("give `tag` together with the actions tag and untag, and with no other")
         return self
@@ -268,9 +323,13 @@ class ControlInfo(Body):
     created_at: datetime
     set: dict[str, Any]
     at_step: int | None
-    state: Literal["pending", "applied", "refused"]
+    state: Literal["pending", "applied", "refused", "withdrawn"]
     applied_step: int | None
     reason: str | None
+    when: StopMoment | None = None
+    """Of a stop or pause."""
+    withdrawn_by: str | None = None
+    """Who took it back; `state` says whether in time."""
 
 
 class AuditEntry(Body):

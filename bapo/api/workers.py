@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from bapo.api.base import Body, Page, Text
+from bapo.control import StopMoment
 
 
 class WorkerInfo(Body):
@@ -63,6 +64,14 @@ class ClaimRequest(Body):
     worker_id: str
 
 
+class ForkSource(Body):
+    """A checkpoint of another run."""
+
+    run_id: str
+    run_dir: str
+    step: int
+
+
 class Claim(Body):
     """A run handed to one worker, once."""
 
@@ -74,6 +83,11 @@ class Claim(Body):
     """Complete."""
     run_dir: str
     """Where the trainer writes."""
+    fork: ForkSource | None = None
+    """What the run goes on from, where it does not begin at step 0."""
+    settled: Sequence[str] = ()
+    """Requests of the control file that need no answer any more: the run was stopped or paused otherwise, or they
+    were withdrawn."""
 
 
 class AttemptHeartbeat(Body):
@@ -101,6 +115,10 @@ class PendingControl(Body):
     at_step: int | None
     set: dict[str, Any]
     stop: bool
+    when: StopMoment = "step"
+    """Of a stop."""
+    withdraws: str | None = None
+    """Identifier of an earlier request that shall not take effect."""
 
 
 class HeartbeatAnswer(Body):

@@ -97,3 +97,6 @@ class DifficultBuffer:
         self._prompts = OrderedDict(
             (prompt_id, DifficultPrompt(num_correct, step)) for prompt_id, num_correct, step in state["prompts"]
         )
+        # A fork may have less room than its parent.
+        while len(self._prompts) > self.capacity:
+            self._prompts.popitem(last=False)

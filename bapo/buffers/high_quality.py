@@ -72,3 +72,6 @@ class HighQualityBuffer:
             )
         )
         self._groups = OrderedDict((group.prompt_id, group) for group in restored)
+        # A fork may have less room than its parent.
+        while self.capacity is not None and len(self._groups) > self.capacity:
+            self._groups.popitem(last=False)

@@ -18,6 +18,7 @@ from bapo.calls.resources import ResourceCalls
 from bapo.calls.runs import RunCalls
 from bapo.calls.samples import SampleCalls
 from bapo.calls.service import ServiceCalls
+from bapo.calls.sweeps import SweepCalls
 from bapo.calls.views import ViewCalls
 from bapo.calls.webhooks import WebhookCalls
 from bapo.calls.what_if import WhatIfCalls
@@ -37,6 +38,7 @@ class Calls(
     ResourceCalls,
     ViewCalls,
     ArtifactCalls,
+    SweepCalls,
     CheckpointCalls,
     CompareCalls,
     WhatIfCalls,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
+from urllib.parse import quote
 
 from bapo.api import (
     BulkAnswer,
@@ -12,14 +13,19 @@ from bapo.api import (
     ControlInfo,
     History,
     ParameterChange,
+    PauseRequest,
     RunCreate,
     RunDetail,
     RunFacets,
     RunFilters,
+    RunFork,
     RunPage,
     RunUpdate,
+    StopAnswer,
+    StopRequest,
 )
 from bapo.calls.base import Call, Endpoint, answer, get, nothing, post, run_path
+from bapo.control import StopMoment
 
 
 def query_of(filters: RunFilters) -> dict[str, Any]:
@@ -131,14 +137,14 @@ class RunCalls:
         return post(run_path(run_id, "start"), RunDetail)
 
     @Endpoint
-    def stop(self, run_id: str) -> Call[RunDetail]:
-        """Cancel at the next step boundary, after a checkpoint."""
-        return post(run_path(run_id, "stop"), RunDetail)
+    def stop(self, run_id: str, when: StopMoment = "step") -> Call[StopAnswer]:
+        """Cancel `now`, at the next `step` boundary, or after the next regular `checkpoint`."""
+        return post(run_path(run_id, "stop"), StopAnswer, StopRequest(when=when))
 
     @Endpoint
-    def pause(self, run_id: str) -> Call[RunDetail]:
-        """Stop at the next step boundary, to be resumed later."""
-        return post(run_path(run_id, "pause"), RunDetail)
+    def pause(self, run_id: str, when: Literal["step", "checkpoint"] = "step") -> Call[RunDetail]:
+        """Stop at the next step boundary or after the next regular checkpoint, to be resumed later."""
+        return post(run_path(run_id, "pause"), RunDetail, PauseRequest(when=when))
 
     @Endpoint
     def resume(self, run_id: str) -> Call[RunDetail]:
@@ -150,6 +156,17 @@ class RunCalls:
         """Submit a run that starts from another one's config; the same key again answers the first one's run."""
         headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
         return post(run_path(run_id, "clone"), RunDetail, body, **headers)
+
+    @Endpoint
+    def fork(self, run_id: str, body: RunFork, idempotency_key: str | None = None) -> Call[RunDetail]:
+        """Submit a run that goes on from a checkpoint of another one."""
+        key = idempotency_key or uuid.uuid4().hex
+        return post(run_path(run_id, "fork"), RunDetail, body, **{"Idempotency-Key": key})
+
+    @Endpoint
+    def withdraw_parameters(self, run_id: str, control_id: str) -> Call[ControlInfo]:
+        """Take back a change of parameters that the trainer has not answered."""
+        return Call("DELETE", run_path(run_id, "parameters", quote(control_id, safe="")), answer(ControlInfo))
 
     @Endpoint
     def change_parameters(self, run_id: str, body: ParameterChange) -> Call[ControlInfo]:

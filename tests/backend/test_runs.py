@@ -252,7 +252,7 @@ def test_what_a_state_does_not_allow_is_refused(admin: Client) -> None:
     for call in (admin.start, admin.stop, admin.pause, admin.resume):
         error = refused(call, run.id)
         assert (error.status, error.body.code, error.body.value) == (409, "illegal_transition", "cancelled")
-        assert "clone, delete" in error.body.remedy
+        assert "clone, fork, delete" in error.body.remedy
 
 
 def test_only_drafts_and_ended_runs_are_deleted(admin: Client) -> None:

@@ -63,7 +63,7 @@ def test_what_a_worker_holds_can_end_in_every_way() -> None:
 
 def test_every_action_is_possible_in_some_state_and_cloning_in_all() -> None:
     offered = {action for status in RunStatus for action in actions(status)}
-    assert offered == {"start", "stop", "pause", "resume", "change", "clone", "delete"}
+    assert offered == {"start", "stop", "pause", "resume", "change", "clone", "fork", "delete"}
     assert all("clone" in actions(status) for status in RunStatus)
 
 

@@ -221,7 +221,10 @@ def test_a_stop_through_the_control_file_itself_pauses(worker: FakeWorker, admin
     worker.upload(claim, [step(1), event("stop", 1, id="by-hand", author="anna")])
     worker.report(claim, "stopped")
     now = admin.run(run.id)
-    assert (now.status, now.status_reason) == (RunStatus.PAUSED, "stopped through its control file")
+    assert (now.status, now.status_reason) == (
+        RunStatus.PAUSED,
+        "stopped through its control file, in the name of anna: resume it, or stop it for good",
+    )
     (control,) = admin.history(run.id).controls
     assert (control.id, control.author, control.state) == ("by-hand", "anna", "applied")
 

@@ -55,7 +55,7 @@ def test_lines_that_are_no_requests_are_named_by_their_number(tmp_path: Path) ->
     requests, rejected = read_requests(tmp_path)
     assert [each.id for each in requests] == ["r1", "r4"]
     assert [message.partition(":")[0] for message in rejected] == [f"{CONTROL_FILE} line {n}" for n in (2, 3, 4)]
-    assert "give `stop` or `set`" in rejected[2]
+    assert "give one of these" in rejected[2]
 
 
 def test_a_request_still_being_written_is_not_read(tmp_path: Path) -> None:

@@ -163,3 +163,56 @@ def test_an_illegal_change_changes_nothing(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="at least 0 and less than 1"):
         Steering.change(config, request, method)
     assert method.thresholds().difficult_max_count == 1
+
+
+def test_a_stop_that_waits_for_a_checkpoint_is_due_at_one(tmp_path: Path) -> None:
+    ask(tmp_path, "patient", stop=True, when="checkpoint")
+    steering = Steering(tmp_path)
+    assert due(steering, 3) == []
+    assert [request.id for request in steering.due(4, at_checkpoint=True)] == ["patient"]
+    assert [request.id for request in steering.due(5, at_checkpoint=True)] == []
+
+
+def test_a_sooner_stop_fulfils_the_patient_ones(tmp_path: Path) -> None:
+    ask(tmp_path, "patient", stop=True, when="checkpoint")
+    ask(tmp_path, "planned", stop=True, at_step=9)
+    ask(tmp_path, "impatient", stop=True)
+    steering = Steering(tmp_path)
+    assert due(steering, 3) == ["impatient"]
+    # The planned one was for a later step, and stands.
+    assert [request.id for request in steering.fulfilled_stops(3)] == ["patient"]
+    assert due(steering, 9) == ["planned"]
+
+
+def test_a_withdrawn_request_is_never_due(tmp_path: Path) -> None:
+    ask(tmp_path, "a", at_step=5)
+    steering = Steering(tmp_path)
+    assert due(steering, 2) == []
+    append_request(tmp_path, ControlRequest(id="w", author="bob", withdraws="a"))
+    (answered,) = steering.due(3)
+    assert (answered.withdraws, answered.author) == ("a", "bob")
+    assert [due(steering, step) for step in (4, 5, 6)] == [[], [], []]
+
+
+def test_a_withdrawal_that_comes_with_its_request_wins(tmp_path: Path) -> None:
+    ask(tmp_path, "a")
+    append_request(tmp_path, ControlRequest(id="w", author="bob", withdraws="a"))
+    assert due(Steering(tmp_path), 1) == ["w"]
+
+
+def test_what_took_effect_cannot_be_withdrawn_also_after_a_crash(tmp_path: Path) -> None:
+    ask(tmp_path, "a")
+    answer(tmp_path, 1, "a", step=7)
+    append_request(tmp_path, ControlRequest(id="w", author="bob", withdraws="a"))
+    append_request(tmp_path, ControlRequest(id="w2", author="bob", withdraws="nothing"))
+    steering = Steering(tmp_path)
+    steering.resume_after(5)
+    assert [due(steering, step) for step in (6, 7, 8)] == [[], ["a"], []]
+
+
+def test_an_answered_withdrawal_holds_after_a_crash(tmp_path: Path) -> None:
+    ask(tmp_path, "a", at_step=5)
+    answer(tmp_path, 1, "a", event="request_withdrawn", step=3)
+    steering = Steering(tmp_path)
+    steering.resume_after(1)
+    assert [due(steering, step) for step in (2, 3, 5)] == [[], [], []]

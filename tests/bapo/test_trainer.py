@@ -246,3 +246,21 @@ def test_a_run_goes_on_when_there_is_room_again(tmp_path: Path, undisturbed: Pat
     assert subprocess.run([*full, *command, "1"], capture_output=True, check=False).returncode == EXIT_CANNOT_WRITE
     assert subprocess.run([*command, "2"], capture_output=True, check=False).returncode == 0
     assert lines(folder) == lines(undisturbed)
+
+
+def test_a_stop_after_the_next_checkpoint_writes_none_of_its_own(undisturbed: Path, tmp_path: Path) -> None:
+    append_request(tmp_path, ControlRequest(id="1", author="ada", stop=True, when="checkpoint"))
+    # The interval is 3.
+    assert train(tmp_path, config()).steps == 3
+    assert [event.step for event in events(tmp_path, "checkpoint")] == [3]
+    assert train(tmp_path, config()).status == "succeeded"
+    assert lines(tmp_path) == lines(undisturbed)
+
+
+def test_a_withdrawn_change_is_answered_and_changes_nothing(undisturbed: Path, tmp_path: Path) -> None:
+    append_request(tmp_path, ControlRequest(id="1", author="ada", at_step=4, set={"method.c1": 0}))
+    append_request(tmp_path, ControlRequest(id="2", author="bob", withdraws="1"))
+    train(tmp_path, config())
+    (withdrawn,) = events(tmp_path, "request_withdrawn")
+    assert withdrawn.data == {"id": "1", "author": "bob", "applied_step": 1}
+    assert lines(tmp_path) == lines(undisturbed)

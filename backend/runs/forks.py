@@ -1,0 +1,83 @@
+"""Runs that go on from a checkpoint of another one."""
+
+from __future__ import annotations
+
+import hashlib
+
+from sqlalchemy.orm import Session
+
+from backend.auth.service import Principal
+from backend.checkpoints import service as checkpoints
+from backend.errors import Problem
+from backend.events.repository import announce_status
+from backend.models import Run
+from backend.resources import references
+from backend.resources.repository import note_use
+from backend.runs import inheritance, lifecycle, repository
+from backend.runs.submission import new_run, once
+from bapo.api import RunFork, RunStatus
+from bapo.config import ConfigError, RunConfig, apply_changes, resolve
+from bapo.config.resolve import ExplicitConfig, difference
+from bapo.fork import fork_problems
+
+
+def fork(
+    session: Session, parent: Run, body: RunFork, idempotency_key: str | None, caller: Principal, *, is_shared: bool
+) -> Run:
+    """Make the run, once for each key; `is_shared` says whether every worker sees the parent's folder.
+
+    Raises Problem 404 where the parent keeps no such checkpoint, 409 for a key that came with another body, ConfigError
+    naming the fields that the checkpoint cannot go on with.
+    """
+    digest = hashlib.sha256(f"{parent.id}\n{body.model_dump_json()}".encode()).hexdigest()
+    return once(
+        session, caller, idempotency_key, digest, lambda: _create(session, parent, body, caller, is_shared=is_shared)
+    )
+
+
+def config_in_force(session: Session, run: Run, step: int) -> ExplicitConfig:
+    """What the run set, with the changes that its checkpoint of `step` completed steps contains."""
+    explicit: ExplicitConfig = run.explicit
+    applied = [
+        control
+        for control in repository.controls(session, run.id)
+        if control.kind == "change" and control.state == "applied" and (control.applied_step or 0) <= step
+    ]
+    for control in sorted(applied, key=lambda each: (each.applied_step or 0, each.created_at, each.id)):
+        explicit = apply_changes(explicit, control.changes)
+    return explicit
+
+
+def _create(session: Session, parent: Run, body: RunFork, caller: Principal, *, is_shared: bool) -> Run:
+    if parent.import_source is not None:
+        remedy = "an imported run's checkpoints are not here: clone it to start anew"
+        raise Problem(409, "no_checkpoints", remedy, field="id", value=parent.id)
+    if not caller.may_write_in(parent.project_id):
+        raise Problem(403, "forbidden", "you may only look into this run's project: ask its administrators", field="id")
+    checkpoints.find(session, parent, body.step)
+    in_force = config_in_force(session, parent, body.step)
+    theirs = RunConfig.model_validate(in_force)
+    resolution = resolve(references.resolved(session, apply_changes(in_force, body.changes), parent.project_id))
+    problems = fork_problems(resolution.config, theirs, body.step)
+    if problems:
+        raise ConfigError(problems)
+    run = new_run(session, body.name, resolution.config, caller, project_id=parent.project_id, group=body.group)
+    run.recipe, run.parent_id = parent.recipe, parent.id
+    run.forked_from, run.fork_step = parent.id, body.step
+    run.explicit = resolution.explicit
+    run.diff = dict(difference(resolution.config, RunConfig.model_validate(parent.config)))
+    run.tags, run.notes, run.priority = list(body.tags), body.notes, body.priority
+    run.num_steps = run.num_steps or parent.num_steps
+    # The worker reads the parent's folder when it starts the run.
+    run.host = None if is_shared else parent.host
+    session.add(run)
+    session.flush()
+    note_use(session, run.id, references.uses(resolution.config))
+    inheritance.inherit(session, run, parent, body.step)
+    detail = {"parent_id": parent.id, "step": body.step, "changes": body.changes}
+    repository.add_audit(session, run.id, caller.name, "forked", detail)
+    if body.start:
+        lifecycle.move(session, run, RunStatus.QUEUED, author=caller.name)
+    else:
+        announce_status(session, run)
+    return run

@@ -1,0 +1,56 @@
+"""What a worker writes into a run's folder in the trainer's place, before it starts and after it was killed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bapo.api import Claim
+from bapo.control import ControlRequest, append_request
+from bapo.fork import ForkOrigin, begin_fork
+from bapo.journal import RECORDS_FILE, LineWriter, read_records
+from bapo.records import EventRecord, StepRecord, dump_record
+from bapo.steering import open_requests
+from worker.attempts import Attempt, Ending
+
+
+def prepare(run_folder: Path, claim: Claim) -> None:
+    """The checkpoint that a fork goes on from, and nothing left to answer of what was settled without a trainer.
+
+    Raises CheckpointError where the parent's checkpoint is gone or damaged.
+    """
+    if claim.fork is not None:
+        origin = ForkOrigin(run_id=claim.fork.run_id, step=claim.fork.step)
+        begin_fork(run_folder, Path(claim.fork.run_dir), origin)
+    for request in open_requests(run_folder):
+        if request.id in claim.settled:
+            append_request(
+                run_folder, ControlRequest(id=f"{request.id}-withdrawn", author="system", withdraws=request.id)
+            )
+
+
+def record_stop(attempt: Attempt) -> Ending:
+    """Answer the stops of a trainer that was killed for one, in its journal, with what that lost."""
+    step, held = _progress(attempt)
+    lost = f"{step - held} completed steps" if step > held else "the step under way"
+    message = f"stopped at once: lost {lost} after the checkpoint of step {held}"
+    with LineWriter(attempt.folder / RECORDS_FILE) as journal:
+        for request in open_requests(attempt.run_folder):
+            if request.stop and request.at_step is None:
+                data = {"id": request.id, "author": request.author, "steps_lost": step - held}
+                record = EventRecord(attempt=attempt.number, step=step, event="stop", message=message, data=data)
+                journal.write(dump_record(record))
+    return Ending(status="stopped", reason=message)
+
+
+def _progress(attempt: Attempt) -> tuple[int, int]:
+    """Latest completed step of the attempt, and the latest that a checkpoint holds."""
+    step = held = 0
+    for record in read_records(attempt.folder / RECORDS_FILE):
+        if isinstance(record, StepRecord) or (isinstance(record, EventRecord) and record.event in _BEGINNINGS):
+            step = record.step
+        if isinstance(record, EventRecord) and record.event in ("checkpoint", *_BEGINNINGS):
+            held = record.step
+    return step, held
+
+
+_BEGINNINGS = ("resumed", "forked")
