@@ -25,9 +25,9 @@ router = new_router("sweeps")
 
 
 @router.post("/sweeps/preview", summary="The runs that a plan would make")
-def preview_sweep(caller: Reader, session: DbSession, prices: PricesOf, body: SweepPlan) -> SweepPreview:
+def preview_sweep(_: Reader, session: DbSession, prices: PricesOf, body: SweepPlan) -> SweepPreview:
     """Makes nothing. Each combination that cannot run is named with every reason."""
-    return planning.preview(session, body, caller, prices)
+    return planning.preview(session, body, prices)
 
 
 @router.post("/sweeps", status_code=201, summary="Make the runs of a plan")

@@ -12,7 +12,6 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from backend.auth.service import Principal
 from backend.configs import estimate
 from backend.configs import service as configs
 from backend.errors import Problem, presentable
@@ -46,7 +45,7 @@ class Candidate:
     warnings: Sequence[ConfigProblem]
 
 
-def candidates(session: Session, plan: SweepPlan, project_id: str) -> list[Candidate]:
+def candidates(session: Session, plan: SweepPlan, project_id: str | None) -> list[Candidate]:
     """Every run of a plan, in its order: the last field of a grid changes fastest.
 
     Raises Problem 422 for a plan that is none, ConfigError where already the base cannot run.
@@ -92,15 +91,13 @@ def _labels(fields: Sequence[str]) -> dict[str, str]:
 
 
 def _candidate(
-    session: Session, plan: SweepPlan, point: dict[str, Any], labels: Mapping[str, str], project_id: str
+    session: Session, plan: SweepPlan, point: dict[str, Any], labels: Mapping[str, str], project_id: str | None
 ) -> Candidate:
     settings = " ".join(f"{labels[field]}={_short(value)}" for field, value in point.items())
     name = f"{plan.name} · {settings}"[:NAME_CHARACTERS]
-    changes = {**plan.changes, **point}
+    draft = ConfigDraft(recipe=plan.recipe, parent_id=plan.parent_id, changes={**plan.changes, **point})
     try:
-        checked = configs.check(
-            session, ConfigDraft(recipe=plan.recipe, parent_id=plan.parent_id, changes=changes), project_id
-        )
+        checked = configs.check(session, draft, project_id)
     except ConfigError as error:
         return Candidate(name, point, None, error.problems, ())
     return Candidate(name, point, checked.resolution.config, (), checked.resolution.warnings)
@@ -112,10 +109,10 @@ def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def preview(session: Session, plan: SweepPlan, caller: Principal, prices: Prices) -> SweepPreview:
+def preview(session: Session, plan: SweepPlan, prices: Prices) -> SweepPreview:
     """The runs of a plan and what they will take together. Raises as `candidates`."""
-    project = choice.for_new(session, caller, plan.project, beside=configs.parent_project(session, plan))
-    found = candidates(session, plan, project.id)
+    project_id = choice.for_reading(session, plan.project, beside=configs.parent_project(session, plan))
+    found = candidates(session, plan, project_id)
     legal = [each.config for each in found if each.config is not None]
     totals = _totals(estimate.estimates(session, legal, prices)) if legal else {}
     return SweepPreview(
