@@ -71,6 +71,10 @@ class Settings(ServiceSettings):
     """Folders beneath which data sets, models and verifiers may be registered, separated by the system's path
     separator; the workers must see them under the same paths."""
 
+    webhook_allowed_hosts: str = ""
+    """Receivers of webhooks that may be inside: host names (`*.example.org` for all beneath), addresses and networks
+    such as `10.1.0.0/16`, separated by commas. Without it only public addresses are reached."""
+
     @field_validator("database_url")
     @classmethod
     def _is_postgresql(cls, url: str) -> str:
@@ -93,10 +97,6 @@ class Settings(ServiceSettings):
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("give the address that people type, such as https://bapo.example.org")
         return url
-
-    webhook_allowed_hosts: str = ""
-    """Receivers of webhooks that may be inside: host names (`*.example.org` for all beneath), addresses and networks
-    such as `10.1.0.0/16`, separated by commas. Without it only public addresses are reached."""
 
     @field_validator("webhook_allowed_hosts")
     @classmethod
