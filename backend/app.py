@@ -9,8 +9,10 @@ from typing import Any
 import anyio.to_thread
 from fastapi import APIRouter, FastAPI
 
+import backend.account.endpoints
 import backend.alerts.endpoints
 import backend.artifacts.endpoints
+import backend.audit.endpoints
 import backend.auth.endpoints
 import backend.checkpoints.endpoints
 import backend.chores.endpoints
@@ -21,6 +23,8 @@ import backend.difficulty.endpoints
 import backend.events.endpoints
 import backend.imports.endpoints
 import backend.metrics.endpoints
+import backend.people.endpoints
+import backend.projects.endpoints
 import backend.prompts.endpoints
 import backend.queue.endpoints
 import backend.records.endpoints
@@ -57,6 +61,10 @@ from bapo.api import ErrorBody, StreamEvent
 
 ROUTERS = (
     backend.auth.endpoints.router,
+    backend.account.endpoints.router,
+    backend.people.endpoints.router,
+    backend.projects.endpoints.router,
+    backend.audit.endpoints.router,
     backend.configs.endpoints.router,
     backend.runs.endpoints.router,
     backend.records.endpoints.router,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -14,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from backend.answers import Answer, AnswerCache
 from backend.auth import scoping
+from backend.auth.passwords import Passwords
 from backend.auth.recent import RecentCallers
 from backend.auth.service import Principal
 from backend.auth.visibility import Visibility
@@ -41,6 +43,7 @@ class Context:
     callers: RecentCallers
     answers: AnswerCache
     visibility: Visibility
+    passwords: Passwords = field(default_factory=Passwords)
     recordings: RecordingCache = field(default_factory=RecordingCache)
     readiness: ReadinessCache = field(default_factory=ReadinessCache)
 
@@ -101,6 +104,10 @@ ContextOf = Annotated[Context, Depends(context_of)]
 
 
 def _committing(endpoint: Callable[..., Any]) -> Callable[..., Any]:
+    if inspect.iscoroutinefunction(endpoint):
+        # It opens its sessions itself, in threads.
+        return endpoint
+
     @functools.wraps(endpoint)
     def call(**arguments: Any) -> Any:
         sessions = [argument for argument in arguments.values() if isinstance(argument, Session)]

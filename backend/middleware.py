@@ -24,8 +24,9 @@ from bapo.log import about, bind
 LOG = logging.getLogger(__name__)
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-OPEN_PATHS = frozenset({"/healthz", "/readyz", "/metrics", "/api/v1/auth/login"})
-"""Reached without a login: the health checks, the metrics, which have a token of their own, and the login itself."""
+OPEN_PATHS = frozenset({"/healthz", "/readyz", "/metrics", "/api/v1/auth/login", "/api/v1/auth/password"})
+"""Reached without a login: the health checks, the metrics, which have a token of their own, and the logins, which take
+theirs in their bodies."""
 
 MAX_BODY_BYTES = 2_000_000
 MAX_BATCH_BYTES = 64_000_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 from functools import cached_property
 from pathlib import Path
@@ -45,10 +46,17 @@ class Settings(ServiceSettings):
     lease_seconds: float = Field(default=25.0, gt=0)
     """A run whose worker is silent for longer is lost and queued again: with the second between two looks, within 30 s.
     """
+    trusted_proxies: str = ""
+    """Addresses or networks of dashboards and proxies whose `X-Forwarded-For` is believed, separated by commas; those
+    of this machine always are."""
+    lease_seconds: float = Field(default=30.0, gt=0)
+    """A run whose worker is silent for longer is lost and queued again."""
     session_seconds: float = Field(default=30 * 86_400.0, gt=0)
     """How long a login lasts."""
     login_code_seconds: float = Field(default=3_600.0, gt=0)
     """How long a one-time code is good for."""
+    password_link_seconds: float = Field(default=3 * 86_400.0, gt=0)
+    """How long a link to set a password is good for."""
     max_attempts_without_progress: int = Field(default=3, ge=1)
     """A run that was lost this often in a row without completing a further step has failed."""
     stream_retention_seconds: float = Field(default=86_400.0, gt=0)
@@ -118,6 +126,12 @@ class Settings(ServiceSettings):
     def artifact_store(self) -> Path:
         """Folder of the files that people download."""
         return self.artifacts_dir or self.runs_dir.parent / "artifacts"
+
+    @cached_property
+    def proxy_networks(self) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]:
+        """Networks of the proxies that are believed. Raises ValueError for what is none."""
+        named = (each.strip() for each in self.trusted_proxies.split(","))
+        return tuple(ipaddress.ip_network(each, strict=False) for each in named if each)
 
     @property
     def secrets(self) -> list[str]:

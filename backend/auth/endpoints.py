@@ -2,41 +2,71 @@
 
 from __future__ import annotations
 
-from fastapi import Response
+from fastapi import Request, Response
 
+from backend.auth import login as logins
 from backend.auth import repository, service
-from backend.context import ContextOf, DbSession, SettingsOf, new_router
+from backend.auth.address import client_address
+from backend.context import Context, ContextOf, DbSession, new_router
 from backend.errors import Problem
 from backend.permissions import Anybody, Reader
-from bapo.api import Login, UserInfo
+from bapo.api import Login, PasswordSet, UserInfo
 from bapo.client import SESSION_COOKIE
 
 router = new_router("account")
 
+MAX_USER_AGENT = 300
 
-@router.post("/auth/login", summary="Log in with a one-time code or a token")
-def login(
-    _: Anybody, settings: SettingsOf, session: DbSession, response: Response, body: Login | None = None
-) -> UserInfo:
-    """Answers with the session cookie. A code works once and for a limited time."""
-    given = body or Login()
-    begun = service.begin_session(session, code=given.code, token=given.token, seconds=settings.session_seconds)
-    if begun is None:
-        raise Problem(
-            401,
-            "login_refused",
-            "this code or token is not valid, used or expired: take a new login link (`python -m backend login-code`)",
-        )
-    principal, secret = begun
+
+def _asker(request: Request, context: Context) -> logins.Asker:
+    visit = service.Visit(
+        context.settings.session_seconds,
+        request.headers.get("user-agent", "")[:MAX_USER_AGENT].replace("\x00", ""),
+        request.cookies.get(SESSION_COOKIE),
+    )
+    return logins.Asker(client_address(request, context.settings), visit)
+
+
+def _set_cookie(response: Response, context: Context, secret: str) -> None:
     response.set_cookie(
         SESSION_COOKIE,
         secret,
-        max_age=int(settings.session_seconds),
+        max_age=int(context.settings.session_seconds),
         httponly=True,
         samesite="lax",
-        secure=settings.public_url.startswith("https:"),
+        secure=context.settings.public_url.startswith("https:"),
     )
-    return service.user_info(session, principal)
+
+
+@router.post("/auth/login", summary="Log in with name and password, a one-time code or a token")
+async def login(
+    _: Anybody, request: Request, context: ContextOf, response: Response, body: Login | None = None
+) -> UserInfo:
+    """Answers with the session cookie, always a new one. A code works once and for a limited time.
+
+    Too many failures answer 429 with Retry-After.
+    """
+    found = await logins.login(context, body or Login(), _asker(request, context))
+    if found is None:
+        raise Problem(
+            401,
+            "login_refused",
+            "this is not right, or no longer valid: check name and password, or ask an administrator for a new link"
+            " (on the server itself: `python -m backend login-code`)",
+        )
+    info, secret = found
+    _set_cookie(response, context, secret)
+    return info
+
+
+@router.post("/auth/password", summary="Set a password with a one-time link")
+async def set_password(
+    _: Anybody, request: Request, context: ContextOf, response: Response, body: PasswordSet
+) -> UserInfo:
+    """Needs no old password. All sessions of the user end; the answer has the cookie of a new one."""
+    info, secret = await logins.set_password(context, body, _asker(request, context))
+    _set_cookie(response, context, secret)
+    return info
 
 
 @router.post("/auth/logout", status_code=204, summary="End this session")

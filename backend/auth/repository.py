@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import delete, func, or_, select, true, update
+from sqlalchemy import delete, false, func, or_, select, true, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session as DbSession
 
@@ -82,24 +82,90 @@ def set_membership(session: DbSession, project_id: str, user_id: str, role: Role
     session.execute(query.on_conflict_do_update(constraint="pk_memberships", set_={"role": role}))
 
 
-def take_login_code(session: DbSession, secret_hash: str) -> str | None:
+def take_login_code(session: DbSession, secret_hash: str, purpose: str) -> str | None:
     """Use up a code that has not expired; the user that it is for. Of two callers at once one gets it."""
-    query = delete(LoginCode).where(LoginCode.secret_hash == secret_hash).returning(LoginCode)
-    code = session.scalars(query).one_or_none()
+    query = delete(LoginCode).where(LoginCode.secret_hash == secret_hash, LoginCode.purpose == purpose)
+    code = session.scalars(query.returning(LoginCode)).one_or_none()
     now: datetime = session.scalars(select(func.now())).one()
     return code.user_id if code is not None and code.expires_at > now else None
 
 
-def add_login_code(session: DbSession, secret_hash: str, user_id: str, seconds: float) -> None:
-    """Store a new code, and forget the expired ones."""
+def owner_of_link(session: DbSession, secret_hash: str) -> User | None:
+    """Whose password a link's code sets, without using it up."""
+    query = (
+        select(User)
+        .join(LoginCode, LoginCode.user_id == User.id)
+        .where(LoginCode.secret_hash == secret_hash, LoginCode.purpose == "password")
+        .where(LoginCode.expires_at > func.now(), User.disabled_at.is_(None))
+    )
+    return session.scalars(query).one_or_none()
+
+
+def add_login_code(session: DbSession, secret_hash: str, user_id: str, seconds: float, purpose: str) -> None:
+    """Store a new code, and forget the expired ones; of the links for a password the newest one is good."""
     session.execute(delete(LoginCode).where(LoginCode.expires_at < func.now()))
-    session.add(LoginCode(secret_hash=secret_hash, user_id=user_id, expires_at=_after(seconds)))
+    if purpose == "password":
+        session.execute(delete(LoginCode).where(LoginCode.user_id == user_id, LoginCode.purpose == purpose))
+    session.add(LoginCode(secret_hash=secret_hash, user_id=user_id, expires_at=_after(seconds), purpose=purpose))
 
 
-def add_session(session: DbSession, secret_hash: str, user_id: str, seconds: float) -> None:
+def add_session(session: DbSession, secret_hash: str, user_id: str, seconds: float, user_agent: str) -> None:
     """Store a login, and forget the expired ones."""
     session.execute(delete(Session).where(Session.expires_at < func.now()))
-    session.add(Session(secret_hash=secret_hash, user_id=user_id, expires_at=_after(seconds)))
+    session.add(Session(secret_hash=secret_hash, user_id=user_id, expires_at=_after(seconds), user_agent=user_agent))
+
+
+def sessions(session: DbSession, user_id: str) -> Sequence[Session]:
+    """A user's logins, the latest first."""
+    query = select(Session).where(Session.user_id == user_id, Session.expires_at > func.now())
+    return session.scalars(query.order_by(Session.last_seen_at.desc(), Session.created_at.desc())).all()
+
+
+def end_sessions(session: DbSession, user_id: str, *, but: str | None = None, only: str | None = None) -> int:
+    """End a user's logins: all but the one of this secret's hash, or only the one of this identifier; how many."""
+    query = delete(Session).where(Session.user_id == user_id, Session.secret_hash != (but or ""))
+    if only is not None:
+        query = query.where(Session.id == only)
+    return len(session.scalars(query.returning(Session.id)).all())
+
+
+def end_login_codes(session: DbSession, user_id: str) -> None:
+    """A user's one-time links are worthless from now on."""
+    session.execute(delete(LoginCode).where(LoginCode.user_id == user_id))
+
+
+def user_named(session: DbSession, name: str) -> User | None:
+    """A user who is not disabled."""
+    return session.scalars(select(User).where(User.name == name, User.disabled_at.is_(None))).one_or_none()
+
+
+def has_password(session: DbSession, user_id: str) -> bool:
+    """Whether the user can log in with a password."""
+    return session.scalars(select(User.password_hash.is_not(None)).where(User.id == user_id)).one()
+
+
+def tokens(session: DbSession, kind: str, user_id: str | None) -> Sequence[tuple[ApiToken, bool]]:
+    """Tokens of a user or of workers that are not revoked, the newest first, and whether they have expired."""
+    expired = func.coalesce(ApiToken.expires_at <= func.now(), false())
+    query = select(ApiToken, expired).where(ApiToken.kind == kind, ApiToken.revoked_at.is_(None))
+    if user_id is not None:
+        query = query.where(ApiToken.user_id == user_id)
+    found: Sequence[Any] = session.execute(query.order_by(ApiToken.created_at.desc(), ApiToken.id)).all()
+    return found
+
+
+def revoke_tokens(
+    session: DbSession, kind: str, *, user_id: str | None = None, only: str | None = None, but: str | None = None
+) -> Sequence[ApiToken]:
+    """End tokens of a user or of workers: all, all but the one of this secret's hash, or one; those that ended."""
+    query = update(ApiToken).where(ApiToken.kind == kind, ApiToken.revoked_at.is_(None))
+    if user_id is not None:
+        query = query.where(ApiToken.user_id == user_id)
+    if only is not None:
+        query = query.where(ApiToken.id == only)
+    if but is not None:
+        query = query.where(ApiToken.secret_hash != but)
+    return session.scalars(query.values(revoked_at=func.now()).returning(ApiToken)).all()
 
 
 def remove_session(session: DbSession, secret_hash: str) -> None:

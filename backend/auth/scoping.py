@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import cache
 from typing import Any
 
 from sqlalchemy import event
@@ -26,6 +27,12 @@ def limit(session: Session, project_ids: Collection[str] | None) -> None:
     for entity in (Run, RunGroup, SavedView, Resource, AlertRule, Webhook):
         options.append(with_loader_criteria(entity, entity.project_id.in_(ids), include_aliases=True))
     session.info[_SCOPE] = tuple(options)
+
+
+@cache
+def owned_entities() -> tuple[type[Any], ...]:
+    """Everything that belongs to a project: runs, groups, views, resources, rules, and whatever comes to have one."""
+    return tuple(mapper.class_ for mapper in Base.registry.mappers if "project_id" in mapper.columns)
 
 
 def _only_visible(state: ORMExecuteState) -> None:

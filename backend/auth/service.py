@@ -105,32 +105,50 @@ def user_info(session: Session, caller: Principal) -> UserInfo:
                 MembershipInfo(id=project.id, name=project.name, role=role, is_archived=project.archived_at is not None)
             )
     return UserInfo(
-        id=caller.id, name=caller.name, role=caller.role, projects=found, may_manage_account=caller.is_whole
+        id=caller.id,
+        name=caller.name,
+        role=caller.role,
+        projects=found,
+        may_manage_account=caller.is_whole,
+        has_password=repository.has_password(session, caller.id),
     )
 
 
-def begin_session(
-    session: Session, *, code: str | None, token: str | None, seconds: float
-) -> tuple[Principal, str] | None:
-    """Exchange a one-time code or a person's token for a login: who it is, and the new secret."""
-    user: User | None = None
+def owner_of(session: Session, *, code: str | None, token: str | None) -> User | None:
+    """Whom a one-time code, which is used up, or a person's token logs in."""
     if code is not None:
-        user_id = repository.take_login_code(session, hash_of(code))
-        user = None if user_id is None else repository.user(session, user_id)
-    elif token is not None:
-        stored = repository.token(session, hash_of(token))
-        user = None if stored is None else stored.user
-    if user is None:
-        return None
+        user_id = repository.take_login_code(session, hash_of(code), "login")
+        return None if user_id is None else repository.user(session, user_id)
+    stored = None if token is None else repository.token(session, hash_of(token))
+    # A login may do all that its owner may: a token that may do less buys none.
+    return None if stored is None or "admin" not in stored.token.scopes else stored.user
+
+
+@dataclass(frozen=True)
+class Visit:
+    """How long a login lasts, and the browser that asks for it."""
+
+    seconds: float
+    user_agent: str
+    former_secret: str | None
+    """Of the session that the browser had before."""
+
+
+def begin_session(session: Session, user: User, visit: Visit) -> tuple[Principal, str]:
+    """A new login with a secret of its own, whatever the browser had before: who it is, and the secret."""
+    if visit.former_secret is not None:
+        repository.remove_session(session, hash_of(visit.former_secret))
     secret = new_secret()
-    repository.add_session(session, hash_of(secret), user.id, seconds)
+    repository.add_session(session, hash_of(secret), user.id, visit.seconds, visit.user_agent)
     return _principal(session, user, hash_of(secret), None), secret
 
 
-def new_login_code(session: Session, user: User, seconds: float) -> str:
-    """A code that logs this user in once."""
+def new_login_code(
+    session: Session, user: User, seconds: float, purpose: Literal["login", "password"] = "login"
+) -> str:
+    """A code that logs this user in once, or lets them set a password once."""
     code = new_secret()
-    repository.add_login_code(session, hash_of(code), user.id, seconds)
+    repository.add_login_code(session, hash_of(code), user.id, seconds, purpose)
     return code
 
 

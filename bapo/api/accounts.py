@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Literal
 
 from pydantic import Field
 
-from bapo.api.base import Body
+from bapo.api.base import Body, Page, Text
+
+MIN_PASSWORD = 12
+MAX_PASSWORD = 1_000
+"""Characters."""
 
 Role = Literal["viewer", "member", "admin"]
 """viewer: see; member: submit runs and change one's own; admin: change everything."""
@@ -36,10 +41,100 @@ class UserInfo(Body):
     """By name; for administrators all."""
     may_manage_account: bool = True
     """False for a token without the scope `admin`, which changes no passwords and makes no tokens."""
+    has_password: bool = False
 
 
 class Login(Body):
-    """What a browser or a script logs in with: a one-time code or a token."""
+    """What a browser or a script logs in with: name and password, a one-time code, or a token."""
 
     code: str | None = Field(default=None, max_length=200, examples=["a code from a login link"])
     token: str | None = Field(default=None, max_length=200)
+    name: Text | None = Field(default=None, max_length=200)
+    password: Text | None = Field(default=None, max_length=MAX_PASSWORD, repr=False)
+
+
+class PasswordSet(Body):
+    """A first or a forgotten password, with the code of a one-time link."""
+
+    code: Text = Field(max_length=200, repr=False)
+    password: Text = Field(max_length=MAX_PASSWORD, repr=False)
+
+
+class PasswordChange(Body):
+    """A new password; all other sessions end."""
+
+    old: Text | None = Field(default=None, max_length=MAX_PASSWORD, repr=False)
+    """Needed by whoever has one."""
+    new: Text = Field(max_length=MAX_PASSWORD, repr=False)
+    end_tokens: bool = False
+    """Whether the caller's tokens are revoked too."""
+
+
+class SessionInfo(Body):
+    """A login from a browser."""
+
+    id: str
+    created_at: datetime
+    last_seen_at: datetime
+    """To the minute."""
+    expires_at: datetime
+    user_agent: str
+    """As the browser names itself."""
+    is_current: bool
+    """Whether the caller came with it."""
+
+
+class SessionPage(Page):
+    """The caller's logins, the latest first."""
+
+    items: Sequence[SessionInfo]
+
+
+class TokenCreate(Body):
+    """A token for scripts."""
+
+    name: Text = Field(min_length=1, max_length=100, examples=["nightly sweep"])
+    scopes: Sequence[Scope] = Field(default=("read",), min_length=1, max_length=3)
+    """`read`: see; `write`: also submit runs and change one's own; `admin`: everything that the owner may."""
+    expires_in_days: int | None = Field(default=90, ge=1, le=3_650)
+    """Null for a token that does not expire."""
+
+
+class WorkerTokenCreate(Body):
+    """A token for workers."""
+
+    name: Text = Field(min_length=1, max_length=100, examples=["rack 3"])
+    expires_in_days: int | None = Field(default=None, ge=1, le=3_650)
+    """Null for a token that does not expire."""
+
+
+class TokenInfo(Body):
+    """A token without its secret."""
+
+    id: str
+    name: str
+    prefix: str
+    """First characters of the secret."""
+    scopes: Sequence[str]
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    """To the minute."""
+    is_expired: bool
+    is_current: bool = False
+    """Whether the caller came with it."""
+    workers: Sequence[str] = ()
+    """Of a workers' token: who registered with it."""
+
+
+class TokenPage(Page):
+    """Tokens that are not revoked, the newest first."""
+
+    items: Sequence[TokenInfo]
+
+
+class NewToken(TokenInfo):
+    """A token that was just made."""
+
+    secret: str = Field(repr=False)
+    """Shown this once; only its hash is kept."""

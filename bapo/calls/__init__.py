@@ -11,6 +11,7 @@ from bapo.calls.compare import CompareCalls
 from bapo.calls.configs import ConfigCalls
 from bapo.calls.difficulty import DifficultyCalls
 from bapo.calls.imports import ImportCalls
+from bapo.calls.people import PeopleCalls
 from bapo.calls.prompts import PromptCalls
 from bapo.calls.queue import QueueCalls
 from bapo.calls.records import RecordCalls
@@ -27,6 +28,7 @@ from bapo.calls.workers import WorkerCalls
 
 class Calls(
     AccountCalls,
+    PeopleCalls,
     ConfigCalls,
     RunCalls,
     RecordCalls,

@@ -1,0 +1,43 @@
+"""The audit trail of the whole server."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Query
+from sqlalchemy import select
+
+from backend.context import DbSession, new_router
+from backend.cursors import decode_numbers, encode
+from backend.models import AuditRow
+from backend.permissions import Administrator
+from bapo.api import AuditPage, AuditRecord, Text
+
+router = new_router("audit")
+
+_LIST = "audit"
+
+
+@router.get("/audit", summary="Who did what on this server")
+def list_audit(
+    _: Administrator,
+    session: DbSession,
+    author: Annotated[Text | None, Query(max_length=200)] = None,
+    action: Annotated[Text | None, Query(max_length=100)] = None,
+    cursor: Annotated[str | None, Query(max_length=2_000)] = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 100,
+) -> AuditPage:
+    """The newest first; `system` is the server itself."""
+    query = select(AuditRow).order_by(AuditRow.id.desc()).limit(limit + 1)
+    if author is not None:
+        query = query.where(AuditRow.author == author)
+    if action is not None:
+        query = query.where(AuditRow.action == action)
+    if cursor is not None:
+        query = query.where(AuditRow.id < decode_numbers(cursor, _LIST)[1])
+    rows = session.scalars(query).all()
+    items = [
+        AuditRecord(id=row.id, at=row.at, author=row.author, action=row.action, run_id=row.run_id, detail=row.detail)
+        for row in rows[:limit]
+    ]
+    return AuditPage(items=items, next_cursor=encode(_LIST, [0, items[-1].id]) if len(rows) > limit else None)

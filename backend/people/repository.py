@@ -1,0 +1,58 @@
+"""SQL of users."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from sqlalchemy import func, select, union_all
+from sqlalchemy.orm import Session as DbSession
+
+from backend.models import ApiToken, Membership, Project, Session, User
+from bapo.api import MembershipInfo
+
+
+def people(session: DbSession) -> Sequence[User]:
+    """All users by name."""
+    return session.scalars(select(User).order_by(func.lower(User.name), User.id)).all()
+
+
+def get(session: DbSession, user_id: str) -> User | None:
+    """One user."""
+    return session.get(User, user_id)
+
+
+def like(session: DbSession, name: str) -> User | None:
+    """A user whose name differs in capital letters at most."""
+    return session.scalars(select(User).where(func.lower(User.name) == name.lower()).limit(1)).one_or_none()
+
+
+def lock_administrators(session: DbSession) -> Sequence[User]:
+    """The administrators who are not disabled, held against every other change of theirs."""
+    query = select(User).where(User.role == "admin", User.disabled_at.is_(None)).order_by(User.id).with_for_update()
+    return session.scalars(query.execution_options(populate_existing=True)).all()
+
+
+def projects_of(session: DbSession, user_ids: Sequence[str]) -> Mapping[str, list[MembershipInfo]]:
+    """Memberships by user, by name of the project."""
+    query = (
+        select(Membership.user_id, Membership.role, Project)
+        .join(Project, Project.id == Membership.project_id)
+        .where(Membership.user_id.in_(user_ids))
+        .order_by(func.lower(Project.name), Project.id)
+    )
+    found: dict[str, list[MembershipInfo]] = {}
+    for user_id, role, project in session.execute(query):
+        info = {"id": project.id, "name": project.name, "role": role, "is_archived": project.archived_at is not None}
+        found.setdefault(user_id, []).append(MembershipInfo.model_validate(info))
+    return found
+
+
+def last_seen(session: DbSession, user_ids: Sequence[str]) -> Mapping[str, datetime]:
+    """Latest use of a session or token, by user."""
+    uses = union_all(
+        select(Session.user_id.label("user_id"), Session.last_seen_at.label("at")),
+        select(ApiToken.user_id, ApiToken.last_used_at).where(ApiToken.last_used_at.is_not(None)),
+    ).subquery()
+    query = select(uses.c.user_id, func.max(uses.c.at)).where(uses.c.user_id.in_(user_ids)).group_by(uses.c.user_id)
+    return dict(session.execute(query).all())
