@@ -16,6 +16,9 @@ from bapo.client import SESSION_COOKIE
 router = new_router("account")
 
 MAX_USER_AGENT = 300
+_BAD_CODE = "this code or token is not valid, used or expired: take a new login link (`python -m backend login-code`)"
+_BAD_NAME = "name or password is wrong: check both, or ask an administrator for a link to set a new password"
+"""The same for unknown and for disabled users."""
 
 
 def _asker(request: Request, context: Context) -> logins.Asker:
@@ -51,8 +54,7 @@ async def login(
         raise Problem(
             401,
             "login_refused",
-            "this is not right, or no longer valid: check name and password, or ask an administrator for a new link"
-            " (on the server itself: `python -m backend login-code`)",
+            _BAD_NAME if body is not None and body.password is not None else _BAD_CODE,
         )
     info, secret = found
     _set_cookie(response, context, secret)

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import event
 from sqlalchemy.orm import ORMExecuteState, Session, with_loader_criteria
 
-from backend.models import AlertRule, Project, Resource, Run, RunGroup, SavedView, Webhook
+from backend.models import Base, Project
 
 _SCOPE = "scope"
 ALL_PROJECTS = "all_projects"
@@ -24,7 +24,7 @@ def limit(session: Session, project_ids: Collection[str] | None) -> None:
         return
     ids = tuple(project_ids)
     options: list[Any] = [with_loader_criteria(Project, Project.id.in_(ids), include_aliases=True)]
-    for entity in (Run, RunGroup, SavedView, Resource, AlertRule, Webhook):
+    for entity in owned_entities():
         options.append(with_loader_criteria(entity, entity.project_id.in_(ids), include_aliases=True))
     session.info[_SCOPE] = tuple(options)
 
