@@ -49,8 +49,6 @@ class Settings(ServiceSettings):
     trusted_proxies: str = ""
     """Addresses or networks of dashboards and proxies whose `X-Forwarded-For` is believed, separated by commas; those
     of this machine always are."""
-    lease_seconds: float = Field(default=30.0, gt=0)
-    """A run whose worker is silent for longer is lost and queued again."""
     session_seconds: float = Field(default=30 * 86_400.0, gt=0)
     """How long a login lasts."""
     login_code_seconds: float = Field(default=3_600.0, gt=0)
