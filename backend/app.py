@@ -32,6 +32,7 @@ import backend.records.series_endpoints
 import backend.resources.endpoints
 import backend.runs.endpoints
 import backend.samples.endpoints
+import backend.storage.endpoints
 import backend.sweeps.endpoints
 import backend.views.endpoints
 import backend.webhooks.endpoints
@@ -82,6 +83,7 @@ ROUTERS = (
     backend.queue.endpoints.router,
     backend.resources.endpoints.router,
     backend.sweeps.endpoints.router,
+    backend.storage.endpoints.router,
     backend.views.endpoints.router,
     backend.what_if.endpoints.router,
     backend.workers.endpoints.router,

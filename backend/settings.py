@@ -73,6 +73,15 @@ class Settings(ServiceSettings):
     artifact_days: float = Field(default=7.0, gt=0)
     """A download goes by itself after so many days; it can be asked for again."""
 
+    retention_samples_days: float | None = Field(default=None, gt=0)
+    """Responses kept as text go so many days after a run has ended; by default never."""
+    retention_log_days: float | None = Field(default=None, gt=0)
+    """Logs go so many days after a run has ended; by default never."""
+    retention_checkpoints_days: float | None = Field(default=None, gt=0)
+    """Checkpoints go so many days after a run has ended; by default never."""
+    retention_archived_days: float | None = Field(default=None, gt=0)
+    """Archived runs are deleted after so many days in the archive; by default never."""
+
     resource_roots: str = ""
     """Folders beneath which data sets, models and verifiers may be registered, separated by the system's path
     separator; the workers must see them under the same paths."""

@@ -134,9 +134,9 @@ def unstar_run(caller: Reader, session: DbSession, run_id: str) -> None:
     repository.set_star(session, run_id, caller.id, is_starred=False)
 
 
-@router.delete("/runs/{run_id}", status_code=204, summary="Forget a draft or an ended run")
+@router.delete("/runs/{run_id}", status_code=204, summary="Delete a draft or an ended run")
 def delete_run(caller: Writer, session: DbSession, run_id: str) -> None:
-    """Its records go with it; its folder stays."""
+    """Its records and downloads go at once, its folder as soon as a worker of its machine is there."""
     steering.delete(session, steering.lock_own(session, run_id, caller), caller)
 
 

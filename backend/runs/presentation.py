@@ -61,6 +61,7 @@ def summary_fields(row: RunRow, prices: Prices) -> dict[str, Any]:
         "is_starred": row.is_starred,
         "archived_at": run.archived_at,
         "project": row.project,
+        "storage_bytes": row.storage_bytes,
     }
 
 

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session, defer
 from backend.errors import not_found
 from backend.models import Attempt, AuditRow, Control, Project, Run, RunGroup, RunStar, User, Worker
 from backend.runs.usage import Usage, usage_of
+from backend.storage import repository as storage
 
 
 class RunRow(NamedTuple):
@@ -25,6 +26,8 @@ class RunRow(NamedTuple):
     usage: Usage = Usage()
     is_starred: bool = False
     """By the caller."""
+    storage_bytes: int | None = None
+    """Of folder and records; None before they were measured."""
 
 
 def rows(*, with_config: bool = True) -> Select[Run, str, str | None, str]:
@@ -42,13 +45,21 @@ def rows(*, with_config: bool = True) -> Select[Run, str, str | None, str]:
 
 
 def completed(session: Session, found: Sequence[RunRow], viewer_id: str) -> list[RunRow]:
-    """The rows with their compute hours and this caller's stars."""
+    """The rows with their compute hours, their size and this caller's stars."""
     run_ids = [row.run.id for row in found]
     used = usage_of(session, run_ids)
     starred = set(
         session.scalars(select(RunStar.run_id).where(RunStar.user_id == viewer_id, RunStar.run_id.in_(run_ids)))
     )
-    return [row._replace(usage=used.get(row.run.id, Usage()), is_starred=row.run.id in starred) for row in found]
+    sizes = storage.bytes_of(session, run_ids)
+    return [
+        row._replace(
+            usage=used.get(row.run.id, Usage()),
+            is_starred=row.run.id in starred,
+            storage_bytes=sizes.get(row.run.id),
+        )
+        for row in found
+    ]
 
 
 def row(session: Session, run_id: str, viewer_id: str) -> RunRow:

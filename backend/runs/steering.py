@@ -13,6 +13,7 @@ from backend.errors import Problem, not_found
 from backend.events.repository import announce_status
 from backend.models import Control, Run
 from backend.runs import lifecycle, presentation, repository, states
+from backend.storage import deletion
 from bapo.api import ParameterChange, RunStatus, RunUpdate
 from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.control import StopMoment, changed_config
@@ -191,10 +192,9 @@ def archive(session: Session, run: Run, caller: Principal, *, is_archived: bool)
 
 
 def delete(session: Session, run: Run, caller: Principal) -> None:
-    """Forget a draft or an ended run; its folder stays."""
+    """Delete a draft or an ended run with all that it has recorded, its downloads and its folder."""
     _require(run, "delete")
-    repository.add_audit(session, None, caller.name, "deleted", {"run_id": run.id, "name": run.name})
-    repository.delete_run(session, run)
+    deletion.delete_run(session, run, caller.name)
 
 
 def _require(run: Run, action: states.Action) -> None:

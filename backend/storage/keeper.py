@@ -1,4 +1,4 @@
-"""Keeps house: makes artifacts, lets them expire, has folders measured. One server at a time does this."""
+"""Keeps house: makes artifacts, deletes what has had its time, has folders measured. One server at a time does this."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlalchemy.exc import OperationalError
 from backend.artifacts.making import ArtifactMaker
 from backend.database import Database
 from backend.settings import Settings
-from backend.storage import repository
+from backend.storage import repository, retention
 
 LOG = logging.getLogger(__name__)
 
@@ -82,6 +82,7 @@ class Keeper(threading.Thread):
         """What has time."""
         self._maker.expire()
         self._maker.sweep()
+        retention.carry_out(self._database, self._settings)
         with self._database.session() as session, session.begin():
             repository.mark_folders_due(session)
         with self._database.session() as session, session.begin():

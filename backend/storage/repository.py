@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Select, Table, func, literal, or_, select, union_all
+from sqlalchemy import ColumnElement, Select, Table, func, literal, or_, select, text, union_all
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, defer
 
 from backend.models import (
+    Artifact,
     Base,
+    FolderDeletion,
     LogPiece,
     MetricChunk,
     MetricKey,
     PromptText,
     Run,
+    RunStar,
     RunStorage,
     Sample,
     SparseRecord,
     StepRow,
     StreamRow,
+    User,
 )
 from backend.runs import states
 from backend.workers.repository import seconds_from_now
@@ -95,3 +100,81 @@ def _bytes_of(table: Table, run_ids: Sequence[str]) -> Select[str, int]:
         row = row + func.coalesce(func.pg_column_size(column), 0)
     query = select(table.c.run_id, func.sum(row).label("bytes"))
     return query.where(table.c.run_id.in_(run_ids)).group_by(table.c.run_id)
+
+
+# ---------------------------------------------------------------- for administrators
+
+DATABASE_BYTES = text("SELECT pg_database_size(current_database())")
+
+
+class SpaceRow(NamedTuple):
+    """A run with what it takes up."""
+
+    run: Run
+    owner: str
+    storage: RunStorage | None
+    artifact_bytes: int
+    num_bytes: int
+    is_kept: bool
+
+
+def largest(session: Session, limit: int) -> list[SpaceRow]:
+    """The runs that take up most."""
+    artifacts = _artifact_bytes().subquery()
+    of_artifacts = func.coalesce(artifacts.c.bytes, 0)
+    total = func.coalesce(RunStorage.folder_bytes, 0) + func.coalesce(RunStorage.database_bytes, 0) + of_artifacts
+    starred = select(RunStar.run_id).where(RunStar.run_id == Run.id).exists()
+    query = (
+        select(Run, User.name, RunStorage, of_artifacts, total, or_(starred, Run.tags.contains(["keep"])))
+        .join(User, User.id == Run.owner_id)
+        .join(RunStorage, RunStorage.run_id == Run.id, isouter=True)
+        .join(artifacts, artifacts.c.run_id == Run.id, isouter=True)
+        .options(defer(Run.config), defer(Run.explicit), defer(Run.diff), defer(Run.search_text))
+        .order_by(total.desc(), Run.id)
+        .limit(limit)
+    )
+    return [
+        SpaceRow(run, owner, storage, int(artifact_bytes), int(num_bytes), kept)
+        for run, owner, storage, artifact_bytes, num_bytes, kept in session.execute(query)
+    ]
+
+
+def _artifact_bytes() -> Select[str, int | None]:
+    query = select(Artifact.run_id, func.sum(Artifact.num_bytes).label("bytes"))
+    return query.where(Artifact.state == "ready").group_by(Artifact.run_id)
+
+
+class Totals(NamedTuple):
+    """Of all runs."""
+
+    num_runs: int
+    folder_bytes: int
+    record_bytes: int
+    artifact_bytes: int
+
+
+def totals(session: Session) -> Totals:
+    """What all runs take up, as measured."""
+    num_runs = session.scalars(select(func.count()).select_from(Run)).one()
+    sums = select(func.sum(RunStorage.folder_bytes), func.sum(RunStorage.database_bytes))
+    folder_bytes, record_bytes = session.execute(sums).one()
+    artifacts = select(func.sum(Artifact.num_bytes)).where(Artifact.state == "ready")
+    return Totals(num_runs, int(folder_bytes or 0), int(record_bytes or 0), int(session.scalars(artifacts).one() or 0))
+
+
+def database_bytes(session: Session) -> int:
+    """The whole database on disk."""
+    return int(session.execute(DATABASE_BYTES).scalar_one())
+
+
+def pending_deletions(session: Session) -> Sequence[FolderDeletion]:
+    """What workers still have to delete, oldest first."""
+    return session.scalars(select(FolderDeletion).order_by(FolderDeletion.id).limit(1_000)).all()
+
+
+def bytes_of(session: Session, run_ids: Sequence[str]) -> dict[str, int]:
+    """What the folders and records of these runs take up, of those that were measured."""
+    size = func.coalesce(RunStorage.folder_bytes, 0) + func.coalesce(RunStorage.database_bytes, 0)
+    query = select(RunStorage.run_id, size).where(RunStorage.run_id.in_(run_ids))
+    query = query.where(or_(RunStorage.folder_bytes.is_not(None), RunStorage.database_bytes.is_not(None)))
+    return {run_id: int(num_bytes) for run_id, num_bytes in session.execute(query)}

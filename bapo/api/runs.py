@@ -168,6 +168,8 @@ class RunSummary(Body):
     archived_at: datetime | None = None
     project: str = ""
     """Name of the project that it belongs to."""
+    storage_bytes: int | None = None
+    """What its folder and its records take up; None before they were measured."""
 
 
 RunAction = Literal["start", "stop", "pause", "resume", "change", "clone", "fork", "delete"]

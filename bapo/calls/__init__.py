@@ -19,6 +19,7 @@ from bapo.calls.resources import ResourceCalls
 from bapo.calls.runs import RunCalls
 from bapo.calls.samples import SampleCalls
 from bapo.calls.service import ServiceCalls
+from bapo.calls.storage import StorageCalls
 from bapo.calls.sweeps import SweepCalls
 from bapo.calls.views import ViewCalls
 from bapo.calls.webhooks import WebhookCalls
@@ -38,6 +39,7 @@ class Calls(
     ImportCalls,
     QueueCalls,
     ResourceCalls,
+    StorageCalls,
     ViewCalls,
     ArtifactCalls,
     SweepCalls,

@@ -128,7 +128,7 @@ class RunCalls:
 
     @Endpoint
     def delete_run(self, run_id: str) -> Call[None]:
-        """Forget a draft or an ended run; its folder stays."""
+        """Delete a draft or an ended run, with its folder."""
         return Call("DELETE", run_path(run_id), nothing)
 
     @Endpoint

@@ -39,8 +39,8 @@
     },
     delete: {
       verb: "Delete",
-      text: "Their records, samples and history disappear from the server for everybody. The folders with their " +
-        "journals and checkpoints stay where they are.",
+      text: "Their records, samples, downloads and folders, with journals and checkpoints, go for good and for everybody. " +
+        "What was cloned or forked from them stays.",
     },
   };
 

@@ -7,7 +7,9 @@ from typing import Any
 import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, html, no_update
 
+from bapo.api import DeletionItem, DeletionRequest
 from bapo.client import ApiError, AsyncClient
+from frontend import formatting
 from frontend.components.confirm import DONE, Question, answer, busy, confirm_dialog, confirmed, failed, question
 from frontend.components.notices import error_text, toast
 from frontend.session import Api
@@ -21,12 +23,31 @@ CONSEQUENCES: dict[str, tuple[str, str, str]] = {
     ),
     "delete": (
         "Delete this run?",
-        "Its records, samples and history disappear from the server. The folder with its journal and checkpoints "
-        "stays where it is.",
+        "It goes for good, for everybody, with its folder.",
         "Delete the run",
     ),
 }
 """Title, consequence and button of the actions that ask first."""
+
+
+def deletion_text(item: DeletionItem) -> str:
+    """What goes, and what stays of what depends on it."""
+    counts = (
+        (item.num_steps, "step", "steps"),
+        (item.num_samples, "group of responses", "groups of responses"),
+        (item.num_checkpoints, "checkpoint", "checkpoints"),
+        (item.num_artifacts, "download", "downloads"),
+    )
+    parts = [f"{number:,} {one if number == 1 else many}" for number, one, many in counts if number]
+    what = f"{', '.join(parts)} and its folder go for good" if parts else "It goes for good"
+    size = f", {formatting.size(item.num_bytes)} in all" if item.num_bytes else ""
+    text = f"{what}, for everybody{size}."
+    if item.children:
+        number = len(item.children)
+        text += f" {number:,} {'run that was' if number == 1 else 'runs that were'} cloned or forked from it stay."
+    if item.waiting_forks:
+        text += " Its folder stays until the forks that need its checkpoint have begun."
+    return text
 
 
 def dialogs() -> html.Div:
@@ -71,6 +92,12 @@ def register(app: Dash, api: Api) -> None:
         verb = trigger["verb"]
         if verb in CONSEQUENCES:
             title, text, button = CONSEQUENCES[verb]
+            if verb == "delete":
+                try:
+                    preview = await api.client().preview_deletion(DeletionRequest(run_ids=[run_id]))
+                except (ApiError, httpx.TransportError) as error:
+                    return no_update, toast(error_text(error), title="Could not delete the run"), no_update
+                text = deletion_text(preview.items[0])
             return Question(title=title, subject=name, text=text, button=button, data=verb), no_update, no_update
         try:
             await perform(api.client(), run_id, verb)

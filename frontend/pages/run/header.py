@@ -93,6 +93,7 @@ def status_row(run: RunDetail, now: datetime | None = None) -> list[Any]:
         else _fact("created", moment(run.created_at, now=now)),
         *([_fact("worker", run.worker)] if run.worker else []),
         *([_fact("compute", _compute(run))] if run.attempt else []),
+        *([_fact("size", formatting.size(run.storage_bytes))] if run.storage_bytes else []),
         *([dcc.Link("parent run", href=f"/runs/{run.parent_id}", className="fact fact-link")] if run.parent_id else []),
     ]
     return facts

@@ -52,6 +52,7 @@ def run_row(run: RunSummary, now: datetime) -> dict[str, Any]:
         **_moment("finished_at", run.finished_at, now),
         "duration_text": formatting.duration(seconds),
         "compute_hours_text": compute_text(run),
+        "storage_bytes_text": formatting.size(run.storage_bytes),
         "cost_text": formatting.MISSING if run.cost is None else formatting.money(run.cost, run.currency),
     }
 

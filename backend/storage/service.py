@@ -1,0 +1,81 @@
+"""What takes up space, for administrators."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from sqlalchemy import Engine, text
+from sqlalchemy.orm import Session
+
+from backend.settings import Settings
+from backend.storage import repository, retention
+from bapo.api import CompactReport, FolderPart, PendingDeletion, RunSpace, StorageState
+
+LOCK_SECONDS = 10
+"""How long compacting waits for a table that somebody writes to."""
+
+
+def state(session: Session, settings: Settings, limit: int) -> StorageState:
+    """All of it, the largest runs first."""
+    totals = repository.totals(session)
+    return StorageState(
+        runs=[
+            RunSpace(
+                run_id=row.run.id,
+                name=row.run.name,
+                owner=row.owner,
+                status=row.run.status,
+                host=row.run.host,
+                num_bytes=row.num_bytes,
+                folder_bytes=None if row.storage is None else row.storage.folder_bytes,
+                checkpoint_bytes=_checkpoint_bytes(row),
+                database_bytes=None if row.storage is None else row.storage.database_bytes,
+                artifact_bytes=row.artifact_bytes,
+                is_kept=row.is_kept,
+            )
+            for row in repository.largest(session, limit)
+        ],
+        num_runs=totals.num_runs,
+        folder_bytes=totals.folder_bytes,
+        record_bytes=totals.record_bytes,
+        database_bytes=repository.database_bytes(session),
+        artifact_bytes=totals.artifact_bytes,
+        artifact_quota_bytes=settings.artifact_quota_bytes,
+        deletions=[
+            PendingDeletion(
+                id=each.id,
+                run_id=each.run_id,
+                run_name=each.run_name,
+                part=cast(FolderPart, each.part),
+                host=each.host,
+                author=each.author,
+                requested_at=each.requested_at,
+                num_tries=each.num_tries,
+                reason=each.reason,
+            )
+            for each in repository.pending_deletions(session)
+        ],
+        retention=retention.plan(session, settings),
+    )
+
+
+def _checkpoint_bytes(row: repository.SpaceRow) -> int | None:
+    if row.storage is None or row.storage.checkpoints is None:
+        return None
+    return sum(int(each["bytes"]) for each in row.storage.checkpoints)
+
+
+def compact(engine: Engine) -> CompactReport:
+    """Write the tables of records anew without the free space inside them, one after the other.
+
+    Deleted rows leave space that PostgreSQL uses again but does not give back to the disk, least of all that of long
+    values, which lie in tables of their own. Whoever writes to a table waits while it is its turn.
+    """
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        before = connection.execute(repository.DATABASE_BYTES).scalar_one()
+        connection.execute(text(f"SET lock_timeout = '{LOCK_SECONDS}s'"))
+        for table in repository.RECORD_TABLES:
+            connection.execute(text(f"VACUUM (FULL, ANALYZE) {table.__tablename__}"))
+        connection.execute(text("RESET lock_timeout"))
+        after = connection.execute(repository.DATABASE_BYTES).scalar_one()
+    return CompactReport(before_bytes=before, after_bytes=after)
