@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from backend.artifacts.repository import open_for
 from backend.models import FolderDeletion, Run, RunStorage, Worker
+from backend.storage.repository import waiting_forks
 from backend.workers.repository import seconds_from_now
 
 RETRY_SECONDS = 30.0
@@ -22,7 +23,9 @@ def deletions(session: Session, worker: Worker, *, is_shared: bool, limit: int) 
 
 def _deletions(worker: Worker, is_shared: bool) -> Select[FolderDeletion]:
     is_due = or_(FolderDeletion.tried_at.is_(None), FolderDeletion.tried_at < seconds_from_now(-RETRY_SECONDS))
-    query = select(FolderDeletion).where(is_due)
+    # The worker copies a fork's first checkpoint out of this folder when it starts the fork.
+    needed = waiting_forks(FolderDeletion.run_id.expression).exists()
+    query = select(FolderDeletion).where(is_due, ~(FolderDeletion.part.in_(("folder", "checkpoints")) & needed))
     return query if is_shared else query.where(FolderDeletion.host == worker.host)
 
 

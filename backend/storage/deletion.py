@@ -13,6 +13,7 @@ from backend.errors import Problem, not_found
 from backend.models import Artifact, FolderDeletion, Run, RunStorage, Sample
 from backend.runs import repository as runs
 from backend.runs import states
+from backend.storage.repository import waiting_forks
 from bapo.api import DeletionItem, DeletionPreview
 
 
@@ -66,7 +67,7 @@ def _item(session: Session, run: Run, caller: Principal) -> DeletionItem:
         num_artifacts=_count(session, Artifact, run.id),
         num_bytes=_bytes(session.get(RunStorage, run.id)) + _artifact_bytes(session, run.id),
         children=children,
-        waiting_forks=(),
+        waiting_forks=session.scalars(waiting_forks(run.id)).all(),
     )
 
 

@@ -28,6 +28,7 @@ from backend.models import (
 )
 from backend.runs import states
 from backend.workers.repository import seconds_from_now
+from bapo.api import TERMINAL_STATUSES
 
 RECORD_TABLES: tuple[type[Base], ...] = (
     *(StepRow, MetricChunk, MetricKey, SparseRecord, Sample, PromptText, LogPiece, StreamRow),
@@ -178,3 +179,10 @@ def bytes_of(session: Session, run_ids: Sequence[str]) -> dict[str, int]:
     query = select(RunStorage.run_id, size).where(RunStorage.run_id.in_(run_ids))
     query = query.where(or_(RunStorage.folder_bytes.is_not(None), RunStorage.database_bytes.is_not(None)))
     return {run_id: int(num_bytes) for run_id, num_bytes in session.execute(query)}
+
+
+def waiting_forks(run_id: ColumnElement[str] | str) -> Select[str]:
+    """The query of forks that have not gone beyond the checkpoint of this run that they begin with."""
+    begun = Run.step > func.coalesce(Run.fork_step, 0)
+    query = select(Run.id).where(Run.forked_from == run_id, ~begun, Run.status.not_in(TERMINAL_STATUSES))
+    return query.execution_options(all_projects=True)

@@ -149,6 +149,23 @@ def test_a_deletion_is_tried_until_it_is_done(
     worker.client.note_deletion(task.deletion_id, DeletionOutcome(worker_id=worker.id))
 
 
+def test_a_folder_stays_until_the_forks_that_need_it_have_begun(
+    admin: Client, worker: FakeWorker, backend_server: BackendServer, database: Database, chores: ChoreThread
+) -> None:
+    chores.work()
+    run = _trained(admin, worker, backend_server)
+    fork = admin.create_run(RunCreate(name="fork", recipe="countdown-demo", start=False))
+    with database.session() as session, session.begin():
+        session.execute(update(Run).where(Run.id == fork.id).values(forked_from=run.id, fork_step=5, step=5))
+    assert list(admin.preview_deletion(DeletionRequest(run_ids=[run.id])).items[0].waiting_forks) == [fork.id]
+    admin.delete_run(run.id)
+    assert worker.client.chores(ChoreRequest(worker_id=worker.id)).delete == []
+    with database.session() as session, session.begin():
+        session.execute(update(Run).where(Run.id == fork.id).values(step=6))
+    chores.work()
+    assert not (backend_server.settings.runs_dir / run.id).exists()
+
+
 def test_a_machine_that_is_gone_is_given_up(
     admin: Client, worker: FakeWorker, backend_server: BackendServer, database: Database
 ) -> None:
