@@ -56,7 +56,15 @@ class Settings(ServiceSettings):
     password_link_seconds: float = Field(default=3 * 86_400.0, gt=0)
     """How long a link to set a password is good for."""
     max_attempts_without_progress: int = Field(default=3, ge=1)
-    """A run that was lost this often in a row without completing a further step has failed."""
+    """A run that its machines failed this often in a row, without completing a further step, has failed; a run's
+    `resources.retries` goes before."""
+    retry_delay_seconds: float = Field(default=10.0, ge=0)
+    """How long a run waits that its machines failed twice in a row without a further step, such as with a full disk;
+    twice as long after each further time, and at most sixteen times as long."""
+    max_running_per_user: int | None = Field(default=None, ge=0)
+    """Most runs of one person that workers hold at a time; without it no limit. Administrators set a person's own."""
+    queue_patience_seconds: float = Field(default=4 * 3_600.0, gt=0)
+    """A run that has waited longer comes before all younger ones of its priority, whoever has how much."""
     stream_retention_seconds: float = Field(default=86_400.0, gt=0)
     """How long an interrupted event stream can be taken up again."""
     gpu_hour_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)

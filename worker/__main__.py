@@ -27,7 +27,10 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="take runs until SIGTERM or Ctrl-C, which give the running ones back")
     run.add_argument("--server", dest="server_url", help="address of the server, such as https://bapo.example.org")
     run.add_argument("--token-file", dest="worker_token_file", type=Path, help="file with the worker token")
-    run.add_argument("--slots", dest="worker_slots", type=int, help="runs trained at the same time")
+    run.add_argument(
+        "--slots", dest="worker_slots", type=int, help="runs trained at the same time; default: one for each GPU"
+    )
+    run.add_argument("--gpus", dest="worker_gpus", help="GPUs that runs may get, such as 0,1; default: those it sees")
     run.add_argument("--name", dest="worker_name", help="tells the workers of a server apart")
     run.add_argument("--folder", dest="worker_folder", type=Path, help="where the worker keeps what it holds")
     run.add_argument("--runs-dir", dest="worker_runs_dir", type=Path, help="folder for the runs' folders here")
@@ -62,6 +65,7 @@ def _run(settings: WorkerSettings) -> None:
         token=_token(settings),
         folder=folder,
         slots=settings.worker_slots,
+        gpus=settings.gpu_indices,
         name=settings.worker_name,
         runs_dir=settings.worker_runs_dir,
         broker_url=settings.broker_url,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from bapo.run_folder import write_atomically
 
@@ -33,12 +33,23 @@ class Attempt(BaseModel):
     """None before the trainer is started, and where the worker died while it started it."""
     created: float | None = None
     """Start time of the process: with it, a reused pid is told from the trainer."""
-    gpu: str | None = None
-    """Index of the GPU that the trainer sees; None: all there are."""
+    gpus: tuple[int, ...] | None = None
+    """Indices of the GPUs that are reserved for it and that its trainer sees; None: it sees what there is."""
     announced: bool = False
     """Whether the server knows that the trainer is up."""
     ending: Ending | None = None
     """Set once the trainer has ended; the file goes when the server knows it too."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_gpu_of_an_earlier_release(cls, saved: Any) -> Any:
+        if isinstance(saved, dict) and saved.get("gpu") is not None:
+            return {**saved, "gpus": (int(saved["gpu"]),)}
+        return saved
+
+    def shares_gpu_with(self, other: Attempt) -> bool:
+        """Whether both have the same GPU."""
+        return bool(set(self.gpus or ()) & set(other.gpus or ()))
 
     @property
     def folder(self) -> Path:

@@ -24,7 +24,7 @@ from worker.attempts import Attempt, AttemptStore
 from worker.chores import TIMEOUT_SECONDS, ChoreThread
 from worker.delivery import Delivery
 from worker.supervision import STOP_GRACE_SECONDS, AttemptSupervisor
-from worker.system import folder_of_runs, gpu_names, utilisation
+from worker.system import folder_of_runs, gpus, memory_gib, utilisation
 
 RETRY_SECONDS = 1.0
 REPORT_GRACE_SECONDS = 10.0
@@ -44,12 +44,15 @@ class WorkerOptions:
     server: str
     token: str
     folder: Path
-    slots: int
+    slots: int | None = None
+    """None: one for each GPU, and one without GPUs."""
     name: str = socket.gethostname()
     runs_dir: Path | None = None
     """Where the runs' folders lie on this machine; None: where the server says."""
     broker_url: str = ""
     """The broker as this machine reaches it; empty: as the server says."""
+    gpus: Sequence[int] | None = None
+    """Indices of the GPUs that runs may get; None: those that the worker sees."""
 
 
 def hold_folder(folder: Path) -> int:
@@ -71,7 +74,11 @@ class Worker:
         self._options = options
         self._client = Client(options.server, token=options.token, timeout_seconds=15.0)
         self._store = AttemptStore(options.folder / "attempts")
-        self._gpus: Sequence[str] = gpu_names()
+        try:
+            self._gpus = gpus(options.gpus)
+        except ValueError as error:
+            raise WorkerError(str(error)) from None
+        self._slots = max(1, len(self._gpus)) if options.slots is None else options.slots
         self._supervisors: dict[str, AttemptSupervisor] = {}
         self._stopping = threading.Event()
         self._delivery: Delivery | None = None
@@ -107,8 +114,9 @@ class Worker:
         body = WorkerRegistration(
             name=self._options.name,
             host=socket.gethostname(),
-            slots=self._options.slots,
+            slots=self._slots,
             gpus=self._gpus,
+            memory_gib=memory_gib(),
             version=version("bapo-control-plane"),
         )
         complained = False
@@ -123,7 +131,7 @@ class Worker:
                 complained = True
                 self._stopping.wait(RETRY_SECONDS)
                 continue
-            log.info("registered as %s with %d slots", self._options.name, self._options.slots)
+            log.info("registered as %s with %d slots", self._options.name, self._slots)
             self._listen(welcome)
             self._runs_dir = Path(welcome.runs_dir)
             return welcome
@@ -166,6 +174,9 @@ class Worker:
         for run_id in answer.revoked:
             if run_id in supervisors:
                 supervisors[run_id].revoke()
+        for run_id in answer.hand_back:
+            if run_id in supervisors:
+                supervisors[run_id].hand_back()
         for pending in answer.controls:
             if pending.run_id in supervisors:
                 supervisors[pending.run_id].control(pending)
@@ -199,7 +210,7 @@ class Worker:
             number=claim.attempt,
             fencing_token=claim.fencing_token,
             run_folder=self._run_folder(claim),
-            gpu=self._freest_gpu(),
+            gpus=None if claim.gpus is None else tuple(claim.gpus),
         )
         self._store.save(attempt)
         log.info("run %s, attempt %d: claimed", run_id, attempt.number)
@@ -212,16 +223,15 @@ class Worker:
     def _supervise(self, supervisor: AttemptSupervisor) -> None:
         run_id = supervisor.attempt.run_id
         supervisor.predecessor = self._supervisors.get(run_id)
+        supervisor.gpu_holders = [
+            each
+            for key, each in self._supervisors.items()
+            if key != run_id and each.is_alive() and each.attempt.shares_gpu_with(supervisor.attempt)
+        ]
         for ended in [key for key, each in self._supervisors.items() if each.is_ended]:
             del self._supervisors[ended]
         self._supervisors[run_id] = supervisor
         supervisor.start()
-
-    def _freest_gpu(self) -> str | None:
-        if not self._gpus:
-            return None
-        used = [each.attempt.gpu for each in self._supervisors.values() if each.is_alive()]
-        return min((str(index) for index in range(len(self._gpus))), key=used.count)
 
     # ------------------------------------------------------------ the end
 

@@ -25,8 +25,11 @@ class WorkerSettings(ServiceSettings):
     """Token of this worker; better in a file that `BAPO_WORKER_TOKEN_FILE` names."""
     worker_token_file: Path | None = None
     """File that holds the worker's token."""
-    worker_slots: int = Field(default=1, ge=1, le=1024)
-    """Runs trained at the same time."""
+    worker_slots: int | None = Field(default=None, ge=1, le=1024)
+    """Runs trained at the same time; without it one for each GPU, and one on a machine without GPUs."""
+    worker_gpus: str = ""
+    """Indices of the GPUs that runs may get, such as `0,1`, or `none`; without it those that the worker sees, which
+    `CUDA_VISIBLE_DEVICES` may restrict. Where no driver answers, the GPUs named are taken to be there."""
     worker_name: str = Field(default_factory=socket.gethostname, min_length=1, max_length=200)
     """Tells the workers of a server apart; without it the host's name."""
     worker_folder: Path = Path("bapo-worker")
@@ -41,6 +44,21 @@ class WorkerSettings(ServiceSettings):
     """Port for them; without it the worker listens on none."""
     metrics_token_file: Path | None = None
     """Holds the token that reads the worker's `/metrics` from other machines."""
+
+    @property
+    def gpu_indices(self) -> list[int] | None:
+        """The GPUs that were named; None where none were."""
+        if not self.worker_gpus:
+            return None
+        return [] if self.worker_gpus == "none" else [int(index) for index in self.worker_gpus.split(",")]
+
+    @field_validator("worker_gpus")
+    @classmethod
+    def _names_gpus(cls, text: str) -> str:
+        given = text.replace(" ", "").strip(",").lower()
+        if given not in ("", "none") and not all(part.isdecimal() and int(part) < 65_536 for part in given.split(",")):
+            raise ValueError("name indices with commas between, such as 0,1, or none")
+        return given
 
     @field_validator("server_url")
     @classmethod

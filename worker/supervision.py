@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Sequence
 
 import httpx
 
@@ -19,7 +20,14 @@ from bapo.verl_plugin.interpreter import trainer_python
 from bapo.verl_plugin.leftovers import clean_up_after
 from worker.attempts import Attempt, AttemptStore, Ending
 from worker.run_folders import prepare, record_stop
-from worker.trainer_process import TrainerProcess, ending_of, find_trainer, start_trainer, trainers_of
+from worker.trainer_process import (
+    TrainerProcess,
+    end_rest_of_session,
+    ending_of,
+    find_trainer,
+    start_trainer,
+    trainers_of,
+)
 from worker.upload import Uploader
 
 POLL_SECONDS = 0.05
@@ -51,6 +59,8 @@ class AttemptSupervisor(threading.Thread):
         self.attempt = attempt
         self.predecessor: AttemptSupervisor | None = None
         """An earlier attempt at the same run that this worker still held: ended before ours begins."""
+        self.gpu_holders: Sequence[AttemptSupervisor] = ()
+        """Attempts that the server has given up, and whose trainers still have our GPUs: ours begins after them."""
         self._client = client
         self._store = store
         self._claim = claim
@@ -59,6 +69,7 @@ class AttemptSupervisor(threading.Thread):
         self._revoked = False
         self._shut_down = False
         self._ends_now = False
+        self._hand_back = False
         self._stop_asked_at: float | None = None
         self._control_lock = threading.Lock()
         self._next_try = 0.0
@@ -84,6 +95,11 @@ class AttemptSupervisor(threading.Thread):
     def shut_down(self) -> None:
         """Let the trainer end at a step boundary, and give the run back."""
         self._shut_down = True
+        self._wake.set()
+
+    def hand_back(self) -> None:
+        """Let the trainer end at a step boundary, however long its step is, and give the run back."""
+        self._hand_back = True
         self._wake.set()
 
     def control(self, pending: PendingControl) -> None:
@@ -119,6 +135,9 @@ class AttemptSupervisor(threading.Thread):
             self.predecessor.revoke()
             self.predecessor.join()
             self.predecessor = None
+        while not self._revoked and any(each.is_alive() for each in self.gpu_holders):
+            self._wake.wait(POLL_SECONDS)
+        self.gpu_holders = ()
         try:
             self._watch(self._begin())
         except ClaimLostError as error:
@@ -156,12 +175,12 @@ class AttemptSupervisor(threading.Thread):
             running = trainer is not None and trainer.is_running()
             if self._revoked:
                 self._end_at_once(trainer)
+                self._clean_up()
                 raise ClaimLostError("the server took it back")
             if running and trainer is not None:
                 self._carry_out_stop(trainer)
             elif self.attempt.ending is None:
-                if trainer is not None and not running:
-                    self._clean_up_after(trainer)
+                self._clean_up()
                 ending = ending_of(self.attempt, trainer.exit_code if trainer else None)
                 if self._ends_now and ending.status == "lost":
                     ending = record_stop(self.attempt)
@@ -172,19 +191,23 @@ class AttemptSupervisor(threading.Thread):
             self._wake.wait(POLL_SECONDS)
             self._wake.clear()
 
-    def _clean_up_after(self, trainer: TrainerProcess) -> None:
+    def _clean_up(self) -> None:
         """End and remove what a trainer that was killed could not: processes on the GPUs, shared memory."""
+        pid, created = self.attempt.pid, self.attempt.created
+        if pid is None or created is None:
+            return
+        end_rest_of_session(pid, created)
         if read_config(self.attempt.run_folder).engine.type == "verl":
-            clean_up_after(trainer.pid, trainer.created)
+            clean_up_after(pid, created)
 
     def _carry_out_stop(self, trainer: TrainerProcess) -> None:
-        if not self._shut_down and not self._ends_now:
+        if not self._shut_down and not self._hand_back and not self._ends_now:
             return
         grace = STOP_NOW_GRACE_SECONDS if self._ends_now else STOP_GRACE_SECONDS
         if self._stop_asked_at is None:
             self._stop_asked_at = time.monotonic()
             trainer.ask_to_stop()
-        elif time.monotonic() - self._stop_asked_at > grace:
+        elif (self._shut_down or self._ends_now) and time.monotonic() - self._stop_asked_at > grace:
             trainer.kill()
 
     def _end_at_once(self, trainer: TrainerProcess | None) -> None:

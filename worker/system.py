@@ -1,4 +1,4 @@
-"""What the machine is doing, for the heartbeat, and which GPUs it has."""
+"""What the machine is doing, for the heartbeat, and what it has: memory and GPUs."""
 
 from __future__ import annotations
 
@@ -6,12 +6,22 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
+from bapo.api import GpuInfo
 from bapo.run_folder import mark_of
+
+GIB = 2**30
+MIB_PER_GIB = 1024
+VISIBLE_VARIABLE = "CUDA_VISIBLE_DEVICES"
+MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")
+QUERY_SECONDS = 20.0
+MIN_UUID_CHARACTERS = len("GPU-")
+"""A beginning of an identifier that is not longer names no single GPU."""
 
 
 def utilisation() -> dict[str, float]:
@@ -37,12 +47,78 @@ def folder_of_runs(folder: Path) -> dict[str, float]:
     return found | {"runs_dir_mark": float(-1 if mark is None else mark)}
 
 
-def gpu_names() -> Sequence[str]:
-    """Names of the NVIDIA GPUs, by index; none where there is no driver."""
+def memory_gib() -> float:
+    """Main memory, or as much of it as this container may use."""
+    total = psutil.virtual_memory().total
+    try:
+        limit = MEMORY_LIMIT.read_text().strip()
+    except OSError:
+        limit = "max"
+    return min(total, int(limit) if limit.isdigit() else total) / GIB
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A GPU as its driver names it."""
+
+    index: int
+    uuid: str
+    name: str
+    memory_gib: float | None
+
+
+def devices() -> Sequence[Device]:
+    """The NVIDIA GPUs; none where there is no driver."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return ()
-    result = subprocess.run(
-        [program, "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True, check=False
-    )
-    return tuple(result.stdout.splitlines()) if result.returncode == 0 else ()
+    command = [program, "--query-gpu=index,uuid,name,memory.total", "--format=csv,noheader,nounits"]
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=QUERY_SECONDS)
+    except subprocess.TimeoutExpired:
+        return ()
+    return tuple(parse_devices(result.stdout)) if result.returncode == 0 else ()
+
+
+def parse_devices(table: str) -> Iterable[Device]:
+    """The answer of nvidia-smi; a GPU that shares the machine's memory has `[N/A]` there."""
+    for line in table.splitlines():
+        index, uuid, name, mib = (field.strip() for field in line.split(","))
+        yield Device(int(index), uuid, name, float(mib) / MIB_PER_GIB if mib.replace(".", "").isdigit() else None)
+
+
+def usable_gpus(found: Sequence[Device], chosen: Sequence[int] | None, visible: str | None) -> list[GpuInfo]:
+    """The GPUs that runs may get.
+
+    `chosen` names them (`bapo worker --gpus`), also where no driver answers: then nothing is known but the index.
+    Without, they are those of `visible` (CUDA_VISIBLE_DEVICES, indices or identifiers), or all that were `found`.
+
+    Raises:
+        ValueError: the driver knows no GPU of a chosen index.
+    """
+    if chosen is None:
+        names = None if visible is None else [name.strip() for name in visible.split(",") if name.strip()]
+        kept = [
+            device
+            for device in found
+            if names is None
+            or str(device.index) in names
+            or any(len(name) > MIN_UUID_CHARACTERS and device.uuid.startswith(name) for name in names)
+        ]
+        return [GpuInfo(index=each.index, name=each.name, memory_gib=each.memory_gib) for each in kept]
+    by_index = {device.index: device for device in found}
+    missing = [index for index in chosen if found and index not in by_index]
+    if missing:
+        there = ", ".join(str(index) for index in by_index)
+        raise ValueError(f"this machine has no GPU {missing[0]}: choose among {there}")
+    return [
+        GpuInfo(index=index, name=by_index[index].name, memory_gib=by_index[index].memory_gib)
+        if index in by_index
+        else GpuInfo(index=index)
+        for index in dict.fromkeys(chosen)
+    ]
+
+
+def gpus(chosen: Sequence[int] | None) -> list[GpuInfo]:
+    """`usable_gpus` of this machine. Raises ValueError."""
+    return usable_gpus(devices(), chosen, os.environ.get(VISIBLE_VARIABLE))

@@ -24,8 +24,10 @@ from bapo.run_folder import SUMMARY_FILE
 from bapo.tail import LOG_FILE
 from bapo.trainer import EXIT_CANNOT_WRITE
 from worker.attempts import Attempt, Ending
+from worker.system import VISIBLE_VARIABLE
 
 _START_TIME_TOLERANCE_SECONDS = 0.5
+REST_GRACE_SECONDS = 10.0
 
 
 class TrainerProcess:
@@ -76,8 +78,9 @@ def start_trainer(attempt: Attempt, threads: int, python: str = sys.executable) 
     environment["OMP_NUM_THREADS"] = str(threads)
     environment["PYTHONUNBUFFERED"] = "1"
     environment["PYTHONSAFEPATH"] = "1"
-    if attempt.gpu is not None:
-        environment["CUDA_VISIBLE_DEVICES"] = attempt.gpu
+    if attempt.gpus is not None:
+        # Empty: none at all.
+        environment[VISIBLE_VARIABLE] = ",".join(str(index) for index in attempt.gpus)
     attempt.folder.mkdir(parents=True, exist_ok=True)
     with (attempt.folder / LOG_FILE).open("ab") as log:
         child = subprocess.Popen(
@@ -107,6 +110,19 @@ def find_trainer(attempt: Attempt) -> TrainerProcess | None:
         if (process.info["cmdline"] or [])[1:] == arguments:
             return TrainerProcess(process)
     return None
+
+
+def end_rest_of_session(pid: int, created: float) -> None:
+    """Kill what a trainer that has ended left in its session, such as data loaders: its GPUs are free only then."""
+    left = []
+    for process in psutil.process_iter():
+        try:
+            if os.getsid(process.pid) == pid and process.create_time() >= created - _START_TIME_TOLERANCE_SECONDS:
+                process.kill()
+                left.append(process)
+        except (ProcessLookupError, psutil.NoSuchProcess):
+            continue
+    psutil.wait_procs(left, timeout=REST_GRACE_SECONDS)
 
 
 def trainers_of(run_folder: Path) -> list[TrainerProcess]:

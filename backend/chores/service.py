@@ -11,7 +11,7 @@ from backend.chores import repository
 from backend.models import Worker
 from backend.runs import repository as runs
 from backend.settings import Settings
-from backend.workers.dispatcher import fresh_seconds
+from backend.workers.freshness import fresh_seconds
 from bapo.api import Chores, DeleteChore, DeletionOutcome, FolderPart, FolderSize, MeasureChore, PackChore
 from bapo.packing import ArtifactKind
 

@@ -20,7 +20,8 @@ from backend.migrate import revisions
 from backend.readiness import has_leader
 from backend.settings import Settings
 from backend.workers import repository as workers
-from backend.workers.dispatcher import Dispatcher, fresh_seconds
+from backend.workers.dispatcher import Dispatcher
+from backend.workers.freshness import fresh_seconds
 from backend.workers.repository import WorkerRow
 from bapo import __version__
 from bapo.api import BrokerFacts, DatabaseFacts, Diagnosis, FolderFacts, SecretFile, WorkerFacts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backend.context import DbSession, PricesOf, new_router
+from backend.context import DbSession, SettingsOf, new_router
 from backend.imports import service
 from backend.permissions import Writer
 from backend.runs import presentation
@@ -27,9 +27,9 @@ def import_records(caller: Writer, session: DbSession, run_id: str, body: Record
 
 
 @router.post("/imports/{run_id}/finish", summary="All lines of a folder are there")
-def finish_import(caller: Writer, session: DbSession, prices: PricesOf, run_id: str) -> RunDetail:
+def finish_import(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
     """The run takes the state that its journal ends in."""
     service.finish(session, service.lock_import(session, run_id, caller))
     session.flush()
     row = runs.row(session, run_id, caller.id)
-    return presentation.detail(row, presentation.Surroundings(), caller, prices)
+    return presentation.detail(row, presentation.Surroundings(), caller, settings)

@@ -11,7 +11,7 @@ from sqlalchemy.pool import QueuePool
 
 from backend.context import Context
 from backend.metrics import repository
-from backend.workers.dispatcher import fresh_seconds
+from backend.workers.freshness import fresh_seconds
 from bapo import __version__
 from bapo.api import RunStatus
 

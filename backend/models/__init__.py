@@ -14,6 +14,7 @@ from backend.models.records import (
     SparseRecord,
     StepRow,
 )
+from backend.models.requests import IdempotentRequest
 from backend.models.resources import Resource, RunResource
 from backend.models.runs import Attempt, AuditRow, Control, Run, RunGroup, RunStar, Sweep
 from backend.models.stream import StreamRow
@@ -34,6 +35,7 @@ __all__ = [
     "Control",
     "Delivery",
     "FolderDeletion",
+    "IdempotentRequest",
     "IngestOffset",
     "LogPiece",
     "LoginAttempt",

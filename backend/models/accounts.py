@@ -39,6 +39,8 @@ class User(Base):
     password_changed_at: Mapped[datetime | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     disabled_at: Mapped[datetime | None]
+    max_running: Mapped[int | None]
+    """Most of this person's runs that workers hold at a time; None: as the server is set."""
 
 
 class Membership(Base):

@@ -13,6 +13,7 @@ from sqlalchemy import (
     ForeignKey,
     Identity,
     Index,
+    Integer,
     Sequence,
     Text,
     UniqueConstraint,
@@ -143,6 +144,26 @@ class Run(Base):
     host: Mapped[str | None]
     """Where the run's folder is."""
     num_attempts_without_progress: Mapped[int] = mapped_column(server_default="0")
+    """Attempts in a row that their machines failed before a further step: the retries so far."""
+    max_retries: Mapped[int | None]
+    """Most of these before the run has failed; None: as the server is set."""
+    retry_reason: Mapped[str | None]
+    """Why it was last queued again by itself."""
+    not_before: Mapped[datetime | None]
+    """No worker gets it earlier."""
+    num_gpus_needed: Mapped[int] = mapped_column(server_default="0")
+    """This and the next four are `bapo.config.resources.Needs` of its config."""
+    gpus_optional: Mapped[bool] = mapped_column(server_default=text("false"))
+    memory_gib: Mapped[float] = mapped_column(DOUBLE_PRECISION, server_default="0")
+    gpu_memory_gib: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)
+    num_cluster_gpus: Mapped[int] = mapped_column(server_default="0")
+    queue_order: Mapped[datetime | None]
+    """When it was queued; runs that their owner rearranges exchange theirs."""
+    queue_place: Mapped[int | None]
+    """Place that an administrator gave it, before all runs of its priority that have none."""
+    held_at: Mapped[datetime | None]
+    """Since when it waits on somebody's request."""
+    held_by: Mapped[str | None]
     step: Mapped[int] = mapped_column(server_default="0")
     num_steps: Mapped[int] = mapped_column(server_default="0")
     num_rollouts: Mapped[int] = mapped_column(BigInteger, server_default="0")
@@ -209,7 +230,11 @@ class Attempt(Base):
     first_step: Mapped[int] = mapped_column(server_default="0")
     """Steps that the run had completed when the attempt was claimed: going beyond is progress."""
     num_gpus: Mapped[int] = mapped_column(server_default="0")
-    """GPUs that it holds; 0 on the CPU, where it fills one slot."""
+    """GPUs that it holds, also those of a cluster; 0 on the CPU, where it fills one slot."""
+    gpus: Mapped[list[int]] = mapped_column(ARRAY(Integer), server_default=text("'{}'"))
+    """Indices of the GPUs of its worker that are reserved for it."""
+    memory_gib: Mapped[float] = mapped_column(DOUBLE_PRECISION, server_default="0")
+    """Memory of its worker that is reserved for it."""
 
 
 class Control(Base):

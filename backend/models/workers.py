@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKey, Text, func, text
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy import ForeignKey, func, text
+from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION, JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.models.base import Base, new_id
@@ -22,9 +22,18 @@ class Worker(Base):
     token_id: Mapped[str] = mapped_column(ForeignKey("api_tokens.id"))
     host: Mapped[str]
     slots: Mapped[int]
-    gpus: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    gpus: Mapped[list[dict[str, Any]]] = mapped_column(JSONB)
+    """Those that it may use, as `bapo.api.GpuInfo`."""
+    memory_gib: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)
+    """Main memory; None where it has not said."""
     version: Mapped[str]
     queue: Mapped[str]
     registered_at: Mapped[datetime] = mapped_column(server_default=func.now())
     last_seen_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    draining_at: Mapped[datetime | None]
+    """Since when it gets no new runs."""
+    drain_hands_on: Mapped[bool] = mapped_column(server_default=text("false"))
+    """Whether a draining worker also gives back the runs that it has."""
+    forgotten_at: Mapped[datetime | None]
+    """Lists leave it out until it registers again."""
     system: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"))

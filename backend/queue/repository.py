@@ -2,42 +2,128 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
 
-from sqlalchemy import func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, and_, extract, func, select
+from sqlalchemy.orm import Session, aliased
 
 from backend.models import Attempt, Run, User, Worker
 from bapo.api import RunStatus
+from bapo.config.resources import Needs
+
+
+class Candidate(NamedTuple):
+    """What decides when and where a queued run starts."""
+
+    id: str
+    owner_id: str
+    owner: str
+    max_running: int | None
+    """Of its owner; None: as the server is set."""
+    priority: int
+    since: float
+    place: int | None
+    host: str | None
+    held_by: str | None
+    not_before: datetime | None
+    retry_reason: str | None
+    failed_on: str | None
+    """Worker that failed it last, before a further step."""
+    is_promised: bool
+    reason: str | None
+    """Why it waits, as it was last said."""
+    needs: Needs
+
+    @property
+    def share(self) -> int:
+        """What it will hold: GPUs, or one slot."""
+        return max(1, self.needs.gpus + self.needs.cluster_gpus)
+
+
+def since() -> ColumnElement[datetime]:
+    """When a waiting run was queued, for its place."""
+    return func.coalesce(Run.queue_order, Run.queued_at, Run.created_at)
+
+
+def candidates(session: Session) -> list[Candidate]:
+    """All queued runs of all projects, in no order: each place in the queue counts, whoever may see the run."""
+    promised = and_(Attempt.run_id == Run.id, Attempt.state == "assigned")
+    last = aliased(Attempt)
+    failed_on = and_(last.run_id == Run.id, last.number == Run.attempt, Run.num_attempts_without_progress > 0)
+    query = (
+        select(
+            Run.id,
+            Run.owner_id,
+            User.name,
+            User.max_running,
+            Run.priority,
+            extract("epoch", since()),
+            Run.queue_place,
+            Run.host,
+            Run.held_by,
+            Run.not_before,
+            Run.retry_reason,
+            last.worker_id,
+            Attempt.run_id.is_not(None),
+            Run.status_reason,
+            Run.num_gpus_needed,
+            Run.gpus_optional,
+            Run.memory_gib,
+            Run.gpu_memory_gib,
+            Run.num_cluster_gpus,
+        )
+        .join(User, Run.owner_id == User.id)
+        .join(Attempt, promised, isouter=True)
+        .join(last, failed_on, isouter=True)
+        .where(Run.status == RunStatus.QUEUED)
+        .execution_options(all_projects=True)
+    )
+    rows: Iterable[tuple[Any, ...]] = map(tuple, session.execute(query))
+    return [Candidate._make((*row[:5], float(row[5]), *row[6:14], Needs._make(row[14:]))) for row in rows]
+
+
+class Holdings(NamedTuple):
+    """What the runs of one owner hold of all workers."""
+
+    num_runs: int
+    share: int
+    """GPUs, and one for each run without."""
+
+
+def holdings(session: Session) -> Mapping[str, Holdings]:
+    """By owner, promised runs counted, in all projects."""
+    query = (
+        select(Run.owner_id, func.count(), func.sum(func.greatest(1, Attempt.num_gpus)))
+        .join(Run, Run.id == Attempt.run_id)
+        .where(Attempt.state != "ended")
+        .group_by(Run.owner_id)
+        .execution_options(all_projects=True)
+    )
+    return {owner_id: Holdings(num_runs, share) for owner_id, num_runs, share in session.execute(query)}
 
 
 class WaitingRow(NamedTuple):
-    """A queued run, in the order in which the dispatcher takes them."""
+    """A queued run with the names that belong to it."""
 
     run: Run
     owner: str
     promised_to: str | None
 
 
-def waiting(session: Session, limit: int) -> list[WaitingRow]:
-    """The first queued runs of all projects: each place in the queue counts, whoever may see the run."""
+def waiting(session: Session, run_ids: Sequence[str]) -> list[WaitingRow]:
+    """These runs, of all projects, in the order given."""
     query = (
         select(Run, User.name, Worker.name)
         .join(User, Run.owner_id == User.id)
         .join(Attempt, (Attempt.run_id == Run.id) & (Attempt.state == "assigned"), isouter=True)
         .join(Worker, Worker.id == Attempt.worker_id, isouter=True)
-        .where(Run.status == RunStatus.QUEUED)
-        .order_by(Run.priority.desc(), Run.queued_at, Run.id)
-        .limit(limit)
+        .where(Run.id.in_(run_ids))
         .execution_options(all_projects=True)
     )
-    return [WaitingRow(*row) for row in session.execute(query)]
-
-
-def num_waiting(session: Session) -> int:
-    """All queued runs of all projects."""
-    query = select(func.count()).select_from(Run).where(Run.status == RunStatus.QUEUED)
-    return session.scalars(query.execution_options(all_projects=True)).one()
+    rows = {run.id: WaitingRow(run, owner, worker) for run, owner, worker in session.execute(query)}
+    return [rows[run_id] for run_id in run_ids if run_id in rows]
 
 
 class HeldRow(NamedTuple):

@@ -9,13 +9,14 @@ from collections.abc import Collection, Sequence
 from sqlalchemy.orm import Session
 
 from backend.auth.service import Principal
-from backend.queue import repository
+from backend.models import Run
+from backend.queue import planning, repository
 from backend.queue.repository import HeldRow, WaitingRow
-from backend.runs.presentation import eta_seconds
+from backend.runs.presentation import eta_seconds, max_retries
 from backend.settings import Settings
 from backend.workers import repository as workers
-from backend.workers.dispatcher import fresh_seconds
-from bapo.api import HeldRun, QueueState, WaitingRun, WorkerSlots
+from backend.workers.freshness import fresh_seconds
+from bapo.api import GpuSlot, HeldRun, QueueState, WaitingRun, WorkerSlots
 
 MOST_WAITING = 500
 
@@ -28,6 +29,7 @@ def state(session: Session, settings: Settings, caller: Principal) -> QueueState
         held[row.attempt.worker_id].append(_held(row, caller))
         if not caller.sees(row.run.project_id):
             unseen.add(row.run.id)
+    holders = {(worker_id, index): run.id for worker_id, runs in held.items() for run in runs for index in run.gpus}
     slots = [
         WorkerSlots(
             id=row.worker.id,
@@ -35,7 +37,14 @@ def state(session: Session, settings: Settings, caller: Principal) -> QueueState
             host=row.worker.host,
             version=row.worker.version,
             slots=row.worker.slots,
-            gpus=row.worker.gpus,
+            gpus=[
+                GpuSlot.model_validate({**gpu, "is_held": holder is not None, "run_id": holder})
+                for gpu in row.worker.gpus
+                for holder in [holders.get((row.worker.id, gpu["index"]))]
+            ],
+            memory_gib=row.worker.memory_gib,
+            draining=row.worker.draining_at is not None,
+            hands_on=row.worker.drain_hands_on,
             online=row.is_fresh,
             last_seen_at=row.worker.last_seen_at,
             registered_at=row.worker.registered_at,
@@ -47,23 +56,30 @@ def state(session: Session, settings: Settings, caller: Principal) -> QueueState
     ]
     slots.sort(key=lambda worker: (not worker.online, worker.name))
     online = [worker for worker in slots if worker.online]
-    rows = repository.waiting(session, MOST_WAITING)
-    expected = expected_seconds([row.promised_to is not None for row in rows], online)
+    in_line, kept = planning.line(session, settings)
+    rows = repository.waiting(session, [run.id for run in (*in_line, *kept)][:MOST_WAITING])
+    # Nobody expects a held run to start.
+    starting = [row for row in rows if row.run.held_at is None]
+    expected = expected_seconds([row.promised_to is not None for row in starting], online)
+    expected += [None] * (len(rows) - len(starting))
     return QueueState(
         waiting=[
-            _waiting(row, place, seconds, caller)
+            _waiting(row, place, seconds, caller, settings)
             for place, (row, seconds) in enumerate(zip(rows, expected, strict=True), start=1)
             if caller.sees(row.run.project_id)
         ],
-        num_waiting=len(rows) if len(rows) < MOST_WAITING else repository.num_waiting(session),
+        num_waiting=len(in_line) + len(kept),
         workers=[_without(worker, unseen) for worker in slots],
         slots=sum(worker.slots for worker in online),
         busy=sum(worker.busy for worker in online),
+        may_administer=caller.role == "admin",
     )
 
 
 def _without(worker: WorkerSlots, unseen: Collection[str]) -> WorkerSlots:
-    return worker.model_copy(update={"runs": [run for run in worker.runs if run.id not in unseen]})
+    runs = [run for run in worker.runs if run.id not in unseen]
+    gpus = [gpu.model_copy(update={"run_id": None}) if gpu.run_id in unseen else gpu for gpu in worker.gpus]
+    return worker.model_copy(update={"runs": runs, "gpus": gpus})
 
 
 def expected_seconds(promised: Sequence[bool], online: Sequence[WorkerSlots]) -> list[float | None]:
@@ -74,13 +90,22 @@ def expected_seconds(promised: Sequence[bool], online: Sequence[WorkerSlots]) ->
     """
     free: list[float] = []
     for worker in online:
+        if worker.draining:
+            continue
         free += [0.0] * (worker.slots - len(worker.runs))
         free += [run.eta_seconds for run in worker.runs if run.eta_seconds is not None]
     heapq.heapify(free)
     return [0.0 if has_slot else (heapq.heappop(free) if free else None) for has_slot in promised]
 
 
-def _waiting(row: WaitingRow, place: int, seconds: float | None, caller: Principal) -> WaitingRun:
+def _retry(run: Run, settings: Settings) -> str | None:
+    if run.retry_reason is None:
+        return None
+    number, most = run.num_attempts_without_progress, max_retries(run, settings)
+    return f"retry {number} of {most} after: {run.retry_reason}" if number else f"goes on after: {run.retry_reason}"
+
+
+def _waiting(row: WaitingRow, place: int, seconds: float | None, caller: Principal, settings: Settings) -> WaitingRun:
     run = row.run
     return WaitingRun(
         id=run.id,
@@ -90,13 +115,20 @@ def _waiting(row: WaitingRow, place: int, seconds: float | None, caller: Princip
         attempt=run.attempt,
         step=run.step,
         num_steps=run.num_steps,
-        position=place,
+        position=None if run.held_at is not None else place,
         priority=run.priority,
         queued_at=run.queued_at or run.created_at,
         reason=run.status_reason,
         promised_to=row.promised_to,
         expected_seconds=seconds,
         may_cancel=caller.may_change(run),
+        gpus=run.num_gpus_needed,
+        gpus_optional=run.gpus_optional,
+        memory_gib=run.memory_gib,
+        gpu_memory_gib=run.gpu_memory_gib,
+        held_by=run.held_by,
+        is_placed=run.queue_place is not None,
+        retry=_retry(run, settings),
     )
 
 
@@ -117,5 +149,7 @@ def _held(row: HeldRow, caller: Principal) -> HeldRun:
             "num_steps": run.num_steps,
             "eta_seconds": eta_seconds(run),
             "may_cancel": caller.may_change(run),
+            "gpus": attempt.gpus,
+            "memory_gib": attempt.memory_gib,
         }
     )

@@ -27,6 +27,9 @@ def _unarchive(session: Session, run: Run, caller: Principal) -> None:
 _STEERING: Mapping[BulkAction, _Steer] = {
     "start": steering.start,
     "resume": steering.resume,
+    "retry": steering.retry,
+    "hold": steering.hold,
+    "release": steering.release,
     "archive": _archive,
     "unarchive": _unarchive,
     "delete": steering.delete,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 SECONDS_PER_HOUR = 3600.0
 
@@ -39,17 +38,3 @@ def cost(hours: float, num_gpus: int, prices: Prices) -> float | None:
     """
     price = hour_price(num_gpus, prices)
     return None if price is None else hours * price
-
-
-def num_gpus(config: Mapping[str, Any], gpus_of_machine: int) -> int:
-    """GPUs that an attempt at a run with this config holds on a machine with so many; 0 on the CPU.
-
-    The local engine trains on one GPU, unless it is told to stay on the CPU; verl on `engine.verl.gpus_per_node` of
-    each of `engine.verl.nodes` machines.
-    """
-    engine = config["engine"]
-    if engine.get("device") == "cpu" or gpus_of_machine == 0:
-        return 0
-    if engine["type"] == "local":
-        return 1
-    return int(engine["verl"]["gpus_per_node"]) * int(engine["verl"]["nodes"])

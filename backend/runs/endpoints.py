@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Header, Query, Response
+from fastapi import Query, Response
 from sqlalchemy.orm import Session
 
 from backend.auth.service import Principal
 from backend.context import DbSession, PricesOf, SettingsOf, new_router
 from backend.errors import Problem
+from backend.idempotency import IdempotencyKey, once
 from backend.models import Run
 from backend.permissions import Reader, Writer
 from backend.runs import bulk, export, filters, forks, listing, presentation, repository, steering
-from backend.runs.cost import Prices
 from backend.runs.submission import Submission, submit
+from backend.settings import Settings
 from bapo.api import (
     BulkAnswer,
     BulkRequest,
@@ -36,18 +37,8 @@ from bapo.api import (
 
 router = new_router("runs")
 
-IdempotencyKey = Annotated[
-    str | None,
-    Header(
-        alias="Idempotency-Key",
-        min_length=1,
-        max_length=200,
-        description="A request that is sent again with the same key answers the run that the first one made.",
-    ),
-]
 
-
-def _detail(session: Session, prices: Prices, run_id: str, caller: Principal) -> RunDetail:
+def _detail(session: Session, settings: Settings, run_id: str, caller: Principal) -> RunDetail:
     session.flush()
     row = repository.row(session, run_id, caller.id)
     parent = None if row.run.parent_id is None else session.get(Run, row.run.parent_id)
@@ -56,18 +47,18 @@ def _detail(session: Session, prices: Prices, run_id: str, caller: Principal) ->
         None if parent is None else parent.name,
         steering.stopping_when(session, row.run),
     )
-    return presentation.detail(row, around, caller, prices)
+    return presentation.detail(row, around, caller, settings)
 
 
 @router.post("/runs", status_code=201, summary="Submit a run")
 def create_run(
-    caller: Writer, session: DbSession, prices: PricesOf, body: RunCreate, idempotency_key: IdempotencyKey = None
+    caller: Writer, session: DbSession, settings: SettingsOf, body: RunCreate, idempotency_key: IdempotencyKey = None
 ) -> RunDetail:
     """The run is queued at once, or kept as a draft with `start: false`.
 
     A config that cannot run answers 422 with field, value and remedy of every problem.
     """
-    return _detail(session, prices, submit(session, Submission(body, idempotency_key), caller).id, caller)
+    return _detail(session, settings, submit(session, Submission(body, idempotency_key), caller).id, caller)
 
 
 @router.get("/runs", summary="A page of runs")
@@ -102,22 +93,28 @@ def get_facets(_: Reader, session: DbSession) -> RunFacets:
 
 
 @router.post("/runs/bulk", summary="Do one thing to several runs")
-def change_runs(caller: Writer, session: DbSession, body: BulkRequest) -> BulkAnswer:
-    """Each run is asked for itself: those that refuse are named with the reason, and the others are done."""
-    return bulk.perform(session, body, caller)
+def change_runs(
+    caller: Writer, session: DbSession, body: BulkRequest, idempotency_key: IdempotencyKey = None
+) -> BulkAnswer:
+    """Each run is asked for itself: those that refuse are named with the reason, and the others are done.
+
+    With the same key again, nothing is done a second time, and the answer is the first one's.
+    """
+    request = f"bulk {body.model_dump_json()}"
+    return once(session, caller, idempotency_key, request, BulkAnswer, lambda: bulk.perform(session, body, caller))
 
 
 @router.get("/runs/{run_id}", summary="One run")
-def get_run(caller: Reader, session: DbSession, prices: PricesOf, run_id: str) -> RunDetail:
+def get_run(caller: Reader, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
     """With its complete config and what the caller can do with it now."""
-    return _detail(session, prices, run_id, caller)
+    return _detail(session, settings, run_id, caller)
 
 
 @router.patch("/runs/{run_id}", summary="Change name, tags or notes; archive a run")
-def update_run(caller: Writer, session: DbSession, prices: PricesOf, run_id: str, body: RunUpdate) -> RunDetail:
+def update_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str, body: RunUpdate) -> RunDetail:
     """What is left out stays as it is."""
     steering.update(session, steering.lock_own(session, run_id, caller), body, caller)
-    return _detail(session, prices, run_id, caller)
+    return _detail(session, settings, run_id, caller)
 
 
 @router.put("/runs/{run_id}/star", status_code=204, summary="Star a run")
@@ -141,44 +138,75 @@ def delete_run(caller: Writer, session: DbSession, run_id: str) -> None:
 
 
 @router.post("/runs/{run_id}/start", summary="Queue a draft")
-def start_run(caller: Writer, session: DbSession, prices: PricesOf, run_id: str) -> RunDetail:
+def start_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
     """From here on a worker may take it."""
     steering.start(session, steering.lock_own(session, run_id, caller), caller)
-    return _detail(session, prices, run_id, caller)
+    return _detail(session, settings, run_id, caller)
 
 
 @router.post("/runs/{run_id}/stop", summary="Stop a run for good")
 def stop_run(
-    caller: Writer, session: DbSession, prices: PricesOf, run_id: str, body: StopRequest | None = None
+    caller: Writer, session: DbSession, settings: SettingsOf, run_id: str, body: StopRequest | None = None
 ) -> StopAnswer:
     """At the next step boundary, after a checkpoint, unless the body says otherwise; at once where nothing trains."""
     run = steering.lock_own(session, run_id, caller)
     steering.stop(session, run, caller, (body or StopRequest()).when)
     lost = steering.steps_lost(session, run)
-    return StopAnswer(**_detail(session, prices, run_id, caller).model_dump(), steps_lost=lost)
+    return StopAnswer(**_detail(session, settings, run_id, caller).model_dump(), steps_lost=lost)
 
 
 @router.post("/runs/{run_id}/pause", summary="Pause a run")
 def pause_run(
-    caller: Writer, session: DbSession, prices: PricesOf, run_id: str, body: PauseRequest | None = None
+    caller: Writer, session: DbSession, settings: SettingsOf, run_id: str, body: PauseRequest | None = None
 ) -> RunDetail:
     """It stops at the next step boundary or after the next regular checkpoint, and frees its machine."""
     steering.pause(session, steering.lock_own(session, run_id, caller), caller, (body or PauseRequest()).when)
-    return _detail(session, prices, run_id, caller)
+    return _detail(session, settings, run_id, caller)
 
 
 @router.post("/runs/{run_id}/resume", summary="Queue a paused run again")
-def resume_run(caller: Writer, session: DbSession, prices: PricesOf, run_id: str) -> RunDetail:
+def resume_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
     """A new attempt goes on from the last checkpoint."""
     steering.resume(session, steering.lock_own(session, run_id, caller), caller)
-    return _detail(session, prices, run_id, caller)
+    return _detail(session, settings, run_id, caller)
+
+
+@router.post("/runs/{run_id}/retry", summary="Try a failed run again")
+def retry_run(
+    caller: Writer,
+    session: DbSession,
+    settings: SettingsOf,
+    run_id: str,
+    idempotency_key: IdempotencyKey = None,
+) -> RunDetail:
+    """A new attempt goes on from the last checkpoint. With the same key again, it is not tried a second time."""
+
+    def retry() -> RunDetail:
+        steering.retry(session, steering.lock_own(session, run_id, caller), caller)
+        return _detail(session, settings, run_id, caller)
+
+    return once(session, caller, idempotency_key, f"retry {run_id}", RunDetail, retry)
+
+
+@router.post("/runs/{run_id}/hold", summary="Keep a waiting run from starting")
+def hold_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
+    """Until it is released; its age keeps counting."""
+    steering.hold(session, steering.lock_own(session, run_id, caller), caller)
+    return _detail(session, settings, run_id, caller)
+
+
+@router.post("/runs/{run_id}/release", summary="Let a held run start")
+def release_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
+    """It takes the place of its age again."""
+    steering.release(session, steering.lock_own(session, run_id, caller), caller)
+    return _detail(session, settings, run_id, caller)
 
 
 @router.post("/runs/{run_id}/clone", status_code=201, summary="Submit a run that starts from this one's config")
 def clone_run(
     caller: Writer,
     session: DbSession,
-    prices: PricesOf,
+    settings: SettingsOf,
     run_id: str,
     body: RunCreate,
     idempotency_key: IdempotencyKey = None,
@@ -194,7 +222,7 @@ def clone_run(
         )
     repository.get(session, run_id)
     clone = submit(session, Submission(body.model_copy(update={"parent_id": run_id}), idempotency_key), caller)
-    return _detail(session, prices, clone.id, caller)
+    return _detail(session, settings, clone.id, caller)
 
 
 @router.post("/runs/{run_id}/fork", status_code=201, summary="Submit a run that goes on from a checkpoint")
@@ -202,7 +230,6 @@ def fork_run(
     caller: Writer,
     session: DbSession,
     settings: SettingsOf,
-    prices: PricesOf,
     run_id: str,
     body: RunFork,
     idempotency_key: IdempotencyKey = None,
@@ -214,7 +241,7 @@ def fork_run(
     """
     parent = repository.get(session, run_id)
     fork = forks.fork(session, parent, body, idempotency_key, caller, is_shared=settings.runs_dir_shared)
-    return _detail(session, prices, fork.id, caller)
+    return _detail(session, settings, fork.id, caller)
 
 
 @router.post("/runs/{run_id}/parameters", status_code=202, summary="Change parameters of a running run")

@@ -29,8 +29,11 @@ def move(
     before, run.status, run.status_reason = run.status, status, reason
     now = repository.clock(session)
     # A run that its machine gave back keeps its place.
-    if status is RunStatus.QUEUED and before in (RunStatus.DRAFT, RunStatus.PAUSED):
-        run.queued_at = now
+    if status is RunStatus.QUEUED and before in (RunStatus.DRAFT, RunStatus.PAUSED, RunStatus.FAILED):
+        run.queued_at = run.queue_order = now
+        run.queue_place = run.not_before = run.retry_reason = run.finished_at = None
+    if before is RunStatus.QUEUED:
+        run.queue_place = run.not_before = run.held_at = run.held_by = None
     if status is RunStatus.STARTING and run.started_at is None:
         run.started_at = now
     if states.is_terminal(status):

@@ -10,6 +10,7 @@ from backend.permissions import GRANTED, Permission
 from backend.runs import states
 from backend.runs.cost import Prices
 from backend.runs.repository import RunRow
+from backend.settings import Settings
 from bapo.api import AuditEntry, ControlInfo, RunDetail, RunStatus, RunSummary
 from bapo.config.resolve import METHOD_CONFIGS
 from bapo.control import CHANGEABLE_FIELDS, StopMoment
@@ -19,6 +20,11 @@ def eta_seconds(run: Run) -> float | None:
     """Time until the last step at the run's present pace; None where nothing trains or no pace is known."""
     is_training = run.status in (RunStatus.RUNNING, RunStatus.STARTING)
     return (run.num_steps - run.step) * run.step_seconds if is_training and run.step_seconds is not None else None
+
+
+def max_retries(run: Run, settings: Settings) -> int:
+    """How often in a row the run is tried again without a further step."""
+    return settings.max_attempts_without_progress - 1 if run.max_retries is None else run.max_retries
 
 
 NOTES_START_CHARACTERS = 200
@@ -78,18 +84,22 @@ class Surroundings(NamedTuple):
     stopping_when: StopMoment | None = None
 
 
-def detail(row: RunRow, around: Surroundings, caller: Principal, prices: Prices) -> RunDetail:
+def detail(row: RunRow, around: Surroundings, caller: Principal, settings: Settings) -> RunDetail:
     """One run for this caller."""
     run = row.run
     may_edit = caller.may_change(run)
     return RunDetail(
-        **summary_fields(row, prices),
+        **summary_fields(row, settings.prices),
         config=run.config,
         explicit=run.explicit,
         diff=run.diff,
         notes=run.notes,
         priority=run.priority,
         worker=around.worker,
+        held_by=run.held_by,
+        num_retries=run.num_attempts_without_progress,
+        max_retries=max_retries(run, settings),
+        retry_reason=run.retry_reason,
         allowed_actions=allowed_actions(row, caller),
         may_edit=may_edit,
         may_archive=may_edit and (run.archived_at is not None or run.status in states.ARCHIVABLE),
@@ -118,7 +128,9 @@ def allowed_actions(row: RunRow, caller: Principal) -> list[states.Action]:
 
 
 def _makes_sense(action: states.Action, run: Run) -> bool:
-    """Whether there is anything to change, or to go on from."""
+    """Whether there is anything to change, to hold or release, or to go on from."""
+    if action in ("hold", "release"):
+        return (run.held_at is None) == (action == "hold")
     if action == "fork":
         return run.attempt > 0 and run.step > 0 and run.import_source is None
     return action != "change" or bool(changeable_fields(run.config))

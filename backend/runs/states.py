@@ -24,7 +24,8 @@ LEGAL_MOVES: Mapping[RunStatus, frozenset[RunStatus]] = {
     # Lost while it should stop or pause: it has stopped, or is paused.
     S.LOST: frozenset({S.QUEUED, S.PAUSED, S.CANCELLED, S.FAILED}),
     S.SUCCEEDED: frozenset(),
-    S.FAILED: frozenset(),
+    # Tried again by hand, from its last checkpoint.
+    S.FAILED: frozenset({S.QUEUED}),
     S.CANCELLED: frozenset(),
 }
 
@@ -36,7 +37,8 @@ ARCHIVABLE = frozenset({S.DRAFT, S.PAUSED, *TERMINAL_STATUSES})
 
 _ACTIONS: Mapping[RunStatus, tuple[Action, ...]] = {
     S.DRAFT: ("start", "clone", "delete"),
-    S.QUEUED: ("stop", "change", "clone", "fork"),
+    # Of hold and release, the one that changes something.
+    S.QUEUED: ("stop", "hold", "release", "change", "clone", "fork"),
     S.STARTING: ("stop", "pause", "change", "clone", "fork"),
     S.RUNNING: ("stop", "pause", "change", "clone", "fork"),
     # Again: sooner than was asked for.
@@ -45,7 +47,7 @@ _ACTIONS: Mapping[RunStatus, tuple[Action, ...]] = {
     S.STOPPING: ("stop", "clone", "fork"),
     S.LOST: ("stop", "clone", "fork"),
     S.SUCCEEDED: ("clone", "fork", "delete"),
-    S.FAILED: ("clone", "fork", "delete"),
+    S.FAILED: ("retry", "clone", "fork", "delete"),
     S.CANCELLED: ("clone", "fork", "delete"),
 }
 
@@ -71,5 +73,5 @@ def actions(status: RunStatus) -> tuple[Action, ...]:
 
 
 def is_terminal(status: RunStatus) -> bool:
-    """Whether the run never runs again."""
+    """Whether nothing happens to the run any more by itself."""
     return status in TERMINAL_STATUSES

@@ -1,4 +1,4 @@
-"""What people do to a run: start, stop, pause, resume, change parameters, edit, delete."""
+"""What people do to a run: start, stop, pause, resume, retry, hold, change parameters, edit, delete."""
 
 from __future__ import annotations
 
@@ -47,6 +47,56 @@ def resume(session: Session, run: Run, caller: Principal) -> None:
     run.num_attempts_without_progress = 0
     run.archived_at = None
     lifecycle.move(session, run, RunStatus.QUEUED, author=caller.name)
+
+
+def retry(session: Session, run: Run, caller: Principal) -> None:
+    """Queue a failed run again, from its last checkpoint."""
+    _require(run, "retry")
+    run.num_attempts_without_progress = 0
+    run.archived_at = None
+    lifecycle.move(session, run, RunStatus.QUEUED, author=caller.name)
+
+
+def hold(session: Session, run: Run, caller: Principal) -> None:
+    """Keep a waiting run from starting. Again does nothing more."""
+    if run.held_at is not None:
+        return
+    _require(run, "hold")
+    # Whoever was promised it and comes to claim it is refused.
+    promised = repository.assigned_attempt(session, run)
+    if promised is not None:
+        session.delete(promised)
+    run.held_at, run.held_by = repository.clock(session), caller.name
+    run.status_reason = f"held by {caller.name}"
+    repository.add_audit(session, run.id, caller.name, "held", {})
+    announce_status(session, run)
+
+
+def release(session: Session, run: Run, caller: Principal) -> None:
+    """Let a held run start. Of a run that is not held, nothing changes."""
+    _require(run, "release")
+    if run.held_at is None:
+        return
+    run.held_at = run.held_by = run.status_reason = None
+    repository.add_audit(session, run.id, caller.name, "released", {})
+    announce_status(session, run)
+
+
+def set_priority(session: Session, run: Run, priority: int, caller: Principal) -> None:
+    """A place that an administrator gave it was one among runs of the old priority."""
+    if run.priority == priority:
+        return
+    if states.is_terminal(run.status):
+        raise Problem(
+            409,
+            "illegal_transition",
+            f"a {run.status.value} run waits for nothing: its priority does not matter any more",
+            field="priority",
+            value=priority,
+        )
+    before, run.priority, run.queue_place = run.priority, priority, None
+    repository.add_audit(session, run.id, caller.name, "priority", {"from": before, "to": priority})
+    announce_status(session, run)
 
 
 _URGENCY: tuple[StopMoment, ...] = ("checkpoint", "step", "now")
@@ -154,9 +204,11 @@ def withdraw(session: Session, run: Run, control_id: str, caller: Principal) -> 
 
 
 def update(session: Session, run: Run, changes: RunUpdate, caller: Principal) -> None:
-    """Name, tags, notes, and whether the run is archived. Raises Problem 409 for one that cannot be."""
+    """Name, tags, notes, priority, and whether the run is archived. Raises Problem 409 for one that cannot be."""
     if changes.archived is not None:
         archive(session, run, caller, is_archived=changes.archived)
+    if changes.priority is not None:
+        set_priority(session, run, changes.priority, caller)
     fields = {
         "name": (run.name, changes.name),
         # Each once, in the order given.

@@ -115,6 +115,7 @@ def new_run(
     session: Session, name: str, config: RunConfig, caller: Principal, *, project_id: str, group: str | None
 ) -> Run:
     """A draft that is not in the session yet."""
+    needs = config.needs
     return Run(
         project_id=project_id,
         owner_id=caller.id,
@@ -127,4 +128,10 @@ def new_run(
         diff={},
         # With epochs the trainer says how many steps they are.
         num_steps=config.training.steps or 0,
+        num_gpus_needed=needs.gpus,
+        gpus_optional=needs.gpus_optional,
+        memory_gib=needs.memory_gib,
+        gpu_memory_gib=needs.gpu_memory_gib,
+        num_cluster_gpus=needs.cluster_gpus,
+        max_retries=config.resources.retries,
     )

@@ -8,8 +8,8 @@ from fastapi import Query
 
 from backend import cursors
 from backend.context import DbSession, PricesOf, new_router
+from backend.idempotency import IdempotencyKey
 from backend.permissions import Reader, Writer
-from backend.runs.endpoints import IdempotencyKey
 from backend.sweeps import planning, repository, service
 from bapo.api import (
     SweepActionAnswer,

@@ -10,17 +10,21 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
+from backend import idempotency
 from backend.database import Database
 from backend.events import repository as events
 from backend.metrics import instruments
 from backend.models import Attempt, Run
+from backend.queue import planning
+from backend.queue.matching import Room
 from backend.runs import lifecycle
 from backend.runs import repository as runs
 from backend.settings import Settings
 from backend.workers import losses, repository
 from backend.workers.broker import Broker
 from backend.workers.clock import ClockWatch
-from backend.workers.repository import FreeWorker
+from backend.workers.freshness import fresh_seconds
+from bapo.config.resources import Needs
 
 LOG = logging.getLogger(__name__)
 
@@ -30,7 +34,6 @@ INTERVAL_SECONDS = 1.0
 RESEND_SECONDS = 5.0
 """A promised run that is not claimed by then is sent again."""
 PRUNE_INTERVAL_SECONDS = 600.0
-MAX_RUNS_PER_ROUND = 500
 
 
 class Dispatcher(threading.Thread):
@@ -133,6 +136,7 @@ class Dispatcher(threading.Thread):
             self._pruned_at = time.monotonic()
             with self._database.session() as session, session.begin():
                 events.prune(session, self._settings.stream_retention_seconds)
+                idempotency.prune(session)
 
     def _lose(self, run_id: str, number: int) -> None:
         with self._database.session() as session, session.begin():
@@ -147,36 +151,35 @@ class Dispatcher(threading.Thread):
         LOG.warning("run lost", extra={"run_id": run_id, "attempt": number})
 
     def _assign(self, session: Session) -> None:
-        workers = {worker.id: worker for worker in repository.free_workers(session, self._fresh_seconds)}
-        for run in repository.waiting_runs(session, MAX_RUNS_PER_ROUND):
-            worker = self._choose(list(workers.values()), run)
-            if worker is None:
-                self._say_why(session, run, list(workers.values()))
-                continue
-            workers[worker.id] = worker._replace(free=worker.free - 1)
-            session.add(Attempt(run_id=run.id, number=run.attempt + 1, worker_id=worker.id, state="assigned"))
-            runs.add_audit(session, run.id, lifecycle.SYSTEM, "assigned", {"attempt": run.attempt + 1})
+        machines = repository.machines(session, self._fresh_seconds)
+        num_connected = repository.num_connected(session, self._fresh_seconds)
+        given: dict[str, Room] = {}
+        reasons: dict[str, str] = {}
+        needs: dict[str, Needs] = {}
+        for run, placement in planning.placements(session, self._settings, machines, num_connected):
+            if placement.room is not None:
+                given[run.id], needs[run.id] = placement.room, run.needs
+            elif placement.reason is not None and placement.reason != run.reason:
+                reasons[run.id] = placement.reason
+        if not given and not reasons:
+            return
+        for locked in repository.lock_waiting(session, [*given, *reasons]):
+            if locked.id in given:
+                self._promise(session, locked, given[locked.id], needs[locked.id])
+            else:
+                locked.status_reason = reasons[locked.id]
+                events.announce_status(session, locked)
 
-    def _choose(self, workers: list[FreeWorker], run: Run) -> FreeWorker | None:
-        """The worker with most free slots among those that see the run's folder."""
-        fit = [worker for worker in workers if worker.free > 0 and self._sees_folder(worker, run)]
-        return max(fit, key=lambda worker: worker.free, default=None)
-
-    def _sees_folder(self, worker: FreeWorker, run: Run) -> bool:
-        return self._settings.runs_dir_shared or run.host in (None, worker.host)
-
-    def _say_why(self, session: Session, run: Run, workers: list[FreeWorker]) -> None:
-        if not workers:
-            reason = "waits for a worker: none is connected"
-        elif not any(self._sees_folder(worker, run) for worker in workers):
-            reason = f"waits for a worker on {run.host}, where its folder is"
-        else:
-            reason = "waits for a free slot"
-        if run.status_reason != reason:
-            run.status_reason = reason
-            events.announce_status(session, run)
-
-
-def fresh_seconds(settings: Settings) -> float:
-    """A worker that was not heard of for so long gets no new runs."""
-    return 3 * settings.heartbeat_seconds + 1
+    def _promise(self, session: Session, run: Run, room: Room, needs: Needs) -> None:
+        session.add(
+            Attempt(
+                run_id=run.id,
+                number=run.attempt + 1,
+                worker_id=room.machine.id,
+                state="assigned",
+                gpus=list(room.gpus),
+                num_gpus=len(room.gpus) + needs.cluster_gpus,
+                memory_gib=needs.memory_gib,
+            )
+        )
+        runs.add_audit(session, run.id, lifecycle.SYSTEM, "assigned", {"attempt": run.attempt + 1})

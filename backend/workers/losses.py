@@ -1,16 +1,30 @@
-"""Attempts whose worker is silent or whose trainer is gone: given up, tried again, and taken back."""
+"""Attempts that their machines failed: given up, tried again, and taken back where they were not gone after all."""
 
 from __future__ import annotations
+
+from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
 from backend.models import Attempt, Run
 from backend.runs import lifecycle
 from backend.runs import repository as runs
+from backend.runs.presentation import max_retries
 from backend.settings import Settings
+from backend.workers import repository
 from bapo.api import RunStatus
 
 LOST = "lost"
+FIRST_PAUSED_RETRY = 2
+"""What has failed twice is likely to be still so in a moment, such as a full disk."""
+MOST_DOUBLINGS = 4
+
+
+def pause_seconds(num_fruitless: int, settings: Settings) -> float:
+    """How long a run waits after so many failures in a row without a further step: the first time not at all."""
+    if num_fruitless < FIRST_PAUSED_RETRY:
+        return 0.0
+    return settings.retry_delay_seconds * 2.0 ** min(MOST_DOUBLINGS, num_fruitless - FIRST_PAUSED_RETRY)
 
 
 def lose(session: Session, run: Run, attempt: Attempt, reason: str, settings: Settings) -> None:
@@ -26,17 +40,31 @@ def lose(session: Session, run: Run, attempt: Attempt, reason: str, settings: Se
     elif should_pause:
         lifecycle.settle_stops(session, run)
         lifecycle.move(session, run, RunStatus.PAUSED, author=lifecycle.SYSTEM)
-    elif run.num_attempts_without_progress >= settings.max_attempts_without_progress:
+    elif run.num_attempts_without_progress > (most := max_retries(run, settings)) or most == 0:
         lifecycle.close_controls(session, run, "the run ended first")
-        given_up = f"lost {run.num_attempts_without_progress} times without a further step; at last: {reason}"
+        times = max(1, run.num_attempts_without_progress)
+        given_up = f"lost {times} times without a further step; at last: {reason}" if most else reason
         lifecycle.move(session, run, RunStatus.FAILED, author=lifecycle.SYSTEM, reason=given_up)
     else:
-        lifecycle.move(session, run, RunStatus.QUEUED, author=lifecycle.SYSTEM, reason=reason)
+        run.retry_reason = reason
+        pause = timedelta(seconds=pause_seconds(run.num_attempts_without_progress, settings))
+        run.not_before = runs.clock(session) + pause if pause else None
+        retry = {"retry": run.num_attempts_without_progress, "retries": most}
+        lifecycle.move(session, run, RunStatus.QUEUED, author=lifecycle.SYSTEM, reason=reason, detail=retry)
 
 
 def take_back(session: Session, run: Run, attempt: Attempt) -> bool:
-    """An attempt that was given up is heard of again: it goes on, if no other has begun. The run must be locked."""
+    """An attempt that was given up is heard of again: it goes on, if no other has begun. The run must be locked.
+
+    What its worker was promised meanwhile is taken back; where another run got its GPUs already, it is gone for good.
+    """
     if attempt.outcome != LOST or run.status is not RunStatus.QUEUED or run.attempt != attempt.number:
+        return False
+    if run.held_at is not None:
+        return False
+    assert attempt.worker_id is not None, "an imported attempt is never lost"
+    repository.withdraw(session, attempt.worker_id)
+    if repository.gpus_held_by_others(session, attempt) & set(attempt.gpus):
         return False
     promised = runs.assigned_attempt(session, run)
     if promised is not None:

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, defer
 
 from backend.models import ApiToken, Attempt, Run, Worker
 from backend.models.runs import FENCING_TOKENS
+from backend.queue.matching import Gpu, Machine
 from bapo.api import RunStatus, WorkerRegistration
 
 
@@ -24,7 +25,8 @@ def register(session: Session, token_id: str, body: WorkerRegistration) -> Worke
     values = {
         "host": body.host,
         "slots": body.slots,
-        "gpus": list(body.gpus),
+        "gpus": [gpu.model_dump() for gpu in body.gpus],
+        "memory_gib": body.memory_gib,
         "version": body.version,
         "token_id": token_id,
     }
@@ -34,8 +36,8 @@ def register(session: Session, token_id: str, body: WorkerRegistration) -> Worke
         .values(name=body.name, queue="", **values)
         .on_conflict_do_update(
             index_elements=[Worker.name],
-            set_={**values, "registered_at": func.now(), "last_seen_at": func.now()},
-            where=(Worker.token_id == token_id) | ~valid.exists(),
+            set_={**values, "registered_at": func.now(), "last_seen_at": func.now(), "forgotten_at": None},
+            where=(Worker.token_id == token_id) | ~valid.exists() | Worker.forgotten_at.is_not(None),
         )
         .returning(Worker)
     )
@@ -70,7 +72,8 @@ class WorkerRow(NamedTuple):
 def workers(session: Session, fresh_seconds: float) -> list[WorkerRow]:
     """All workers by name."""
     is_fresh = Worker.last_seen_at > seconds_from_now(-fresh_seconds)
-    found = session.execute(select(Worker, is_fresh).order_by(Worker.name)).all()
+    known = select(Worker, is_fresh).where(Worker.forgotten_at.is_(None))
+    found = session.execute(known.order_by(Worker.name)).all()
     held: dict[str, list[str | None]] = {}
     active = (
         select(Attempt.worker_id, Run.id)
@@ -152,43 +155,95 @@ def withdraw_from_stale_workers(session: Session, fresh_seconds: float) -> None:
 # ---------------------------------------------------------------- dispatch
 
 
-class FreeWorker(NamedTuple):
-    """A worker that can take runs now."""
-
-    id: str
-    host: str
-    free: int
-
-
-def free_workers(session: Session, fresh_seconds: float) -> list[FreeWorker]:
-    """Workers that are heard of, with their free slots, also none."""
-    used = (
-        select(Attempt.worker_id, func.count().label("used"))
+def machines(session: Session, fresh_seconds: float | None) -> list[Machine]:
+    """Workers that are heard of and take runs, with what their runs hold; with None all that are known."""
+    held = (
+        select(
+            Attempt.worker_id,
+            func.count().label("slots"),
+            func.sum(Attempt.memory_gib).label("memory"),
+            func.json_agg(Attempt.gpus).label("gpus"),
+        )
         .where(Attempt.state != "ended")
         .group_by(Attempt.worker_id)
         .subquery()
     )
-    free = Worker.slots - func.coalesce(used.c.used, 0)
     query = (
-        select(Worker.id, Worker.host, free)
-        .join(used, used.c.worker_id == Worker.id, isouter=True)
-        .where(Worker.last_seen_at > seconds_from_now(-fresh_seconds))
+        select(Worker, held.c.slots, held.c.memory, held.c.gpus)
+        .join(held, held.c.worker_id == Worker.id, isouter=True)
+        .where(Worker.forgotten_at.is_(None))
         .order_by(Worker.name)
     )
-    return [FreeWorker(*row) for row in session.execute(query)]
+    if fresh_seconds is not None:
+        query = query.where(Worker.last_seen_at > seconds_from_now(-fresh_seconds), Worker.draining_at.is_(None))
+    return [
+        Machine(
+            id=worker.id,
+            name=worker.name,
+            host=worker.host,
+            slots=worker.slots,
+            gpus=tuple(Gpu(gpu["index"], gpu["memory_gib"]) for gpu in worker.gpus),
+            memory_gib=worker.memory_gib,
+            slots_held=slots or 0,
+            gpus_held=frozenset(index for indices in gpus or () for index in indices),
+            memory_held_gib=memory or 0.0,
+        )
+        for worker, slots, memory, gpus in session.execute(query)
+    ]
 
 
-def waiting_runs(session: Session, limit: int) -> Sequence[Run]:
-    """Queued runs that no worker was promised, most urgent first, locked; what somebody else holds is left out."""
-    promised = select(Attempt.run_id).where(Attempt.run_id == Run.id, Attempt.state == "assigned")
+def num_connected(session: Session, fresh_seconds: float) -> int:
+    """Workers that are heard of, also those that are draining."""
+    query = select(func.count()).select_from(Worker)
+    return session.scalars(query.where(Worker.last_seen_at > seconds_from_now(-fresh_seconds))).one()
+
+
+def lock_waiting(session: Session, run_ids: Sequence[str]) -> Sequence[Run]:
+    """Those of the runs that are still queued, locked and without their configs; what somebody else holds is left
+    out."""
+    unread = (Run.config, Run.explicit, Run.diff, Run.search_text)
     query = (
         select(Run)
-        .where(Run.status == RunStatus.QUEUED, ~promised.exists())
-        .order_by(Run.priority.desc(), Run.queued_at, Run.id)
-        .limit(limit)
+        .where(Run.id.in_(run_ids), Run.status == RunStatus.QUEUED, Run.held_at.is_(None))
+        .options(*(defer(column) for column in unread))
         .with_for_update(skip_locked=True, key_share=True)
     )
-    return session.scalars(query).all()
+    return session.scalars(query, execution_options={"populate_existing": True}).all()
+
+
+def is_fresh(session: Session, worker: Worker, seconds: float) -> bool:
+    """Whether the worker was heard of in this time."""
+    query = select(Worker.last_seen_at > seconds_from_now(-seconds)).where(Worker.id == worker.id)
+    return bool(session.scalars(query).one())
+
+
+def num_held(session: Session, worker: Worker) -> int:
+    """Attempts of the worker that have not ended."""
+    query = select(func.count()).select_from(Attempt).where(Attempt.worker_id == worker.id, Attempt.state != "ended")
+    return session.scalars(query).one()
+
+
+def withdraw(session: Session, worker_id: str) -> None:
+    """Take back what a worker was promised and has not claimed."""
+    query = delete(Attempt).where(Attempt.state == "assigned", Attempt.worker_id == worker_id)
+    session.execute(query.execution_options(synchronize_session=False))
+
+
+def withdraw_where_gpus_are_gone(session: Session, worker: Worker) -> None:
+    """Take back promises of GPUs that the worker may not use any more."""
+    indices = [gpu["index"] for gpu in worker.gpus]
+    query = delete(Attempt).where(
+        Attempt.state == "assigned", Attempt.worker_id == worker.id, ~Attempt.gpus.contained_by(indices)
+    )
+    session.execute(query.execution_options(synchronize_session=False))
+
+
+def gpus_held_by_others(session: Session, attempt: Attempt) -> set[int]:
+    """GPUs of an attempt's worker that other attempts hold."""
+    query = select(Attempt.gpus).where(
+        Attempt.worker_id == attempt.worker_id, Attempt.state != "ended", Attempt.run_id != attempt.run_id
+    )
+    return {index for gpus in session.scalars(query) for index in gpus}
 
 
 class Message(NamedTuple):

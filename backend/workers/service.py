@@ -12,7 +12,6 @@ from backend.records import ingest
 from backend.records.repository import last_event
 from backend.runs import lifecycle
 from backend.runs import repository as runs
-from backend.runs.cost import num_gpus
 from backend.settings import Settings
 from backend.workers import losses, repository
 from bapo.api import (
@@ -41,6 +40,7 @@ def register(session: Session, body: WorkerRegistration, caller: Principal) -> W
             value=body.name,
         )
     session.flush()
+    repository.withdraw_where_gpus_are_gone(session, worker)
     return worker
 
 
@@ -69,7 +69,6 @@ def claim(session: Session, run_id: str, worker_id: str, caller: Principal, sett
     attempt.fencing_token = repository.next_fencing_token(session)
     attempt.first_step = run.step
     attempt.claimed_at = runs.clock(session)
-    attempt.num_gpus = num_gpus(run.config, len(worker.gpus))
     run.attempt = attempt.number
     run.host = worker.host
     lifecycle.move(session, run, RunStatus.STARTING, author=lifecycle.SYSTEM, detail={"worker": worker.name})
@@ -83,6 +82,8 @@ def claim(session: Session, run_id: str, worker_id: str, caller: Principal, sett
         run_dir=str(settings.runs_dir / run.id),
         fork=_fork_source(run, settings),
         settled=runs.settled_controls(session, run.id),
+        # Of a cluster, Ray says what each of its processes sees; a machine without GPUs has nothing to hide.
+        gpus=attempt.gpus if worker.gpus and not run.num_cluster_gpus else None,
     )
 
 
@@ -119,7 +120,9 @@ def heartbeat(session: Session, body: WorkerHeartbeat, caller: Principal, settin
     ]
     controls += [_withdrawal(control) for control in runs.pending_controls(session, held) if control.withdrawn_by]
     has_chores = chores.has_chores(session, worker, settings)
-    return HeartbeatAnswer(controls=controls, revoked=revoked, has_chores=has_chores)
+    hands_on = worker.draining_at is not None and worker.drain_hands_on
+    hand_back = held if hands_on else ()
+    return HeartbeatAnswer(controls=controls, revoked=revoked, has_chores=has_chores, hand_back=hand_back)
 
 
 def _withdrawal(control: Control) -> PendingControl:

@@ -35,7 +35,7 @@ MAX_BULK = 500
 """Most runs of one request."""
 
 TERMINAL_STATUSES = frozenset({RunStatus.CANCELLED, RunStatus.SUCCEEDED, RunStatus.FAILED})
-"""A run in one of these never runs again under its id."""
+"""Nothing happens to a run in one of these by itself; a failed one can be tried again by hand."""
 
 
 Tag = Annotated[Text, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
@@ -63,6 +63,8 @@ class RunUpdate(Body):
     tags: Sequence[Tag] | None = Field(default=None, max_length=MAX_TAGS)
     notes: Text | None = Field(default=None, max_length=100_000)
     """Markdown."""
+    priority: int | None = Field(default=None, ge=0, le=100)
+    """Higher starts first; it matters while the run waits."""
     archived: bool | None = None
     """Lists leave archived runs out. A run that waits or runs cannot be archived."""
 
@@ -172,7 +174,7 @@ class RunSummary(Body):
     """What its folder and its records take up; None before they were measured."""
 
 
-RunAction = Literal["start", "stop", "pause", "resume", "change", "clone", "fork", "delete"]
+RunAction = Literal["start", "stop", "pause", "resume", "retry", "hold", "release", "change", "clone", "fork", "delete"]
 
 
 class RunDetail(RunSummary):
@@ -188,6 +190,14 @@ class RunDetail(RunSummary):
     priority: int
     worker: str | None
     allowed_actions: Sequence[RunAction]
+    held_by: str | None = None
+    """Who keeps the waiting run from starting, until it is released."""
+    num_retries: int = 0
+    """How often in a row, until now, it was tried again because its machine failed before a further step."""
+    max_retries: int = 0
+    """Most of these before the run has failed."""
+    retry_reason: str | None = None
+    """Why it was last tried again."""
     may_edit: bool = False
     """Whether the caller may change name, tags and notes."""
     may_archive: bool = False
@@ -267,7 +277,20 @@ class RunFacets(Body):
 
 
 BulkAction = Literal[
-    "start", "stop", "pause", "resume", "archive", "unarchive", "star", "unstar", "tag", "untag", "delete"
+    "start",
+    "stop",
+    "pause",
+    "resume",
+    "retry",
+    "hold",
+    "release",
+    "archive",
+    "unarchive",
+    "star",
+    "unstar",
+    "tag",
+    "untag",
+    "delete",
 ]
 
 

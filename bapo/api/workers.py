@@ -6,10 +6,20 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from bapo.api.base import Body, Page, Text
 from bapo.control import StopMoment
+
+
+class GpuInfo(Body):
+    """A GPU that a worker may give to runs."""
+
+    index: int = Field(ge=0, le=65_535)
+    """As `CUDA_VISIBLE_DEVICES` counts."""
+    name: Text = Field(default="GPU", max_length=200)
+    memory_gib: float | None = Field(default=None, ge=0, le=1_000_000)
+    """None where the machine cannot say."""
 
 
 class WorkerInfo(Body):
@@ -21,13 +31,23 @@ class WorkerInfo(Body):
     slots: int
     busy: int
     """Slots in use or promised."""
-    gpus: Sequence[str]
+    gpus: Sequence[GpuInfo]
     version: str
     online: bool
     """Its last heartbeat is fresh."""
+    draining: bool = False
+    """It gets no new runs."""
     last_seen_at: datetime
     run_ids: Sequence[str]
     system: dict[str, float]
+
+
+class DrainRequest(Body):
+    """Let a worker run empty."""
+
+    hand_on: bool = False
+    """Also end the runs that it has, at the next step boundary and after a checkpoint, and queue them again for other
+    workers. Without shared storage they wait for a worker on the same host, which has their folders."""
 
 
 class WorkerPage(Page):
@@ -42,9 +62,18 @@ class WorkerRegistration(Body):
     name: Text = Field(min_length=1, max_length=200)
     host: Text
     slots: int = Field(ge=1, le=1024)
-    gpus: Sequence[Text] = ()
-    """Names of the GPUs that it may use."""
+    gpus: Sequence[GpuInfo] = Field(default=(), max_length=1024)
+    """The GPUs that it may use."""
+    memory_gib: float | None = Field(default=None, ge=0, le=1_000_000_000)
+    """Main memory of its machine."""
     version: Text
+
+    @field_validator("gpus")
+    @classmethod
+    def _each_gpu_once(cls, gpus: Sequence[GpuInfo]) -> Sequence[GpuInfo]:
+        if len({gpu.index for gpu in gpus}) < len(gpus):
+            raise ValueError("two GPUs have the same index: name each once")
+        return gpus
 
 
 class WorkerWelcome(Body):
@@ -88,6 +117,9 @@ class Claim(Body):
     settled: Sequence[str] = ()
     """Requests of the control file that need no answer any more: the run was stopped or paused otherwise, or they
     were withdrawn."""
+    gpus: Sequence[int] | None = None
+    """Indices of the worker's GPUs that are reserved for the run: its trainer sees no others. None: it sees what there
+    is."""
 
 
 class AttemptHeartbeat(Body):
@@ -129,6 +161,8 @@ class HeartbeatAnswer(Body):
     """Runs that no longer belong to this worker: end their trainers."""
     has_chores: bool = False
     """Whether there is something to pack, delete or measure: `POST /workers/chores` says what."""
+    hand_back: Sequence[str] = ()
+    """Runs to be ended at the next step boundary, after a checkpoint, and given back: the worker is draining."""
 
 
 class RecordBatch(Body):
@@ -159,6 +193,7 @@ class AttemptOutcome(Body):
 
     fencing_token: int
     status: Literal["running", "succeeded", "failed", "stopped", "lost"]
-    """`running` is sent once, when the trainer is up; `stopped` answers a stop or a pause."""
+    """`running` is sent once, when the trainer is up; `stopped` answers a stop or a pause; what is `lost` is tried
+    again."""
     step: int = 0
     reason: str | None = None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from bapo.api import QueueState
-from bapo.calls.base import Call, Endpoint, get
+from urllib.parse import quote
+
+from bapo.api import LimitChange, QueueMove, QueueState, UserLimits
+from bapo.calls.base import Call, Endpoint, answer, get, post, run_path
 
 
 class QueueCalls:
@@ -13,3 +15,18 @@ class QueueCalls:
     def queue(self) -> Call[QueueState]:
         """What waits and why, and what runs where."""
         return get("/queue", QueueState)
+
+    @Endpoint
+    def move(self, run_id: str, body: QueueMove) -> Call[QueueState]:
+        """Move a waiting run before or after another, or to the top or bottom."""
+        return post(run_path(run_id, "move"), QueueState, body)
+
+    @Endpoint
+    def limits(self) -> Call[UserLimits]:
+        """How many runs each person may have on workers at a time."""
+        return get("/queue/limits", UserLimits)
+
+    @Endpoint
+    def set_limit(self, user: str, body: LimitChange) -> Call[UserLimits]:
+        """Limit how many runs a person may have on workers at a time."""
+        return Call("PUT", f"/queue/limits/{quote(user, safe='')}", answer(UserLimits), body=body)

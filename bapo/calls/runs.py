@@ -33,13 +33,18 @@ def query_of(filters: RunFilters) -> dict[str, Any]:
     return filters.model_dump(mode="json", exclude_defaults=True)
 
 
+def idempotency(key: str | None) -> dict[str, str]:
+    """The header that makes a request safe to send twice; without a key of the caller's, one for this call."""
+    return {"Idempotency-Key": key or uuid.uuid4().hex}
+
+
 class RunCalls:
     """Runs: submit, list, read, steer."""
 
     @Endpoint
     def create_run(self, body: RunCreate, idempotency_key: str | None = None) -> Call[RunDetail]:
         """Submit a run; the same key again answers the run that the first request made."""
-        return post("/runs", RunDetail, body, **{"Idempotency-Key": idempotency_key or uuid.uuid4().hex})
+        return post("/runs", RunDetail, body, **idempotency(idempotency_key))
 
     @Endpoint
     def runs(
@@ -102,9 +107,9 @@ class RunCalls:
         return get("/runs/facets", RunFacets)
 
     @Endpoint
-    def bulk(self, body: BulkRequest) -> Call[BulkAnswer]:
+    def bulk(self, body: BulkRequest, idempotency_key: str | None = None) -> Call[BulkAnswer]:
         """Do one thing to several runs; the answer says of each whether it was done."""
-        return post("/runs/bulk", BulkAnswer, body)
+        return post("/runs/bulk", BulkAnswer, body, **idempotency(idempotency_key))
 
     @Endpoint
     def star(self, run_id: str) -> Call[None]:
@@ -152,10 +157,24 @@ class RunCalls:
         return post(run_path(run_id, "resume"), RunDetail)
 
     @Endpoint
+    def retry(self, run_id: str, idempotency_key: str | None = None) -> Call[RunDetail]:
+        """Queue a failed run again; it goes on from its last checkpoint."""
+        return post(run_path(run_id, "retry"), RunDetail, None, **idempotency(idempotency_key))
+
+    @Endpoint
+    def hold(self, run_id: str) -> Call[RunDetail]:
+        """Keep a waiting run from starting until it is released."""
+        return post(run_path(run_id, "hold"), RunDetail)
+
+    @Endpoint
+    def release(self, run_id: str) -> Call[RunDetail]:
+        """Let a held run start."""
+        return post(run_path(run_id, "release"), RunDetail)
+
+    @Endpoint
     def clone(self, run_id: str, body: RunCreate, idempotency_key: str | None = None) -> Call[RunDetail]:
-        """Submit a run that starts from another one's config; the same key again answers the first one's run."""
-        headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
-        return post(run_path(run_id, "clone"), RunDetail, body, **headers)
+        """Submit a run that starts from another one's config; the same key again answers the run made first."""
+        return post(run_path(run_id, "clone"), RunDetail, body, **idempotency(idempotency_key))
 
     @Endpoint
     def fork(self, run_id: str, body: RunFork, idempotency_key: str | None = None) -> Call[RunDetail]:

@@ -9,15 +9,21 @@ from bapo.api import (
     BatchAccepted,
     Claim,
     ClaimRequest,
+    DrainRequest,
     HeartbeatAnswer,
     RecordBatch,
     RunSummary,
     WorkerHeartbeat,
+    WorkerInfo,
     WorkerPage,
     WorkerRegistration,
     WorkerWelcome,
 )
-from bapo.calls.base import Call, Endpoint, get, post
+from bapo.calls.base import Call, Endpoint, get, nothing, post
+
+
+def _worker_path(worker_id: str, *rest: str) -> str:
+    return "/".join(("/workers", quote(worker_id, safe=""), *rest))
 
 
 class WorkerCalls:
@@ -27,6 +33,21 @@ class WorkerCalls:
     def workers(self) -> Call[WorkerPage]:
         """The workers, for people."""
         return get("/workers", WorkerPage)
+
+    @Endpoint
+    def drain_worker(self, worker_id: str, body: DrainRequest | None = None) -> Call[WorkerInfo]:
+        """Give a worker no new runs."""
+        return post(_worker_path(worker_id, "drain"), WorkerInfo, body or DrainRequest())
+
+    @Endpoint
+    def undrain_worker(self, worker_id: str) -> Call[WorkerInfo]:
+        """Give a drained worker runs again."""
+        return post(_worker_path(worker_id, "undrain"), WorkerInfo)
+
+    @Endpoint
+    def forget_worker(self, worker_id: str) -> Call[None]:
+        """Forget a worker that is gone."""
+        return Call("DELETE", _worker_path(worker_id), nothing)
 
     @Endpoint
     def register_worker(self, body: WorkerRegistration) -> Call[WorkerWelcome]:

@@ -15,14 +15,22 @@ def worker(
     server: Annotated[str, typer.Option(help="Address of the server, such as https://bapo.example.org.")],
     token: Annotated[str | None, typer.Option(envvar="BAPO_WORKER_TOKEN", help="Worker token.")] = None,
     token_file: Annotated[Path | None, typer.Option(help="File that holds the worker token.")] = None,
-    slots: Annotated[int, typer.Option(min=1, help="Runs trained at the same time.")] = 1,
+    slots: Annotated[
+        int | None, typer.Option(min=1, help="Runs trained at the same time. Default: one for each GPU.")
+    ] = None,
+    gpus: Annotated[
+        str | None,
+        typer.Option(help="Indices of the GPUs that runs may get, such as 0,1. Default: those that are seen."),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="Tells a server's workers apart. Default: the host name.")] = None,
     folder: Annotated[Path, typer.Option(help="Where the worker keeps what it holds.")] = Path("bapo-worker"),
 ) -> None:
     """Take runs from a server and train them on this machine, until Ctrl-C gives the running ones back."""
     if token is None and token_file is None:
         raise typer.BadParameter("give --token, --token-file or the variable BAPO_WORKER_TOKEN", param_hint="--token")
-    command = [sys.executable, "-m", "worker", "run", "--server", server, "--slots", str(slots)]
+    command = [sys.executable, "-m", "worker", "run", "--server", server]
+    command += [] if slots is None else ["--slots", str(slots)]
+    command += [] if gpus is None else ["--gpus", gpus]
     command += ["--name", name or socket.gethostname(), "--folder", str(folder)]
     if token_file is not None:
         command += ["--token-file", str(token_file)]

@@ -22,18 +22,32 @@ def workers(client: Client, as_json: JsonOption = False) -> None:
         return
     made = table("worker", "host", "state", "slots", "gpus", "load", "trains", right=("slots",))
     for worker in state.workers:
-        seen = Text("online", style="green") if worker.online else Text(f"seen {ago(worker.last_seen_at)}", style="red")
         made.add_row(
             user_text(worker.name),
             user_text(worker.host),
-            seen,
+            _state(worker),
             f"{len(worker.runs)}/{worker.slots}",
-            user_text(", ".join(worker.gpus) or "none"),
+            user_text(_gpus(worker)),
             _load(worker),
             user_text(", ".join(map(_held, worker.runs)) or NOTHING),
         )
     print_table(made, cut=("worker", "host", "gpus", "trains"))
     console().print(f"{state.busy} of {state.slots} slots taken, {state.num_waiting} runs waiting", style="dim")
+
+
+def _state(worker: WorkerSlots) -> Text:
+    if not worker.online:
+        return Text(f"seen {ago(worker.last_seen_at)}", style="red")
+    return Text("draining", style="yellow") if worker.draining else Text("online", style="green")
+
+
+def _gpus(worker: WorkerSlots) -> str:
+    """Such as `2 of 8 taken: NVIDIA H200`."""
+    if not worker.gpus:
+        return "none"
+    taken = sum(gpu.is_held for gpu in worker.gpus)
+    kinds = ", ".join(dict.fromkeys(gpu.name for gpu in worker.gpus))
+    return f"{taken} of {len(worker.gpus)} taken: {kinds}"
 
 
 def _load(worker: WorkerSlots) -> str:

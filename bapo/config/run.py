@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from bapo.config.engine import EngineConfig
 from bapo.config.method import BapoConfig, BapoMiniConfig, GrpoConfig, MethodConfig
+from bapo.config.resources import Needs, ResourcesConfig, gpus_used, needs
 from bapo.config.section import PlainText, Section
 from bapo.config.task import TaskConfig
 
@@ -145,6 +146,8 @@ class RunConfig(Section):
     """Responses kept as text."""
     engine: EngineConfig = EngineConfig()
     """What trains."""
+    resources: ResourcesConfig = ResourcesConfig()
+    """What the run needs of the machine that takes it."""
 
     @field_validator("method", mode="before")
     @classmethod
@@ -168,6 +171,22 @@ class RunConfig(Section):
                 f"({group_size}) cannot have: choose an even one"
             )
         return self
+
+    @model_validator(mode="after")
+    def _reserved_gpus_suffice(self) -> Self:
+        given, engine = self.resources.gpus, self.engine
+        # With `auto` the local engine trains on the CPU where it is given no GPU.
+        used = 0 if engine.type == "local" and engine.device == "auto" else gpus_used(engine)
+        if given is not None and given < used:
+            raise ValueError(
+                f"resources.gpus|the engine uses {used} GPUs: reserve as many, or leave it empty to have that done"
+            )
+        return self
+
+    @property
+    def needs(self) -> Needs:
+        """What a machine must have free for the run."""
+        return needs(self.engine, self.resources)
 
     @property
     def loss_aggregation(self) -> Literal["token-mean", "response-mean"]:

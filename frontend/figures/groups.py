@@ -14,7 +14,7 @@ BY_CONFIG, BY_METHOD, BY_RUN = "config", "method", "run"
 
 _UNIMPORTANT = frozenset({SEED_FIELD, "training.checkpoint_interval", "training.keep_checkpoints"})
 """Fields on which replicates may differ: checkpoints change no result."""
-_IGNORED_SECTIONS = ("samples.", "engine.threads")
+_IGNORED_SECTIONS = ("samples.", "engine.threads", "resources.")
 
 
 class Group(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backend.runs.cost import Prices, compute_hours, cost, num_gpus
+from backend.runs.cost import Prices, compute_hours, cost
 from backend.settings import Settings
 
 PRICES = Prices(gpu_hour=2.5, cpu_hour=0.1, currency="EUR")
@@ -30,24 +30,6 @@ def test_without_a_price_there_is_no_cost() -> None:
     assert cost(1.0, 0, PRICES._replace(gpu_hour=None)) == 0.1
     assert cost(1.0, 0, PRICES._replace(cpu_hour=None)) is None
     assert cost(1.0, 1, PRICES._replace(gpu_hour=0.0)) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("engine", "gpus_of_machine", "expected"),
-    [
-        ({"type": "local", "device": "auto"}, 0, 0),
-        ({"type": "local", "device": "auto"}, 1, 1),
-        ({"type": "local", "device": "auto"}, 8, 1),
-        ({"type": "local", "device": "cpu"}, 8, 0),
-        # Four GPUs on each of two machines.
-        ({"type": "verl", "device": "auto", "verl": {"gpus_per_node": 4, "nodes": 2}}, 8, 8),
-        ({"type": "verl", "device": "cpu", "verl": {"gpus_per_node": 4, "nodes": 2}}, 8, 0),
-    ],
-)
-def test_an_attempt_holds_the_gpus_that_its_engine_uses(
-    engine: dict[str, object], gpus_of_machine: int, expected: int
-) -> None:
-    assert num_gpus({"engine": engine}, gpus_of_machine) == expected
 
 
 def test_prices_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,9 @@ def test_other_moves_are_refused(before: RunStatus, after: RunStatus) -> None:
 
 def test_every_state_is_in_the_table_and_only_ended_ones_are_final() -> None:
     assert set(LEGAL_MOVES) == set(RunStatus)
-    assert {status for status, moves in LEGAL_MOVES.items() if not moves} == TERMINAL_STATUSES
+    # A failed one can be tried again by hand.
+    assert {status for status, moves in LEGAL_MOVES.items() if moves <= {S.QUEUED}} == TERMINAL_STATUSES | {S.DRAFT}
+    assert {status for status, moves in LEGAL_MOVES.items() if not moves} == {S.SUCCEEDED, S.CANCELLED}
 
 
 def test_every_state_is_reached_from_a_draft() -> None:
@@ -63,7 +65,19 @@ def test_what_a_worker_holds_can_end_in_every_way() -> None:
 
 def test_every_action_is_possible_in_some_state_and_cloning_in_all() -> None:
     offered = {action for status in RunStatus for action in actions(status)}
-    assert offered == {"start", "stop", "pause", "resume", "change", "clone", "fork", "delete"}
+    assert offered == {
+        "start",
+        "stop",
+        "pause",
+        "resume",
+        "retry",
+        "hold",
+        "release",
+        "change",
+        "clone",
+        "fork",
+        "delete",
+    }
     assert all("clone" in actions(status) for status in RunStatus)
 
 

@@ -15,6 +15,7 @@ from bapo.api import (
     AttemptHeartbeat,
     AttemptOutcome,
     ClaimRequest,
+    GpuInfo,
     ParameterChange,
     RunCreate,
     RunDetail,
@@ -45,13 +46,14 @@ def expire(database: Database, run_id: str) -> None:
 
 
 def test_a_worker_is_known_by_its_name(backend_server: BackendServer, worker: FakeWorker, admin: Client) -> None:
-    body = worker.body.model_copy(update={"slots": 101, "gpus": ["H200"]})
+    body = worker.body.model_copy(update={"slots": 101, "gpus": [GpuInfo(index=0, name="H200")]})
     again = worker.client.register_worker(body)
     assert (again.worker_id, again.queue) == (worker.id, worker.welcome.queue)
     (info,) = admin.workers().items
-    assert (info.name, info.slots, info.gpus, info.online) == ("w1", 101, ["H200"], True)
+    assert (info.name, info.slots, info.gpus, info.online) == ("w1", 101, [GpuInfo(index=0, name="H200")], True)
     assert again.runs_dir == str(backend_server.settings.runs_dir)
     assert again.broker_url == backend_server.settings.broker_url
+    worker.client.register_worker(worker.body)
 
 
 def test_an_unknown_worker_is_told_so(worker: FakeWorker) -> None:

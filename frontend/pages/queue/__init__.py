@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,8 +11,12 @@ import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from bapo.client import ApiError
+from frontend.components.attributes import attributes
 from frontend.components.confirm import DONE, Question, answer, busy, confirm_dialog, confirmed, failed, question
 from frontend.components.notices import error_text, toast
+from frontend.pages.queue import administration, limits
+from frontend.pages.queue.administration import worker_dialog
+from frontend.pages.queue.limits import limits_panel
 from frontend.pages.queue.waiting import waiting_table
 from frontend.pages.queue.workers import worker_board, worker_table
 from frontend.session import Api
@@ -29,19 +33,32 @@ CONSEQUENCES: dict[str, str] = {
 
 async def queue_layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
     """What waits, and every slot."""
-    return _page("Queue", "queue-board", await queue_board(api))
+    me = await api.client().me()
+    panel = [limits_panel(await api.client().limits())] if me.role == "admin" else []
+    return _page("Queue", "queue-board", await queue_board(api), [_bulk_bar(), *panel])
 
 
 async def workers_layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
     """Every machine that has ever taken runs."""
-    return _page("Workers", "workers-board", await workers_board(api))
+    return _page("Workers", "workers-board", await workers_board(api), [worker_dialog()])
 
 
-def _page(title: str, board: str, content: Any) -> html.Div:
+def _bulk_bar() -> html.Div:
+    """What can be done to the runs that are chosen; `assets/queue.js` shows it."""
+    actions = (("Hold", "hold"), ("Release", "release"), ("Choose none", "none"))
+    buttons = [
+        html.Button(label, type="button", className="queue-bulk-button", **attributes(data_queue_bulk=action))
+        for label, action in actions
+    ]
+    return html.Div([html.Span("", id="queue-chosen"), *buttons], id="queue-bulk", hidden=True, role="toolbar")
+
+
+def _page(title: str, board: str, content: Any, rest: Sequence[Any]) -> html.Div:
     return html.Div(
         [
             dmc.Title(title, order=2, mb="md"),
             html.Div(content, id=board),
+            *rest,
             dcc.Interval(id=f"{board}-refresh", interval=REFRESH_MILLISECONDS),
             confirm_dialog("queue-cancel"),
         ]
@@ -76,13 +93,15 @@ async def queue_board(api: Api) -> list[Any]:
 async def workers_board(api: Api) -> list[Any]:
     """The table of workers, as of now."""
     state = await api.client().queue()
-    return [worker_table(state.workers, datetime.now(UTC))]
+    return [worker_table(state.workers, datetime.now(UTC), may_administer=state.may_administer)]
 
 
 def register(app: Dash, api: Api) -> None:
     """Refreshing, and cancelling with a word before."""
     for board, content in (("queue-board", queue_board), ("workers-board", workers_board)):
         _refresh(app, api, board, content)
+    administration.register(app, api)
+    limits.register(app, api)
 
     @app.callback(
         Output(question("queue-cancel"), "data"),

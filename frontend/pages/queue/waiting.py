@@ -1,4 +1,4 @@
-"""The waiting runs."""
+"""The waiting runs: rows that are dragged, chosen and changed by `assets/queue.js`."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def waiting_table(waiting: Sequence[WaitingRun], num_waiting: int, now: datetime
             icon_name="check",
             action=link_button("New run", "/new", leftSection=icon("plus", 16)),
         )
-    head = ("", "Run", "Owner", "Priority", "Waits since", "Why", "Expected start", "")
+    head = ("", "", "Run", "Owner", "Priority", "Waits since", "Why", "Expected start", "")
     table = dmc.Table(
         [
             dmc.TableThead(dmc.TableTr([dmc.TableTh(title) for title in head])),
             dmc.TableTbody([_row(run, now) for run in waiting]),
         ],
         highlightOnHover=True,
-        className="queue-table",
+        className="queue-table waiting-table",
         verticalSpacing="xs",
     )
     note = (
@@ -46,38 +46,89 @@ def waiting_table(waiting: Sequence[WaitingRun], num_waiting: int, now: datetime
 
 def _row(run: WaitingRun, now: datetime) -> dmc.TableTr:
     progress = f"goes on from step {run.step:,} of {run.num_steps:,}" if run.attempt else f"{run.num_steps:,} steps"
+    details = " · ".join(part for part in (run.method, progress, needs_text(run)) if part)
     return dmc.TableTr(
         [
-            dmc.TableTd(f"{run.position:,}", className="number"),
+            dmc.TableTd(_handles(run) if run.may_cancel else None, className="queue-handles"),
+            dmc.TableTd("held" if run.position is None else f"{run.position:,}", className="number"),
             dmc.TableTd(
                 [
                     dcc.Link(run.name, href=f"/runs/{run.id}", className="queue-name", title=run.name),
-                    html.Div(f"{run.method} · {progress}", className="queue-detail"),
+                    html.Div(details, className="queue-detail"),
                 ]
             ),
-            dmc.TableTd(run.owner),
+            dmc.TableTd(html.Div(run.owner, className="queue-owner", title=run.owner)),
             dmc.TableTd(run.priority, className="number"),
             dmc.TableTd(
                 moment(run.queued_at, now=now),
                 className="nowrap",
             ),
-            dmc.TableTd(_reason(run)),
-            dmc.TableTd(_expected(run.expected_seconds), className="nowrap"),
-            dmc.TableTd(cancel_button(run.id, run.name, "waiting") if run.may_cancel else None),
+            dmc.TableTd([_reason(run), *([html.Div(run.retry, className="queue-detail")] if run.retry else [])]),
+            dmc.TableTd("" if run.position is None else _expected(run.expected_seconds), className="nowrap"),
+            dmc.TableTd(_actions(run) if run.may_cancel else None, className="queue-actions"),
         ],
+        className="queue-held" if run.held_by else None,
+        **attributes(
+            data_run=run.id,
+            data_name=run.name,
+            data_priority=str(run.priority),
+            data_held="1" if run.held_by else "",
+            data_may="1" if run.may_cancel else "",
+        ),
     )
 
 
-def _reason(run: WaitingRun) -> str:
+def needs_text(run: WaitingRun) -> str:
+    """What it needs of a worker, such as `4 GPUs of 80 GiB, 200 GiB`; empty where any slot will do."""
+    parts = []
+    if run.gpus:
+        gpus = "1 GPU" if run.gpus == 1 else f"{run.gpus} GPUs"
+        each = f" of {run.gpu_memory_gib:g} GiB" if run.gpu_memory_gib else ""
+        parts.append("a GPU if there is one" + each if run.gpus_optional else gpus + each)
+    if run.memory_gib:
+        parts.append(f"{run.memory_gib:g} GiB")
+    return ", ".join(parts)
+
+
+def _handles(run: WaitingRun) -> html.Div:
+    choose = html.Button(
+        className="queue-check",
+        role="checkbox",
+        type="button",
+        **attributes(aria_label=f"Choose {run.name}", aria_checked="false"),
+    )
+    if run.held_by:
+        return html.Div([html.Span(className="queue-no-handle"), choose])
+    drag = html.Button(
+        "⠿",
+        className="queue-handle",
+        type="button",
+        title="Drag, or move with the arrow keys",
+        **attributes(aria_label=f"Move {run.name}: arrow up, arrow down"),
+    )
+    return html.Div([drag, choose])
+
+
+def _reason(run: WaitingRun) -> html.Div:
     if run.promised_to:
-        return f"sent to {run.promised_to}, which has not taken it yet"
-    return run.reason or "the server is looking for a slot"
+        return html.Div(f"sent to {run.promised_to}, which has not taken it yet")
+    return html.Div(run.reason or "the server is looking for a slot", className="queue-reason")
 
 
 def _expected(seconds: float | None) -> str:
     if seconds is None:
         return "not known"
     return "now" if seconds <= 0 else f"in about {formatting.duration(seconds)}"
+
+
+def _actions(run: WaitingRun) -> html.Div:
+    more = html.Button(
+        "⋯",
+        className="queue-more",
+        type="button",
+        **attributes(aria_label=f"Change {run.name}", aria_haspopup="menu"),
+    )
+    return html.Div([more, cancel_button(run.id, run.name, "waiting")])
 
 
 def cancel_button(run_id: str, name: str, kind: str) -> dmc.ActionIcon:

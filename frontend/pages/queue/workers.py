@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import dash_mantine_components as dmc
 from dash import dcc, html
 
-from bapo.api import HeldRun, WorkerSlots
+from bapo.api import GpuSlot, HeldRun, WorkerSlots
 from frontend import formatting
 from frontend.components.attributes import attributes
 from frontend.components.moment import moment
@@ -36,7 +37,7 @@ def worker_board(workers: Sequence[WorkerSlots], now: datetime) -> Any:
 
 
 def _card(worker: WorkerSlots, now: datetime) -> html.Div:
-    free = worker.slots - len(worker.runs)
+    free = worker.slots - worker.busy
     lines = [_held(run) for run in worker.runs]
     if worker.online:
         lines += [html.Div("free", className="slot slot-free") for _ in range(min(free, MOST_FREE_SHOWN))]
@@ -47,10 +48,7 @@ def _card(worker: WorkerSlots, now: datetime) -> html.Div:
             html.Div(
                 [
                     html.Span(worker.name, className="worker-name", title=worker.name),
-                    html.Span(
-                        [html.Span(className="status-dot"), "online" if worker.online else "silent"],
-                        className=f"worker-state {'good' if worker.online else 'bad'}",
-                    ),
+                    _state(worker),
                 ],
                 className="worker-head",
             ),
@@ -59,6 +57,7 @@ def _card(worker: WorkerSlots, now: datetime) -> html.Div:
                 className="queue-detail",
             ),
             _meters(worker),
+            _gpu_board(worker),
             html.Div(lines, className="slots"),
         ],
         className="panel-card worker-card",
@@ -73,8 +72,36 @@ def _heartbeat(worker: WorkerSlots, now: datetime) -> html.Span:
 def _gpus(worker: WorkerSlots) -> list[str]:
     if not worker.gpus:
         return [" · no GPU"]
-    kinds = {name: worker.gpus.count(name) for name in worker.gpus}
+    kinds = Counter(gpu.name for gpu in worker.gpus)
     return [" · " + ", ".join(f"{number} × {name}" for name, number in kinds.items())]
+
+
+def _state(worker: WorkerSlots) -> html.Span:
+    if not worker.online:
+        text, kind = "silent", "bad"
+    elif worker.draining:
+        text, kind = "draining, hands its runs on" if worker.hands_on and worker.runs else "draining", "waits"
+    else:
+        text, kind = "online", "good"
+    return html.Span([html.Span(className="status-dot"), text], className=f"worker-state {kind}")
+
+
+def _gpu_board(worker: WorkerSlots) -> html.Div | None:
+    """Each GPU with its memory and who has it."""
+    if not worker.gpus:
+        return None
+    names = {run.id: run.name for run in worker.runs}
+    return html.Div([_gpu(gpu, names) for gpu in worker.gpus], className="gpus")
+
+
+def _gpu(gpu: GpuSlot, names: Mapping[str, str]) -> html.Div:
+    memory = f"{gpu.memory_gib:.0f} GiB" if gpu.memory_gib else "memory not known"
+    holder = names.get(gpu.run_id or "", "a run of another project") if gpu.is_held else "free"
+    return html.Div(
+        [html.B(f"GPU {gpu.index}"), html.Span(memory), html.Span(holder, className="gpu-holder")],
+        className=f"gpu {'gpu-held' if gpu.is_held else 'gpu-free'}",
+        title=f"{gpu.name}, {memory}: {holder}",
+    )
 
 
 def _meters(worker: WorkerSlots) -> html.Div:
@@ -83,6 +110,9 @@ def _meters(worker: WorkerSlots) -> html.Div:
     shares = [(label, system[key]) for key, label in (("cpu_percent", "CPU"), ("gpu_percent", "GPU")) if key in system]
     if system.get("memory_total_bytes"):
         shares.append(("Memory", 100 * system.get("memory_used_bytes", 0.0) / system["memory_total_bytes"]))
+    reserved = sum(run.memory_gib for run in worker.runs)
+    if reserved and worker.memory_gib:
+        shares.append((f"Reserved of {worker.memory_gib:.0f} GiB", 100 * reserved / worker.memory_gib))
     return html.Div(
         [
             html.Div(
@@ -103,6 +133,7 @@ def _held(run: HeldRun) -> html.Div:
     share = 100 * run.step / run.num_steps if run.num_steps else 0.0
     remaining = f" · {formatting.duration(run.eta_seconds)} left" if run.eta_seconds is not None else ""
     stage = {"assigned": "sent, not taken yet", "claimed": "starting"}.get(run.state, "")
+    where = _listed(run.gpus)
     steps = f"step {run.step:,} of {run.num_steps:,}{remaining}"
     return html.Div(
         [
@@ -115,31 +146,32 @@ def _held(run: HeldRun) -> html.Div:
                 className="slot-head",
             ),
             dmc.Progress(value=share, size="sm", **attributes(aria_label=f"Progress of {run.name}")),
-            html.Div(f"{run.owner} · attempt {run.attempt} · {stage or steps}", className="queue-detail"),
+            html.Div(f"{run.owner} · attempt {run.attempt} · {stage or steps}{where}", className="queue-detail"),
         ],
         className="slot",
         key=run.id,
     )
 
 
-def worker_table(workers: Sequence[WorkerSlots], now: datetime) -> Any:
+def _listed(gpus: Sequence[int]) -> str:
+    if not gpus:
+        return ""
+    return f" · {'GPU' if len(gpus) == 1 else 'GPUs'} {', '.join(str(index) for index in gpus)}"
+
+
+def worker_table(workers: Sequence[WorkerSlots], now: datetime, *, may_administer: bool = False) -> Any:
     """Every machine that has registered, with what it is and when it was heard of."""
     if not workers:
         title, text = NO_WORKERS
         return notice(title, text, icon_name="alert")
-    head = ("Worker", "State", "Slots in use", "GPUs", "Runs", "Version", "Last heartbeat", "Started")
+    head = ("Worker", "State", "Slots in use", "GPUs", "Runs", "Version", "Last heartbeat", "Started", "")
     rows = [
         dmc.TableTr(
             [
                 dmc.TableTd([html.Div(worker.name, className="worker-name"), _detail(worker.host), _meters(worker)]),
-                dmc.TableTd(
-                    html.Span(
-                        [html.Span(className="status-dot"), "online" if worker.online else "silent"],
-                        className=f"worker-state {'good' if worker.online else 'bad'}",
-                    )
-                ),
-                dmc.TableTd(f"{len(worker.runs):,} of {worker.slots:,}", className="number nowrap"),
-                dmc.TableTd("".join(_gpus(worker)).removeprefix(" · "), className="nowrap"),
+                dmc.TableTd(_state(worker)),
+                dmc.TableTd(f"{worker.busy:,} of {worker.slots:,}", className="number nowrap"),
+                dmc.TableTd(["".join(_gpus(worker)).removeprefix(" · "), _gpu_board(worker)]),
                 dmc.TableTd(
                     [
                         html.Div(dcc.Link(run.name, href=f"/runs/{run.id}", className="queue-name", title=run.name))
@@ -153,6 +185,7 @@ def worker_table(workers: Sequence[WorkerSlots], now: datetime) -> Any:
                     moment(worker.registered_at, now=now),
                     className="nowrap",
                 ),
+                dmc.TableTd(_actions(worker) if may_administer else None, className="nowrap"),
             ],
         )
         for worker in workers
@@ -164,6 +197,24 @@ def worker_table(workers: Sequence[WorkerSlots], now: datetime) -> Any:
         verticalSpacing="sm",
     )
     return html.Div(dmc.ScrollArea(table, type="auto"), className="panel-card")
+
+
+def _actions(worker: WorkerSlots) -> html.Div:
+    """What an administrator can do with it now."""
+    verbs = ["undrain"] if worker.draining else ["drain"]
+    if not worker.online:
+        verbs.append("forget")
+    return html.Div([_action(worker, verb) for verb in verbs], className="worker-actions")
+
+
+def _action(worker: WorkerSlots, verb: str) -> dmc.Button:
+    return dmc.Button(
+        verb.capitalize(),
+        id={"type": "worker-action", "worker": worker.id, "verb": verb, "name": worker.name},
+        size="compact-xs",
+        variant="default",
+        **attributes(aria_label=f"{verb.capitalize()} {worker.name}"),
+    )
 
 
 def _detail(text: str) -> html.Div:

@@ -39,7 +39,7 @@ def problems(changes: dict[str, Any]) -> list[str]:
         (
             {"xyz.seed": 4},
             "xyz = {'seed': 4}: no such section: take model, task, method, rollout, training, loss, tracking, "
-            "evaluation, samples or engine",
+            "evaluation, samples, engine or resources",
         ),
     ],
 )

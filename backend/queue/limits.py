@@ -1,0 +1,43 @@
+"""How many runs a person may have on workers at a time."""
+
+from __future__ import annotations
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from backend.auth.service import Principal
+from backend.errors import not_found
+from backend.models import Run, User
+from backend.queue import repository
+from backend.runs.repository import add_audit
+from backend.settings import Settings
+from bapo.api import LimitChange, RunStatus, UserLimit, UserLimits
+
+
+def limits(session: Session, settings: Settings) -> UserLimits:
+    """Of everybody who can log in."""
+    holdings = repository.holdings(session)
+    counted = select(Run.owner_id, func.count()).where(Run.status == RunStatus.QUEUED).group_by(Run.owner_id)
+    waiting = {row[0]: row[1] for row in session.execute(counted)}
+    people = session.scalars(select(User).where(User.disabled_at.is_(None)).order_by(User.name))
+    return UserLimits(
+        default=settings.max_running_per_user,
+        items=[
+            UserLimit(
+                user=person.name,
+                max_running=person.max_running,
+                running=holdings[person.id].num_runs if person.id in holdings else 0,
+                waiting=waiting.get(person.id, 0),
+            )
+            for person in people
+        ],
+    )
+
+
+def set_limit(session: Session, user: str, change: LimitChange, caller: Principal) -> None:
+    """Give somebody a limit of their own, or the server's again. Raises Problem 404."""
+    person = session.scalars(select(User).where(User.name == user)).one_or_none()
+    if person is None:
+        raise not_found("user", user)
+    before, person.max_running = person.max_running, change.max_running
+    add_audit(session, None, caller.name, "limit", {"user": user, "from": before, "to": change.max_running})

@@ -1,0 +1,59 @@
+"""What administrators do with workers: drain, undrain, forget."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from backend.auth.service import Principal
+from backend.errors import Problem, not_found
+from backend.models import Worker
+from backend.runs import repository as runs
+from backend.settings import Settings
+from backend.workers import repository
+from backend.workers.freshness import fresh_seconds
+from bapo.api import DrainRequest
+
+
+def drain(session: Session, worker_id: str, request: DrainRequest, caller: Principal) -> Worker:
+    """It gets no new runs; what it was promised and has not taken goes back. Raises Problem 404."""
+    worker = _lock(session, worker_id)
+    if worker.draining_at is None:
+        worker.draining_at = runs.clock(session)
+    worker.drain_hands_on = request.hand_on
+    repository.withdraw(session, worker.id)
+    _note(session, worker, caller, "worker_drained", {"hand_on": request.hand_on})
+    return worker
+
+
+def undrain(session: Session, worker_id: str, caller: Principal) -> Worker:
+    """It gets runs again. Raises Problem 404."""
+    worker = _lock(session, worker_id)
+    if worker.draining_at is not None:
+        worker.draining_at, worker.drain_hands_on = None, False
+        _note(session, worker, caller, "worker_undrained", {})
+    return worker
+
+
+def forget(session: Session, worker_id: str, caller: Principal, settings: Settings) -> None:
+    """Leave a worker that is gone out of the lists. Raises Problem 404, and 409 while it is there or has runs."""
+    worker = _lock(session, worker_id)
+    if repository.is_fresh(session, worker, fresh_seconds(settings)):
+        remedy = "it is connected: drain it and end it first"
+        raise Problem(409, "worker_connected", remedy, field="worker_id", value=worker_id)
+    repository.withdraw(session, worker.id)
+    if repository.num_held(session, worker):
+        remedy = f"it has runs that may still go on: they are lost {settings.lease_seconds:g} s after it was last heard"
+        raise Problem(409, "worker_has_runs", remedy, field="worker_id", value=worker_id)
+    worker.forgotten_at, worker.draining_at, worker.drain_hands_on = runs.clock(session), None, False
+    _note(session, worker, caller, "worker_forgotten", {})
+
+
+def _lock(session: Session, worker_id: str) -> Worker:
+    worker = session.get(Worker, worker_id, with_for_update=True)
+    if worker is None or worker.forgotten_at is not None:
+        raise not_found("worker", worker_id)
+    return worker
+
+
+def _note(session: Session, worker: Worker, caller: Principal, action: str, detail: dict[str, object]) -> None:
+    runs.add_audit(session, None, caller.name, action, {"worker": worker.name, **detail})

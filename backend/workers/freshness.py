@@ -1,0 +1,10 @@
+"""When a worker counts as connected."""
+
+from __future__ import annotations
+
+from backend.settings import Settings
+
+
+def fresh_seconds(settings: Settings) -> float:
+    """A worker that was not heard of for so long gets no new runs."""
+    return 3 * settings.heartbeat_seconds + 1
