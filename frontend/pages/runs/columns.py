@@ -41,7 +41,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column("num_rollouts", "Rollouts", 98, is_number=True, needed_width=None),
     Column("owner", "Owner", 88, needed_width=1704),
-    Column("started_at", "Started", 116, "TimeCell", needed_width=1200),
+    Column("started_at", "Started", 136, "TimeCell", needed_width=1200),
     Column("duration", "Duration", 96, is_number=True, needed_width=1380),
     Column(
         "compute_hours",
