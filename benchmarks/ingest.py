@@ -40,8 +40,8 @@ PEERS: Mapping[str, Sequence[str]] = {
     "trackio": ("trackio==0.43.0",),
     "tensorboard": ("tensorboard==2.21.0",),
     "aim": ("aim==3.29.1",),
-    "mlflow": ("mlflow==3.17.0",),
-    "mlflow-async": ("mlflow==3.17.0",),
+    "mlflow": ("mlflow==3.17.2",),
+    "mlflow-async": ("mlflow==3.17.2",),
 }
 NAMES = {
     "trackio": "Trackio, local server",
@@ -148,9 +148,9 @@ class Worker:
 # ---------------------------------------------------------------- the others
 
 
-def environment_of(tool: str) -> Path | None:
+def environment_of(tool: str, environments: Path) -> Path | None:
     """Python of the tool's virtual environment, made where it is not there; None where it cannot be installed."""
-    folder = ENVIRONMENTS / tool.removesuffix("-async")
+    folder = environments / tool.removesuffix("-async")
     python = folder / "bin" / "python"
     marker = folder / "installed"
     wanted = "\n".join(PEERS[tool])
@@ -188,9 +188,11 @@ def our_worker() -> Iterator[Worker]:
         yield Worker(server)
 
 
-def measure_all(repetitions: int, steps: int, without: Sequence[str]) -> dict[str, list[Measurement]]:
+def measure_all(
+    repetitions: int, steps: int, without: Sequence[str], environments: Path
+) -> dict[str, list[Measurement]]:
     """Every tool once, then every tool again, and so on."""
-    pythons = {tool: environment_of(tool) for tool in PEERS if tool not in without}
+    pythons = {tool: environment_of(tool, environments) for tool in PEERS if tool not in without}
     found: dict[str, list[Measurement]] = {OURS: [], **{tool: [] for tool, python in pythons.items() if python}}
     with our_worker() as worker, tempfile.TemporaryDirectory(prefix="bapo-ingest-") as folder:
         # The first run does not count, for anybody: connections, caches, prepared statements.
@@ -233,13 +235,14 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--without", default="", help="tools to leave out, separated by commas")
     parser.add_argument("--quick", action="store_true", help="one repetition of ours alone, printed and not written")
+    parser.add_argument("--environments", type=Path, default=ENVIRONMENTS, help="folder of the virtual environments")
     parser.add_argument("--trainer", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.trainer is not None:
         trainer(options.trainer, options.steps)
         return
     without = list(PEERS) if options.quick else options.without.split(",")
-    found = measure_all(1 if options.quick else options.repetitions, options.steps, without)
+    found = measure_all(1 if options.quick else options.repetitions, options.steps, without, options.environments)
     results = {tool: summary(measurements) for tool, measurements in found.items() if measurements}
     rows = "\n".join(row(NAMES.get(tool, tool), figures) for tool, figures in results.items())
     if options.quick:

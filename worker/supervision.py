@@ -37,6 +37,8 @@ STOP_GRACE_SECONDS = 45.0
 """Between SIGTERM and SIGKILL: a step, its evaluation and a checkpoint must fit."""
 STOP_NOW_GRACE_SECONDS = 3.0
 """The same where somebody stops a run without waiting for its step."""
+LEFTOVER_SECONDS = 60.0
+"""How long the last lines of a run that was taken back are offered to a server that does not answer."""
 
 log = logging.getLogger(__name__)
 
@@ -176,6 +178,7 @@ class AttemptSupervisor(threading.Thread):
             if self._revoked:
                 self._end_at_once(trainer)
                 self._clean_up()
+                self._upload_what_is_left()
                 raise ClaimLostError("the server took it back")
             if running and trainer is not None:
                 self._carry_out_stop(trainer)
@@ -239,6 +242,24 @@ class AttemptSupervisor(threading.Thread):
             return False
         self._pause = FIRST_RETRY_SECONDS
         return True
+
+    def _upload_what_is_left(self) -> None:
+        """Give the server the last lines of an attempt that it has ended, unless another attempt has begun.
+
+        A run that was stopped while we were not heard of ends without us, and nobody else sends what we hold. Of a run
+        that is another's by now the token is refused, and the other sends our lines.
+        """
+        deadline = time.monotonic() + LEFTOVER_SECONDS
+        while True:
+            try:
+                while self._uploader.pump(everything=True):
+                    continue
+            except (httpx.TransportError, ApiError) as error:
+                if is_unreachable(error) and time.monotonic() < deadline:
+                    time.sleep(FIRST_RETRY_SECONDS)
+                    continue
+                log.info("run %s: %s", self.attempt.run_id, error)
+            return
 
     def _report(self) -> bool:
         assert self.attempt.ending is not None, "only an ended attempt is reported"

@@ -138,7 +138,8 @@ def _store_records(session: Session, run: Run, attempt: int, lines: Sequence[Par
     touched = {chunks.chunk_of(line.record.step) for line in kept}
     if kept:
         chunks.dissolve(session, run.id, _complete(run, touched))
-        repository.replace_steps(session, run.id, [_step_columns(attempt, line) for line in kept])
+        rows = (_step_columns(attempt, line) for line in kept)
+        repository.replace_steps(session, run.id, [line.record.step for line in kept], rows)
     sparse = [_sparse_row(run.id, attempt, line) for line in lines if not isinstance(line.record, StepRecord)]
     if sparse:
         repository.upsert_sparse(session, sparse)

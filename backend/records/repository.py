@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -70,9 +70,11 @@ def steps_of_later_attempts(session: Session, run_id: str, attempt: int, steps: 
     return set(session.scalars(query))
 
 
-def replace_steps(session: Session, run_id: str, rows: Sequence[StepColumns]) -> None:
-    """Store steps in place of what an earlier attempt recorded of them. The run must be locked."""
-    steps = [row.step for row in rows]
+def replace_steps(session: Session, run_id: str, steps: Sequence[int], rows: Iterable[StepColumns]) -> None:
+    """Store steps in place of what an earlier attempt recorded of them. The run must be locked.
+
+    A row that is made while it is asked for is made while PostgreSQL takes in the one before.
+    """
     session.execute(
         delete(StepRow).where(StepRow.run_id == run_id, StepRow.step.in_(steps)),
         execution_options={"synchronize_session": False},

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bapo.api import AttemptOutcome, ControlInfo, PendingControl, RecordBatch, RunCreate
+from bapo.api import AttemptOutcome, ControlInfo, PendingControl, RecordBatch, RunCreate, RunStatus
 from bapo.calls import Call
 from bapo.client import ApiError, Client
 from bapo.control import read_requests
@@ -145,3 +145,18 @@ def test_a_control_is_written_once_however_often_it_is_asked_for(
     requests, rejected = read_requests(attempt.run_folder)
     assert [(request.id, request.stop) for request in requests] == [(asked.id, True)]
     assert rejected == []
+
+
+def test_a_run_that_was_stopped_while_its_worker_was_silent_gets_its_last_lines(
+    peer: FakeWorker, admin: Client, attempt: Attempt, tmp_path: Path
+) -> None:
+    admin.stop(attempt.run_id)
+    body = AttemptOutcome(fencing_token=attempt.fencing_token, status="lost")
+    peer.client.post_outcome(attempt.run_id, body)
+    assert admin.run(attempt.run_id).status is RunStatus.CANCELLED
+    write_steps(attempt, 1, 3)
+    supervisor = AttemptSupervisor(peer.client, AttemptStore(tmp_path / "attempts"), attempt)
+    supervisor.revoke()
+    supervisor.run()
+    assert [record["step"] for record in admin.records(attempt.run_id, type="step").items] == [1, 2, 3]
+    assert admin.run(attempt.run_id).step == 3
