@@ -11,7 +11,20 @@ from dash import Dash
 from frontend import shell
 from frontend.components import confirm
 from frontend.gate import Gate
-from frontend.pages import compare, new_run, paper, prompt, queue, resources, run, runs
+from frontend.pages import (
+    account,
+    audit,
+    compare,
+    new_run,
+    paper,
+    people,
+    projects,
+    prompt,
+    queue,
+    resources,
+    run,
+    runs,
+)
 from frontend.session import Api
 from frontend.settings import FrontendSettings
 
@@ -35,6 +48,11 @@ PAGES = (
     shell.Page(re.compile(r"/compare"), "Compare", compare.layout, query_makes_page=False),
     shell.Page(re.compile(r"/queue"), "Queue", queue.queue_layout, query_makes_page=False),
     shell.Page(re.compile(r"/workers"), "Workers", queue.workers_layout, query_makes_page=False),
+    shell.Page(re.compile(r"/account"), "Account", account.layout, query_makes_page=False),
+    shell.Page(re.compile(r"/people"), "People", people.layout, query_makes_page=False),
+    shell.Page(re.compile(r"/worker-tokens"), "Workers' tokens", people.worker_tokens_layout, query_makes_page=False),
+    shell.Page(re.compile(r"/projects"), "Projects", projects.layout, query_makes_page=False),
+    shell.Page(re.compile(r"/audit"), "Audit trail", audit.layout, query_makes_page=True),
     shell.Page(re.compile(r"/data"), "Data and models", resources.layout, query_makes_page=False),
 )
 
@@ -57,7 +75,7 @@ def create_app(settings: FrontendSettings) -> Gate:
     app.layout = shell.shell_layout()
     shell.register(app, api, PAGES)
     confirm.register(app)
-    for page in (runs, run, prompt, new_run, paper, queue, resources, compare):
+    for page in (runs, run, prompt, new_run, paper, queue, resources, compare, account, people, projects, audit):
         page.register(app, api)
     # Dash on FastAPI finishes its set-up at the first request for "/", which a deep link never makes: its index page
     # would come without our assets.

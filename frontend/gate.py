@@ -17,7 +17,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from bapo.client import SESSION_COOKIE
 from bapo.log import about
 from frontend.live import LIVE_PREFIX, live
-from frontend.login import HOME, login, login_url, logout, unavailable
+from frontend.login import HOME, login, login_url, logout, set_password
+from frontend.plain_page import unavailable
 from frontend.proxy import ApiProxy, is_proxied
 from frontend.report.route import REPORTS_PREFIX, reports
 from frontend.session import REQUEST_ID, REQUEST_ID_HEADER, SESSION, Api
@@ -142,6 +143,8 @@ class Gate:
             await answer(scope, receive, self._guarded(send))
         elif scope["path"] == "/login":
             await (await login(request, self._api))(scope, receive, self._guarded(send))
+        elif scope["path"] == "/set-password":
+            await (await set_password(request, self._api))(scope, receive, self._guarded(send))
         elif scope["path"] == "/logout" and scope["method"] == "POST":
             await (await logout(request, self._api))(scope, receive, self._guarded(send))
         else:

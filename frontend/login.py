@@ -1,21 +1,24 @@
-"""The login page, which needs nothing but itself, and the exchange of a code or token for a session."""
+"""The login page and the page that sets a password; the exchange of what was typed for a session."""
 
 from __future__ import annotations
 
 import html
+from collections.abc import Callable, Mapping
 from urllib.parse import parse_qs, quote
 
 import httpx
+from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from bapo.api import Login
+from bapo.api import Login, PasswordSet
+from bapo.api.accounts import MAX_PASSWORD, MIN_PASSWORD
 from bapo.client import SESSION_COOKIE, ApiError, error_of
+from frontend.plain_page import document, unavailable
 from frontend.session import Api
-from frontend.theme import DARK, FONT_FAMILY, LIGHT, Palette
 
 HOME = "/runs"
-LONGEST_FORM_BYTES = 4096
+LONGEST_FORM_BYTES = 16_384
 
 
 def local_path(path: str | None) -> str:
@@ -32,37 +35,107 @@ def login_url(next_path: str) -> str:
 
 
 async def login(request: Request, api: Api) -> Response:
-    """GET shows the page, or takes `?code=`; POST takes the form's token or code."""
+    """GET shows the page, or takes `?code=`; POST takes name and password, or a token or code."""
     next_path = local_path(request.query_params.get("next"))
     if request.method == "GET":
         code = request.query_params.get("code")
         if not code:
             return _page(next_path)
-        return await _exchange(api, Login(code=code[:200]), next_path)
-    body = await request.body()
-    if len(body) > LONGEST_FORM_BYTES:
+        return await _log_in(request, api, Login(code=code[:200]), next_path)
+    return await _log_in_by_form(request, api, next_path)
+
+
+async def _log_in_by_form(request: Request, api: Api, next_path: str) -> Response:
+    form = await _form(request)
+    if form is None:
         return _page(next_path, "that is too long for a code or token: paste it alone", status=413)
-    form = {name: values[0] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}
+    if "password" in form:
+        name = form.get("name", "").strip()[:200]
+        try:
+            body = Login(name=name, password=form["password"])
+        except ValidationError:
+            return _page(next_path, "that is too long for a password: paste it alone", name=name, status=413)
+        return await _log_in(request, api, body, next_path, name=name)
     secret = form.get("secret", "").strip()[:200]
     if not secret:
         return _page(next_path, "paste a login code or a token first", status=422)
-    answer = await _exchange(api, Login(token=secret), next_path)
+    answer = await _log_in(request, api, Login(token=secret), next_path)
     # People paste either into the one field there is; a code is tried only if it is no token.
-    return await _exchange(api, Login(code=secret), next_path) if answer.status_code == 401 else answer
+    return await _log_in(request, api, Login(code=secret), next_path) if answer.status_code == 401 else answer
 
 
-async def _exchange(api: Api, body: Login, next_path: str) -> Response:
+async def _form(request: Request) -> dict[str, str] | None:
+    """The fields of a form; None for one that is too long."""
+    body = await request.body()
+    if len(body) > LONGEST_FORM_BYTES:
+        return None
+    fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
+    return {name: values[0] for name, values in fields.items()}
+
+
+async def _log_in(request: Request, api: Api, body: Login, next_path: str, name: str = "") -> Response:
+    return await _exchange(
+        request,
+        api,
+        "/auth/login",
+        body,
+        next_path,
+        lambda problem, status, headers: _page(next_path, problem, name=name, status=status, headers=headers),
+    )
+
+
+Refused = Callable[[str, int, Mapping[str, str]], Response]
+
+
+async def _exchange(
+    request: Request, api: Api, path: str, body: BaseModel, next_path: str, refused: Refused
+) -> Response:
     try:
-        response = await api.http.post("/auth/login", json=body.model_dump(exclude_none=True))
+        response = await api.http.post(path, json=body.model_dump(exclude_none=True), headers=_asker(request))
     except httpx.TransportError:
         return unavailable()
     if not response.is_success:
         error = error_of(response)
-        return _page(next_path, f"{error.body.remedy} (request {error.body.request_id})", status=error.status)
+        wait = {name: value for name, value in response.headers.items() if name == "retry-after"}
+        return refused(f"{error.body.remedy} (request {error.body.request_id})", error.status, wait)
     redirect = RedirectResponse(next_path, status_code=303)
     for cookie in response.headers.get_list("set-cookie"):
         redirect.headers.append("set-cookie", cookie)
     return redirect
+
+
+def _asker(request: Request) -> dict[str, str]:
+    """The backend counts failures by address, and names a session after its browser."""
+    headers = {"User-Agent": request.headers.get("user-agent", "")}
+    if request.client is not None:
+        headers["X-Forwarded-For"] = request.client.host
+    if (former := request.cookies.get(SESSION_COOKIE)) is not None:
+        headers["Cookie"] = f"{SESSION_COOKIE}={former}"
+    return headers
+
+
+async def set_password(request: Request, api: Api) -> Response:
+    """GET shows the form of a one-time link; POST sets the password and logs in."""
+    if request.method == "GET":
+        return _password_page(request.query_params.get("code", ""))
+    form = await _form(request)
+    if form is None:
+        return _password_page("", "that is too long for a password", status=413)
+    code, password = form.get("code", "")[:200], form.get("password", "")
+    if password != form.get("again", ""):
+        return _password_page(code, "the two are not the same: type the new password twice", status=422)
+    try:
+        body = PasswordSet(code=code, password=password)
+    except ValidationError:
+        return _password_page(code, f"a password has {MAX_PASSWORD} characters at most", status=422)
+    return await _exchange(
+        request,
+        api,
+        "/auth/password",
+        body,
+        HOME,
+        lambda problem, status, _: _password_page(code, problem, status=status),
+    )
 
 
 async def logout(request: Request, api: Api) -> Response:
@@ -83,81 +156,65 @@ async def logout(request: Request, api: Api) -> Response:
     return answer
 
 
-def _page(next_path: str, problem: str | None = None, status: int = 200) -> HTMLResponse:
-    alert = f'<p class="problem" role="alert">{html.escape(problem)}</p>' if problem else ""
+def _page(
+    next_path: str,
+    problem: str | None = None,
+    *,
+    name: str = "",
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+) -> HTMLResponse:
     action = html.escape(f"/login?next={quote(next_path, safe='/')}", quote=True)
     content = f"""
     <h1>BAPO</h1>
     <p class="lead">Off-policy RLVR, watched while it learns.</p>
-    {alert}
+    {_alert(problem)}
     <form method="post" action="{action}">
-      <label for="secret">Login code or API token</label>
-      <input id="secret" name="secret" type="password" autocomplete="current-password" spellcheck="false"
-             autofocus required maxlength="200">
+      <label for="name">Name</label>
+      <input id="name" name="name" autocomplete="username" spellcheck="false" autocapitalize="none" required
+             maxlength="200" value="{html.escape(name, quote=True)}" autofocus>
+      <label for="password">Password</label>
+      <input id="password" name="password" type="password" autocomplete="current-password" required
+             maxlength="{MAX_PASSWORD}">
       <button type="submit">Log in</button>
     </form>
-    <h2>Where do I find it?</h2>
+    <details>
+      <summary>With a login code or token</summary>
+      <form method="post" action="{action}">
+        <label for="secret">Login code or API token</label>
+        <input id="secret" name="secret" type="password" autocomplete="off" spellcheck="false" required
+               maxlength="200">
+        <button type="submit">Log in with it</button>
+      </form>
+    </details>
+    <h2>No password yet, or forgotten?</h2>
     <ul>
-      <li>The terminal in which BAPO was started shows a login link: open that.</li>
-      <li>On the server, <code>python -m backend login-code</code> prints a new one-time code.</li>
+      <li>An administrator makes you a one-time link with which you set one.</li>
+      <li>The terminal in which BAPO was started shows a login link; on the server,
+        <code>python -m backend login-code</code> prints a new code.</li>
       <li>The administrator's token lies in the file <code>admin-token</code> of the data folder.</li>
     </ul>"""
-    return HTMLResponse(_document("Log in · BAPO", content), status_code=status)
+    return HTMLResponse(document("Log in · BAPO", content), status_code=status, headers=headers)
 
 
-def unavailable() -> HTMLResponse:
-    """The page shown while the backend does not answer; it tries again by itself."""
-    content = """
+def _password_page(code: str, problem: str | None = None, *, status: int = 200) -> HTMLResponse:
+    content = f"""
     <h1>BAPO</h1>
-    <p class="problem" role="alert">The server does not answer at the moment.</p>
-    <p>This page tries again every few seconds. Training goes on meanwhile: it needs no server, and what it records
-    is shown as soon as the server is back.</p>"""
-    document = _document("Server unavailable · BAPO", content, refresh_seconds=3)
-    return HTMLResponse(document, status_code=503, headers={"Retry-After": "3"})
+    <p class="lead">Set your password.</p>
+    {_alert(problem)}
+    <form method="post" action="/set-password">
+      <input type="hidden" name="code" value="{html.escape(code, quote=True)}">
+      <label for="password">New password</label>
+      <input id="password" name="password" type="password" autocomplete="new-password" required autofocus
+             minlength="{MIN_PASSWORD}" maxlength="{MAX_PASSWORD}" aria-describedby="hint">
+      <label for="again">Again</label>
+      <input id="again" name="again" type="password" autocomplete="new-password" required
+             maxlength="{MAX_PASSWORD}">
+      <p class="hint" id="hint">{MIN_PASSWORD} characters at least; several words are easy to remember.</p>
+      <button type="submit">Set the password and log in</button>
+    </form>"""
+    return HTMLResponse(document("Set a password · BAPO", content), status_code=status)
 
 
-def _document(title: str, content: str, refresh_seconds: int | None = None) -> str:
-    refresh = f'<meta http-equiv="refresh" content="{refresh_seconds}">' if refresh_seconds else ""
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-  <meta charset="utf-8">
-  <meta name="viewport" content="width=device-width, initial-scale=1">
-  {refresh}
-  <title>{html.escape(title)}</title>
-  <link rel="icon" href="data:,">
-  <style>{_variables(LIGHT)}@media (prefers-color-scheme: dark) {{{_variables(DARK)}}}{_STYLE}</style>
-</head>
-<body><main>{content}</main></body>
-</html>"""
-
-
-def _variables(palette: Palette) -> str:
-    return (
-        f":root{{--page:{palette.page};--card:{palette.card};--border:{palette.border};--text:{palette.text};"
-        f"--muted:{palette.muted};--accent:{palette.accent};--bad:{palette.bad}}}"
-    )
-
-
-_STYLE = f"""
-:root {{ color-scheme: light dark; }}
-* {{ box-sizing: border-box; }}
-body {{ margin: 0; min-height: 100vh; display: grid; place-items: center; padding: 24px;
-  background: var(--page); color: var(--text); font: 15px/1.5 {FONT_FAMILY}; }}
-main {{ width: 100%; max-width: 420px; padding: 32px; background: var(--card);
-  border: 1px solid var(--border); border-radius: 12px; }}
-h1 {{ margin: 0; font-size: 24px; letter-spacing: 0.02em; }}
-h2 {{ margin: 28px 0 8px; font-size: 13px; color: var(--muted); font-weight: 600; }}
-.lead {{ margin: 4px 0 24px; color: var(--muted); }}
-.problem {{ margin: 12px 0 16px; padding: 10px 12px; border-radius: 8px; color: var(--bad);
-  border: 1px solid var(--bad); overflow-wrap: anywhere; }}
-label {{ display: block; margin-bottom: 6px; font-weight: 600; font-size: 13px; }}
-input {{ width: 100%; height: 40px; padding: 0 12px; font: inherit; color: inherit; background: var(--page);
-  border: 1px solid var(--border); border-radius: 8px; }}
-input:focus-visible, button:focus-visible {{ outline: 2px solid var(--accent); outline-offset: 1px; }}
-button {{ width: 100%; height: 40px; margin-top: 12px; font: inherit; font-weight: 600; color: #fff;
-  background: #2f6fd0; border: 0; border-radius: 8px; cursor: pointer; }}
-ul {{ margin: 0; padding-left: 18px; font-size: 13px; color: var(--muted); }}
-li {{ margin: 4px 0; }}
-code {{ font-size: 12px; color: var(--text); overflow-wrap: anywhere; }}
-"""
+def _alert(problem: str | None) -> str:
+    return f'<p class="problem" role="alert">{html.escape(problem)}</p>' if problem else ""

@@ -146,6 +146,11 @@ def _header() -> dmc.Group:
                             dmc.MenuDropdown(
                                 [
                                     dmc.MenuLabel("", id="user"),
+                                    dmc.MenuItem("Account", href="/account", leftSection=icon("user", 16)),
+                                    dmc.MenuItem("Projects", href="/projects", leftSection=icon("data", 16)),
+                                    # Only what the caller may do: filled by `who`.
+                                    html.Div(id="menu-administration"),
+                                    dmc.MenuDivider(),
                                     dmc.MenuItem("Log out", id="logout", leftSection=icon("logout", 16)),
                                 ]
                             ),
@@ -163,6 +168,14 @@ def _header() -> dmc.Group:
         h="100%",
         px="md",
     )
+
+
+def _administration() -> list[dmc.MenuItem]:
+    return [
+        dmc.MenuItem("People", href="/people", leftSection=icon("user", 16)),
+        dmc.MenuItem("Workers' tokens", href="/worker-tokens", leftSection=icon("worker", 16)),
+        dmc.MenuItem("Audit trail", href="/audit", leftSection=icon("notes", 16)),
+    ]
 
 
 def _links() -> list[dmc.NavLink]:
@@ -212,13 +225,13 @@ def register(app: Dash, api: Api, pages: tuple[Page, ...]) -> None:
         )
         return missing, pathname, None
 
-    @app.callback(Output("user", "children"), Input("url", "id"))
-    async def who(_: str) -> str:
+    @app.callback(Output("user", "children"), Output("menu-administration", "children"), Input("url", "id"))
+    async def who(_: str) -> Any:
         try:
             user: UserInfo = await api.client().me()
         except (ApiError, httpx.TransportError):
-            return "server unavailable"
-        return f"{user.name} · {user.role}"
+            return "server unavailable", []
+        return f"{user.name} · {user.role}", _administration() if user.role == "admin" else []
 
     clientside(
         app,

@@ -1,0 +1,28 @@
+"""A secret that is shown once, to be copied."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import dcc, html
+
+from frontend.components.attributes import attributes
+from frontend.components.icon import icon
+
+
+def shown_once(label: str, secret: str, note: str) -> html.Div:
+    """The secret in a field of its own, a button that copies it, and what it is good for."""
+    copied: Any = [
+        dmc.Code(secret, className="once-secret", block=True, **attributes(aria_label=label)),
+        dcc.Clipboard(content=secret, title="Copy", className="once-copy"),
+    ]
+    return html.Div(
+        [
+            dmc.Group([icon("info", 16), dmc.Text(label, fw=600, size="sm")], gap="xs"),
+            html.Div(copied, className="once-line"),
+            dmc.Text(note, size="sm", c="dimmed"),
+        ],
+        className="once",
+        role="status",
+    )

@@ -1,0 +1,175 @@
+"""Forms and tables of the account."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import html
+
+from bapo.api import SessionInfo, TokenInfo
+from bapo.api.accounts import MIN_PASSWORD
+from frontend.components.attributes import attributes
+from frontend.components.icon import icon
+from frontend.components.moment import moment
+
+EXPIRIES = (("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "never"))
+_BROWSERS = ("Edg", "OPR", "Firefox", "Chrome", "Safari")
+_NAMES = {"Edg": "Edge", "OPR": "Opera"}
+_SYSTEMS = ("Windows", "Android", "iPhone", "iPad", "Mac OS X", "Linux")
+
+
+def password_form(has_password: bool) -> dmc.Stack:
+    """The old password where there is one, the new one twice."""
+    old_style = {} if has_password else {"display": "none"}
+    note = "" if has_password else "You have no password yet: with one you can log in by name."
+    return dmc.Stack(
+        [
+            dmc.Text(note, size="sm", c="dimmed", style={} if note else {"display": "none"}),
+            dmc.PasswordInput(
+                id="password-old", label="Old password", value="", style=old_style, autoComplete="current-password"
+            ),
+            dmc.PasswordInput(
+                id="password-new",
+                label="New password",
+                description=f"{MIN_PASSWORD} characters at least",
+                value="",
+                autoComplete="new-password",
+            ),
+            dmc.PasswordInput(id="password-again", label="New password again", value="", autoComplete="new-password"),
+            dmc.Checkbox(id="password-tokens", label="Revoke my tokens too", checked=False),
+            html.Div(id="password-problem"),
+            dmc.Group([dmc.Button("Change the password", id="password-submit")]),
+        ],
+        gap="sm",
+    )
+
+
+def browser_of(user_agent: str) -> str:
+    """ "Firefox on Linux", where the browser says so, else what it says."""
+    browser = next((name for name in _BROWSERS if re.search(rf"{name}/", user_agent)), None)
+    system = next((name for name in _SYSTEMS if name in user_agent), None)
+    if browser is None or system is None:
+        return user_agent or "unknown"
+    return f"{_NAMES.get(browser, browser)} on {system.replace(' OS X', '')}"
+
+
+def session_table(sessions: Sequence[SessionInfo]) -> html.Div:
+    """Where one is logged in."""
+    now = datetime.now(UTC)
+    rows = [
+        dmc.TableTr(
+            [
+                dmc.TableTd(
+                    [
+                        html.Div(browser_of(each.user_agent), title=each.user_agent, className="account-text"),
+                        html.Div(["logged in ", moment(each.created_at, now=now)], className="queue-detail"),
+                    ]
+                ),
+                dmc.TableTd(
+                    dmc.Badge("this one", variant="light", color="green")
+                    if each.is_current
+                    else ["used ", moment(each.last_seen_at, now=now)],
+                    className="nowrap",
+                ),
+                dmc.TableTd(
+                    None
+                    if each.is_current
+                    else dmc.Button(
+                        "End", id={"type": "session-end", "id": each.id}, size="compact-xs", variant="default"
+                    )
+                ),
+            ]
+        )
+        for each in sessions
+    ]
+    others = sum(not each.is_current for each in sessions)
+    end_all = dmc.Button(
+        f"End the {others} other{'s' if others > 1 else ''}",
+        id={"type": "session-end", "id": "others"},
+        variant="default",
+        size="xs",
+        mt="sm",
+        style={} if others else {"display": "none"},
+    )
+    return html.Div([dmc.Table(dmc.TableTbody(rows), verticalSpacing="xs", className="account-table"), end_all])
+
+
+def token_table(tokens: Sequence[TokenInfo], kind: str) -> html.Div:
+    """Tokens without their secrets."""
+    if not tokens:
+        return html.Div(dmc.Text("There is none.", size="sm", c="dimmed"))
+    head = ("Name", "Begins with", "May" if kind == "token" else "Workers", "Last used", "Expires", "")
+    now = datetime.now(UTC)
+    table = dmc.Table(
+        [
+            dmc.TableThead(dmc.TableTr([dmc.TableTh(title) for title in head])),
+            dmc.TableTbody([_token_row(each, kind, now) for each in tokens]),
+        ],
+        verticalSpacing="xs",
+        highlightOnHover=True,
+        className="account-table account-tokens",
+    )
+    return html.Div(dmc.ScrollArea(table, type="auto"))
+
+
+def _token_row(token: TokenInfo, kind: str, now: datetime) -> dmc.TableTr:
+    expires: Any = moment(token.expires_at, relative=False) if token.expires_at else "never"
+    if token.is_expired:
+        expires = dmc.Badge("expired", color="red", variant="light")
+    what = token.scopes[-1] if kind == "token" else ", ".join(token.workers) or "nobody yet"
+    return dmc.TableTr(
+        [
+            dmc.TableTd(token.name, className="account-text"),
+            dmc.TableTd(html.Code(f"{token.prefix}…") if token.prefix else "…"),
+            dmc.TableTd(what, className="account-text"),
+            dmc.TableTd(moment(token.last_used_at, now=now) if token.last_used_at else "never", className="nowrap"),
+            dmc.TableTd(expires, className="nowrap"),
+            dmc.TableTd(
+                dmc.ActionIcon(
+                    icon("trash", 16),
+                    id={"type": f"{kind}-revoke", "id": token.id, "name": token.name},
+                    variant="subtle",
+                    color="red",
+                    size="sm",
+                    **attributes(aria_label=f"Revoke {token.name}"),
+                )
+            ),
+        ]
+    )
+
+
+def token_form() -> dmc.Group:
+    """Name, what it may do, and how long."""
+    return dmc.Group(
+        [
+            dmc.TextInput(id="token-name", label="New token", placeholder="nightly sweep", value="", w=220),
+            dmc.Select(
+                id="token-scope",
+                label="It may",
+                value="write",
+                data=[
+                    {"value": "read", "label": "see (read)"},
+                    {"value": "write", "label": "submit and change (write)"},
+                    {"value": "admin", "label": "everything I may (admin)"},
+                ],
+                allowDeselect=False,
+                w=220,
+            ),
+            dmc.Select(
+                id="token-days",
+                label="Expires after",
+                value="90",
+                data=[{"value": value, "label": label} for value, label in EXPIRIES],
+                allowDeselect=False,
+                w=130,
+            ),
+            dmc.Button("Make it", id="token-submit"),
+        ],
+        align="flex-end",
+        gap="sm",
+        mt="md",
+    )

@@ -1,0 +1,131 @@
+"""The workers' tokens, for administrators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import dash_mantine_components as dmc
+import httpx
+from dash import ALL, Dash, Input, Output, State, ctx, html, no_update
+
+from bapo.api import WorkerTokenCreate
+from bapo.client import ApiError
+from frontend.components.confirm import DONE, Question, answer, busy, confirm_dialog, confirmed, failed, question
+from frontend.components.notices import error_text
+from frontend.components.once import shown_once
+from frontend.components.refusals import at_fields
+from frontend.pages.account.parts import EXPIRIES, token_table
+from frontend.session import Api
+
+KIND = "worker-token"
+
+
+async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
+    """All that are valid, and a form for a new one."""
+    tokens = (await api.client().worker_tokens()).items
+    return html.Div(
+        [
+            dmc.Title("Workers' tokens", order=2, mb="xs"),
+            dmc.Text(
+                "A machine joins with `bapo worker --server ADDRESS --token TOKEN`. A worker's token opens nothing but "
+                "the workers' own routes. One for each machine can be revoked alone.",
+                size="sm",
+                c="dimmed",
+                mb="md",
+            ),
+            html.Section(
+                [
+                    html.Div(token_table(tokens, KIND), id="worker-tokens"),
+                    dmc.Group(
+                        [
+                            dmc.TextInput(
+                                id="worker-token-name", label="New token", placeholder="rack 3", value="", w=220
+                            ),
+                            dmc.Select(
+                                id="worker-token-days",
+                                label="Expires after",
+                                value="",
+                                data=[{"value": value, "label": label} for value, label in EXPIRIES],
+                                allowDeselect=False,
+                                w=130,
+                            ),
+                            dmc.Button("Make it", id="worker-token-submit"),
+                        ],
+                        align="flex-end",
+                        gap="sm",
+                        mt="md",
+                    ),
+                    html.Div(id="worker-token-made"),
+                ],
+                className="panel-card people-section",
+            ),
+            confirm_dialog("worker-token-revoke"),
+        ]
+    )
+
+
+def register(app: Dash, api: Api) -> None:
+    """Making and revoking."""
+
+    @app.callback(
+        Output("worker-tokens", "children"),
+        Output("worker-token-made", "children"),
+        Output("worker-token-name", "value"),
+        Output("worker-token-name", "error"),
+        Input("worker-token-submit", "n_clicks"),
+        State("worker-token-name", "value"),
+        State("worker-token-days", "value"),
+        running=[(Output("worker-token-submit", "loading"), True, False)],
+        prevent_initial_call=True,
+    )
+    async def make(clicks: int | None, name: str, days: str) -> Any:
+        if not clicks:
+            return (no_update,) * 4
+        body = WorkerTokenCreate.model_construct(name=(name or "").strip(), expires_in_days=int(days) if days else None)
+        client = api.client()
+        try:
+            made = await client.create_worker_token(body)
+            rows = token_table((await client.worker_tokens()).items, KIND)
+        except (ApiError, httpx.TransportError) as error:
+            said, rest = at_fields(error, ("name",))
+            return no_update, rest, no_update, said[0]
+        note = "Give it to `bapo worker`, best as the variable BAPO_WORKER_TOKEN. It is not shown again."
+        return rows, shown_once(f"Token {made.name}", made.secret, note), "", ""
+
+    @app.callback(
+        Output(question("worker-token-revoke"), "data"),
+        Input({"type": "worker-token-revoke", "id": ALL, "name": ALL}, "n_clicks"),
+        prevent_initial_call=True,
+    )
+    def ask(_: Any) -> Any:
+        trigger: Any = ctx.triggered_id
+        if not any(each["value"] for each in ctx.triggered):
+            return no_update
+        return Question(
+            title="Revoke this workers' token?",
+            subject=trigger["name"],
+            text="Workers that use it are refused from now on: what they train is lost to the server and continued "
+            "by other workers. It cannot be brought back.",
+            button="Revoke it",
+            data=trigger["id"],
+        )
+
+    @app.callback(
+        Output(answer("worker-token-revoke"), "data"),
+        Output("worker-tokens", "children", allow_duplicate=True),
+        Output("worker-token-made", "children", allow_duplicate=True),
+        Input(confirmed("worker-token-revoke"), "n_clicks"),
+        State(question("worker-token-revoke"), "data"),
+        running=busy("worker-token-revoke"),
+        prevent_initial_call=True,
+    )
+    async def revoke(clicks: int | None, asked: Question) -> Any:
+        if not clicks:
+            return no_update, no_update, no_update
+        client = api.client()
+        try:
+            await client.revoke_worker_token(asked["data"])
+            return DONE, token_table((await client.worker_tokens()).items, KIND), ""
+        except (ApiError, httpx.TransportError) as error:
+            return failed(error_text(error)), no_update, no_update

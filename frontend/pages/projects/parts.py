@@ -1,0 +1,162 @@
+"""Cards of projects, and what is changed in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote
+
+import dash_mantine_components as dmc
+from dash import dcc, html
+
+from bapo.api import MemberInfo, ProjectInfo
+from frontend.components.attributes import attributes
+from frontend.components.icon import icon
+from frontend.components.notices import notice
+from frontend.pages.people.table import role_options
+
+
+def cards(projects: Sequence[ProjectInfo]) -> Any:
+    """One card a project; archived ones last."""
+    if not projects:
+        return notice("You are in no project yet", "Ask an administrator to make you a member of one.")
+    ordered = sorted(projects, key=lambda project: project.archived_at is not None)
+    return html.Div([_card(project) for project in ordered], className="project-grid")
+
+
+def _card(project: ProjectInfo) -> html.Article:
+    archived = dmc.Badge("archived", color="gray", variant="light") if project.archived_at is not None else None
+    runs = f"{project.num_runs:,} run{'' if project.num_runs == 1 else 's'}"
+    people = f"{project.num_members} member{'' if project.num_members == 1 else 's'}"
+    return html.Article(
+        [
+            dmc.Group(
+                [html.Span(project.name, className="project-name"), archived], justify="space-between", wrap="nowrap"
+            ),
+            html.Div(project.description, className="project-description") if project.description else None,
+            dmc.Text(f"{runs} · {people} · you may {_may(project)}", size="sm", c="dimmed"),
+            dmc.Group(
+                [
+                    dcc.Link("Its runs", href=f"/runs?project={quote(project.name, safe='')}", className="queue-name"),
+                    dmc.Button(
+                        "Members and settings" if project.may_manage else "Members",
+                        id={"type": "project-show", "id": project.id},
+                        size="compact-sm",
+                        variant="default",
+                    ),
+                ],
+                justify="space-between",
+            ),
+        ],
+        className="panel-card project-card",
+    )
+
+
+def _may(project: ProjectInfo) -> str:
+    return {"viewer": "look", "member": "submit runs", "admin": "change everything"}[project.role]
+
+
+def project_dialog() -> dmc.Modal:
+    """Name and description of a new project."""
+    return dmc.Modal(
+        dmc.Stack(
+            [
+                dmc.TextInput(id="project-name", label="Name", value="", withAsterisk=True),
+                dmc.Textarea(id="project-description", label="Description", autosize=True, minRows=2, maxRows=8),
+                html.Div(id="project-problem"),
+                dmc.Group([dmc.Button("Make the project", id="project-submit")], justify="flex-end"),
+            ],
+            gap="sm",
+        ),
+        id="project-dialog",
+        title="New project",
+        centered=True,
+    )
+
+
+def editor(project: ProjectInfo, members: Sequence[MemberInfo]) -> dmc.Stack:
+    """Settings for those who may change them, and the members."""
+    settings = [
+        dmc.TextInput(id="edit-name", label="Name", value=project.name, withAsterisk=True),
+        dmc.Textarea(
+            id="edit-description",
+            label="Description",
+            value=project.description,
+            autosize=True,
+            minRows=2,
+            maxRows=10,
+        ),
+        dmc.Checkbox(
+            id="edit-archived",
+            label="Archived: keeps its runs, takes no new ones",
+            checked=project.archived_at is not None,
+        ),
+        html.Div(id="edit-problem"),
+        dmc.Group([dmc.Button("Save", id="edit-submit")]),
+        dmc.Divider(),
+    ]
+    return dmc.Stack(
+        [
+            *(settings if project.may_manage else []),
+            html.H3("Members", className="section-title"),
+            html.Div([_member(each, may_manage=project.may_manage) for each in members], id="members"),
+            dmc.Text(
+                "Administrators of the server may do everything here too.",
+                size="sm",
+                c="dimmed",
+            ),
+            *([_adding()] if project.may_manage else []),
+            html.Div(id="member-problem"),
+        ],
+        gap="sm",
+    )
+
+
+def _member(member: MemberInfo, *, may_manage: bool) -> html.Div:
+    name = member.name + (" (disabled)" if member.is_disabled else "")
+    if not may_manage:
+        return html.Div([html.Span(name), html.Span(member.role, className="queue-detail")], className="member-line")
+    return html.Div(
+        [
+            html.Span(name),
+            dmc.Select(
+                id={"type": "member-role", "id": member.user_id, "name": member.name, "role": member.role},
+                value=member.role,
+                data=role_options(),
+                allowDeselect=False,
+                size="xs",
+                w=130,
+                comboboxProps={"withinPortal": True},
+                **attributes(aria_label=f"Role of {member.name}"),
+            ),
+            dmc.ActionIcon(
+                icon("cross", 16),
+                id={"type": "member-remove", "id": member.user_id},
+                variant="subtle",
+                color="red",
+                size="sm",
+                **attributes(aria_label=f"Remove {member.name}"),
+            ),
+        ],
+        className="member-line",
+    )
+
+
+def _adding() -> dmc.Group:
+    return dmc.Group(
+        [
+            dmc.TextInput(id="member-name", label="Add a member", placeholder="name", value="", w=180),
+            dmc.Select(
+                id="member-new-role",
+                label="As",
+                value="member",
+                data=role_options(),
+                allowDeselect=False,
+                w=130,
+                comboboxProps={"withinPortal": True},
+            ),
+            dmc.Button("Add", id="member-add"),
+        ],
+        align="flex-end",
+        gap="sm",
+    )
