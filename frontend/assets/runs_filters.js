@@ -7,12 +7,13 @@
   const clientside = window.dash_clientside;
   const noUpdate = () => clientside.no_update;
 
-  const LISTS = ["status", "method", "tag", "owner", "group"];
+  const LISTS = ["status", "method", "tag", "owner", "group", "project"];
   const DATES = ["created_after", "created_before"];
   const STEPS = ["min_step", "max_step"];
   const SHARES = ["min_best", "max_best"];
   const LABELS = {
-    search: "search", status: "state", method: "method", tag: "tag", owner: "owner", group: "group", starred: "starred",
+    search: "search", status: "state", method: "method", tag: "tag", owner: "owner", group: "group",
+    project: "project", starred: "starred",
     archived: "archived", created_after: "created from", created_before: "created before", min_step: "steps ≥",
     max_step: "steps ≤", min_best: "best ≥", max_best: "best ≤",
   };

@@ -25,11 +25,13 @@ def test_from_login_to_a_stopped_run(
     stranger.expected = ("401",)
     page.goto("/runs")
     expect(page).to_have_url(re.compile("/login$"))
+    page.get_by_text("With a login code or token").click()
     page.get_by_label("Login code or API token").fill("wrong")
-    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("button", name="Log in with it").click()
     expect(page.get_by_role("alert")).to_contain_text("request")
+    page.get_by_text("With a login code or token").click()
     page.get_by_label("Login code or API token").fill(backend_server.admin_token)
-    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("button", name="Log in with it").click()
 
     # Nobody has run anything yet: one button says what to do.
     expect(page.get_by_text("No runs yet")).to_be_visible()

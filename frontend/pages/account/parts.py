@@ -157,7 +157,7 @@ def token_form() -> dmc.Group:
                     {"value": "admin", "label": "everything I may (admin)"},
                 ],
                 allowDeselect=False,
-                w=220,
+                w=260,
             ),
             dmc.Select(
                 id="token-days",

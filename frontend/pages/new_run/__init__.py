@@ -52,6 +52,10 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
     draft = ConfigDraft(parent_id=parent.id) if parent else ConfigDraft(recipe=recipe.name)
     base = flatten((await client.validate(draft)).config)
     fields = form.form_fields(infos, base)
+    me = await client.me()
+    writable = [each.name for each in me.projects if each.role != "viewer" and not each.is_archived]
+    wanted = parent.project if parent else query.get("project")
+    project = form.first_choice(writable, wanted)
     given = {field.info.path: value for field in fields for value in _given(field, query.get("set"))}
     return html.Div(
         [
@@ -71,7 +75,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
             dcc.Store(id="new-fields", data=[info.model_dump(mode="json") for info in infos]),
             _heading(parent, recipe, recipes),
             html.Div(
-                [_form(fields, parent, recipe, given), _summary()],
+                [_form(fields, parent, recipe, given, _project(writable, project)), _summary()],
                 className="form-columns",
             ),
         ],
@@ -138,8 +142,27 @@ def _recipe_card(recipe: RecipeInfo) -> dmc.RadioCard:
     )
 
 
+def _project(writable: Sequence[str], chosen: str | None) -> dmc.Select:
+    """Where there is only one, nobody has to choose."""
+    return dmc.Select(
+        id="new-project",
+        label="Project",
+        data=list(writable),
+        value=chosen,
+        allowDeselect=False,
+        searchable=True,
+        size="sm",
+        placeholder="choose one",
+        style={} if len(writable) != 1 else {"display": "none"},
+    )
+
+
 def _form(
-    fields: Sequence[FormField], parent: RunDetail | None, recipe: RecipeInfo, given: Mapping[str, Any]
+    fields: Sequence[FormField],
+    parent: RunDetail | None,
+    recipe: RecipeInfo,
+    given: Mapping[str, Any],
+    project: dmc.Select,
 ) -> html.Div:
     """The fields; those that the address gives start with its values."""
 
@@ -162,6 +185,7 @@ def _form(
                 inputProps={"maxLength": 200},
             ),
             dmc.TagsInput(id="new-tags", label="Tags", value=[], size="sm", placeholder="optional"),
+            project,
         ],
         className="field-grid",
     )

@@ -39,6 +39,17 @@ def form_fields(infos: Sequence[ConfigFieldInfo], base: Mapping[str, Any]) -> li
     return [FormField(info, base.get(info.path, info.default)) for info in infos]
 
 
+DEFAULT_PROJECT = "default"
+
+
+def first_choice(projects: Sequence[str], wanted: str | None) -> str | None:
+    """The project that the form begins with: the wanted one, the only one, or the default one; None: choose."""
+    for name in (wanted, *(projects if len(projects) == 1 else ()), DEFAULT_PROJECT):
+        if name in projects:
+            return name
+    return None
+
+
 def typed_values(ids: Ids, values: Sequence[Any]) -> dict[str, list[Any]]:
     """Group the inputs of each field, in the order of their parts."""
     typed: dict[str, list[Any]] = {}
@@ -113,6 +124,7 @@ def register(app: Dash, api: Api) -> None:
         Output("new-draft", "disabled"),
         Input("new-typed", "data"),
         Input("scheme", "data"),
+        Input("new-project", "value"),
         State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "value"),
         State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "id"),
         State({"type": f"{FORM}-slot", "path": ALL}, "className"),
@@ -122,6 +134,7 @@ def register(app: Dash, api: Api) -> None:
     async def validate(
         _: int,
         scheme: str | None,
+        project: str | None,
         values: Sequence[Any],
         ids: Ids,
         classes: Sequence[str],
@@ -138,7 +151,7 @@ def register(app: Dash, api: Api) -> None:
             slot_class(name, is_known=known[path], is_changed=path in changed)
             for name, path in zip(classes, paths, strict=True)
         ]
-        draft = ConfigDraft(recipe=start["recipe"], parent_id=start["parent_id"], changes=changed)
+        draft = ConfigDraft(recipe=start["recipe"], parent_id=start["parent_id"], changes=changed, project=project)
         try:
             report = await api.client().validate(draft)
         except ApiError as error:
@@ -222,6 +235,7 @@ def register(app: Dash, api: Api) -> None:
         State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "id"),
         State("new-name", "value"),
         State("new-tags", "value"),
+        State("new-project", "value"),
         State("new-start", "data"),
         State("new-fields", "data"),
         prevent_initial_call=True,
@@ -234,6 +248,7 @@ def register(app: Dash, api: Api) -> None:
         ids: Ids,
         name: str | None,
         tags: list[str] | None,
+        project: str | None,
         start: dict[str, Any],
         infos: Any,
     ) -> Any:
@@ -249,6 +264,7 @@ def register(app: Dash, api: Api) -> None:
             changes=changes(fields, typed, str(typed[METHOD][0])),
             name=str(name).strip()[:200],
             tags=tags or (),
+            project=project,
             start=ctx.triggered_id == "new-submit",
         )
         try:

@@ -70,6 +70,7 @@ COLUMNS: tuple[Column, ...] = (
         explanation="Folder with checkpoints, and records, as last measured",
     ),
     Column("group", "Group", 130, needed_width=None),
+    Column("project", "Project", 120, needed_width=None),
     Column("notes", "Notes", 220, "NotesCell", is_sortable=False, needed_width=None),
     Column("recipe", "Recipe", 140, is_sortable=False, needed_width=None),
     Column("created_at", "Created", 128, "TimeCell", needed_width=None),

@@ -31,6 +31,7 @@ CONTROLS: dict[str, str] = {
     "tag": "runs-filter-tag",
     "owner": "runs-filter-owner",
     "group": "runs-filter-group",
+    "project": "runs-filter-project",
     "starred": "runs-filter-starred",
     "archived": "runs-filter-archived",
     "created_after": "runs-filter-created-after",
@@ -85,6 +86,7 @@ def panel(facets: RunFacets) -> dmc.Popover:
         _choices("tag", "Tags", options(facets.tags), "All of"),
         _choices("group", "Group", options(facets.groups), "Any of"),
         _choices("owner", "Owner", options(facets.owners), "Any of"),
+        _choices("project", "Project", options(facets.projects), "Any of"),
         dmc.Select(
             id=CONTROLS["archived"],
             label="Archived runs",

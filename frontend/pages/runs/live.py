@@ -12,7 +12,7 @@ from bapo.calls.runs import query_of
 from bapo.client import ApiError, AsyncClient
 from frontend.pages.runs.rows import rows_of
 
-_LISTS = ("status", "method", "tag", "owner", "group")
+_LISTS = ("status", "method", "tag", "owner", "group", "project")
 
 
 async def rows(client: AsyncClient, params: QueryParams) -> dict[str, Any]:

@@ -45,6 +45,7 @@ def run_row(run: RunSummary, now: datetime) -> dict[str, Any]:
         "num_rollouts_text": formatting.count(run.num_rollouts),
         "owner_text": run.owner,
         "group_text": run.group or formatting.MISSING,
+        "project_text": run.project,
         "notes_text": run.notes_start,
         "attempt_text": f"{run.attempt:,}",
         **_moment("created_at", run.created_at, now),
