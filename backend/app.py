@@ -166,7 +166,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.context = context
     errors.install(app)
     # The last one added is the first one passed.
-    app.add_middleware(middleware.BodyLimit)
+    app.add_middleware(middleware.BodyLimit, seconds=settings.body_seconds)
     app.add_middleware(middleware.Authentication, callers=callers)
     app.add_middleware(middleware.HostGuard, hosts=settings.hosts, origins=settings.origins)
     app.add_middleware(middleware.RequestContext)

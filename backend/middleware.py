@@ -9,6 +9,7 @@ import uuid
 from functools import partial
 from urllib.parse import urlsplit
 
+import anyio
 import anyio.to_thread
 from sqlalchemy.exc import InterfaceError, OperationalError
 from starlette.datastructures import Headers, MutableHeaders
@@ -189,10 +190,12 @@ class Authentication:
 
 
 class BodyLimit:
-    """Refuses bodies that are too large, by their announced length or as they come in."""
+    """Refuses bodies that are too large, by their announced length or as they come in, and those that never end."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, seconds: float) -> None:
+        """A body must have come in after so many seconds."""
         self.app = app
+        self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -201,13 +204,24 @@ class BodyLimit:
         limit = _limit_of(scope["path"])
         too_large = Problem(413, "too_large", f"the body is larger than {limit} bytes: send less at once", field="body")
         announced = Headers(scope=scope).get("content-length", "0")
-        if not announced.isdigit() or int(announced) > limit:
+        if not announced.isdecimal() or int(announced) > limit:
             raise too_large
         received = 0
+        is_complete = False
+        deadline = anyio.current_time() + self._seconds
 
         async def limited() -> Message:
-            nonlocal received
-            message = await receive()
+            nonlocal received, is_complete
+            if is_complete:
+                # Told when the client goes away, which may be long after.
+                return await receive()
+            try:
+                with anyio.fail_after(max(0.0, deadline - anyio.current_time())):
+                    message = await receive()
+            except TimeoutError:
+                remedy = f"the body did not come in within {self._seconds:g} s: send less at once"
+                raise Problem(408, "too_slow", remedy, field="body", headers={"Connection": "close"}) from None
+            is_complete = not message.get("more_body", False)
             received += len(message.get("body", b""))
             if received > limit:
                 raise too_large

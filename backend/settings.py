@@ -74,6 +74,8 @@ class Settings(ServiceSettings):
     currency: str = Field(default="USD", min_length=1, max_length=10)
     """What the prices are in."""
 
+    body_seconds: float = Field(default=60.0, gt=0)
+    """How long the body of a request may take to come in."""
     artifacts_dir: Path | None = None
     """Folder of the files that people download, which all servers share; by default `artifacts` beside `runs_dir`."""
     artifact_quota_bytes: int = Field(default=200_000_000_000, ge=1)

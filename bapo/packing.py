@@ -14,6 +14,8 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any, BinaryIO, Literal, NamedTuple
 
+import orjson
+
 from bapo.archive import ArchiveWriter, chunks
 from bapo.beneath import OutsideError, files_beneath, names_beneath, open_beneath
 from bapo.checkpoint import CHECKPOINTS_FOLDER, MANIFEST_FILE, checkpoint_name
@@ -119,7 +121,7 @@ def _pack_checkpoint(run_folder: Path, step: int, top: str, out: Path) -> None:
     checkpoint = (CHECKPOINTS_FOLDER, checkpoint_name(step))
     try:
         with open_beneath(run_folder, (*checkpoint, MANIFEST_FILE)) as file:
-            manifest = json.loads(file.read(_MOST_MANIFEST_BYTES))
+            manifest = orjson.loads(file.read(_MOST_MANIFEST_BYTES))
         checksums = {name: entry["sha256"] for name, entry in manifest["files"].items()}
     except FileNotFoundError:
         raise PackingError(f"the checkpoint of step {step} is gone: the run keeps only its newest") from None
@@ -212,9 +214,11 @@ def _write_report(run_folder: Path, top: str, out: Path) -> None:
 def _config(run_folder: Path) -> dict[str, Any]:
     try:
         with open_beneath(run_folder, (CONFIG_FILE,)) as file:
-            config: dict[str, Any] = json.loads(file.read(_MOST_MANIFEST_BYTES))
+            config: dict[str, Any] = orjson.loads(file.read(_MOST_MANIFEST_BYTES))
     except FileNotFoundError:
         raise PackingError("the run has not begun: its folder holds no config yet") from None
+    except ValueError:
+        raise PackingError("the run's config is damaged") from None
     return config
 
 

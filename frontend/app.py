@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from dash import Dash
+from dash.exceptions import DependencyException
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
 
 from frontend import shell
 from frontend.components import confirm
@@ -57,6 +60,11 @@ PAGES = (
 )
 
 
+def _no_such_file(_: Request, __: Exception) -> Response:
+    """Dash fails where somebody asks for a file of a component that there is not."""
+    return PlainTextResponse("There is no such file.", status_code=404)
+
+
 def create_app(settings: FrontendSettings) -> Gate:
     """The ASGI app that serves the dashboard and passes the API through."""
     api = Api(settings.backend_url, settings.session_check_seconds)
@@ -81,4 +89,5 @@ def create_app(settings: FrontendSettings) -> Gate:
     # would come without our assets.
     untyped: Any = app
     untyped._setup_server()
+    app.server.add_exception_handler(DependencyException, _no_such_file)
     return Gate(app.server, settings, app.csp_hashes(), api)

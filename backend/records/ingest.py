@@ -14,7 +14,7 @@ from backend.errors import Problem
 from backend.events.repository import announce
 from backend.metrics import instruments
 from backend.models import Run
-from backend.records import chunks, metric_keys, repository
+from backend.records import bounds, chunks, metric_keys, repository
 from backend.records.best import best_evaluation
 from backend.records.repository import array_of
 from backend.runs import answers
@@ -110,7 +110,9 @@ def _parse(line: Line, run: Run, attempt: int) -> Parsed:
     try:
         record = parse_record(line.text)
         content = orjson.loads(line.text)
-    except (ValidationError, orjson.JSONDecodeError) as error:
+        if (fault := bounds.fault(record)) is not None:
+            raise ValueError(fault)
+    except ValueError as error:
         # One bad line must not hold up all that follow.
         record = _complaint(line, run, attempt, error)
         content = record.model_dump(mode="json", by_alias=True)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, cast
 
 import torch
@@ -62,7 +63,8 @@ def load_language_model(path: str, device: torch.device) -> LanguageModel:
         loaded: Any = AutoModelForCausalLM.from_pretrained(
             folder, config=config, dtype=torch.float32, local_files_only=True, output_loading_info=True
         )
-    except (OSError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError, UnpicklingError) as error:
+        # A pickle that is more than numbers is refused by PyTorch, before anything in it runs.
         raise _problem(path, f"the weights cannot be loaded ({_first_line(error)}): check the folder") from error
     model: PreTrainedModel
     model, report = loaded

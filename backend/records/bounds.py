@@ -1,0 +1,54 @@
+"""Numbers of a record that the database's columns do not hold: only a broken or hostile trainer writes such."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from bapo.records import AnyRecord, EventRecord, StepRecord, TrackingRecord
+
+MAX_INTEGER = 2**31 - 1
+MAX_BIGINT = 2**63 - 1
+
+
+def fault(record: AnyRecord) -> str | None:
+    """What is wrong with a record that is one by its form; None where nothing is."""
+    for value in _integers(record):
+        if not 0 <= value <= MAX_INTEGER:
+            return _complaint(value)
+    if isinstance(record, StepRecord):
+        for value in _bigints(record):
+            if not -MAX_BIGINT <= value <= MAX_BIGINT:
+                return _complaint(value)
+    elif isinstance(record, EventRecord):
+        for name in ("num_steps", "applied_step"):
+            value = record.data.get(name, 0)
+            if type(value) is not int or not 0 <= value <= MAX_INTEGER:
+                return f"{name}: {_complaint(value)}"
+        if not isinstance(record.data.get("set", {}), dict):
+            return "set: not an object"
+    return None
+
+
+def _complaint(value: object) -> str:
+    return f"{str(value)[:40]} is no number that can be stored here"
+
+
+def _integers(record: AnyRecord) -> Iterator[int]:
+    yield record.step
+    if isinstance(record, StepRecord):
+        yield record.num_steps
+        for visit in record.prompts:
+            yield visit.num_correct
+    elif isinstance(record, TrackingRecord):
+        yield record.replicate
+
+
+def _bigints(record: StepRecord) -> Iterable[int]:
+    return chain(
+        (record.cost.num_rollouts,),
+        record.fresh_histogram,
+        record.reevaluated_histogram,
+        record.batch_histogram,
+        (visit.policy_version for visit in record.prompts),
+    )
