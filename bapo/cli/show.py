@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
@@ -74,7 +74,7 @@ def _print_run(run: RunDetail) -> None:
         origin = "the run that it was cloned from" if run.parent_id else run.recipe or "the defaults"
         changes = table("field", "was", "is")
         for field, (before, after) in run.diff.items():
-            changes.add_row(field, user_text(json.dumps(before)), user_text(json.dumps(after)))
+            changes.add_row(field, user_text(value_text(before)), user_text(value_text(after)))
         console().print()
         print_table(changes, f"Config, where it differs from {origin}")
     if run.notes:
@@ -115,19 +115,24 @@ def _facts(run: RunDetail) -> list[tuple[str, Text]]:
     return facts
 
 
+def value_text(value: Any) -> str:
+    """A value of a config as people write it."""
+    return json.dumps(value, ensure_ascii=False)
+
+
 NOTHING_SET = "no recipe"
 
 
 def _print_history(history: History) -> None:
     done = table("when", "who", "what", "")
     for entry in history.audit:
-        detail = ", ".join(f"{key} {json.dumps(value)}" for key, value in entry.detail.items())
+        detail = ", ".join(f"{key} {value_text(value)}" for key, value in entry.detail.items())
         done.add_row(f"{entry.at:%Y-%m-%d %H:%M:%S}", user_text(entry.author), entry.action, user_text(detail))
     print_table(done)
     if history.controls:
         asked = table("asked", "by", "what", "state", "at step", "reason")
         for control in history.controls:
-            values = ", ".join(f"{field}={json.dumps(value)}" for field, value in control.set.items())
+            values = ", ".join(f"{field}={value_text(value)}" for field, value in control.set.items())
             step = control.applied_step if control.applied_step is not None else control.at_step
             asked.add_row(
                 f"{control.created_at:%Y-%m-%d %H:%M:%S}",

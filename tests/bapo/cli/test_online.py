@@ -1,0 +1,385 @@
+"""The commands that talk to a server: what they print for people and for programs, and how they end."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from pyarrow import parquet
+from typer.testing import CliRunner
+
+from bapo.api import RunCreate, RunDetail, RunUpdate
+from bapo.cli import app
+from bapo.client import Client
+from tests.backend.fake_worker import FakeWorker
+from tests.backend.journals import evaluation, step
+from tests.services import BackendServer, wait_until
+
+Cli = Callable[..., Result]
+
+
+@pytest.fixture(scope="module")
+def worker(backend_server: BackendServer) -> Iterator[FakeWorker]:
+    worker = FakeWorker(backend_server)
+    yield worker
+    worker.close()
+
+
+@pytest.fixture
+def cli(backend_server: BackendServer) -> Cli:
+    """Runs a command as somebody with the administrator's token in the environment."""
+    environment = {"BAPO_SERVER": backend_server.url, "BAPO_TOKEN": backend_server.admin_token, "COLUMNS": "200"}
+
+    def call(*arguments: str, code: int = 0, text: str | None = None, **changes: str) -> Result:
+        result = CliRunner().invoke(app, list(arguments), env=environment | changes, input=text)
+        assert result.exit_code == code, result.output
+        return result
+
+    return call
+
+
+@pytest.fixture
+def trained(admin: Client, worker: FakeWorker) -> RunDetail:
+    """A run with three steps and two evaluations that has succeeded."""
+    run = admin.create_run(RunCreate(name="a trained run", recipe="countdown-demo"))
+    claim = worker.begin(run)
+    records = [evaluation(0, 0.25), *(step(number, reward_mean=number / 4) for number in (1, 2, 3)), evaluation(3, 0.5)]
+    worker.upload(claim, records)
+    worker.upload_lines(claim, ["loading the model", "step 1", "warning: slow disk", "done"], "log")
+    worker.report(claim, "succeeded")
+    return admin.run(run.id)
+
+
+def lines(result: Result) -> list[str]:
+    return result.stdout.splitlines()
+
+
+def test_submitting_prints_the_id_alone(cli: Cli, admin: Client) -> None:
+    result = cli("submit", "countdown-demo", "--set", "method.c1=1/4", "--tag", "a", "--tag", "b", "--priority", "70")
+    run = admin.run(result.stdout.strip())
+    assert (run.name, run.status, run.tags, run.priority) == ("countdown-demo c1=1/4", "queued", ["a", "b"], 70)
+    assert run.explicit["method"]["c1"] == "1/4"
+    draft = json.loads(cli("submit", "countdown-demo", "--name", "later", "--draft", "--json").stdout)
+    assert (draft["name"], draft["status"]) == ("later", "draft")
+    assert lines(cli("start", draft["id"])) == [f"{draft['id']} later: queued"]
+
+
+def test_the_same_key_submits_once(cli: Cli) -> None:
+    first = cli("submit", "countdown-demo", "--key", "job 7").stdout
+    assert cli("submit", "countdown-demo", "--key", "job 7").stdout == first
+    assert cli("submit", "countdown-demo", BAPO_IDEMPOTENCY_KEY="job 7").stdout == first
+    assert cli("submit", "countdown-demo", "--key", "job 8").stdout != first
+
+
+def test_a_grid_is_one_run_for_each_combination(cli: Cli, admin: Client) -> None:
+    arguments = ("--sweep", "method.c1=1/8,1/4", "--sweep", "training.seed=1,2", "--name", "grid", "--key", "grid")
+    identifiers = lines(cli("submit", "countdown-demo", *arguments))
+    assert [admin.run(each).name for each in identifiers] == [
+        "grid c1=1/8 seed=1",
+        "grid c1=1/8 seed=2",
+        "grid c1=1/4 seed=1",
+        "grid c1=1/4 seed=2",
+    ]
+    assert lines(cli("submit", "countdown-demo", *arguments)) == identifiers
+
+
+def test_a_grid_with_a_wrong_point_submits_nothing(cli: Cli, admin: Client) -> None:
+    before = admin.runs().total
+    refused = cli("submit", "countdown-demo", "--sweep", "method.c1=1/8,7", code=2)
+    assert refused.stderr.splitlines()[0] == "method.c1 = 7: must be at least 0 and less than 1"
+    assert admin.runs().total == before
+
+
+@pytest.mark.parametrize("suffix", [".toml", ".json"])
+def test_a_file_describes_a_run(cli: Cli, admin: Client, tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"mine{suffix}"
+    toml = 'recipe = "countdown-demo"\nname = "from a file"\ntags = ["kept"]\n'
+    toml += '[method]\nc1 = "1/4"\n[training]\nsteps = 7\n'
+    content = {
+        "recipe": "countdown-demo",
+        "name": "from a file",
+        "tags": ["kept"],
+        "method": {"c1": "1/4"},
+        "training.steps": 7,
+    }
+    path.write_text(toml if suffix == ".toml" else json.dumps(content))
+    run = admin.run(cli("submit", str(path), "--set", "training.steps=9").stdout.strip())
+    assert (run.name, run.tags, run.num_steps, run.explicit["method"]["c1"]) == ("from a file", ["kept"], 9, "1/4")
+    path.write_text("[nonsense")
+    assert f"file = {str(path)!r}: not readable as" in cli("submit", str(path), code=2).stderr
+
+
+def test_a_dry_run_says_what_changes_and_submits_nothing(cli: Cli, admin: Client) -> None:
+    before = admin.runs().total
+    shown = cli("submit", "countdown-demo", "--set", "method.c1=0.25", "--dry-run")
+    assert [line.split() for line in lines(shown)][1:] == [
+        ["field", "recipe", "this", "run"],
+        ["method.c1", "0.125", "0.25"],
+    ]
+    assert admin.runs().total == before
+
+
+def test_runs_are_listed_filtered_and_sorted(cli: Cli, trained: RunDetail) -> None:
+    header, row = lines(cli("runs", trained.id))
+    assert header.split()[:4] == ["id", "name", "status", "step"]
+    assert row.startswith(f"{trained.id}  a trained run  succeeded  3/150   0.750  50.0 %   +25.0")
+    assert lines(cli("runs", "--ids", "--status", "succeeded", "--min-best", "0.4", trained.id)) == [trained.id]
+    page = json.loads(cli("runs", trained.id, "--json").stdout)
+    assert (page["total"], page["items"][0]["id"]) == (1, trained.id)
+    narrow = cli("runs", trained.id, "--columns", "id,best")
+    assert lines(narrow)[1].split() == [trained.id, "50.0", "%"]
+    assert "sort by one of" in cli("runs", "--sort", "nonsense", code=2).stderr
+    assert "'moon' is none of id, name" in cli("runs", "--columns", "moon", code=2, COLUMNS="400").stderr
+    assert cli("runs", "no run has these words").stdout == ""
+
+
+def test_more_runs_than_a_page_are_fetched_page_by_page(
+    cli: Cli, admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [admin.create_run(RunCreate(name="many", tags=["many"], start=False)).id for _ in range(5)]
+    monkeypatch.setattr("bapo.cli.runs.PAGE", 2)
+    assert lines(cli("runs", "--tag", "many", "--ids", "-n", "5")) == made[::-1]
+    assert lines(cli("runs", "--tag", "many", "--ids", "-n", "3")) == made[:1:-1]
+
+
+def test_a_run_is_found_by_id_beginning_and_name(cli: Cli, admin: Client) -> None:
+    one = admin.create_run(RunCreate(name="the one with blanks", start=False))
+    for wanted in (one.id, one.id[:7], "the one with blanks"):
+        assert json.loads(cli("show", wanted, "--json").stdout)["id"] == one.id
+    other = admin.create_run(RunCreate(name="the one with blanks", start=False))
+    ambiguous = cli("show", "the one with blanks", code=2).stderr
+    assert "several runs are called" in ambiguous
+    assert one.id in ambiguous
+    assert other.id in ambiguous
+    assert "no run has the id or the name 'nowhere'" in cli("show", "nowhere", code=2).stderr
+
+
+def test_a_run_is_shown(cli: Cli, trained: RunDetail, admin: Client) -> None:
+    admin.update_run(trained.id, RunUpdate(notes="**bold** claim"))
+    shown = cli("show", trained.id).stdout
+    for part in (
+        "a trained run",
+        "succeeded",
+        "3 of 150 steps (2%)",
+        "25.0 % → 50.0 %, best 50.0 % at step 3",
+        "**bold**",
+    ):
+        assert part in shown
+    assert 'method.type = "bapo"' in lines(cli("show", trained.id, "--config"))
+    assert "created" in cli("show", trained.id, "--history").stdout
+    assert json.loads(cli("show", trained.id, "--history", "--json").stdout)["audit"]
+
+
+def test_somebodys_text_commands_no_terminal(cli: Cli, admin: Client) -> None:
+    run = admin.create_run(RunCreate(name="red\x1b[31m [bold]alert[/bold]\x07", notes="\x1b]0;title\x07", start=False))
+    for arguments in (("runs", run.id), ("show", run.id), ("note", run.id), ("start", run.id)):
+        shown = cli(*arguments).stdout
+        assert "\x1b" not in shown
+        assert "\x07" not in shown
+    # Nor is it markup.
+    assert "[bold]alert[/bold]" in cli("runs", run.id).stdout
+
+
+def test_one_thing_is_done_to_several_runs_and_a_refusal_shows(cli: Cli, admin: Client, trained: RunDetail) -> None:
+    waiting = admin.create_run(RunCreate(name="waits", recipe="countdown-demo", priority=0))
+    result = cli("stop", trained.id, waiting.id, code=1)
+    assert result.stdout == f"{waiting.id} waits: cancelled\n"
+    assert trained.id in result.stderr
+    assert cli("archive", waiting.id).stdout == f"{waiting.id} waits: archived\n"
+    assert admin.run(waiting.id).archived_at is not None
+    cli("unarchive", waiting.id)
+    cli("star", waiting.id)
+    assert admin.run(waiting.id).is_starred
+    cli("tag", "odd", waiting.id)
+    assert admin.run(waiting.id).tags == ["odd"]
+    cli("tag", "odd", waiting.id, "--remove")
+    cli("rename", waiting.id, "renamed")
+    cli("note", waiting.id, "first")
+    cli("note", waiting.id, "-", "--append", text="second")
+    assert (admin.run(waiting.id).name, admin.run(waiting.id).notes) == ("renamed", "first\n\nsecond")
+    assert cli("note", waiting.id).stdout == "first\n\nsecond\n"
+
+
+def test_deleting_asks_or_is_told(cli: Cli, admin: Client) -> None:
+    run = admin.create_run(RunCreate(name="superfluous", start=False))
+    assert "--yes is missing: this would delete" in cli("delete", run.id, code=2).stderr
+    assert cli("delete", run.id, "--yes").stdout == f"{run.id} superfluous: deleted\n"
+    cli("show", run.id, code=2)
+
+
+def test_a_running_run_is_steered(cli: Cli, admin: Client, worker: FakeWorker) -> None:
+    run = admin.create_run(RunCreate(name="steered", recipe="countdown-demo"))
+    worker.begin(run)
+    said = cli("steer", run.id, "--set", "method.c1=0.25", "--at-step", "20").stdout
+    assert said == f"{run.id} steered: method.c1 = 0.25, from step 20 on\n"
+    assert [control.set for control in admin.history(run.id).controls] == [{"method.c1": 0.25}]
+    assert "method.nonsense" in cli("steer", run.id, "--set", "method.nonsense=1", code=2).stderr
+    assert cli("pause", run.id).stdout == f"{run.id} steered: pausing\n"
+
+
+def test_the_log_is_printed_searched_and_cut(cli: Cli, trained: RunDetail) -> None:
+    assert lines(cli("logs", trained.id)) == ["loading the model", "step 1", "warning: slow disk", "done"]
+    assert lines(cli("logs", trained.id, "--tail", "2")) == ["warning: slow disk", "done"]
+    assert lines(cli("logs", trained.id, "--grep", "WARNING|done", "-i")) == ["warning: slow disk", "done"]
+    assert lines(cli("logs", trained.id, "-n", "0", "--follow")) == []
+    assert "no regular expression" in cli("logs", trained.id, "--grep", "(", code=2).stderr
+
+
+def test_watching_tells_what_happens_and_ends_with_the_run(
+    cli: Cli, admin: Client, worker: FakeWorker, trained: RunDetail
+) -> None:
+    run = admin.create_run(RunCreate(name="watched", recipe="countdown-demo"))
+    results: list[Result] = []
+    watching = threading.Thread(target=lambda: results.append(cli("watch", run.id, trained.id, code=5)))
+    claim = worker.begin(run)
+    watching.start()
+    worker.upload(claim, [evaluation(0, 0.25), *(step(number) for number in range(1, 40))])
+    wait_until(lambda: admin.run(run.id).step == 39)
+    worker.report(claim, "failed", "out of memory")
+    watching.join(60)
+    said = lines(results[0])
+    assert f"{trained.id} a trained run: succeeded" in said
+    assert f"{run.id} watched: failed: out of memory" in said
+    assert any(
+        line.startswith(f"{run.id} watched: step 39/150; reward 0.500; X1 16, X2 0, X3 4 of 32; CD-34 avg@8 25.0 %")
+        for line in said
+    )
+
+
+@pytest.mark.parametrize(("status", "code"), [("succeeded", 0), ("failed", 5)])
+def test_the_exit_code_of_a_wait_tells_the_outcome(
+    cli: Cli, admin: Client, worker: FakeWorker, status: str, code: int
+) -> None:
+    run = admin.create_run(RunCreate(name="waited for", recipe="countdown-demo"))
+    worker.report(worker.begin(run), status)
+    assert cli("watch", run.id, code=code, text="").stdout.endswith(f"{status}\n")
+    assert json.loads(cli("watch", run.id, "--json", code=code).stdout)[0]["status"] == status
+
+
+def test_a_watch_can_have_enough(cli: Cli, admin: Client) -> None:
+    run = admin.create_run(RunCreate(name="never starts", recipe="countdown-demo", start=False))
+    assert "the time is up" in cli("watch", run.id, "--timeout", "0.5", code=8).stderr
+    admin.start(run.id)
+    admin.stop(run.id)
+    cli("watch", run.id, code=6)
+
+
+def test_metrics_are_exported(cli: Cli, trained: RunDetail, tmp_path: Path) -> None:
+    text = cli("export", "metrics", trained.id, "--keys", "critic/rewards/mean,bapo/batch/x*").stdout
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [row["step"] for row in rows] == ["0", "1", "2", "3"]
+    assert [row["critic/rewards/mean"] for row in rows] == ["", "0.25", "0.5", "0.75"]
+    assert {row["run"] for row in rows} == {"a trained run"}
+    cli("export", "metrics", trained.id, "-o", str(tmp_path / "all.parquet"))
+    table = parquet.read_table(tmp_path / "all.parquet")
+    assert table.column("step").to_pylist() == [0, 1, 2, 3]
+    assert table.column("critic/rewards/mean").to_pylist() == [None, 0.25, 0.5, 0.75]
+    cli("export", "metrics", trained.id, "-o", str(tmp_path / "all.json"))
+    assert len(json.loads((tmp_path / "all.json").read_text())) == 4
+    assert "no metric of these runs" in cli("export", "metrics", trained.id, "--keys", "moon", code=1).stderr
+    assert "name it with --out" in cli("export", "metrics", trained.id, "--format", "parquet", code=2).stderr
+
+
+def test_records_and_the_run_list_are_exported(cli: Cli, admin: Client, trained: RunDetail, tmp_path: Path) -> None:
+    records = [json.loads(line) for line in lines(cli("export", "records", trained.id, "--type", "evaluation"))]
+    assert [record["step"] for record in records] == [0, 3]
+    admin.create_run(RunCreate(name="=1+1", tags=["formula"], start=False))
+    rows = list(csv.DictReader(io.StringIO(cli("export", "runs", "--tag", "formula").stdout)))
+    assert [row["name"] for row in rows] == ["'=1+1"]
+    cli("export", "runs", trained.id, "-o", str(tmp_path / "runs.parquet"))
+    assert parquet.read_table(tmp_path / "runs.parquet").column("id").to_pylist() == [trained.id]
+
+
+def test_workers_and_queue_are_shown(cli: Cli, admin: Client, worker: FakeWorker) -> None:
+    assert "w1" in cli("workers").stdout
+    assert json.loads(cli("workers", "--json").stdout)["items"][0]["name"] == "w1"
+    assert json.loads(cli("queue", "--json").stdout)["workers"]
+
+
+def test_runs_are_compared_and_replayed(cli: Cli, trained: RunDetail) -> None:
+    assert "Results" in cli("compare", trained.id, trained.id[:8]).stdout
+    assert json.loads(cli("compare", trained.id, "--json").stdout)["groups"]
+
+
+def test_a_login_is_saved_for_its_owner_alone(backend_server: BackendServer, tmp_path: Path) -> None:
+    runner = CliRunner()
+    here = {"XDG_CONFIG_HOME": str(tmp_path)}
+
+    def call(*arguments: str, text: str | None = None, code: int = 0) -> Result:
+        result = runner.invoke(app, list(arguments), env=here, input=text)
+        assert result.exit_code == code, result.output
+        return result
+
+    token = backend_server.admin_token
+    assert (
+        "saved as 'team'" in call("login", backend_server.url, "--name", "team", "--token-file", "-", text=token).stdout
+    )
+    saved = tmp_path / "bapo" / "servers.json"
+    assert stat.S_IMODE(saved.stat().st_mode) == 0o600
+    assert call("whoami").stdout == f"admin (admin) at {backend_server.url}\n"
+    assert json.loads(call("whoami", "--json").stdout)["user"]["role"] == "admin"
+    assert call("whoami", "--server", "team").stdout.startswith("admin")
+    assert call("runs", "--limit", "1").exit_code == 0
+    refused = call("login", backend_server.url, "--name", "team", "--token-file", "-", text="wrong", code=4)
+    assert "valid token" in refused.stderr
+    assert token not in refused.output
+    # What was saved before is still there.
+    assert [each["name"] for each in json.loads(call("whoami", "--all", "--json").stdout)["items"]] == ["team"]
+    assert "no server is saved as 'other'" in call("whoami", "--server", "other", code=4).stderr
+    # A saved token goes to its own server only.
+    elsewhere = call("runs", "--server", "http://127.0.0.1:9", code=4).stderr
+    assert "no token for http://127.0.0.1:9" in elsewhere
+    assert call("logout").stdout == f"forgot 'team' ({backend_server.url})\n"
+    assert token not in saved.read_text()
+    saved.write_text("{")
+    assert "is damaged" in call("whoami", code=2).stderr
+
+
+def test_ends_differ_by_what_went_wrong(cli: Cli, tmp_path: Path) -> None:
+    away = cli("runs", code=3, BAPO_SERVER="http://127.0.0.1:9").stderr
+    assert away.startswith("the server cannot be reached (")
+    assert len(away.strip().splitlines()) == 1
+    stranger = cli("runs", code=4, BAPO_TOKEN="wrong").stderr.splitlines()
+    assert stranger[0].startswith("log in, or send")
+    assert stranger[1].startswith("(HTTP 401 not_authenticated, request ")
+    assert "No such option" in cli("runs", "--nonsense", code=2).stderr
+    assert "--token-file" in cli("runs", code=4, BAPO_TOKEN="", XDG_CONFIG_HOME=str(tmp_path)).stderr
+
+
+def complete(words: Sequence[str], **environment: str) -> list[str]:
+    """What bash would offer for the last word."""
+    asked = {
+        "_BAPO_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(words),
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "bapo"],
+        env={**os.environ, **environment, **asked},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.split()
+
+
+def test_words_are_completed_from_the_server_and_without_it(backend_server: BackendServer, trained: RunDetail) -> None:
+    there: dict[str, Any] = {"BAPO_SERVER": backend_server.url, "BAPO_TOKEN": backend_server.admin_token}
+    assert trained.id in complete(["bapo", "show", trained.id[:5]], **there)
+    assert complete(["bapo", "submit", "countdown-g"], **there) == ["countdown-grpo"]
+    away = {"BAPO_SERVER": "http://127.0.0.1:9", "BAPO_TOKEN": "x"}
+    assert complete(["bapo", "show", "k"], **away) == []
+    assert complete(["bapo", "submit", "countdown-g"], **away) == ["countdown-grpo"]
+    assert complete(["bapo", "submit", "countdown-demo", "--set", "method.c1"], **away) == ["method.c1="]
+    assert {"star", "start", "steer", "stop"} <= set(complete(["bapo", "st"]))
