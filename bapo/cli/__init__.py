@@ -40,6 +40,8 @@ PANELS = (
             LazyCommand("watch", "bapo.cli.watch:watch", "Watch runs live, until they have ended."),
             LazyCommand("logs", "bapo.cli.logs:logs", "Print a run's log."),
             LazyCommand("clone", "bapo.cli.clone:clone", "Submit a run that starts from another's config."),
+            LazyCommand("fork", "bapo.cli.fork:fork", "Submit a run that goes on from another's checkpoint."),
+            LazyCommand("sweeps", "bapo.cli.sweeps:app", "Several runs that are read as one."),
             LazyCommand("import", "bapo.cli.import_run:import_run", "Show a run that was trained without a server."),
         ),
     ),
@@ -71,6 +73,8 @@ PANELS = (
         (
             LazyCommand("compare", "bapo.cli.compare:compare", "Compare runs: results, costs, configs."),
             LazyCommand("what-if", "bapo.cli.what_if:what_if_command", "A run's batches under other settings."),
+            LazyCommand("checkpoints", "bapo.cli.fork:checkpoints", "List the checkpoints that a run keeps."),
+            LazyCommand("artifacts", "bapo.cli.artifacts:app", "Download checkpoints, journals, reports, logs."),
             LazyCommand("export", "bapo.cli.export:app", "Write metrics, records or the run list to files."),
         ),
     ),
@@ -79,6 +83,13 @@ PANELS = (
         (
             LazyCommand("workers", "bapo.cli.workers:workers", "List the workers and what they train."),
             LazyCommand("queue", "bapo.cli.queue:app", "See what waits, and why."),
+        ),
+    ),
+    Panel(
+        "Be told",
+        (
+            LazyCommand("alerts", "bapo.cli.alerts:app", "What rules found in runs; the rules."),
+            LazyCommand("webhooks", "bapo.cli.webhooks:app", "Addresses that are told what happens."),
         ),
     ),
 )

@@ -1,12 +1,11 @@
-"""What a run to submit is made of: a file, changes, the points of a grid."""
+"""What a run to submit is made of: a file, changes, the values of a grid."""
 
 from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -50,32 +49,22 @@ def changes_of_file(path: Path) -> RunFile:
     return RunFile(name, recipe, flatten(content), options)
 
 
-@dataclass(frozen=True)
-class Point:
-    """One combination of a grid."""
-
-    values: Mapping[str, Any]
-    label: str
-
-
-def combinations(sweeps: Iterable[str]) -> Iterator[Point]:
-    """`method.c1=1/8,1/4` and more of that kind → every combination; one empty point without any."""
-    axes = [_axis(sweep) for sweep in sweeps]
-    for values in product(*(values for _, values in axes)):
-        point = {field: value for (field, _), value in zip(axes, values, strict=True)}
-        yield Point(point, label_of(point))
+def grid_of(sweeps: Iterable[str]) -> dict[str, list[Any]]:
+    """`method.c1=1/8,1/4` and more of that kind, as fields and their values. Raises ConfigError."""
+    return dict(_axis(sweep) for sweep in sweeps)
 
 
 def _axis(sweep: str) -> tuple[str, list[Any]]:
     field, separator, text = sweep.partition("=")
     if not separator or not field.strip() or not text.strip():
         raise ConfigError([ConfigProblem("--sweep", sweep, "write FIELD=V1,V2, such as method.c1=1/8,1/4")])
-    whole = _value(text)
-    values = whole if isinstance(whole, list) else [_value(part.strip()) for part in text.split(",")]
+    whole = parse_value(text)
+    values = whole if isinstance(whole, list) else [parse_value(part.strip()) for part in text.split(",")]
     return field.strip(), values
 
 
-def _value(text: str) -> Any:
+def parse_value(text: str) -> Any:
+    """JSON where it parses, else the text itself."""
     try:
         return json.loads(text)
     except ValueError:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import Annotated, Literal
+
+import typer
 
 from bapo.api import BulkAction, BulkRequest, RunDetail
 from bapo.cli.connection import online
@@ -12,39 +16,78 @@ from bapo.cli.output import JsonOption, clean, print_json, say
 from bapo.client import ApiError, Client
 
 
+class StopWhen(StrEnum):
+    """How soon a stop ends the training."""
+
+    NOW = "now"
+    STEP = "step"
+    CHECKPOINT = "checkpoint"
+
+
+class PauseWhen(StrEnum):
+    """How soon a pause does."""
+
+    STEP = "step"
+    CHECKPOINT = "checkpoint"
+
+
 @online
 def start(client: Client, runs: RunsArgument, as_json: JsonOption = False) -> None:
     """Queue drafts: from here on a worker may take them."""
-    each_run(client, runs, client.start, "queued", as_json=as_json)
+    each_run(client, runs, client.start, as_json=as_json)
 
 
 @online
-def stop(client: Client, runs: RunsArgument, as_json: JsonOption = False) -> None:
-    """Stop runs for good: at the next step boundary, after a checkpoint; at once where nothing trains.
+def stop(
+    client: Client,
+    runs: RunsArgument,
+    when: Annotated[
+        StopWhen,
+        typer.Option(
+            help="step: at the next step boundary, after a checkpoint. checkpoint: after the next regular one. "
+            "now: at once; steps since the last checkpoint are lost."
+        ),
+    ] = StopWhen.STEP,
+    as_json: JsonOption = False,
+) -> None:
+    """Stop runs for good; where nothing trains, at once.
 
-    [bold]bapo stop kzx3 m2v8[/bold]
+    [bold]bapo stop kzx3 m2v8 --when checkpoint[/bold]
     """
-    each_run(client, runs, client.stop, "stopping", as_json=as_json)
+    lost: dict[str, int] = {}
+
+    def act(run_id: str) -> RunDetail:
+        answer = client.stop(run_id, when.value)
+        lost[run_id] = answer.steps_lost
+        return answer
+
+    each_run(client, runs, act, as_json=as_json)
+    for run_id, steps in lost.items():
+        if steps:
+            say(f"{run_id}: {steps:,} completed steps that no checkpoint holds are lost")
 
 
 @online
-def pause(client: Client, runs: RunsArgument, as_json: JsonOption = False) -> None:
-    """Stop runs at the next step boundary, after a checkpoint, and free their machines.
-
-    `bapo resume` lets them go on.
-    """
-    each_run(client, runs, client.pause, "pausing", as_json=as_json)
+def pause(
+    client: Client,
+    runs: RunsArgument,
+    when: Annotated[
+        PauseWhen, typer.Option(help="step: at the next step boundary. checkpoint: after the next regular checkpoint.")
+    ] = PauseWhen.STEP,
+    as_json: JsonOption = False,
+) -> None:
+    """Stop runs with a checkpoint and free their machines; `bapo resume` lets them go on."""
+    moment: Literal["step", "checkpoint"] = "step" if when is PauseWhen.STEP else "checkpoint"
+    each_run(client, runs, lambda run_id: client.pause(run_id, moment), as_json=as_json)
 
 
 @online
 def resume(client: Client, runs: RunsArgument, as_json: JsonOption = False) -> None:
     """Queue paused runs again: they go on from their last checkpoint."""
-    each_run(client, runs, client.resume, "queued", as_json=as_json)
+    each_run(client, runs, client.resume, as_json=as_json)
 
 
-def each_run(
-    client: Client, wanted: Sequence[str], act: Callable[[str], RunDetail], done: str, *, as_json: bool
-) -> None:
+def each_run(client: Client, wanted: Sequence[str], act: Callable[[str], RunDetail], *, as_json: bool) -> None:
     """Do one thing to each run; a refusal does not hold up the others, and shows in the exit code."""
     changed, refused = [], 0
     for run in find_runs(client, wanted):
@@ -56,7 +99,7 @@ def each_run(
             continue
         changed.append(now)
         if not as_json:
-            print(f"{now.id} {clean(now.name)}: {now.status if now.status != run.status else done}")
+            print(f"{now.id} {clean(now.name)}: {now.status}")
     if as_json:
         print_json(changed)
     if refused:

@@ -53,6 +53,7 @@ COLUMNS: dict[str, Column] = {
     "method": Column(lambda run: Text(run.method)),
     "recipe": Column(lambda run: user_text(run.recipe or NOTHING)),
     "owner": Column(lambda run: user_text(run.owner)),
+    "project": Column(lambda run: user_text(run.project or NOTHING)),
     "group": Column(lambda run: user_text(run.group or NOTHING)),
     "tags": Column(lambda run: user_text(", ".join(run.tags) or NOTHING)),
     "attempt": Column(lambda run: Text(f"{run.attempt}"), right=True),
@@ -64,7 +65,7 @@ COLUMNS: dict[str, Column] = {
     "reason": Column(lambda run: user_text(run.status_reason or NOTHING)),
 }
 
-TEXTS = ("name", "tags", "reason", "recipe", "group", "owner")
+TEXTS = ("name", "tags", "reason", "recipe", "project", "group", "owner")
 """What people wrote: cut off where there is no room."""
 NARROW = ("id", "name", "status", "step", "eval")
 WIDE = ("id", "name", "status", "step", "reward", "eval", "change", "eta", "owner", "created")

@@ -27,6 +27,7 @@ MethodOption = Annotated[list[str] | None, typer.Option("--method", help="bapo, 
 TagOption = Annotated[list[str] | None, typer.Option("--tag", help="With this tag; repeated: with all of them.")]
 OwnerOption = Annotated[list[str] | None, typer.Option("--owner", help="Submitted by; repeatable.")]
 GroupOption = Annotated[list[str] | None, typer.Option("--group", help="Of this group; repeatable.")]
+ProjectOption = Annotated[list[str] | None, typer.Option("--project", help="Of this project; repeatable.")]
 StarredOption = Annotated[bool, typer.Option("--starred", help="Only those that you have starred.")]
 ArchivedOption = Annotated[bool, typer.Option("--archived", help="Also those in the archive.")]
 AfterOption = Annotated[
@@ -53,6 +54,7 @@ def runs(
     tag: TagOption = None,
     owner: OwnerOption = None,
     group: GroupOption = None,
+    project: ProjectOption = None,
     starred: StarredOption = False,
     archived: ArchivedOption = False,
     after: AfterOption = None,
@@ -88,6 +90,7 @@ def runs(
         tag=tag,
         owner=owner,
         group=group,
+        project=project,
         starred=starred or None,
         archived="shown" if archived else None,
         created_after=after,

@@ -108,7 +108,13 @@ def _facts(run: RunDetail) -> list[tuple[str, Text]]:
         ("owner", user_text(run.owner)),
         ("created", Text(f"{run.created_at:%Y-%m-%d %H:%M} UTC, {ago(run.created_at)}")),
     ]
-    for label, value in (("parent", run.parent_id), ("group", run.group), ("tags", ", ".join(run.tags))):
+    for label, value in (
+        ("parent", run.parent_id),
+        ("project", run.project),
+        ("group", run.group),
+        ("sweep", run.sweep_id),
+        ("tags", ", ".join(run.tags)),
+    ):
         if value:
             facts.append((label, user_text(value)))
     facts.append(("you can", Text(", ".join(run.allowed_actions) or "look")))
@@ -130,11 +136,12 @@ def _print_history(history: History) -> None:
         done.add_row(f"{entry.at:%Y-%m-%d %H:%M:%S}", user_text(entry.author), entry.action, user_text(detail))
     print_table(done)
     if history.controls:
-        asked = table("asked", "by", "what", "state", "at step", "reason")
+        asked = table("id", "asked", "by", "what", "state", "at step", "reason")
         for control in history.controls:
             values = ", ".join(f"{field}={value_text(value)}" for field, value in control.set.items())
             step = control.applied_step if control.applied_step is not None else control.at_step
             asked.add_row(
+                control.id,
                 f"{control.created_at:%Y-%m-%d %H:%M:%S}",
                 user_text(control.author),
                 user_text(f"{control.kind} {values}".strip()),

@@ -33,6 +33,10 @@ def steer(
     at_step: Annotated[
         int | None, typer.Option("--at-step", min=1, help="First step that it holds for. Default: the next.")
     ] = None,
+    withdraw: Annotated[
+        str | None,
+        typer.Option("--withdraw", metavar="CHANGE", help="Take back a change that waits: its id in `show --history`."),
+    ] = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait until the trainer has applied or refused it; refused: exit code 1.")
     ] = False,
@@ -42,22 +46,27 @@ def steer(
 
     [bold]bapo steer kzx3 --set method.c1=1/4 --set method.m=5 --at-step 120[/bold]
     """
-    if not assignments:
+    if not assignments and withdraw is None:
         raise typer.BadParameter("say what to change, such as --set method.c1=0.25", param_hint="--set")
     found = find_run(client, run)
-    control = client.change_parameters(found.id, ParameterChange(set=parse_assignments(assignments), at_step=at_step))
+    if withdraw is not None:
+        control = client.withdraw_parameters(found.id, withdraw)
+    else:
+        values = parse_assignments(assignments or ())
+        control = client.change_parameters(found.id, ParameterChange(set=values, at_step=at_step))
     if wait:
         control = _answered(client, found.id, control)
     if as_json:
         print_json(control)
     else:
-        values = ", ".join(f"{field} = {json.dumps(value)}" for field, value in control.set.items())
+        asked = ", ".join(f"{field} = {json.dumps(value)}" for field, value in control.set.items())
         when = {
             "pending": f"from step {control.at_step} on" if control.at_step else "from the next step on",
             "applied": f"since step {control.applied_step}",
             "refused": f"refused by the trainer: {control.reason}",
+            "withdrawn": "taken back",
         }[control.state]
-        print(f"{found.id} {clean(found.name)}: {values}, {when}")
+        print(f"{found.id} {clean(found.name)}: {asked}, {when}")
     if control.state == "refused":
         raise SystemExit(Exit.FAILED)
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from bapo.api import ConfigDraft, RunCreate, RunDetail
+from bapo.api import ConfigDraft, RunCreate, RunDetail, SweepCreate, SweepPlan, SweepPreview
 from bapo.cli.complete import complete_fields, complete_recipes
 from bapo.cli.connection import online
-from bapo.cli.drafts import MAX_NAME, Point, changes_of_file, combinations, default_name
+from bapo.cli.drafts import changes_of_file, default_name, grid_of
+from bapo.cli.failures import RefusedError
 from bapo.cli.output import JsonOption, print_json, print_table, say, table, user_text
+from bapo.cli.show import value_text
 from bapo.cli.watch import outcome_of, watch_runs
 from bapo.client import Client
 from bapo.config import parse_assignments
@@ -33,6 +34,9 @@ NotesOption = Annotated[str | None, typer.Option("--notes", help="Markdown.")]
 GroupOption = Annotated[str | None, typer.Option("--group", help="Runs with the same group belong together.")]
 PriorityOption = Annotated[
     int | None, typer.Option("--priority", min=0, max=100, help="Higher starts first. Default: 50.")
+]
+ProjectOption = Annotated[
+    str | None, typer.Option("--project", help="What it belongs to. Default: your only one, or the parent's.")
 ]
 DraftOption = Annotated[bool, typer.Option("--draft", help="Keep it as a draft; `bapo start` queues it.")]
 KeyOption = Annotated[
@@ -73,6 +77,7 @@ def submit(
     notes: NotesOption = None,
     group: GroupOption = None,
     priority: PriorityOption = None,
+    project: ProjectOption = None,
     draft: DraftOption = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only check it: print what it changes and what to beware of.")
@@ -90,7 +95,7 @@ def submit(
 
     [bold]RUN=$(bapo submit my-run.toml --key "$CI_JOB_ID")[/bold]
     """
-    options = _given(tags=tags, notes=notes, group=group, priority=priority)
+    options = _given(tags=tags, notes=notes, group=group, priority=priority, project=project)
     if Path(source).suffix in (".toml", ".json"):
         in_file = changes_of_file(Path(source))
         recipe, changes = in_file.recipe, dict(in_file.changes)
@@ -99,27 +104,26 @@ def submit(
     else:
         recipe, changes = source, {}
     changes |= parse_assignments(assignments or ())
-    bodies = [
-        RunCreate.model_validate(
-            {
-                **options,
-                **_given(recipe=recipe),
-                "name": name_of(name, source, changes, point),
-                "changes": {**changes, **point.values},
-                "start": not draft,
-            }
-        )
-        for point in combinations(sweep or ())
-    ]
+    options |= _given(recipe=recipe) | {"changes": changes, "name": name or default_name(source, changes)}
+    grid = grid_of(sweep or ())
     if dry_run:
-        for body in bodies:
-            _check(client, body, as_json=as_json)
-        return
-    # The whole grid is checked before its first run is submitted.
-    for body in bodies if len(bodies) > 1 else ():
-        client.validate(_draft(body))
-    keys = [None if key is None else key if len(bodies) == 1 else f"{key}:{index}" for index in range(len(bodies))]
-    made = [client.create_run(body, idempotency_key=each) for body, each in zip(bodies, keys, strict=True)]
+        _check(client, options, grid, as_json=as_json)
+    elif grid:
+        plan = {**options, "grid": grid, "start": not draft}
+        _submit_sweep(client, plan, key, wait=wait, watch=watch, as_json=as_json)
+    else:
+        body = RunCreate.model_validate({**options, "start": not draft})
+        tell(client, [client.create_run(body, idempotency_key=key)], wait=wait, watch=watch, as_json=as_json)
+
+
+def _submit_sweep(
+    client: Client, options: dict[str, Any], key: str | None, *, wait: bool, watch: bool, as_json: bool
+) -> None:
+    if options.pop("group", None) is not None:
+        raise RefusedError("--group and --sweep do not go together: a sweep is a group of its own")
+    sweep = client.create_sweep(SweepCreate.model_validate(options), idempotency_key=key)
+    say(f"sweep {sweep.id}: {sweep.num_runs} runs")
+    made = [client.run(run.id) for run in sweep.runs]
     tell(client, made, wait=wait, watch=watch, as_json=as_json)
 
 
@@ -138,29 +142,35 @@ def tell(client: Client, made: list[RunDetail], *, wait: bool, watch: bool, as_j
         raise SystemExit(outcome_of(made))
 
 
-def name_of(name: str | None, source: str, changes: Mapping[str, Any], point: Point) -> str:
-    """What was given, with what sets this point of a grid apart; else the recipe, and all that is changed."""
-    if name is None:
-        return default_name(source, {**changes, **point.values})
-    return f"{name} {point.label}".strip()[:MAX_NAME]
-
-
 def _given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _draft(body: RunCreate) -> ConfigDraft:
-    return ConfigDraft(recipe=body.recipe, parent_id=body.parent_id, changes=body.changes)
-
-
-def _check(client: Client, body: RunCreate, *, as_json: bool) -> None:
-    report = client.validate(_draft(body))
+def _check(client: Client, options: dict[str, Any], grid: dict[str, list[Any]], *, as_json: bool) -> None:
+    if grid:
+        plan = {field: options[field] for field in SweepPlan.model_fields if field in options}
+        _print_plan(client.preview_sweep(SweepPlan.model_validate({**plan, "grid": grid})), as_json=as_json)
+        return
+    draft = {field: options[field] for field in ConfigDraft.model_fields if field in options}
+    report = client.validate(ConfigDraft.model_validate(draft))
     if as_json:
         print_json(report)
         return
     made = table("field", "recipe", "this run")
     for field, (before, after) in report.diff.items():
-        made.add_row(field, user_text(str(before)), user_text(str(after)))
-    print_table(made, body.name)
+        made.add_row(field, user_text(value_text(before)), user_text(value_text(after)))
+    print_table(made, options["name"])
     for warning in report.warnings:
         say(f"warning: {warning.field} = {warning.value!r}: {warning.remedy}")
+
+
+def _print_plan(plan: SweepPreview, *, as_json: bool) -> None:
+    if as_json:
+        print_json(plan)
+    else:
+        made = table("run", "problem")
+        for run in plan.runs:
+            made.add_row(user_text(run.name), user_text("; ".join(f"{p.field}: {p.remedy}" for p in run.problems)))
+        print_table(made, f"{len(plan.runs)} runs", cut=("problem",))
+    if plan.num_illegal:
+        raise RefusedError(f"{plan.num_illegal} of {len(plan.runs)} runs cannot be: nothing would be submitted")

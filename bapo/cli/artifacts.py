@@ -1,0 +1,126 @@
+"""`bapo artifacts`: files of a run, made where it was trained, to be downloaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, get_args
+
+import typer
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+from bapo.api import ArtifactCreate, ArtifactInfo
+from bapo.cli.connection import online
+from bapo.cli.failures import Exit, RefusedError
+from bapo.cli.naming import RunArgument, find_run
+from bapo.cli.output import NOTHING, JsonOption, ago, clean, notes, print_json, print_table, say, table, user_text
+from bapo.client import Client
+from bapo.downloads import DownloadError, download, wait_until_ready
+
+KINDS = ("checkpoint", "journal", "report", "config", "log", "samples")
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="Download checkpoints (as Hugging Face folders), journals, reports, logs and samples of runs.",
+)
+
+
+def size_text(num_bytes: int) -> str:
+    """Such as 5.5 MB."""
+    size = float(num_bytes)
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"
+
+
+@app.command("list")
+@online
+def list_artifacts(client: Client, run: RunArgument, as_json: JsonOption = False) -> None:
+    """List the files of a run that were asked for."""
+    page = client.artifacts(find_run(client, run).id)
+    if as_json:
+        print_json(page)
+        return
+    if not page.items:
+        say("nothing was asked for yet: `bapo artifacts get RUN KIND` does")
+        return
+    made = table("id", "file", "state", "size", "by", "asked", "why", right=("size", "asked"))
+    for each in page.items:
+        made.add_row(
+            each.id,
+            user_text(each.file_name),
+            each.state,
+            NOTHING if each.num_bytes is None else size_text(each.num_bytes),
+            user_text(each.author),
+            ago(each.requested_at),
+            user_text(each.reason or ""),
+        )
+    print_table(made, cut=("file", "why"))
+
+
+@app.command("get")
+@online
+def get(
+    client: Client,
+    run: RunArgument,
+    kind: Annotated[
+        str, typer.Argument(metavar="KIND", help=f"{', '.join(KINDS)}.", autocompletion=lambda: list(KINDS))
+    ],
+    step: Annotated[int | None, typer.Option("--step", min=0, help="Of a checkpoint. Default: the newest.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Default: its own name, in this folder.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=0, help="Seconds to wait for the machine that packs it.")] = 600.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask for a file, wait until it is packed, and download it; broken off, the same command goes on.
+
+    [bold]bapo artifacts get kzx3 checkpoint --step 100[/bold]
+
+    [bold]bapo artifacts get kzx3 journal -o run.zip[/bold]
+    """
+    if kind not in get_args(ArtifactCreate.model_fields["kind"].annotation):
+        raise typer.BadParameter(f"{kind!r} is none of {', '.join(KINDS)}", param_hint="KIND")
+    run_id = find_run(client, run).id
+    if kind == "checkpoint" and step is None:
+        kept = client.checkpoints(run_id).items
+        if not kept:
+            raise RefusedError(f"run {run_id} keeps no checkpoint", Exit.FAILED)
+        step = kept[0].step
+    wanted = ArtifactCreate.model_validate({"kind": kind} | ({} if step is None else {"step": step}))
+    try:
+        found = _fetched(client, client.request_artifact(run_id, wanted), out, timeout)
+    except DownloadError as error:
+        raise RefusedError(str(error), Exit.FAILED) from None
+    if as_json:
+        print_json(found)
+
+
+def _fetched(client: Client, artifact: ArtifactInfo, out: Path | None, timeout: float) -> ArtifactInfo:
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    with Progress(*columns, console=notes(), disable=not notes().is_terminal, transient=True) as progress:
+        task = progress.add_task("packing", total=None)
+
+        def show(now: ArtifactInfo, num_bytes: int) -> None:
+            what = "downloading" if num_bytes else now.state
+            progress.update(task, description=what, total=now.num_bytes, completed=num_bytes)
+
+        artifact = wait_until_ready(client, artifact, timeout, show)
+        # A name from elsewhere never leads out of this folder.
+        target = out or Path(Path(clean(artifact.file_name)).name)
+        download(client, artifact, target, show)
+    print(target)
+    return artifact
+
+
+@app.command("delete")
+@online
+def delete(
+    client: Client, run: RunArgument, artifact: Annotated[str, typer.Argument(metavar="ARTIFACT", help="Its id.")]
+) -> None:
+    """Take a file away; it can be asked for again."""
+    run_id = find_run(client, run).id
+    client.delete_artifact(run_id, artifact)
+    print(f"{artifact}: deleted")
