@@ -86,6 +86,15 @@ PANELS = (
         ),
     ),
     Panel(
+        "People",
+        (
+            LazyCommand("projects", "bapo.cli.projects:app", "What runs belong to, and who may see them."),
+            LazyCommand("users", "bapo.cli.users:app", "Who may log in; for administrators."),
+            LazyCommand("tokens", "bapo.cli.tokens:app", "Secrets for scripts, and for workers."),
+            LazyCommand("audit", "bapo.cli.audit:audit", "Who did what; for administrators."),
+        ),
+    ),
+    Panel(
         "Be told",
         (
             LazyCommand("alerts", "bapo.cli.alerts:app", "What rules found in runs; the rules."),

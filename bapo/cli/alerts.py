@@ -13,14 +13,15 @@ from bapo.api import RuleDraft, RuleWrite
 from bapo.cli.connection import online
 from bapo.cli.drafts import parse_value
 from bapo.cli.failures import RefusedError
+from bapo.cli.lazy import group
 from bapo.cli.naming import find_run
 from bapo.cli.output import JsonOption, ago, number, print_json, print_table, say, table, user_text
 from bapo.client import Client
 
 RuleT = TypeVar("RuleT", bound=RuleDraft)
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="What rules found in runs; the rules.")
-rules = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="The rules that open alerts.")
+app = group("What rules found in runs; the rules.")
+rules = group("The rules that open alerts.")
 app.add_typer(rules, name="rules")
 
 

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 from bapo.api import ArtifactCreate, ArtifactInfo
 from bapo.cli.connection import online
 from bapo.cli.failures import Exit, RefusedError
+from bapo.cli.lazy import group
 from bapo.cli.naming import RunArgument, find_run
 from bapo.cli.output import NOTHING, JsonOption, ago, clean, notes, print_json, print_table, say, table, user_text
 from bapo.client import Client
@@ -18,11 +19,7 @@ from bapo.downloads import DownloadError, download, wait_until_ready
 
 KINDS = ("checkpoint", "journal", "report", "config", "log", "samples")
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    help="Download checkpoints (as Hugging Face folders), journals, reports, logs and samples of runs.",
-)
+app = group("Download checkpoints (as Hugging Face folders), journals, reports, logs and samples of runs.")
 
 
 def size_text(num_bytes: int) -> str:

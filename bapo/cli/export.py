@@ -16,6 +16,7 @@ from bapo.api import RunDetail, RunFilters
 from bapo.cli.complete import complete_metrics
 from bapo.cli.connection import online
 from bapo.cli.failures import Exit, RefusedError
+from bapo.cli.lazy import group
 from bapo.cli.naming import RunArgument, RunsArgument, find_run, find_runs
 from bapo.cli.output import say
 from bapo.cli.runs import (
@@ -35,9 +36,7 @@ from bapo.cli.runs import (
 )
 from bapo.client import Client
 
-app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode="rich", help="Write metrics, records or the run list to files."
-)
+app = group("Write metrics, records or the run list to files.")
 
 KEYS_AT_ONCE = 200
 

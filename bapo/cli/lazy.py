@@ -8,8 +8,20 @@ from importlib import import_module
 from typing import Any
 
 import typer
+from typer._completion_classes import completion_init
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
+
+
+def group(help: str) -> typer.Typer:
+    """A command that has commands of its own."""
+    return typer.Typer(
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        help=help,
+    )
 
 
 @dataclass(frozen=True)
@@ -55,6 +67,11 @@ class LazyGroup(TyperGroup):
             for panel in self.panels
             for each in panel.commands
         }
+
+    def _main_shell_completion(self, *arguments: Any, **options: Any) -> None:
+        # Typer does so where it offers its own options for installing scripts.
+        completion_init()
+        super()._main_shell_completion(*arguments, **options)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The real command in the place of its line in the list."""

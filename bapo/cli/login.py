@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -9,10 +10,12 @@ from urllib.parse import urlsplit
 
 import typer
 
+from bapo.api import Login, TokenCreate
 from bapo.cli.complete import complete_servers
 from bapo.cli.connection import ServerOption, TokenFileOption, TokenOption, login_of
 from bapo.cli.failures import RefusedError, plain_errors
 from bapo.cli.output import JsonOption, print_json, print_table, say, table, user_text
+from bapo.cli.tokens import ScopeName
 from bapo.client import Client
 from bapo.servers import (
     LOCAL_SERVER,
@@ -34,13 +37,25 @@ def login(
     name: Annotated[
         str | None, typer.Option("--name", help="What to call it: `--server NAME` then means it. Default: its host.")
     ] = None,
+    user: Annotated[
+        str | None, typer.Option("--user", help="Log in with this name and a password, which makes a token.")
+    ] = None,
+    password_file: Annotated[
+        Path | None, typer.Option("--password-file", metavar="FILE", help="File with the password; - standard input.")
+    ] = None,
     token_file: Annotated[
         Path | None, typer.Option("--token-file", metavar="FILE", help="File with a token; - reads standard input.")
     ] = None,
+    scopes: Annotated[
+        list[ScopeName] | None,
+        typer.Option("--scope", help="Of the token that is made: read, write, admin. Default: read and write."),
+    ] = None,
+    days: Annotated[int, typer.Option(min=0, help="Until the token that is made expires; 0: never.")] = 90,
 ) -> None:
     """Log in to a server; the commands that follow use it.
 
-    Asks for an API token. It is kept in your own config folder, in a file that only you can read.
+    Asks for name and password, and makes a token of its own with them; or takes a token. The token is kept in your
+    own config folder, in a file that only you can read; the password is not kept.
 
     [bold]bapo login https://bapo.example.org --name team[/bold]
 
@@ -51,25 +66,45 @@ def login(
         known = None if server is None else saved.named(server)
         url = known[1].url if known else normal_address(server or LOCAL_SERVER)
         if is_open_to_eavesdroppers(url):
-            say(f"warning: {url} is not encrypted: whoever is on the way can read the token")
-        token = _token(url, token_file)
+            say(f"warning: {url} is not encrypted: whoever is on the way can read what you log in with")
+        if token_file is None and user is None and sys.stdin.isatty():
+            user = str(typer.prompt("Name (empty: log in with a token)", default="", show_default=False, err=True))
+        if user and token_file is None:
+            password = _secret("password", f"Password of {user}", password_file)
+            token = _made_token(url, user, password, [each.value for each in scopes or DEFAULT_SCOPES], days)
+        else:
+            token = _secret("token", f"API token for {url}", token_file)
         with Client(url, token=token) as client:
-            user = client.me()
+            me = client.me()
         label = name or (known[0] if known else urlsplit(url).netloc)
-        write_servers(saved.with_login(label, ServerLogin(url, token, user.name)))
-    print(f"logged in to {url} as {user.name} ({user.role}), saved as {label!r}")
+        write_servers(saved.with_login(label, ServerLogin(url, token, me.name)))
+    print(f"logged in to {url} as {me.name} ({me.role}), saved as {label!r}")
 
 
-def _token(url: str, token_file: Path | None) -> str:
-    if token_file is None:
+DEFAULT_SCOPES = (ScopeName.READ, ScopeName.WRITE)
+
+
+def _secret(what: str, question: str, path: Path | None) -> str:
+    if path is None:
         if not sys.stdin.isatty():
-            raise RefusedError("nobody can be asked for a token here: give --token-file FILE, or - for standard input")
-        token = typer.prompt(f"API token for {url}", hide_input=True, err=True)
-        return str(token).strip()
+            raise RefusedError(f"nobody can be asked for a {what} here: give --{what}-file FILE, or - for its input")
+        return str(typer.prompt(question, hide_input=True, err=True)).strip()
     try:
-        return (sys.stdin.read() if str(token_file) == "-" else token_file.read_text()).strip()
+        return (sys.stdin.read() if str(path) == "-" else path.read_text()).strip()
     except OSError as error:
-        raise RefusedError(f"--token-file: {error}") from None
+        raise RefusedError(f"--{what}-file: {error}") from None
+
+
+def _made_token(url: str, user: str, password: str, scopes: list[str], days: int) -> str:
+    with Client(url) as stranger:
+        _, session = stranger.login(Login(name=user, password=password))
+    # The session serves to make the token, and ends.
+    with Client(url, cookie=session) as client:
+        name = f"bapo on {socket.gethostname()}"[:100]
+        body = {"name": name, "scopes": scopes, "expires_in_days": days or None}
+        made = client.create_token(TokenCreate.model_validate(body))
+        client.logout()
+    return made.secret
 
 
 def read_saved() -> SavedServers:

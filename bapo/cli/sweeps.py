@@ -11,6 +11,7 @@ from bapo.api import SweepAction, SweepActionRequest, SweepDetail
 from bapo.cli.connection import online
 from bapo.cli.drafts import label_of
 from bapo.cli.failures import Exit
+from bapo.cli.lazy import group
 from bapo.cli.life import StopWhen
 from bapo.cli.output import (
     NOTHING,
@@ -26,7 +27,7 @@ from bapo.cli.output import (
 )
 from bapo.client import Client
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Several runs that are read as one.")
+app = group("Several runs that are read as one.")
 
 SweepArgument = Annotated[str, typer.Argument(metavar="SWEEP", help="Id, as `bapo sweeps list` shows it.")]
 

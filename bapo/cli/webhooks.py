@@ -10,12 +10,11 @@ import typer
 from bapo.api import DeliveryInfo, WebhookWrite
 from bapo.cli.connection import online
 from bapo.cli.failures import Exit
+from bapo.cli.lazy import group
 from bapo.cli.output import JsonOption, ago, print_json, print_table, say, table, user_text
 from bapo.client import Client
 
-app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode="rich", help="Addresses that are told what happens (docs/webhooks.md)."
-)
+app = group("Addresses that are told what happens (docs/webhooks.md).")
 
 WebhookArgument = Annotated[str, typer.Argument(metavar="WEBHOOK", help="Id, as `bapo webhooks list` shows it.")]
 

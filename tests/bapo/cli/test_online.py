@@ -86,10 +86,10 @@ def test_a_grid_is_one_run_for_each_combination(cli: Cli, admin: Client) -> None
     arguments = ("--sweep", "method.c1=1/8,1/4", "--sweep", "training.seed=1,2", "--name", "grid", "--key", "grid")
     identifiers = lines(cli("submit", "countdown-demo", *arguments))
     assert [admin.run(each).name for each in identifiers] == [
-        "grid c1=1/8 seed=1",
-        "grid c1=1/8 seed=2",
-        "grid c1=1/4 seed=1",
-        "grid c1=1/4 seed=2",
+        "grid · c1=1/8 seed=1",
+        "grid · c1=1/8 seed=2",
+        "grid · c1=1/4 seed=1",
+        "grid · c1=1/4 seed=2",
     ]
     assert lines(cli("submit", "countdown-demo", *arguments)) == identifiers
 
@@ -97,7 +97,7 @@ def test_a_grid_is_one_run_for_each_combination(cli: Cli, admin: Client) -> None
 def test_a_grid_with_a_wrong_point_submits_nothing(cli: Cli, admin: Client) -> None:
     before = admin.runs().total
     refused = cli("submit", "countdown-demo", "--sweep", "method.c1=1/8,7", code=2)
-    assert refused.stderr.splitlines()[0] == "method.c1 = 7: must be at least 0 and less than 1"
+    assert refused.stderr.splitlines()[0] == "method.c1 = 7: run 2, method.c1 = 7: must be at least 0 and less than 1"
     assert admin.runs().total == before
 
 
@@ -278,8 +278,8 @@ def test_a_watch_can_have_enough(cli: Cli, admin: Client) -> None:
 def test_metrics_are_exported(cli: Cli, trained: RunDetail, tmp_path: Path) -> None:
     text = cli("export", "metrics", trained.id, "--keys", "critic/rewards/mean,bapo/batch/x*").stdout
     rows = list(csv.DictReader(io.StringIO(text)))
-    assert [row["step"] for row in rows] == ["0", "1", "2", "3"]
-    assert [row["critic/rewards/mean"] for row in rows] == ["", "0.25", "0.5", "0.75"]
+    assert [row["step"] for row in rows] == ["1", "2", "3"]
+    assert [row["critic/rewards/mean"] for row in rows] == ["0.25", "0.5", "0.75"]
     assert {row["run"] for row in rows} == {"a trained run"}
     cli("export", "metrics", trained.id, "-o", str(tmp_path / "all.parquet"))
     table = parquet.read_table(tmp_path / "all.parquet")
@@ -365,7 +365,7 @@ def complete(words: Sequence[str], **environment: str) -> list[str]:
         "COMP_CWORD": str(len(words) - 1),
     }
     done = subprocess.run(
-        [sys.executable, "-m", "bapo"],
+        [str(Path(sys.executable).with_name("bapo"))],
         env={**os.environ, **environment, **asked},
         capture_output=True,
         text=True,

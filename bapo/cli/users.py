@@ -1,0 +1,137 @@
+"""`bapo users`: who may log in to the server; for administrators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated
+from urllib.parse import urljoin
+
+import typer
+
+from bapo.api import MembershipWrite, PasswordLink, PersonCreate, PersonInfo, PersonUpdate
+from bapo.cli.connection import online
+from bapo.cli.failures import RefusedError
+from bapo.cli.lazy import group
+from bapo.cli.output import NOTHING, JsonOption, ago, clean, print_json, print_table, say, table, user_text
+from bapo.client import Client
+
+app = group("Who may log in; for administrators.")
+
+
+class RoleName(StrEnum):
+    """What somebody may do."""
+
+    VIEWER = "viewer"
+    MEMBER = "member"
+    ADMIN = "admin"
+
+
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The user's name.")]
+
+
+def find_user(client: Client, name: str) -> PersonInfo:
+    """By name or id. Raises RefusedError."""
+    for person in client.people().items:
+        if name in (person.name, person.id):
+            return person
+    raise RefusedError(f"no user is called {name!r}: `bapo users list` shows them")
+
+
+@app.command("list")
+@online
+def list_users(client: Client, as_json: JsonOption = False) -> None:
+    """List the users, their roles and projects."""
+    page = client.people()
+    if as_json:
+        print_json(page)
+        return
+    made = table("name", "role", "projects", "seen", "state", right=("seen",))
+    for person in page.items:
+        projects = ", ".join(f"{each.name} ({each.role})" for each in person.projects)
+        state = "disabled" if person.disabled_at else "" if person.has_password else "no password yet"
+        made.add_row(
+            user_text(person.name), person.role, user_text(projects or NOTHING), ago(person.last_seen_at), state
+        )
+    print_table(made, cut=("name", "projects"))
+
+
+@app.command("add")
+@online
+def add(
+    client: Client,
+    name: NameArgument,
+    role: Annotated[RoleName, typer.Option(help="The most that they may do anywhere.")] = RoleName.MEMBER,
+    projects: Annotated[
+        list[str] | None,
+        typer.Option("--project", metavar="PROJECT[:ROLE]", help="Member there, as member if no role; repeatable."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a user. Prints the link with which they set a password, this once.
+
+    [bold]bapo users add ada --project planning --project default:viewer[/bold]
+    """
+    body = PersonCreate.model_construct(name=name, role=role.value, projects=_memberships(projects or ()))
+    made = client.create_person(body)
+    if as_json:
+        print_json(made)
+        return
+    say(f"{made.name} ({made.role}): made")
+    _print_link(client, made.link)
+
+
+def _memberships(texts: Sequence[str]) -> list[MembershipWrite]:
+    found = []
+    for text in texts:
+        project, _, role = text.rpartition(":")
+        if not project:
+            project, role = text, "member"
+        if role not in set(RoleName):
+            raise RefusedError(f"--project = {text!r}: write PROJECT, or PROJECT:viewer, PROJECT:member, PROJECT:admin")
+        found.append(MembershipWrite.model_validate({"project": project, "role": role}))
+    return found
+
+
+@app.command("link")
+@online
+def link(client: Client, name: NameArgument, as_json: JsonOption = False) -> None:
+    """Print a link with which a user sets a new password."""
+    made = client.new_password_link(find_user(client, name).id)
+    if as_json:
+        print_json(made)
+    else:
+        _print_link(client, made)
+
+
+def _print_link(client: Client, made: PasswordLink) -> None:
+    say(f"works once, until {made.expires_at:%Y-%m-%d %H:%M} UTC:")
+    print(urljoin(str(client.http.base_url), made.path))
+
+
+@app.command("role")
+@online
+def change_role(
+    client: Client, name: NameArgument, role: Annotated[RoleName, typer.Argument(help="Their new role.")]
+) -> None:
+    """Change what a user may do at most."""
+    _update(client, name, PersonUpdate(role=role.value))
+
+
+@app.command("disable")
+@online
+def disable(client: Client, name: NameArgument) -> None:
+    """Let a user in no longer: their sessions and tokens end, their runs stay."""
+    _update(client, name, PersonUpdate(disabled=True))
+
+
+@app.command("enable")
+@online
+def enable(client: Client, name: NameArgument) -> None:
+    """Let a user in again."""
+    _update(client, name, PersonUpdate(disabled=False))
+
+
+def _update(client: Client, name: str, change: PersonUpdate) -> None:
+    now = client.update_person(find_user(client, name).id, change)
+    print(f"{clean(now.name)}: {now.role}{', disabled' if now.disabled_at else ''}")
