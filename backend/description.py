@@ -99,6 +99,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
         operation = document["paths"].get(route.path.replace(":path}", "}"), {}).get(route.method.lower())
         if operation is not None:
             _secure(operation, route.permission)
+            _leave_out_null(operation)
             _add_refusals(operation, route)
             _add_examples(operation, examples)
     add_links(document)
@@ -113,6 +114,14 @@ def _secure(operation: dict[str, Any], permission: Permission) -> None:
     else:
         operation["security"] = [{"token": []}, {"session": []}]
     operation["x-permission"] = permission.value
+
+
+def _leave_out_null(operation: dict[str, Any]) -> None:
+    """A body that may be left out need not also be null, which generated clients would send."""
+    media = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    members = [each for each in media.get("schema", {}).get("anyOf", ()) if each.get("type") != "null"]
+    if len(members) == 1:
+        media["schema"] = members[0]
 
 
 def _answer(refusal: _Refusal) -> dict[str, Any]:

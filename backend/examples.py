@@ -99,7 +99,10 @@ class Examples:
 
     def _of_object(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
         properties = schema.get("properties", {})
-        wanted = set(schema.get("required", ())) if depth >= MAX_DEPTH // 2 else set(properties)
+        wanted = set(properties)
+        if depth >= MAX_DEPTH // 2:
+            # A constant tells which of several kinds of body it is.
+            wanted = set(schema.get("required", ())) | {field for field in properties if "const" in properties[field]}
         return {field: self.of(properties[field], field, depth + 1) for field in properties if field in wanted}
 
     def _of_array(self, schema: dict[str, Any], name: str, depth: int) -> list[Any]:

@@ -52,6 +52,7 @@ PANELS = (
             LazyCommand("stop", "bapo.cli.life:stop", "Stop runs for good, after a checkpoint."),
             LazyCommand("pause", "bapo.cli.life:pause", "Stop runs and free their machines, to go on later."),
             LazyCommand("resume", "bapo.cli.life:resume", "Let paused runs go on."),
+            LazyCommand("retry", "bapo.cli.life:retry", "Queue failed runs again."),
             LazyCommand("steer", "bapo.cli.steer:steer", "Change parameters of a run while it trains."),
         ),
     ),
@@ -82,7 +83,9 @@ PANELS = (
         "Machines",
         (
             LazyCommand("workers", "bapo.cli.workers:workers", "List the workers and what they train."),
-            LazyCommand("queue", "bapo.cli.queue:app", "See what waits, and why."),
+            LazyCommand("queue", "bapo.cli.queue:app", "See what waits, and why; change the order."),
+            LazyCommand("drain", "bapo.cli.drain:drain", "Let a worker run empty."),
+            LazyCommand("forget-worker", "bapo.cli.drain:forget_worker", "Take a worker off the list."),
         ),
     ),
     Panel(

@@ -13,10 +13,11 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 
-def group(help: str) -> typer.Typer:
-    """A command that has commands of its own."""
+def group(help: str, *, alone: bool = False) -> typer.Typer:
+    """A command that has commands of its own; `alone`: it also does something by itself."""
     return typer.Typer(
-        no_args_is_help=True,
+        no_args_is_help=not alone,
+        invoke_without_command=alone,
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode="rich",

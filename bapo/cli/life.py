@@ -87,7 +87,20 @@ def resume(client: Client, runs: RunsArgument, as_json: JsonOption = False) -> N
     each_run(client, runs, client.resume, as_json=as_json)
 
 
-def each_run(client: Client, wanted: Sequence[str], act: Callable[[str], RunDetail], *, as_json: bool) -> None:
+@online
+def retry(client: Client, runs: RunsArgument, as_json: JsonOption = False) -> None:
+    """Queue failed runs again: they go on from their last checkpoint."""
+    each_run(client, runs, client.retry, as_json=as_json)
+
+
+def each_run(
+    client: Client,
+    wanted: Sequence[str],
+    act: Callable[[str], RunDetail],
+    *,
+    as_json: bool,
+    done: str | None = None,
+) -> None:
     """Do one thing to each run; a refusal does not hold up the others, and shows in the exit code."""
     changed, refused = [], 0
     for run in find_runs(client, wanted):
@@ -99,7 +112,7 @@ def each_run(client: Client, wanted: Sequence[str], act: Callable[[str], RunDeta
             continue
         changed.append(now)
         if not as_json:
-            print(f"{now.id} {clean(now.name)}: {now.status}")
+            print(f"{now.id} {clean(now.name)}: {done or now.status}")
     if as_json:
         print_json(changed)
     if refused:

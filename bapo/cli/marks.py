@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from bapo.api import RunUpdate
+from bapo.api import DeletionItem, DeletionRequest, RunUpdate
+from bapo.cli.artifacts import size_text
 from bapo.cli.connection import online
 from bapo.cli.failures import RefusedError
 from bapo.cli.life import bulk
 from bapo.cli.naming import RunArgument, RunsArgument, find_run, find_runs
-from bapo.cli.output import JsonOption, clean, print_json
+from bapo.cli.output import JsonOption, clean, print_json, say
 from bapo.client import Client
 
 
@@ -107,9 +108,20 @@ def delete(
     """Delete drafts or ended runs with all that they recorded. This cannot be undone."""
     found = find_runs(client, runs)
     if not yes:
+        # What the server would take away, and what stays behind.
+        for each in client.preview_deletion(DeletionRequest(run_ids=[run.id for run in found])).items:
+            say(_consequence(each))
         listed = ", ".join(f"{run.id} {clean(run.name)!r}" for run in found)
         if not sys.stdin.isatty():
             raise RefusedError(f"--yes is missing: this would delete {listed} for good")
         if not typer.confirm(f"Delete {listed} with everything recorded, for good?", err=True):
             raise RefusedError("nothing was deleted")
     bulk(client, found, "delete", "deleted")
+
+
+def _consequence(item: DeletionItem) -> str:
+    if item.refusal is not None:
+        return f"{item.run_id} {item.name}: {item.refusal}"
+    parts = [f"{item.num_steps:,} steps", f"{item.num_checkpoints} checkpoints", size_text(item.num_bytes)]
+    stay = f"; {len(item.children)} runs that came from it stay" if item.children else ""
+    return f"{item.run_id} {item.name}: {', '.join(parts)}{stay}"

@@ -1,0 +1,54 @@
+"""`bapo drain`: let a worker run empty; `bapo forget-worker`: one that is gone."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from bapo.api import DrainRequest, WorkerInfo
+from bapo.cli.connection import online
+from bapo.cli.failures import RefusedError
+from bapo.cli.output import JsonOption, clean, print_json
+from bapo.client import Client
+
+WorkerArgument = Annotated[str, typer.Argument(metavar="WORKER", help="Its name, as `bapo workers` shows it.")]
+
+
+def find_worker(client: Client, wanted: str) -> WorkerInfo:
+    """By name or id. Raises RefusedError."""
+    for worker in client.workers().items:
+        if wanted in (worker.name, worker.id):
+            return worker
+    raise RefusedError(f"no worker is called {wanted!r}: `bapo workers` lists them")
+
+
+@online
+def drain(
+    client: Client,
+    worker: WorkerArgument,
+    hand_on: Annotated[
+        bool, typer.Option("--hand-on", help="Also end the runs that it has, with a checkpoint, for others to go on.")
+    ] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Give it runs again.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Give a worker no new runs, so that its machine can be taken away; for administrators.
+
+    [bold]bapo drain gpu-1 --hand-on[/bold]
+    """
+    found = find_worker(client, worker)
+    now = client.undrain_worker(found.id) if undo else client.drain_worker(found.id, DrainRequest(hand_on=hand_on))
+    if as_json:
+        print_json(now)
+    else:
+        left = f", {len(now.run_ids)} runs left" if now.draining else ""
+        print(f"{clean(now.name)}: {'draining' if now.draining else 'takes runs again'}{left}")
+
+
+@online
+def forget_worker(client: Client, worker: WorkerArgument) -> None:
+    """Take a worker that is gone off the list; for administrators."""
+    found = find_worker(client, worker)
+    client.forget_worker(found.id)
+    print(f"{clean(found.name)}: forgotten")
