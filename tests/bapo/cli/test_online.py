@@ -19,7 +19,7 @@ from click.testing import Result
 from pyarrow import parquet
 from typer.testing import CliRunner
 
-from bapo.api import RunCreate, RunDetail, RunUpdate
+from bapo.api import PasswordSet, RunCreate, RunDetail, RunUpdate
 from bapo.cli import app
 from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker
@@ -383,3 +383,116 @@ def test_words_are_completed_from_the_server_and_without_it(backend_server: Back
     assert complete(["bapo", "submit", "countdown-g"], **away) == ["countdown-grpo"]
     assert complete(["bapo", "submit", "countdown-demo", "--set", "method.c1"], **away) == ["method.c1="]
     assert {"star", "start", "steer", "stop"} <= set(complete(["bapo", "st"]))
+
+
+def test_a_sweep_is_read_and_stopped_as_one(cli: Cli, admin: Client) -> None:
+    made = cli("submit", "countdown-demo", "--sweep", "method.c1=1/8,1/4", "--name", "as one", "--draft")
+    identifiers = lines(made)
+    sweep = made.stderr.split()[1].rstrip(":")
+    assert lines(cli("sweeps", "show", sweep, "--ids")) == identifiers
+    assert "as one" in cli("sweeps", "list").stdout
+    assert "c1=1/4" in cli("sweeps", "show", sweep).stdout
+    assert cli("sweeps", "start", sweep).stdout == f"{sweep}: start done to 2 runs, 0 left as they are\n"
+    cli("sweeps", "stop", sweep)
+    assert {admin.run(each).status for each in identifiers} <= {"cancelled", "stopping"}
+
+
+def test_the_queue_is_held_released_and_ordered(cli: Cli, admin: Client, tmp_path: Path) -> None:
+    # Far more memory than any worker has: they wait.
+    waiting = [
+        admin.create_run(
+            RunCreate(name=f"big {number}", recipe="countdown-demo", changes={"resources.memory_gib": 900_000})
+        )
+        for number in (1, 2)
+    ]
+    first, second = waiting
+    assert first.id in cli("queue").stdout
+    assert cli("queue", "hold", first.id).stdout == f"{first.id} big 1: held\n"
+    assert "held by admin" in cli("queue").stdout
+    cli("queue", "release", first.id)
+    cli("queue", "priority", "80", second.id)
+    assert admin.run(second.id).priority == 80
+    assert ": now number " in cli("queue", "move", first.id, "--before", second.id).stdout
+    assert "give one of --before" in cli("queue", "move", first.id, code=2).stderr
+    assert cli("queue", "limit", "admin", "3").stdout == "admin: at most 3 at a time\n"
+    assert "admin" in cli("queue", "limits").stdout
+    cli("queue", "limit", "admin")
+    cli("stop", first.id, second.id)
+
+
+def test_a_worker_is_drained_and_takes_runs_again(cli: Cli, worker: FakeWorker) -> None:
+    worker.heartbeat()
+    assert cli("drain", "w1").stdout.startswith("w1: draining")
+    assert "draining" in cli("workers").stdout
+    assert cli("drain", "w1", "--undo").stdout == "w1: takes runs again\n"
+    assert "no worker is called 'w9'" in cli("drain", "w9", code=2).stderr
+
+
+def test_a_failed_run_is_tried_again(cli: Cli, admin: Client, worker: FakeWorker) -> None:
+    run = admin.create_run(RunCreate(name="unlucky", recipe="countdown-demo"))
+    worker.report(worker.begin(run), "failed", "out of memory")
+    assert cli("retry", run.id).stdout == f"{run.id} unlucky: queued\n"
+    cli("stop", run.id)
+
+
+def test_people_projects_and_tokens_are_looked_after(
+    cli: Cli, backend_server: BackendServer, tmp_path: Path, admin: Client
+) -> None:
+    assert cli("projects", "create", "planning", "--description", "plans").stdout == "planning: made\n"
+    added = cli("users", "add", "ada", "--project", "planning")
+    code = added.stdout.strip().rpartition("code=")[2]
+    with Client(backend_server.url) as ada:
+        ada.set_password(PasswordSet(code=code, password="a rather long one"))
+    assert "ada" in cli("projects", "members", "planning").stdout
+    assert cli("projects", "add", "planning", "ada", "--role", "admin").stdout == "planning: ada is admin\n"
+
+    here = {"XDG_CONFIG_HOME": str(tmp_path)}
+    login = ["login", backend_server.url, "--user", "ada", "--password-file", "-"]
+    result = CliRunner().invoke(app, login, env=here, input="a rather long one\n")
+    assert result.exit_code == 0, result.output
+    assert "a rather long one" not in (tmp_path / "bapo" / "servers.json").read_text()
+    assert CliRunner().invoke(app, ["whoami"], env=here).stdout == f"ada (member) at {backend_server.url}\n"
+    wrong = CliRunner().invoke(app, login, env=here, input="not that one\n")
+    assert wrong.exit_code == 4, wrong.output
+    run = CliRunner().invoke(app, ["submit", "countdown-demo", "--draft", "--project", "planning"], env=here)
+    assert admin.run(run.stdout.strip()).project == "planning"
+
+    secret = cli("tokens", "create", "CI", "--scope", "read", "--days", "7")
+    with Client(backend_server.url, token=secret.stdout.strip()) as reader:
+        assert reader.me().name == "admin"
+    token_id = secret.stderr.split()[0]
+    assert "CI" in cli("tokens", "list").stdout
+    assert secret.stdout.strip() not in cli("tokens", "list", "--json").stdout
+    assert cli("tokens", "revoke", token_id).stdout == f"{token_id}: revoked\n"
+    assert "a worker's token has none" in cli("tokens", "create", "x", "--worker", "--scope", "read", code=2).stderr
+    cli("users", "role", "ada", "viewer")
+    assert cli("users", "disable", "ada").stdout == "ada: viewer, disabled\n"
+    assert "ada" in cli("users", "list").stdout
+    assert cli("audit").stdout.count("\n") > 3
+
+
+def test_alerts_and_webhooks_are_set_up(cli: Cli, trained: RunDetail) -> None:
+    tried = cli("alerts", "rules", "try", "fill_rate", "--with", "below=0.9", "--with", "steps=2", "--run", trained.id)
+    assert "1 alerts in the 1 newest runs" in tried.stderr
+    made = cli("alerts", "rules", "add", "batches", "fill_rate", "--with", "below=0.9").stdout
+    assert made.split()[1] == "batches:"
+    assert "batches" in cli("alerts", "rules", "list").stdout
+    cli("alerts", "rules", "delete", made.split()[0])
+    assert "below" in cli("alerts", "rules", "add", "x", "fill_rate", "--with", "below=7", code=2).stderr
+    cli("alerts", "list", "--state", "all")
+    secret = cli("webhooks", "add", "hook", "https://hooks.example.org/x", "--event", "run.failed")
+    assert secret.stdout.strip()
+    hook = secret.stderr.split()[0]
+    assert "hook" in cli("webhooks", "list").stdout
+    assert cli("webhooks", "deliveries", hook).stdout
+    assert cli("webhooks", "delete", hook).stdout == f"{hook}: deleted\n"
+    assert (
+        "nonsense" in cli("webhooks", "add", "y", "https://hooks.example.org/x", "--event", "nonsense", code=2).stderr
+    )
+
+
+def test_checkpoints_and_downloads_say_what_there_is(cli: Cli, trained: RunDetail) -> None:
+    assert "keeps no checkpoint" in cli("checkpoints", trained.id).stderr
+    assert "keeps no checkpoint" in cli("fork", trained.id, code=1).stderr
+    assert "nothing was asked for yet" in cli("artifacts", "list", trained.id).stderr
+    assert "'moon' is none of" in cli("artifacts", "get", trained.id, "moon", code=2).stderr
