@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bapo.api.difficulty import MigrationMatrix, MigrationRate, MigrationSummary
 from bapo.evaluation import wilson_interval
 from bapo.records import Interval, TrackingRecord
 from bapo.visits import Visits
@@ -125,6 +126,35 @@ def migration_rates(matrix: Matrix) -> MigrationRates:
         unlocked=_rate(int(seen[0, 1:].sum()), unsolved),
         strictly_unlocked=_rate(int(seen[0, half:].sum()), unsolved),
         lost=_rate(int(seen[1:, 0].sum()), int(seen[1:].sum())),
+    )
+
+
+def matrix_body(matrix: Matrix) -> MigrationMatrix:
+    """The matrix with its sums and rates, as the API and the figures have it."""
+    rates = migration_rates(matrix)
+    return MigrationMatrix(
+        counts=matrix.tolist(),
+        before=matrix.sum(axis=1).tolist(),
+        after=matrix.sum(axis=0).tolist(),
+        num_prompts=int(seen_in_both(matrix).sum()),
+        rates=MigrationSummary(
+            unlocked=_rate_body(rates.unlocked),
+            strictly_unlocked=_rate_body(rates.strictly_unlocked),
+            lost=_rate_body(rates.lost),
+        ),
+    )
+
+
+def _rate_body(rate: Rate | None) -> MigrationRate | None:
+    if rate is None:
+        return None
+    interval = rate.interval
+    return MigrationRate(
+        value=interval.value,
+        low=interval.low,
+        high=interval.high,
+        num_moved=rate.num_moved,
+        num_prompts=rate.num_prompts,
     )
 
 

@@ -27,6 +27,7 @@ from frontend.pages import (
     resources,
     run,
     runs,
+    storage,
 )
 from frontend.session import Api
 from frontend.settings import FrontendSettings
@@ -56,6 +57,7 @@ PAGES = (
     shell.Page(re.compile(r"/worker-tokens"), "Workers' tokens", people.worker_tokens_layout, query_makes_page=False),
     shell.Page(re.compile(r"/projects"), "Projects", projects.layout, query_makes_page=False),
     shell.Page(re.compile(r"/audit"), "Audit trail", audit.layout, query_makes_page=True),
+    shell.Page(re.compile(r"/storage"), "Storage", storage.layout, query_makes_page=False),
     shell.Page(re.compile(r"/data"), "Data and models", resources.layout, query_makes_page=False),
 )
 
@@ -83,7 +85,21 @@ def create_app(settings: FrontendSettings) -> Gate:
     app.layout = shell.shell_layout()
     shell.register(app, api, PAGES)
     confirm.register(app)
-    for page in (runs, run, prompt, new_run, paper, queue, resources, compare, account, people, projects, audit):
+    for page in (
+        runs,
+        run,
+        prompt,
+        new_run,
+        paper,
+        queue,
+        resources,
+        compare,
+        account,
+        people,
+        projects,
+        audit,
+        storage,
+    ):
         page.register(app, api)
     # Dash on FastAPI finishes its set-up at the first request for "/", which a deep link never makes: its index page
     # would come without our assets.

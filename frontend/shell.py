@@ -174,6 +174,7 @@ def _administration() -> list[dmc.MenuItem]:
     return [
         dmc.MenuItem("People", href="/people", leftSection=icon("user", 16)),
         dmc.MenuItem("Workers' tokens", href="/worker-tokens", leftSection=icon("worker", 16)),
+        dmc.MenuItem("Storage", href="/storage", leftSection=icon("data", 16)),
         dmc.MenuItem("Audit trail", href="/audit", leftSection=icon("notes", 16)),
     ]
 

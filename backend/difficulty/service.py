@@ -20,21 +20,16 @@ from bapo.api import (
     Flows,
     Migration,
     MigrationKind,
-    MigrationMatrix,
-    MigrationRate,
-    MigrationSummary,
 )
 from bapo.migration import (
     Counts,
     Matrix,
-    Rate,
     accuracy_classes,
     aligned,
     flows,
     last_evaluated,
+    matrix_body,
     migration_matrix,
-    migration_rates,
-    seen_in_both,
 )
 from bapo.visits import Visits
 
@@ -75,8 +70,8 @@ def migration(
         to_step=prompts.steps[1],
         steps=prompts.sampled_steps,
         last_step=prompts.last_step,
-        matrix=_matrix_body(migration_matrix(prompts.counts[0], prompts.counts[1], group_size)),
-        null=None if null is None else _matrix_body(null),
+        matrix=matrix_body(migration_matrix(prompts.counts[0], prompts.counts[1], group_size)),
+        null=None if null is None else matrix_body(null),
     )
 
 
@@ -143,31 +138,3 @@ def _null(session: Session, run: Run, group_size: int) -> Matrix | None:
         return None
     first, again = aligned(base)
     return migration_matrix(first, again, group_size)
-
-
-def _matrix_body(matrix: Matrix) -> MigrationMatrix:
-    rates = migration_rates(matrix)
-    return MigrationMatrix(
-        counts=matrix.tolist(),
-        before=matrix.sum(axis=1).tolist(),
-        after=matrix.sum(axis=0).tolist(),
-        num_prompts=int(seen_in_both(matrix).sum()),
-        rates=MigrationSummary(
-            unlocked=_rate_body(rates.unlocked),
-            strictly_unlocked=_rate_body(rates.strictly_unlocked),
-            lost=_rate_body(rates.lost),
-        ),
-    )
-
-
-def _rate_body(rate: Rate | None) -> MigrationRate | None:
-    if rate is None:
-        return None
-    interval = rate.interval
-    return MigrationRate(
-        value=interval.value,
-        low=interval.low,
-        high=interval.high,
-        num_moved=rate.num_moved,
-        num_prompts=rate.num_prompts,
-    )

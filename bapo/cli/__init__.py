@@ -83,6 +83,7 @@ PANELS = (
         "Machines",
         (
             LazyCommand("workers", "bapo.cli.workers:workers", "List the workers and what they train."),
+            LazyCommand("storage", "bapo.cli.storage:storage", "See what takes up space, and what goes by itself."),
             LazyCommand("queue", "bapo.cli.queue:app", "See what waits, and why; change the order."),
             LazyCommand("drain", "bapo.cli.drain:drain", "Let a worker run empty."),
             LazyCommand("forget-worker", "bapo.cli.drain:forget_worker", "Take a worker off the list."),

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +16,7 @@ from rich.console import Console
 from rich.progress import track
 
 from bapo.api import ImportCreate, ImportInfo, RecordBatch
+from bapo.archive import ArchiveError, unpack
 from bapo.cli.connection import ServerOption, TokenFileOption, TokenOption, login_of
 from bapo.cli.failures import plain_errors
 from bapo.client import Client
@@ -23,7 +27,10 @@ from bapo.tail import ATTEMPT_FILES, FileKind, read_lines
 
 
 def import_run(
-    run_folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder that `bapo train --out DIR` made.")],
+    run_folder: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="Folder that `bapo train --out DIR` made, or a downloaded journal.zip."),
+    ],
     name: Annotated[str | None, typer.Option(help="Name in the run history. Default: the folder's.")] = None,
     group: Annotated[str | None, typer.Option(help="Runs with the same group belong together.")] = None,
     server: ServerOption = None,
@@ -36,12 +43,29 @@ def import_run(
     """
     with plain_errors():
         login = login_of(server, token, token_file)
-        body = describe_folder(run_folder, name=name, group=group)
-        with Client(login.url, token=login.token) as client:
-            info = client.create_import(body)
-            send_folder(client, info, run_folder)
-            run = client.finish_import(info.run_id)
+        with _opened(run_folder) as folder:
+            body = describe_folder(folder, name=name, group=group)
+            with Client(login.url, token=login.token) as client:
+                info = client.create_import(body)
+                send_folder(client, info, folder)
+                run = client.finish_import(info.run_id)
     print(json.dumps({"run_id": run.id, "status": run.status, "steps": run.step, "is_new": info.is_new}))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Path]:
+    """The run folder; of an archive, the one in it, unpacked for as long as this lasts."""
+    if not path.is_file():
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            unpack(path, Path(folder))
+        except ArchiveError as error:
+            raise ConfigError([ConfigProblem("run folder", str(path), str(error))]) from None
+        inside = list(Path(folder).iterdir())
+        # The journal of a run lies in one folder with the run's name.
+        yield inside[0] if len(inside) == 1 and inside[0].is_dir() else Path(folder)
 
 
 def describe_folder(run_folder: Path, *, name: str | None, group: str | None) -> ImportCreate:

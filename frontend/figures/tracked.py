@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bapo.api import MigrationMatrix, MigrationRate, MigrationSummary
-from bapo.migration import Matrix, Rate, migration_rates, seen_in_both, tracked_matrix
+from bapo.api import MigrationMatrix
+from bapo.migration import Matrix, matrix_body, tracked_matrix
 from bapo.records import TrackingRecord
 from frontend.figures.recorded import RecordedRun
 
@@ -49,22 +49,4 @@ def pooled(matrices: Sequence[Matrix | None]) -> MigrationMatrix | None:
     if not known or len({matrix.shape for matrix in known}) > 1:
         return None
     total: Matrix = sum(known[1:], start=known[0])
-    rates = migration_rates(total)
-    return MigrationMatrix(
-        counts=total.tolist(),
-        before=total.sum(axis=1).tolist(),
-        after=total.sum(axis=0).tolist(),
-        num_prompts=int(seen_in_both(total).sum()),
-        rates=MigrationSummary(
-            unlocked=_body(rates.unlocked),
-            strictly_unlocked=_body(rates.strictly_unlocked),
-            lost=_body(rates.lost),
-        ),
-    )
-
-
-def _body(rate: Rate | None) -> MigrationRate | None:
-    if rate is None:
-        return None
-    value, low, high = rate.interval.value, rate.interval.low, rate.interval.high
-    return MigrationRate(value=value, low=low, high=high, num_moved=rate.num_moved, num_prompts=rate.num_prompts)
+    return matrix_body(total)

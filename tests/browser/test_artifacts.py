@@ -69,3 +69,25 @@ def test_what_the_server_makes_itself_is_ready_by_itself(page: Page, admin: Clie
     with page.expect_download() as waiting:
         row.get_by_role("link", name="Download").click()
     assert waiting.value.suggested_filename == f"config-only-{played.run.id}-config.toml"
+
+
+def test_an_administrator_sees_what_takes_up_space_and_gives_up_what_no_machine_will_delete(
+    page: Page, admin: Client, worker: FakeWorker
+) -> None:
+    large = play(admin, worker, "takes up most")
+    large.advance(20)
+    gone = play(admin, worker, "on a machine that is gone")
+    assert gone.claim is not None
+    worker.report(gone.claim, "succeeded")
+    admin.delete_run(gone.run.id)
+    page.goto("/storage")
+    row = page.locator(f"[data-run='{large.run.id}']")
+    expect(row.get_by_role("link", name="takes up most")).to_be_visible()
+    expect(page.locator("[data-part='artifacts']")).to_contain_text("7 days after they were made")
+    expect(page.locator("[data-part='samples']")).to_contain_text("never")
+    page.get_by_role("button", name="Give up deleting the folder of on a machine that is gone").click()
+    page.get_by_role("dialog").get_by_role("button", name="Give up").click()
+    expect(page.get_by_text("Being deleted")).to_have_count(0)
+    page.get_by_role("button", name="Compact the database").click()
+    page.get_by_role("dialog").get_by_role("button", name="Compact").click()
+    expect(page.get_by_text("Compacted")).to_be_visible()
