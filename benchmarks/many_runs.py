@@ -21,8 +21,8 @@ from typing import Any
 
 import httpx
 
-from bapo.api import ImportCreate, RecordBatch
-from bapo.client import Client
+from bapo.api import ImportCreate, Login, RecordBatch
+from bapo.client import SESSION_COOKIE, Client
 from bapo.records import StepRecord, dump_record
 from benchmarks.deployment import Deployment, deployment
 from benchmarks.report import machine, write_report
@@ -74,7 +74,9 @@ def ask(server: Deployment, questions: Mapping[str, str], seconds: float) -> dic
     names = list(questions)
     taken: dict[str, list[float]] = {name: [] for name in names}
     end = time.monotonic() + seconds
-    with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {server.token}"}, timeout=60) as http:
+    with server.client() as client:
+        _, session = client.login(Login(token=server.token))
+    with httpx.Client(base_url=server.url, cookies={SESSION_COOKIE: session}, timeout=60) as http:
         while time.monotonic() < end or min(map(len, taken.values())) < 20:
             for name in dice.sample(names, len(names)):
                 begin = time.perf_counter()
