@@ -103,9 +103,14 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(PAUSE_SECONDS)
 
 
-def cpu_per_step(steps: Sequence[dict[str, Any]], begin: float, end: float) -> list[float]:
-    """CPU seconds of the trainer in each step that ended between two moments."""
-    return [step["timing"]["step_cpu"] for step in steps if begin <= step["timing"]["unix_time"] <= end]
+def numbers_between(steps: Sequence[dict[str, Any]], begin: float, end: float) -> set[int]:
+    """Steps that ended between two moments."""
+    return {step["step"] for step in steps if begin <= step["timing"]["unix_time"] <= end}
+
+
+def cpu_per_step(steps: Sequence[dict[str, Any]], numbers: set[int]) -> float:
+    """Mean CPU seconds that a trainer spent on these steps."""
+    return mean(step["timing"]["step_cpu"] for step in steps if step["step"] in numbers)
 
 
 def measure(folder: Path, minutes: float) -> dict[str, Any]:
@@ -130,12 +135,12 @@ def measure(folder: Path, minutes: float) -> dict[str, Any]:
         assert numbers[:written] == list(range(1, written + 1)), "a step is missing or doubled"
         run = disturbed.client.run(disturbed.run_id)
         steps = {name: each.steps() for name, each in (("disturbed", disturbed), ("undisturbed", other))}
+    # The runs are equal, so the same steps are the same work, whenever each of the two came to them.
+    reached = {step["step"] for step in steps["undisturbed"]}
+    up = numbers_between(steps["disturbed"], before, begin) & reached
+    down = numbers_between(steps["disturbed"], begin, end) & reached
     figures = {
-        name: {
-            "before": mean(cpu_per_step(found, before, begin)),
-            "during": mean(cpu_per_step(found, begin, end)),
-            "num_steps": len(cpu_per_step(found, begin, end)),
-        }
+        name: {"before": cpu_per_step(found, up), "during": cpu_per_step(found, down), "num_steps": len(down)}
         for name, found in steps.items()
     }
     ratio = figures["disturbed"]["during"] / figures["undisturbed"]["during"]
