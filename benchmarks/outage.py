@@ -110,7 +110,7 @@ def numbers_between(steps: Sequence[dict[str, Any]], begin: float, end: float) -
 
 def cpu_per_step(steps: Sequence[dict[str, Any]], numbers: set[int]) -> float:
     """Mean CPU seconds that a trainer spent on these steps."""
-    return mean(step["timing"]["step_cpu"] for step in steps if step["step"] in numbers)
+    return mean(float(step["timing"]["step_cpu"]) for step in steps if step["step"] in numbers)
 
 
 def measure(folder: Path, minutes: float) -> dict[str, Any]:

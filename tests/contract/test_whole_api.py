@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bapo.client import Client
 from tests.contract.test_openapi import DESCRIPTION
 from tests.contract.whole_api import bearer, explore
 from tests.services import BackendServer
@@ -16,6 +17,14 @@ def test_an_administrator_and_a_worker_find_no_server_error(backend_server: Back
     headers = {"": bearer(backend_server.admin_token), "work": bearer(backend_server.worker_token)}
     statuses = explore(backend_server.url, DESCRIPTION, headers, EXAMPLES)
     assert statuses["200"] + statuses["201"] > EXAMPLES
+
+
+@pytest.mark.timeout(600)
+def test_a_member_with_the_token_of_no_worker_finds_none_either(backend_server: BackendServer, member: Client) -> None:
+    person = {"Authorization": member.http.headers["Authorization"]}
+    statuses = explore(backend_server.url, DESCRIPTION, {"": person}, EXAMPLES // 2)
+    assert statuses["403"] > 0
+    assert statuses["200"] + statuses["201"] > 0
 
 
 def test_a_stranger_finds_no_server_error_and_nothing_else(backend_server: BackendServer) -> None:
