@@ -69,6 +69,9 @@ def _run(settings: WorkerSettings) -> None:
         name=settings.worker_name,
         runs_dir=settings.worker_runs_dir,
         broker_url=settings.broker_url,
+        metrics_host=settings.metrics_host,
+        metrics_port=settings.metrics_port,
+        metrics_token_file=settings.metrics_token_file,
     )
     log.hide(options.token, settings.worker_token)
     worker = Worker(options)

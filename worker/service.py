@@ -19,10 +19,11 @@ import httpx
 
 from bapo.api import AttemptHeartbeat, Claim, ClaimRequest, WorkerHeartbeat, WorkerRegistration, WorkerWelcome
 from bapo.client import ApiError, Client
-from worker import health
+from worker import health, metrics
 from worker.attempts import Attempt, AttemptStore
 from worker.chores import TIMEOUT_SECONDS, ChoreThread
 from worker.delivery import Delivery
+from worker.metrics import WorkerState
 from worker.supervision import STOP_GRACE_SECONDS, AttemptSupervisor
 from worker.system import folder_of_runs, gpus, memory_gib, utilisation
 
@@ -51,6 +52,10 @@ class WorkerOptions:
     """Where the runs' folders lie on this machine; None: where the server says."""
     broker_url: str = ""
     """The broker as this machine reaches it; empty: as the server says."""
+    metrics_host: str = "127.0.0.1"
+    metrics_port: int | None = None
+    """None: no metrics are served."""
+    metrics_token_file: Path | None = None
     gpus: Sequence[int] | None = None
     """Indices of the GPUs that runs may get; None: those that the worker sees."""
 
@@ -95,6 +100,7 @@ class Worker:
     def run(self) -> None:
         """Work until `stop`. Raises WorkerError where the server refuses the token."""
         threading.excepthook = _end_process
+        self._serve_metrics()
         for attempt in self._store.all():
             log.info("run %s, attempt %d: taken up again", attempt.run_id, attempt.number)
             self._supervise(AttemptSupervisor(self._client, self._store, attempt))
@@ -106,6 +112,25 @@ class Worker:
             self._chores.start()
             self._take_deliveries()
         self._shut_down()
+
+    def _serve_metrics(self) -> None:
+        options = self._options
+        if options.metrics_port is None:
+            return
+        try:
+            metrics.serve(options.metrics_host, options.metrics_port, options.metrics_token_file, self._state)
+        except (OSError, ValueError) as error:
+            raise WorkerError(f"metrics on {options.metrics_host}:{options.metrics_port}: {error}") from None
+
+    def _state(self) -> WorkerState:
+        supervisors = [each for each in self._supervisors.copy().values() if each.is_alive()]
+        return WorkerState(
+            slots=self._slots,
+            trainers=len(supervisors),
+            gpus=len(self._gpus),
+            seconds_since_heartbeat=health.seconds_since_heartbeat(self._options.folder),
+            upload_lag_bytes=sum(each.upload_lag_bytes for each in supervisors),
+        )
 
     # ------------------------------------------------------------ registration and heartbeat
 

@@ -85,6 +85,11 @@ class AttemptSupervisor(threading.Thread):
         return self._uploader.step
 
     @property
+    def upload_lag_bytes(self) -> int:
+        """What the server does not have yet."""
+        return self._uploader.lag_bytes
+
+    @property
     def is_ended(self) -> bool:
         """Whether the thread has begun and is over."""
         return self.ident is not None and not self.is_alive()

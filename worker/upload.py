@@ -30,6 +30,8 @@ class _File:
     path: Path
     offset: int | None = None
     """Next byte that the server wants; None before it was asked."""
+    stored: int = 0
+    """What it had when it last answered."""
     next_look: float = 0.0
 
 
@@ -89,7 +91,13 @@ class Uploader:
             end_offset=end,
             lines=lines,
         )
-        return self._client.post_records(self._attempt.run_id, batch).next_offset
+        file.stored = self._client.post_records(self._attempt.run_id, batch).next_offset
+        return file.stored
+
+    @property
+    def lag_bytes(self) -> int:
+        """What the files hold and the server has not yet."""
+        return sum(max(0, _size(file.path) - file.stored) for file in list(self._files))
 
     def _note_step(self, lines: Sequence[str]) -> None:
         for line in reversed(lines):
@@ -97,3 +105,10 @@ class Uploader:
             if match:
                 self.step = int(match[1])
                 return
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0

@@ -25,6 +25,9 @@ PANELS = (
         (
             LazyCommand("up", "bapo.cli.up:up", "Start a server and a worker on this machine."),
             LazyCommand("worker", "bapo.cli.worker:worker", "Let this machine train a server's runs."),
+            LazyCommand("backup", "bapo.cli.backup:backup", "Write a server's database and runs into one file."),
+            LazyCommand("restore", "bapo.cli.backup:restore", "Make an empty server what a backup holds."),
+            LazyCommand("doctor", "bapo.cli.doctor:doctor", "Say what is wrong with a deployment, and the remedy."),
             LazyCommand("login", "bapo.cli.login:login", "Log in to a server and remember it."),
             LazyCommand("logout", "bapo.cli.login:logout", "Forget a server."),
             LazyCommand("whoami", "bapo.cli.login:whoami", "Say which server is used, and as whom."),

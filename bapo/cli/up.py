@@ -23,6 +23,16 @@ def up(
     slots: Annotated[
         int | None, typer.Option(min=1, help="Runs trained at the same time. Default: one per CPU core, at most 2.")
     ] = None,
+    listen: Annotated[
+        str, typer.Option(help="Address on which the page and the API answer; another one lets other machines in.")
+    ] = "127.0.0.1",
+    public_url: Annotated[
+        str | None, typer.Option(help="Address that people type, such as https://bapo.example.org.")
+    ] = None,
+    broker_port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65535, help="Let workers on other machines join: port of Redis, with a password."),
+    ] = None,
 ) -> None:
     """Start PostgreSQL, Redis, the server, the pages and a worker, and stay until Ctrl-C, which stops them all."""
     from bapo.up.folder import StartError  # noqa: PLC0415
@@ -33,6 +43,9 @@ def up(
         port=port,
         demo=demo,
         browser=browser,
+        listen=listen,
+        public_url=public_url,
+        broker_port=broker_port,
         slots=slots or min(SLOTS_WITHOUT_GPU, os.cpu_count() or 1),
     )
     try:

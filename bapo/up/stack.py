@@ -11,6 +11,7 @@ import webbrowser
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -20,8 +21,9 @@ from bapo.up.demo import submit_demo
 from bapo.up.folder import DataFolder, StartError
 from bapo.up.leftovers import end_leftovers
 from bapo.up.postgres import EmbeddedPostgres
-from bapo.up.redis import EmbeddedRedis
+from bapo.up.redis import EVERYWHERE, BrokerAddress, EmbeddedRedis
 from bapo.up.services import (
+    HOST,
     Addresses,
     backend_command,
     backend_environment,
@@ -47,6 +49,11 @@ class UpOptions:
     demo: bool = True
     browser: bool = True
     slots: int = 1
+    listen: str = HOST
+    """Address on which the page and the API answer; another than the loopback lets other machines in."""
+    public_url: str | None = None
+    broker_port: int | None = None
+    """Port of Redis for workers on other machines; None: they cannot join."""
 
 
 class Stack:
@@ -63,7 +70,8 @@ class Stack:
         """Stay until SIGINT, SIGTERM or SIGHUP. Raises StartError where it cannot start; nothing is left running."""
         folder = self._folder
         folder.prepare()
-        folder.lock(f"http://127.0.0.1:{self._options.port}")
+        check_listening(self._options)
+        folder.lock(f"http://{self._options.listen}:{self._options.port}")
         handlers = {
             number: signal.signal(number, lambda *_: self._stop.set())
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -72,7 +80,9 @@ class Stack:
             left = end_leftovers(folder.processes)
             if left:
                 self._say(f"ended what an earlier start left running: {', '.join(left)}")
-            check_port(self._options.port)
+            check_port(self._options.port, self._options.listen)
+            if self._options.broker_port is not None:
+                check_port(self._options.broker_port, self._options.listen, "--broker-port")
             self._serve()
         finally:
             for number, handler in handlers.items():
@@ -93,8 +103,19 @@ class Stack:
     def _start(self) -> None:
         folder, supervisor = self._folder, self._supervisor
         self._say("starting the database, the broker, the server, the pages and a worker")
-        postgres, redis = EmbeddedPostgres(folder), EmbeddedRedis(folder)
-        addresses = Addresses(self._options.port, free_port(), postgres.url, redis.url)
+        options = self._options
+        broker_port = options.broker_port
+        redis = EmbeddedRedis(folder, None if broker_port is None else BrokerAddress(options.listen, broker_port))
+        postgres = EmbeddedPostgres(folder)
+        addresses = Addresses(
+            options.port,
+            free_port(),
+            postgres.url,
+            redis.url,
+            options.listen,
+            options.public_url,
+            redis.remote_url(broker_host(options)),
+        )
         # The slowest to import, and it needs nobody to start.
         frontend = supervisor.start(frontend_spec(addresses))
         opened = postgres.prepare()
@@ -108,7 +129,7 @@ class Stack:
         backend = supervisor.start(backend_spec(folder, addresses))
         self._wait(backend, lambda: answers(f"{addresses.backend_url}/healthz"))
         supervisor.start(worker_spec(folder, addresses, slots=self._options.slots))
-        self._wait(frontend, lambda: answers(f"{addresses.public_url}/healthz"))
+        self._wait(frontend, lambda: answers(f"{addresses.local_url}/healthz"))
         self._submit_demo_once(addresses)
         self._greet(addresses)
 
@@ -130,6 +151,10 @@ class Stack:
         self._say(f"data folder   {self._folder.path}")
         self._say(f"API token     {self._folder.admin_token}")
         self._say(f"open (once)   {link}")
+        if self._options.listen != HOST and urlsplit(addresses.public_url).scheme != "https":
+            self._say("NOT ENCRYPTED: others on the network can read tokens; put TLS in front (docs/deployment.md)")
+        if addresses.worker_broker_url:
+            self._say(f"workers join  bapo worker --server {addresses.public_url} --token-file worker-token")
         self._say("Ctrl-C stops everything")
         if self._options.browser and has_desktop():
             webbrowser.open(f"{addresses.public_url}/login?code={self._backend(addresses, 'login-code')}")
@@ -148,6 +173,24 @@ class Stack:
         if result.returncode != 0:
             raise StartError(f"`{command}` failed:\n{result.stderr.strip()}")
         return result.stdout.strip()
+
+
+def check_listening(options: UpOptions) -> None:
+    """Raises StartError where other machines are let in without a name that they can use."""
+    if options.listen in EVERYWHERE and options.public_url is None:
+        raise StartError(
+            f"With --listen {options.listen} say under which address people open the page: --public-url "
+            "https://bapo.example.org, or listen on one address of this machine."
+        )
+    if options.broker_port is not None and options.listen in (HOST, "localhost", "::1"):
+        raise StartError("--broker-port lets workers on other machines in: name an address they reach with --listen.")
+
+
+def broker_host(options: UpOptions) -> str:
+    """The name under which workers on other machines reach Redis."""
+    if options.listen not in EVERYWHERE:
+        return options.listen
+    return urlsplit(options.public_url or "").hostname or options.listen
 
 
 def has_desktop() -> bool:

@@ -1,0 +1,80 @@
+"""`bapo backup` and `bapo restore`: a server's database and runs in one file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bapo.backup.archive import BackupError, Manifest
+from bapo.backup.embedded import Deployment, back_up, back_up_folder, restore_folder
+from bapo.backup.embedded import restore as restore_deployment
+from bapo.cli.failures import Exit
+from bapo.up.folder import StartError
+
+DATABASE_VARIABLE = "BAPO_DATABASE_URL"
+RUNS_VARIABLE = "BAPO_RUNS_DIR"
+SECRET_VARIABLES = ("BAPO_ADMIN_TOKEN_FILE", "BAPO_WORKER_TOKEN_FILE")
+
+FileArgument = Annotated[Path, typer.Argument(help="The backup file.")]
+DataOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        help=f"Data folder of `bapo up`. Default: the server of ${DATABASE_VARIABLE} and ${RUNS_VARIABLE} where they "
+        "are set, else bapo-data.",
+    ),
+]
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    try:
+        yield
+    except (BackupError, StartError, OSError) as error:
+        print(f"bapo: {error}", file=sys.stderr)
+        raise SystemExit(Exit.FAILED) from None
+
+
+def _services() -> Deployment | None:
+    url, runs_dir = os.environ.get(DATABASE_VARIABLE), os.environ.get(RUNS_VARIABLE)
+    if not url or not runs_dir:
+        return None
+    secrets = tuple(Path(os.environ[name]) for name in SECRET_VARIABLES if os.environ.get(name))
+    return Deployment(url, Path(runs_dir), secrets)
+
+
+def backup(file: FileArgument, data: DataOption = None) -> None:
+    """Write database, runs and tokens into one file, while the server works. Keep it as safe as the tokens in it."""
+    with _plain_errors():
+        services = None if data is not None else _services()
+        place = file.expanduser().resolve()
+        manifest = (
+            back_up(services, place) if services is not None else back_up_folder(data or Path("bapo-data"), place)
+        )
+    _say(manifest, f"wrote {file}")
+
+
+def restore(file: FileArgument, data: DataOption = None) -> None:
+    """Make an empty server what a backup holds; runs that were under way go on from their last checkpoint."""
+    with _plain_errors():
+        services = None if data is not None else _services()
+        place = file.expanduser().resolve()
+        if services is not None:
+            manifest = restore_deployment(services, place)
+        else:
+            manifest = restore_folder(data or Path("bapo-data"), place)
+    _say(manifest, f"restored {file}")
+
+
+def _say(manifest: Manifest, done: str) -> None:
+    size = sum(member.size for member in manifest.members)
+    print(
+        f"bapo: {done}: {manifest.num_runs} runs, {len(manifest.members)} files, {size / 1e6:.1f} MB, "
+        f"schema {manifest.revision}, of {manifest.created_at:%Y-%m-%d %H:%M} UTC"
+    )

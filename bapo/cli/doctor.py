@@ -1,0 +1,69 @@
+"""`bapo doctor`: says what is wrong with a deployment, and how to mend it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import BaseModel
+
+from bapo.cli.connection import ServerOption, TokenFileOption, TokenOption, login_of
+from bapo.cli.failures import RefusedError
+from bapo.cli.output import JsonOption, console, print_json
+from bapo.doctor import probes
+from bapo.doctor.findings import Finding, Grade, exit_status
+
+_STYLES = {
+    Grade.OK: "green",
+    Grade.NOTE: "dim",
+    Grade.WARNING: "yellow",
+    Grade.FAILURE: "red",
+    Grade.SKIPPED: "dim",
+}
+
+
+class Report(BaseModel):
+    """What `--json` prints."""
+
+    healthy: bool
+    findings: list[Finding]
+
+
+def doctor(
+    server: ServerOption = None,
+    token: TokenOption = None,
+    token_file: TokenFileOption = None,
+    data: Annotated[Path, typer.Option(help="Data folder of `bapo up` to look at.")] = Path("bapo-data"),
+    only_local: Annotated[bool, typer.Option("--local", help="Look at this machine only, ask no server.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Check this machine and a server, and say how to mend what is wrong; exit status 1 where something fails."""
+    findings = list(probes.local(data))
+    if not only_local:
+        try:
+            login = login_of(server, token, token_file)
+            findings += probes.server(login.url, login.token)
+        except RefusedError as error:
+            if server is None:
+                findings.append(Finding(check="server", grade=Grade.SKIPPED, message=str(error)))
+            else:
+                findings += probes.server(server.rstrip("/"), None)
+    status = exit_status(findings)
+    if as_json:
+        print_json(Report(healthy=status == 0, findings=findings))
+    else:
+        _print(findings)
+    raise SystemExit(status)
+
+
+def _print(findings: list[Finding]) -> None:
+    width = max(len(finding.check) for finding in findings)
+    for finding in findings:
+        style = _STYLES[finding.grade]
+        console().print(f"{finding.grade.value:8} {finding.check:{width}}  {finding.message}", style=style)
+        if finding.remedy is not None:
+            console().print(f"{'':8} {'':{width}}  → {finding.remedy}")
+    wrong = sum(finding.grade is Grade.FAILURE for finding in findings)
+    warnings = sum(finding.grade is Grade.WARNING for finding in findings)
+    console().print(f"{wrong} failures, {warnings} warnings, {len(findings)} checks")

@@ -1,0 +1,63 @@
+"""What a check says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Grade(StrEnum):
+    """How a check came out."""
+
+    OK = "ok"
+    NOTE = "note"
+    """Worth knowing; nothing to do."""
+    WARNING = "warning"
+    """Works, and will hurt."""
+    FAILURE = "failure"
+    """Does not work."""
+    SKIPPED = "skipped"
+    """Could not be looked at; the message says what it would take."""
+
+
+class Finding(BaseModel):
+    """One check and its outcome."""
+
+    model_config = ConfigDict(frozen=True)
+
+    check: str
+    grade: Grade
+    message: str
+    remedy: str | None = None
+
+
+def ok(check: str, message: str) -> Finding:
+    """All is well."""
+    return Finding(check=check, grade=Grade.OK, message=message)
+
+
+def note(check: str, message: str) -> Finding:
+    """Nothing to do."""
+    return Finding(check=check, grade=Grade.NOTE, message=message)
+
+
+def warning(check: str, message: str, remedy: str) -> Finding:
+    """Works, and will hurt."""
+    return Finding(check=check, grade=Grade.WARNING, message=message, remedy=remedy)
+
+
+def failure(check: str, message: str, remedy: str) -> Finding:
+    """Does not work."""
+    return Finding(check=check, grade=Grade.FAILURE, message=message, remedy=remedy)
+
+
+def skipped(check: str, message: str) -> Finding:
+    """Not looked at."""
+    return Finding(check=check, grade=Grade.SKIPPED, message=message)
+
+
+def exit_status(findings: Iterable[Finding]) -> int:
+    """1 where something does not work; warnings alone are 0."""
+    return int(any(finding.grade is Grade.FAILURE for finding in findings))

@@ -1,0 +1,175 @@
+"""Migrations with data in them: forward, back and forward again, and a database of the previous release served."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import inspect, make_url, text
+
+from backend.database import Database
+from backend.migrate import alembic_config, is_current, migrate
+from backend.models import Base
+from bapo.api import RunCreate, RunStatus
+from bapo.up.postgres import binaries
+from tests.services import new_database, running_backend
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+RELEASES = ("0001", "0004")
+IMPORTED, RUNNING = "45q7b1revy", "ezwg14bctm"
+
+
+def load(url: str, revision: str) -> None:
+    """Fill an empty database with a release's data."""
+    address = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    file = str(DATA / f"release-{revision}.sql")
+    command_line = [str(binaries() / "psql"), "-q", "-X", "-1", "-v", "ON_ERROR_STOP=1", "-d", address, "-f", file]
+    result = subprocess.run(command_line, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+def move(database: Database, revision: str) -> None:
+    """Bring the schema to a revision, forward or back."""
+    with database.engine.begin() as connection:
+        config = alembic_config(connection)
+        now = MigrationContext.configure(connection).get_current_revision() or "0000"
+        (command.upgrade if revision > now else command.downgrade)(config, revision)
+
+
+def revisions(database: Database) -> list[str]:
+    """All of them, oldest first."""
+    with database.engine.connect() as connection:
+        script = ScriptDirectory.from_config(alembic_config(connection))
+        return [each.revision for each in script.walk_revisions()][::-1]
+
+
+def contents(database: Database) -> dict[str, list[dict[str, Any]]]:
+    """Every row of every table."""
+    found = {}
+    with database.engine.connect() as connection:
+        for table in inspect(database.engine).get_table_names():
+            if table != "alembic_version":
+                rows = connection.execute(text(f"SELECT to_jsonb(t) AS row FROM {table} AS t"))  # noqa: S608
+                found[table] = sorted((row.row for row in rows), key=str)
+    return found
+
+
+def assert_kept(before: dict[str, list[dict[str, Any]]], after: dict[str, list[dict[str, Any]]]) -> None:
+    """Every row of the tables that both have is there, with the columns that both have."""
+    for table in before.keys() & after.keys():
+        if not before[table]:
+            continue
+        if not after[table]:
+            pytest.fail(f"the rows of {table} are gone")
+        shared = before[table][0].keys() & after[table][0].keys()
+        old, new = (
+            sorted(str({name: row[name] for name in sorted(shared)}) for row in rows)
+            for rows in (before[table], after[table])
+        )
+        assert set(old) <= set(new), table
+
+
+@pytest.fixture(params=RELEASES)
+def database(request: pytest.FixtureRequest, postgres_server: str) -> Iterator[Database]:
+    """A database of a release, with data."""
+    with new_database(postgres_server) as url:
+        database = Database(url)
+        move(database, request.param)
+        load(url, request.param)
+        yield database
+        database.close()
+
+
+def test_data_survive_every_step_forward_back_and_forward_again(database: Database) -> None:
+    with database.engine.connect() as connection:
+        begin = MigrationContext.configure(connection).get_current_revision()
+    known = revisions(database)
+    for revision in known[known.index(str(begin)) + 1 :]:
+        before = contents(database)
+        move(database, revision)
+        forward = contents(database)
+        assert_kept(before, forward)
+        move(database, known[known.index(revision) - 1])
+        assert_kept(before, contents(database))
+        move(database, revision)
+        again = contents(database)
+        assert_kept(before, again)
+        assert {table: len(rows) for table, rows in again.items()} == {
+            table: len(rows) for table, rows in forward.items()
+        }
+    assert is_current(database.engine)
+    with database.engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
+
+
+def test_all_the_way_back_and_forward_leaves_the_schema_of_the_models(database: Database) -> None:
+    migrate(database.engine)
+    move(database, "0001")
+    migrate(database.engine)
+    assert len(contents(database)["runs"]) == 4
+    with database.engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
+
+
+def test_a_database_of_the_previous_release_is_served(postgres_server: str, tmp_path: Path) -> None:
+    with new_database(postgres_server) as url:
+        database = Database(url)
+        move(database, "0004")
+        load(url, "0004")
+        migrate(database.engine)
+        database.close()
+        with (
+            running_backend(url, tmp_path, "redis://127.0.0.1:1/0", lease_seconds=3600) as server,
+            server.client() as client,
+        ):
+            runs = {run.name: run for run in client.runs().items}
+            assert set(runs) == {"Imported run", "Half way", "Waiting", "A draft"}
+            imported = client.run(IMPORTED)
+            assert (imported.status, imported.step, imported.group) == (RunStatus.SUCCEEDED, 6, "history")
+            assert [record["step"] for record in client.records(IMPORTED, type="step").items] == [1, 2, 3, 4, 5, 6]
+            assert len(client.metrics(IMPORTED, keys=["critic/rewards/mean"]).steps) == 6
+            half = client.run(RUNNING)
+            assert (half.status, half.step, list(half.tags)) == (RunStatus.RUNNING, 3, ["kept", "α"])
+            assert half.notes == "A note with ünïcode and a | bar"
+            assert half.is_starred
+            assert client.log(RUNNING).text == "first line of the log\nsecond\n"
+            assert client.history(RUNNING).audit
+            assert {run.name for run in client.runs(search="ünïcode").items} == {"Half way"}
+            again = client.clone(IMPORTED, RunCreate(name="again"))
+            assert client.run(again.id).parent_id == IMPORTED
+
+
+def test_two_servers_that_start_at_once_migrate_once(postgres_server: str, tmp_path: Path) -> None:
+    with new_database(postgres_server) as url:
+        database = Database(url)
+        move(database, "0001")
+        load(url, "0001")
+        environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("BAPO_")},
+            "BAPO_DATABASE_URL": url,
+            "BAPO_BROKER_URL": "redis://127.0.0.1:1/0",
+            "BAPO_RUNS_DIR": str(tmp_path),
+            "BAPO_ADMIN_TOKEN_FILE": str(tmp_path / "admin"),
+            "BAPO_WORKER_TOKEN_FILE": str(tmp_path / "worker"),
+        }
+        both = [
+            subprocess.Popen(
+                [sys.executable, "-m", "backend", "migrate"], env=environment, stderr=subprocess.PIPE, text=True
+            )
+            for _ in range(2)
+        ]
+        for each in both:
+            _, errors = each.communicate(timeout=120)
+            assert (each.returncode, errors) == (0, "")
+        assert is_current(database.engine)
+        assert len(contents(database)["runs"]) == 4
+        database.close()

@@ -1,0 +1,77 @@
+"""A backup made while a run trains becomes a server of its own, on which the run goes on and ends as it should."""
+
+from __future__ import annotations
+
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bapo.api import RunStatus
+from tests.stack import Stack, all_records, at_step, ended, essence, submit
+
+pytestmark = pytest.mark.timeout(400)
+NUM_STEPS = 24
+
+
+def bapo(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "bapo", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_a_run_goes_on_from_a_backup(make_stack: Callable[[], Stack], tmp_path: Path) -> None:
+    original, copy = make_stack(), make_stack()
+    file = tmp_path / "backup.tar"
+    original.start("--no-demo")
+    with original.client() as client:
+        done = submit(client, "done before", **{"training.steps": 4})
+        history = ended(client, done)
+        run_id = submit(client, "under way", **{"training.steps": NUM_STEPS, "training.checkpoint_interval": 2})
+        at_step(client, run_id, 3)
+        made = bapo("backup", file, "--data", original.folder)
+        assert made.returncode == 0, made.stderr
+        assert "2 runs" in made.stdout
+        before = all_records(client, done, "step")
+        early = all_records(client, run_id, "step")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert original.stop() == 0
+
+    # Into a folder in which something is: refused, and nothing touched.
+    refused = bapo("restore", file, "--data", original.folder)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "is not empty" in refused.stderr
+
+    restored = bapo("restore", file, "--data", copy.folder)
+    assert restored.returncode == 0, restored.stderr
+    copy.start("--no-demo", BAPO_LEASE_SECONDS="2")
+    with copy.client() as client:
+        assert client.run(done).model_dump(exclude={"host"}) == history.model_dump(exclude={"host"})
+        assert all_records(client, done, "step") == before
+        found = ended(client, run_id)
+        assert found.status is RunStatus.SUCCEEDED, found.status_reason
+        assert found.attempt == 2
+        steps = all_records(client, run_id, "step")
+    assert [record["step"] for record in steps] == list(range(1, NUM_STEPS + 1))
+    assert essence(steps[: len(early)]) == essence(early)
+    assert copy.stop() == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("backup", "b.tar", "--data", "nothing"), "is no data folder"),
+        (("restore", "missing.tar", "--data", "new"), "cannot be read as a backup"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(
+    arguments: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = bapo(*arguments)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert message in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []

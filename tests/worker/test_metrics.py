@@ -1,0 +1,80 @@
+"""What a worker tells those who watch it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.deployment.compose import free_port
+from worker import health
+from worker.metrics import WorkerState, parse_reading, serve
+
+STATE = WorkerState(slots=2, trainers=1, gpus=0, seconds_since_heartbeat=3.0, upload_lag_bytes=17)
+
+
+@contextmanager
+def serving(state: WorkerState = STATE, token_file: Path | None = None) -> Iterator[str]:
+    port = free_port()
+    server = serve("127.0.0.1", port, token_file, lambda: state)
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_metrics_tell_slots_trainers_and_lag() -> None:
+    with serving() as url:
+        families = text_string_to_metric_families(httpx.get(f"{url}/metrics").text)
+        found = {sample.name: sample.value for family in families for sample in family.samples}
+        assert httpx.get(f"{url}/elsewhere").status_code == 404
+    assert found["bapo_worker_slots"] == 2
+    assert found["bapo_worker_trainers"] == 1
+    assert found["bapo_worker_upload_lag_bytes"] == 17
+    assert found["bapo_worker_heartbeat_age_seconds"] == 3
+
+
+@pytest.mark.parametrize(("age", "status"), [(0.0, 200), (60.0, 200), (60.1, 503), (None, 503)])
+def test_health_follows_the_heartbeat(age: float | None, status: int) -> None:
+    state = WorkerState(1, 0, 0, age, 0)
+    with serving(state) as url:
+        assert httpx.get(f"{url}/healthz").status_code == status
+
+
+def test_a_token_guards_the_metrics(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("t" * 43 + "\n")
+    with serving(token_file=file) as url:
+        assert httpx.get(f"{url}/metrics").status_code == 401
+        assert httpx.get(f"{url}/metrics", headers={"Authorization": "Bearer wrong"}).status_code == 401
+        assert httpx.get(f"{url}/metrics", headers={"Authorization": f"Bearer {'t' * 43}"}).status_code == 200
+        assert httpx.get(f"{url}/healthz").status_code == 200
+
+
+def test_other_machines_are_not_let_in_without_a_token() -> None:
+    with pytest.raises(ValueError, match="BAPO_METRICS_TOKEN_FILE"):
+        serve("10.0.0.1", free_port(), None, lambda: STATE)
+
+
+def test_a_line_of_nvidia_smi() -> None:
+    # 1 MiB = 1,048,576 bytes.
+    assert parse_reading("37, 1, 2, 41") == [37.0, 1_048_576.0, 2_097_152.0, 41.0]
+    assert parse_reading("[N/A], 1, 2, [Not Supported]") == [None, 1_048_576.0, 2_097_152.0, None]
+
+
+def test_the_health_command_follows_the_stamp(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert health.check_health(tmp_path) == 1
+    assert "has been heard by its server yet" in capsys.readouterr().err
+    health.stamp(tmp_path)
+    assert health.check_health(tmp_path) == 0
+    long_ago = time.time() - health.STALE_AFTER_SECONDS - 5
+    os.utime(tmp_path / health.STAMP_FILE, (long_ago, long_ago))
+    assert health.check_health(tmp_path) == 1
+    assert "65 s ago" in capsys.readouterr().err
