@@ -28,6 +28,7 @@ from frontend.pages import (
     run,
     runs,
     storage,
+    sweeps,
 )
 from frontend.session import Api
 from frontend.settings import FrontendSettings
@@ -50,6 +51,8 @@ PAGES = (
     shell.Page(re.compile(r"/new"), "New run", new_run.layout, query_makes_page=True),
     shell.Page(re.compile(r"/paper"), "Paper view", paper.layout, query_makes_page=True),
     shell.Page(re.compile(r"/compare"), "Compare", compare.layout, query_makes_page=False),
+    shell.Page(re.compile(r"/sweeps"), "Sweeps", sweeps.list_layout, query_makes_page=False),
+    shell.Page(re.compile(r"/sweeps/(?P<sweep_id>[^/]+)"), "Sweep", sweeps.layout, query_makes_page=False),
     shell.Page(re.compile(r"/queue"), "Queue", queue.queue_layout, query_makes_page=False),
     shell.Page(re.compile(r"/workers"), "Workers", queue.workers_layout, query_makes_page=False),
     shell.Page(re.compile(r"/account"), "Account", account.layout, query_makes_page=False),
@@ -94,6 +97,7 @@ def create_app(settings: FrontendSettings) -> Gate:
         queue,
         resources,
         compare,
+        sweeps,
         account,
         people,
         projects,

@@ -40,6 +40,7 @@ NAVIGATION: tuple[tuple[str, str, IconName], ...] = (
     ("Runs", "/runs", "runs"),
     ("New run", "/new", "plus"),
     ("Compare", "/compare", "compare"),
+    ("Sweeps", "/sweeps", "sweep"),
     ("Queue", "/queue", "queue"),
     ("Workers", "/workers", "worker"),
     ("Data & models", "/data", "data"),

@@ -19,7 +19,7 @@ class Mark(NamedTuple):
 
     step: int
     """First step that it holds for."""
-    kind: Literal["change", "resumed"]
+    kind: Literal["change", "resumed", "forked"]
     text: str
     """One sentence."""
     name: str
@@ -41,6 +41,9 @@ def marks_of(events: Iterable[EventRecord]) -> list[Mark]:
         elif event.event == "resumed":
             text = f"attempt {event.attempt} resumed after step {event.step}"
             marks.append(Mark(event.step + 1, "resumed", text, f"attempt-{event.attempt}"))
+        elif event.event == "forked":
+            text = f"forked after step {event.step}: the steps before are the parent's"
+            marks.append(Mark(event.step + 1, "forked", text, "fork"))
     return marks
 
 
@@ -73,7 +76,7 @@ def add_marks(figure: go.Figure, marks: Sequence[Mark], axis: XAxis, palette: Pa
                 "y": 1,
                 "yref": "paper",
                 "yanchor": "middle",
-                "text": "◆" if mark.kind == "change" else "↻",
+                "text": {"change": "◆", "resumed": "↻", "forked": "⑂"}[mark.kind],
                 "hovertext": html.escape(mark.text),
                 "showarrow": False,
                 "font": {"color": colour, "size": 10},

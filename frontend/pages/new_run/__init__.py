@@ -14,12 +14,13 @@ from bapo.config.resolve import flatten
 from frontend.changes_query import parse_changes
 from frontend.components.attributes import attributes
 from frontend.components.chart_card import BLANK_FIGURE, GRAPH_CONFIG
-from frontend.pages.new_run import form
+from frontend.pages.new_run import fork as forking
+from frontend.pages.new_run import form, several
 from frontend.pages.new_run.fields import config_field
+from frontend.pages.new_run.fork import Fork
+from frontend.pages.new_run.inputs import FORM, first_choice, form_fields
 from frontend.pages.new_run.values import FormField, shown
 from frontend.session import Api
-
-FORM = form.FORM
 
 SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Training", "", ("method.type", "training.steps", "training.learning_rate", "training.seed")),
@@ -47,15 +48,19 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
     client = api.client()
     recipes = (await client.recipes()).items
     infos = (await client.config_fields()).items
-    parent = await client.run(query["parent"]) if query.get("parent") else None
+    fork = await forking.choice(client, query["fork"], query.get("step")) if query.get("fork") else None
+    parent = fork.parent if fork else (await client.run(query["parent"]) if query.get("parent") else None)
+    if fork is not None and fork.step is None:
+        return forking.nothing_to_fork(fork.parent)
     recipe = next((each for each in recipes if each.name == query.get("recipe", DEFAULT_RECIPE)), recipes[0])
-    draft = ConfigDraft(parent_id=parent.id) if parent else ConfigDraft(recipe=recipe.name)
+    in_force = fork.in_force if fork else {}
+    draft = ConfigDraft(parent_id=parent.id, changes=in_force) if parent else ConfigDraft(recipe=recipe.name)
     base = flatten((await client.validate(draft)).config)
-    fields = form.form_fields(infos, base)
+    fields = form_fields(infos, base)
     me = await client.me()
     writable = [each.name for each in me.projects if each.role != "viewer" and not each.is_archived]
     wanted = parent.project if parent else query.get("project")
-    project = form.first_choice(writable, wanted)
+    project = first_choice(writable, wanted)
     given = {field.info.path: value for field in fields for value in _given(field, query.get("set"))}
     return html.Div(
         [
@@ -68,14 +73,16 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
                     "base": {field.info.path: field.base for field in fields},
                     "shown": {field.info.path: shown(field.info, field.base) for field in fields},
                     "key": uuid.uuid4().hex,
+                    "in_force": in_force,
+                    "fork": {"run_id": fork.parent.id, "step": fork.step} if fork else None,
                 },
             ),
             dcc.Store(id="new-typed", data=0),
             dcc.Store(id="new-told"),
             dcc.Store(id="new-fields", data=[info.model_dump(mode="json") for info in infos]),
-            _heading(parent, recipe, recipes),
+            forking.heading(fork) if fork else _heading(parent, recipe, recipes),
             html.Div(
-                [_form(fields, parent, recipe, given, _project(writable, project)), _summary()],
+                [_form(fields, parent, recipe, given, _project(writable, project), fork), _summary()],
                 className="form-columns",
             ),
         ],
@@ -163,6 +170,7 @@ def _form(
     recipe: RecipeInfo,
     given: Mapping[str, Any],
     project: dmc.Select,
+    fork: Fork | None,
 ) -> html.Div:
     """The fields; those that the address gives start with its values."""
 
@@ -173,6 +181,8 @@ def _form(
     by_path = {field.info.path: field for field in fields}
     prominent = {path for _, _, paths in SECTIONS for path in paths}
     suggested = f"{parent.name} (changed)"[:200] if parent else recipe.title
+    if fork is not None:
+        suggested = f"{fork.parent.name[:170]} from step {fork.step}"
     about = html.Div(
         [
             dmc.TextInput(
@@ -231,6 +241,7 @@ def _form(
     return html.Div(
         [
             html.Section([html.H3("About", className="chart-title"), about], className="panel-card"),
+            html.Div(several.grid_builder([field.info for field in fields]), style={"display": "none"} if fork else {}),
             *sections,
             html.Div([html.H3("All other fields", className="chart-title all-title"), everything]),
         ],
@@ -271,3 +282,5 @@ def _summary() -> html.Div:
 def register(app: Dash, api: Api) -> None:
     """Validation while typing, and submission."""
     form.register(app, api)
+    forking.register(app)
+    several.register(app, api)

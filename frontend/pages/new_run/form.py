@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, no_update
-from pydantic import TypeAdapter
+from pydantic import BaseModel
 
-from bapo.api import ConfigDraft, ConfigFieldInfo, FieldProblem, RunCreate
-from bapo.client import ApiError
+from bapo.api import FieldProblem, RunCreate, RunFork, SweepCreate, SweepPlan
+from bapo.client import ApiError, AsyncClient
 from frontend.clientside import clientside
 from frontend.components.chart_card import BLANK_FIGURE
 from frontend.components.notices import error_text
 from frontend.figures.threshold_map import threshold_map_data, threshold_map_figure
+from frontend.pages.new_run import several
+from frontend.pages.new_run.inputs import (
+    FORM,
+    METHOD,
+    Ids,
+    by_field,
+    draft_of,
+    problems_of,
+    typed_changes,
+    typed_values,
+)
 from frontend.pages.new_run.summary import (
     diff_summary,
     estimate_summary,
@@ -22,64 +34,9 @@ from frontend.pages.new_run.summary import (
     starvation_note,
     theory_summary,
 )
-from frontend.pages.new_run.values import FormField, changes, knows
+from frontend.pages.new_run.values import knows
 from frontend.session import Api
 from frontend.theme import palette_of, themed
-
-FORM = "new"
-METHOD = "method.type"
-
-_INFOS = TypeAdapter(list[ConfigFieldInfo])
-
-Ids = Sequence[Mapping[str, Any]]
-
-
-def form_fields(infos: Sequence[ConfigFieldInfo], base: Mapping[str, Any]) -> list[FormField]:
-    """Each field with the value it starts from: the base's, else its default."""
-    return [FormField(info, base.get(info.path, info.default)) for info in infos]
-
-
-DEFAULT_PROJECT = "default"
-
-
-def first_choice(projects: Sequence[str], wanted: str | None) -> str | None:
-    """The project that the form begins with: the wanted one, the only one, or the default one; None: choose."""
-    for name in (wanted, *(projects if len(projects) == 1 else ()), DEFAULT_PROJECT):
-        if name in projects:
-            return name
-    return None
-
-
-def typed_values(ids: Ids, values: Sequence[Any]) -> dict[str, list[Any]]:
-    """Group the inputs of each field, in the order of their parts."""
-    typed: dict[str, list[Any]] = {}
-    for identifier, value in sorted(zip(ids, values, strict=True), key=lambda pair: pair[0]["part"]):
-        typed.setdefault(identifier["path"], []).append(value)
-    return typed
-
-
-def by_field(problems: Sequence[FieldProblem], paths: Sequence[str]) -> tuple[dict[str, str], list[FieldProblem]]:
-    """Remedies by the form's fields, and the problems of fields that the form does not have.
-
-    A problem inside a field, such as `method.c2.0`, belongs to the field.
-    """
-    placed: dict[str, str] = {}
-    others = []
-    for problem in problems:
-        owner = next((path for path in paths if problem.field == path or problem.field.startswith(path + ".")), None)
-        if owner is None:
-            others.append(problem)
-        else:
-            placed[owner] = f"{placed[owner]}; {problem.remedy}" if owner in placed else problem.remedy
-    return placed, others
-
-
-def problems_of(error: ApiError) -> list[FieldProblem]:
-    """All problems of a refusal."""
-    body = error.body
-    if body.problems:
-        return list(body.problems)
-    return [FieldProblem(field=body.field or "config", value=body.value, remedy=body.remedy)]
 
 
 def slot_class(name: str, *, is_known: bool, is_changed: bool) -> str:
@@ -90,6 +47,12 @@ def slot_class(name: str, *, is_known: bool, is_changed: bool) -> str:
 
 def register(app: Dash, api: Api) -> None:
     """Validation, recipes, submission."""
+    _typing(app)
+    _checking(app, api)
+    _submitting(app, api)
+
+
+def _typing(app: Dash) -> None:
     clientside(
         app,
         "form",
@@ -110,6 +73,8 @@ def register(app: Dash, api: Api) -> None:
         initial=False,
     )
 
+
+def _checking(app: Dash, api: Api) -> None:
     @app.callback(
         Output({"type": f"{FORM}-wrap", "path": ALL}, "error"),
         Output({"type": f"{FORM}-warning", "path": ALL}, "children"),
@@ -141,17 +106,15 @@ def register(app: Dash, api: Api) -> None:
         start: dict[str, Any],
         infos: Any,
     ) -> Any:
-        fields = form_fields(_INFOS.validate_python(infos), start["base"])
-        typed = typed_values(ids, values)
-        method = str(typed[METHOD][0])
+        fields, changed = typed_changes(infos, start, values, ids)
+        method = str(typed_values(ids, values)[METHOD][0])
         paths = [output["id"]["path"] for output in ctx.outputs_list[0]]
         known = {field.info.path: knows(field.info, method) for field in fields}
-        changed = changes(fields, typed, method)
         slots = [
             slot_class(name, is_known=known[path], is_changed=path in changed)
             for name, path in zip(classes, paths, strict=True)
         ]
-        draft = ConfigDraft(recipe=start["recipe"], parent_id=start["parent_id"], changes=changed, project=project)
+        draft = draft_of(start, changed, project)
         try:
             report = await api.client().validate(draft)
         except ApiError as error:
@@ -205,16 +168,15 @@ def register(app: Dash, api: Api) -> None:
         State("new-fields", "data"),
     )
     async def estimate(_: int, values: Sequence[Any], ids: Ids, start: dict[str, Any], infos: Any) -> Any:
-        fields = form_fields(_INFOS.validate_python(infos), start["base"])
-        typed = typed_values(ids, values)
-        changed = changes(fields, typed, str(typed[METHOD][0]))
-        draft = ConfigDraft(recipe=start["recipe"], parent_id=start["parent_id"], changes=changed)
+        draft = draft_of(start, typed_changes(infos, start, values, ids)[1], None)
         try:
             return estimate_summary(await api.client().estimate(draft))
         except (ApiError, httpx.TransportError):
             # What is wrong stands at its field; the last estimate stays.
             return no_update
 
+
+def _submitting(app: Dash, api: Api) -> None:
     @app.callback(
         Output("url", "search", allow_duplicate=True),
         Input("new-recipe", "value"),
@@ -238,6 +200,9 @@ def register(app: Dash, api: Api) -> None:
         State("new-project", "value"),
         State("new-start", "data"),
         State("new-fields", "data"),
+        State("new-several", "checked"),
+        State({"type": "grid-field", "row": ALL}, "value"),
+        State({"type": "grid-values", "row": ALL}, "value"),
         prevent_initial_call=True,
         running=[(Output("new-submit", "loading"), True, False)],
     )
@@ -251,24 +216,22 @@ def register(app: Dash, api: Api) -> None:
         project: str | None,
         start: dict[str, Any],
         infos: Any,
+        is_sweep: bool,
+        varied: Sequence[str | None],
+        texts: Sequence[str | None],
     ) -> Any:
         if not start_clicks and not draft_clicks:
             return no_update, no_update, no_update, no_update
+        plan = several.plan_of(varied, texts, values, ids, name, start, infos) if is_sweep else None
         if not (name or "").strip():
             return no_update, no_update, no_update, "Give the run a name: it is how people find it."
-        fields = form_fields(_INFOS.validate_python(infos), start["base"])
-        typed = typed_values(ids, values)
-        body = RunCreate(
-            recipe=start["recipe"],
-            parent_id=start["parent_id"],
-            changes=changes(fields, typed, str(typed[METHOD][0])),
-            name=str(name).strip()[:200],
-            tags=tags or (),
-            project=project,
-            start=ctx.triggered_id == "new-submit",
-        )
+        if is_sweep and plan is None:
+            problem = FieldProblem(field="several runs", remedy="choose a field to vary and give its values")
+            return no_update, no_update, problem_list([problem], colour="red", title="Not submitted"), None
+        starts = ctx.triggered_id == "new-submit"
+        wanted = Wanted(str(name).strip()[:200], tags or (), project, typed_changes(infos, start, values, ids)[1], plan)
         try:
-            run = await api.client().create_run(body, idempotency_key=f"{start['key']}-{body.start}")
+            address = await _made(api.client(), start, wanted, starts=starts)
         except ApiError as error:
             listed = problem_list(
                 problems_of(error), colour="red", title=f"Not submitted (request {error.body.request_id})"
@@ -279,4 +242,33 @@ def register(app: Dash, api: Api) -> None:
                 [FieldProblem(field="server", remedy=error_text(error))], colour="red", title="Not submitted"
             )
             return no_update, no_update, listed, None
-        return f"/runs/{run.id}", "", None, None
+        return address, "", None, None
+
+
+class Wanted(NamedTuple):
+    """What somebody submits."""
+
+    name: str
+    tags: Sequence[str]
+    project: str | None
+    changes: Mapping[str, Any]
+    plan: SweepPlan | None
+
+
+async def _made(client: AsyncClient, start: Mapping[str, Any], wanted: Wanted, *, starts: bool) -> str:
+    """Make the run, fork or sweep; the address of its page. Sent twice, it is made once."""
+    common = {"name": wanted.name, "tags": wanted.tags, "start": starts}
+    if start.get("fork"):
+        fork = RunFork(step=start["fork"]["step"], changes=wanted.changes, **common)
+        return f"/runs/{(await client.fork(start['fork']['run_id'], fork, _key(start, fork))).id}"
+    if wanted.plan is not None:
+        sweep = SweepCreate(**wanted.plan.model_dump() | {"project": wanted.project}, tags=wanted.tags, start=starts)
+        return f"/sweeps/{(await client.create_sweep(sweep, _key(start, sweep))).id}"
+    source = {"recipe": start["recipe"], "parent_id": start["parent_id"], "project": wanted.project}
+    body = RunCreate(**source, changes=wanted.changes, **common)
+    return f"/runs/{(await client.create_run(body, _key(start, body))).id}"
+
+
+def _key(start: Mapping[str, Any], body: BaseModel) -> str:
+    """The form's own, and the body's: a form that was mended after a refusal is another request."""
+    return f"{start['key']}-{hashlib.sha256(body.model_dump_json().encode()).hexdigest()[:16]}"

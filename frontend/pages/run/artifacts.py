@@ -46,17 +46,17 @@ async def _board(client: AsyncClient, run_id: str) -> tuple[list[Any], bool]:
     for artifact in reversed(page.items):
         newest[(artifact.kind, artifact.step)] = artifact
     is_open = any(artifact.state in OPEN for artifact in newest.values())
-    return [_checkpoints(checkpoints, newest), _others(newest)], is_open
+    return [_checkpoints(run_id, checkpoints, newest), _others(newest)], is_open
 
 
 # ---------------------------------------------------------------- tables
 
 
-def _checkpoints(page: CheckpointPage, newest: Mapping[tuple[str, int | None], ArtifactInfo]) -> html.Div:
+def _checkpoints(run_id: str, page: CheckpointPage, newest: Mapping[tuple[str, int | None], ArtifactInfo]) -> html.Div:
     if page.items:
         names = sorted({name for each in page.items for name in each.evaluations})
-        head = ("Step", "Written", "On disk", *names, "Model")
-        rows = [_checkpoint(each, names, newest.get(("checkpoint", each.step))) for each in page.items]
+        head = ("Step", "Written", "On disk", *names, "Model", "")
+        rows = [_checkpoint(run_id, each, names, newest.get(("checkpoint", each.step))) for each in page.items]
         content: list[Any] = [_table(head, rows), _snippet(page.items[0], newest)]
     else:
         content = [dmc.Text(_why_none(page), size="sm", c="dimmed")]
@@ -81,13 +81,16 @@ def _why_none(page: CheckpointPage) -> str:
     return "None is kept: the first one comes after the interval that the config sets, or has been deleted."
 
 
-def _checkpoint(each: CheckpointInfo, names: Sequence[str], artifact: ArtifactInfo | None) -> dmc.TableTr:
+def _checkpoint(run_id: str, each: CheckpointInfo, names: Sequence[str], artifact: ArtifactInfo | None) -> dmc.TableTr:
     cells = [
         dmc.TableTd(f"{each.step:,}", className="number"),
         dmc.TableTd(moment(each.written_at), className="nowrap"),
         dmc.TableTd(formatting.size(each.num_bytes), className="number nowrap"),
         *(dmc.TableTd(formatting.percent(each.evaluations.get(name)), className="number nowrap") for name in names),
         dmc.TableTd(_action("checkpoint", each.step, artifact, f"the checkpoint of step {each.step:,}")),
+        dmc.TableTd(
+            dcc.Link(f"Fork from step {each.step:,}", href=f"/new?fork={run_id}&step={each.step}", className="nowrap")
+        ),
     ]
     return dmc.TableTr(cells, **attributes(data_step=str(each.step)))
 

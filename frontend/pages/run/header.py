@@ -9,6 +9,7 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 
 from bapo.api import RunDetail, RunStatus
+from bapo.control import StopMoment
 from frontend import formatting
 from frontend.components.icon import IconName, icon
 from frontend.components.moment import moment
@@ -32,6 +33,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("resume", "Resume", "play", "blue", "filled"),
     Action("change", "Change parameters", "sliders", "gray", "default"),
     Action("pause", "Pause", "pause", "gray", "default"),
+    Action("pause-checkpoint", "Pause at checkpoint", "pause", "gray", "default"),
     Action("stop", "Stop", "stop", "red", "light"),
     Action("delete", "Delete", "trash", "red", "light"),
 )
@@ -56,6 +58,19 @@ def title_row(run: RunDetail) -> html.Div:
         href=f"/new?parent={run.id}",
         className="plain-link",
     )
+    fork = dcc.Link(
+        dmc.Button(
+            "Fork",
+            id={"type": "run-action", "verb": "fork"},
+            leftSection=icon("fork", 16),
+            variant="default",
+            color="gray",
+            size="xs",
+            style=action_style(run, "fork"),
+        ),
+        href=f"/new?fork={run.id}",
+        className="plain-link",
+    )
     return html.Div(
         [
             html.Div(
@@ -69,7 +84,8 @@ def title_row(run: RunDetail) -> html.Div:
                 className="run-title",
             ),
             html.Div(
-                [*buttons[:-1], clone, edit_button(run), archive_button(run), buttons[-1]], className="run-actions"
+                [*buttons[:-1], fork, clone, edit_button(run), archive_button(run), buttons[-1]],
+                className="run-actions",
             ),
         ],
         className="run-title-row",
@@ -78,6 +94,11 @@ def title_row(run: RunDetail) -> html.Div:
 
 def action_style(run: RunDetail, verb: str) -> dict[str, Any]:
     """Hidden unless allowed."""
+    if verb == "pause-checkpoint":
+        # Once it pauses, only sooner would mean anything.
+        return {} if "pause" in run.allowed_actions and run.stopping_when is None else {"display": "none"}
+    if verb == "pause" and run.stopping_when not in (None, "checkpoint"):
+        return {"display": "none"}
     return {} if verb in run.allowed_actions else {"display": "none"}
 
 
@@ -94,9 +115,25 @@ def status_row(run: RunDetail, now: datetime | None = None) -> list[Any]:
         *([_fact("worker", run.worker)] if run.worker else []),
         *([_fact("compute", _compute(run))] if run.attempt else []),
         *([_fact("size", formatting.size(run.storage_bytes))] if run.storage_bytes else []),
-        *([dcc.Link("parent run", href=f"/runs/{run.parent_id}", className="fact fact-link")] if run.parent_id else []),
+        *_origin(run),
+        *(
+            [dcc.Link("part of a sweep", href=f"/sweeps/{run.sweep_id}", className="fact fact-link")]
+            if run.sweep_id
+            else []
+        ),
     ]
     return facts
+
+
+def _origin(run: RunDetail) -> list[Any]:
+    """The run that this one was cloned or forked from."""
+    step = "" if run.fork_step is None else f" at step {run.fork_step:,}"
+    label = "cloned from" if run.fork_step is None else "forked from"
+    if run.parent_id is None:
+        return [_fact(label, f"a deleted run{step}")] if step else []
+    name = run.parent_name or "its parent"
+    link = dcc.Link(name, href=f"/runs/{run.parent_id}", className="fact-link parent-link", title=name)
+    return [_fact(label, html.Span([link, step]))]
 
 
 def _compute(run: RunDetail) -> str:
@@ -139,8 +176,16 @@ _REASONS: dict[RunStatus, tuple[str, str]] = {
     RunStatus.QUEUED: ("indigo", "Waiting for a worker"),
     RunStatus.PAUSED: ("violet", "Paused: its GPU is free, resume goes on from the last checkpoint"),
     RunStatus.DRAFT: ("gray", "A draft: nothing runs until it is started"),
-    RunStatus.STOPPING: ("pink", "Stopping at the next step boundary, after a checkpoint"),
-    RunStatus.PAUSING: ("grape", "Pausing at the next step boundary, after a checkpoint"),
+    RunStatus.STOPPING: ("pink", "Stopping {when}"),
+    RunStatus.PAUSING: ("grape", "Pausing {when}"),
+}
+
+_MOMENTS: dict[StopMoment | None, str] = {
+    "now": "now: its trainer is killed where it does not end within seconds",
+    "step": "at the next step boundary, after a checkpoint",
+    "checkpoint": "after the next regular checkpoint",
+    # Answered, but not ended yet.
+    None: "at this moment",
 }
 
 
@@ -149,6 +194,7 @@ def reason(run: RunDetail) -> list[Any]:
     if run.status not in _REASONS:
         return []
     colour, title = _REASONS[run.status]
+    title = title.format(when=_MOMENTS[run.stopping_when])
     text = run.status_reason or (
         "Its log tells what happened: see the tab Log." if run.status is RunStatus.FAILED else None
     )

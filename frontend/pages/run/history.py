@@ -19,18 +19,22 @@ from frontend.session import Api
 from frontend.symbols import short_name
 
 
-def control_list(controls: Sequence[ControlInfo], marked: str | None = None) -> list[Any]:
-    """Requests with what became of them, newest first; one that was applied leads to its mark on the charts."""
-    colours = {"pending": "yellow", "applied": "green", "refused": "red"}
+def control_list(
+    controls: Sequence[ControlInfo], marked: str | None = None, *, withdrawable: bool = False
+) -> list[Any]:
+    """Requests with what became of them, newest first; one that was applied leads to its mark on the charts.
+
+    With `withdrawable`, a change that waits has a button that takes it back.
+    """
+    colours = {"pending": "yellow", "applied": "green", "refused": "red", "withdrawn": "gray"}
     items = []
     for control in sorted(controls, key=lambda each: each.created_at, reverse=True):
         changes = ", ".join(
             f"{short_name(path)} = {formatting.config_value(value)}" for path, value in control.set.items()
         )
         outcome = {
-            "pending": "waiting for the next step boundary"
-            if control.at_step is None
-            else f"waiting for step {control.at_step:,}",
+            "pending": _waiting(control),
+            "withdrawn": f"withdrawn by {control.withdrawn_by}",
             "applied": "" if control.applied_step is None else f"holds from step {control.applied_step:,}",
             "refused": control.reason or "refused by the trainer",
         }[control.state]
@@ -43,11 +47,36 @@ def control_list(controls: Sequence[ControlInfo], marked: str | None = None) -> 
                     html.Span(outcome, className="fact"),
                     html.Span([f"{control.author}, ", moment(control.created_at)], className="fact"),
                     *([_to_charts(control.id)] if has_mark else []),
+                    *([_withdraw(control)] if withdrawable and _can_be_withdrawn(control) else []),
                 ],
                 className="control marked" if control.id == marked else "control",
             )
         )
     return items
+
+
+def _waiting(control: ControlInfo) -> str:
+    if control.withdrawn_by is not None:
+        return f"withdrawn by {control.withdrawn_by}, unless the trainer was quicker"
+    if control.when == "checkpoint":
+        return "waiting for the next regular checkpoint"
+    if control.when == "now":
+        return "ending the trainer"
+    return "waiting for the next step boundary" if control.at_step is None else f"waiting for step {control.at_step:,}"
+
+
+def _can_be_withdrawn(control: ControlInfo) -> bool:
+    return control.kind == "change" and control.state == "pending" and control.withdrawn_by is None
+
+
+def _withdraw(control: ControlInfo) -> dmc.Button:
+    return dmc.Button(
+        "Withdraw",
+        id={"type": "change-withdraw", "id": control.id},
+        size="compact-xs",
+        variant="default",
+        color="gray",
+    )
 
 
 def _to_charts(name: str) -> html.Button:

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 import dash_mantine_components as dmc
 import httpx
-from dash import ALL, Dash, Input, Output, State, ctx, html, no_update
+from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 from pydantic import TypeAdapter
 
-from bapo.api import ConfigFieldInfo, ControlInfo, ParameterChange, RunDetail
+from bapo.api import ConfigDraft, ConfigFieldInfo, ControlInfo, ParameterChange, RunDetail
 from bapo.client import ApiError
 from bapo.config.resolve import flatten
 from bapo.control import CHANGEABLE_FIELDS
-from frontend.components.notices import error_text
+from frontend.changes_query import changes_text
+from frontend.components.chart_card import BLANK_FIGURE, GRAPH_CONFIG
+from frontend.components.notices import error_text, toast
+from frontend.figures.threshold_map import threshold_map_data, threshold_map_figure
 from frontend.pages.new_run.fields import config_field
-from frontend.pages.new_run.form import by_field, form_fields, problems_of, typed_values
-from frontend.pages.new_run.summary import problem_list
+from frontend.pages.new_run.inputs import by_field, form_fields, problems_of, typed_values
+from frontend.pages.new_run.summary import problem_list, starvation_note
 from frontend.pages.new_run.values import changes, knows
 from frontend.pages.run.history import control_list
 from frontend.session import Api
+from frontend.theme import palette_of, themed
 
 FORM = "change"
 
@@ -79,6 +84,21 @@ def drawer_body(run: RunDetail, infos: Sequence[ConfigFieldInfo], controls: Sequ
             ),
             html.Div(id="change-problems", className="form-problems"),
             dmc.Button("Apply", id="change-apply", fullWidth=True, mt="md"),
+            html.Div(
+                [
+                    html.Div(
+                        [
+                            html.H3("What the new thresholds admit", className="chart-title"),
+                            dcc.Link("Replay in what-if", id="change-what-if", href=f"/runs/{run.id}?tab=what-if"),
+                        ],
+                        className="chart-heading",
+                    ),
+                    html.Div(id="change-map-note", className="map-note", role="status"),
+                    dcc.Graph(id="change-map", figure=BLANK_FIGURE, config=GRAPH_CONFIG, style={"height": 320}),
+                ],
+                id="change-map-card",
+                className="change-preview",
+            ),
             html.H3("Requests so far", className="chart-title requests-title"),
             html.Div(request_list(controls), id="change-requests"),
         ]
@@ -87,7 +107,7 @@ def drawer_body(run: RunDetail, infos: Sequence[ConfigFieldInfo], controls: Sequ
 
 def request_list(controls: Sequence[ControlInfo]) -> list[Any]:
     """The requests, or that there are none."""
-    return control_list(controls) or [dmc.Text("None yet.", size="sm", c="dimmed")]
+    return control_list(controls, withdrawable=True) or [dmc.Text("None yet.", size="sm", c="dimmed")]
 
 
 def register(app: Dash, api: Api) -> None:
@@ -114,6 +134,77 @@ def register(app: Dash, api: Api) -> None:
         except (ApiError, httpx.TransportError) as error:
             return True, dmc.Alert(error_text(error), color="red", variant="light")
         return True, drawer_body(run, infos, history.controls)
+
+    _requesting(app, api)
+    _previewing(app, api)
+
+
+def _previewing(app: Dash, api: Api) -> None:
+    """What the typed thresholds would admit, and a link that replays them."""
+
+    @app.callback(
+        Output({"type": f"{FORM}-warning", "path": ALL}, "children"),
+        Output("change-map", "figure"),
+        Output("change-map-note", "children"),
+        Output("change-map-card", "style"),
+        Output("change-what-if", "href"),
+        Input({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "value"),
+        Input("scheme", "data"),
+        State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "id"),
+        State("run-id", "data"),
+    )
+    async def preview(values: Sequence[Any], scheme: str | None, ids: Sequence[Mapping[str, Any]], run_id: str) -> Any:
+        paths = [output["id"]["path"] for output in ctx.outputs_list[0]]
+        nothing = [no_update] * len(paths), *[no_update] * 4
+        client = api.client()
+        try:
+            run, infos, history = (
+                await client.run(run_id),
+                (await client.config_fields()).items,
+                await client.history(run_id),
+            )
+            base = values_in_force(run, history.controls)
+            wanted = changes(form_fields(infos, base), typed_values(ids, values), run.method)
+            known = {path: value for path, value in base.items() if path in CHANGEABLE_FIELDS}
+            report = await client.validate(ConfigDraft(parent_id=run_id, changes={**known, **wanted}))
+        except (ApiError, httpx.TransportError):
+            # What is wrong is said when it is applied; half a number is no reason to complain.
+            return nothing
+        query = {"tab": "what-if"} | ({"set": changes_text(wanted)} if wanted else {})
+        href = f"/runs/{run_id}?{urlencode(query, safe=':;~/')}"
+        warnings, _ = by_field(report.warnings, paths)
+        shown = [warnings.get(path) for path in paths]
+        if not report.threshold_map:
+            return shown, BLANK_FIGURE, None, {"display": "none"}, href
+        palette = palette_of(scheme)
+        figure = themed(threshold_map_figure(threshold_map_data(report.threshold_map), palette), palette)
+        return shown, figure, starvation_note(report), {}, href
+
+
+def _requesting(app: Dash, api: Api) -> None:
+    """Withdrawing and asking."""
+
+    @app.callback(
+        Output("change-requests", "children", allow_duplicate=True),
+        Output("notifications", "sendNotifications", allow_duplicate=True),
+        Input({"type": "change-withdraw", "id": ALL}, "n_clicks"),
+        State("run-id", "data"),
+        prevent_initial_call=True,
+    )
+    async def withdraw(_: Any, run_id: str) -> Any:
+        trigger: Any = ctx.triggered_id
+        if not trigger or not ctx.triggered[0]["value"]:
+            return no_update, no_update
+        client = api.client()
+        told: Any = no_update
+        try:
+            await client.withdraw_parameters(run_id, trigger["id"])
+        except (ApiError, httpx.TransportError) as error:
+            told = toast(error_text(error), title="Not withdrawn")
+        try:
+            return request_list((await client.history(run_id)).controls), told
+        except (ApiError, httpx.TransportError):
+            return no_update, told
 
     @app.callback(
         Output({"type": f"{FORM}-wrap", "path": ALL}, "error"),

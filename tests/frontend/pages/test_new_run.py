@@ -6,7 +6,7 @@ import pytest
 
 from bapo.api import FieldProblem
 from frontend.pages.new_run import SECTIONS
-from frontend.pages.new_run.form import by_field, typed_values
+from frontend.pages.new_run.inputs import by_field, typed_values
 
 
 def test_a_problem_belongs_to_its_field_also_when_it_lies_inside() -> None:

@@ -1,0 +1,102 @@
+"""The form of a fork: which checkpoint, and the config in force there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import dash_mantine_components as dmc
+from dash import Dash, Input, Output, State, dcc, html, no_update
+
+from bapo.api import CheckpointInfo, ControlInfo, RunDetail
+from bapo.client import AsyncClient
+from frontend import formatting
+from frontend.components.attributes import attributes
+from frontend.components.notices import link_button, notice
+
+
+class Fork(NamedTuple):
+    """A run, one of its checkpoints, and what had been changed by then."""
+
+    parent: RunDetail
+    checkpoints: Sequence[CheckpointInfo]
+    step: int | None
+    """None where it keeps no checkpoint."""
+    in_force: Mapping[str, Any]
+
+
+async def choice(client: AsyncClient, run_id: str, step: str | None) -> Fork:
+    """The checkpoint of that step; without one, or with one that is not there, the newest."""
+    parent, page = await client.run(run_id), await client.checkpoints(run_id)
+    steps = [each.step for each in page.items]
+    chosen = int(step) if step and step.isdigit() and int(step) in steps else next(iter(steps), None)
+    controls = (await client.history(run_id)).controls
+    return Fork(parent, page.items, chosen, {} if chosen is None else changed_by(controls, chosen))
+
+
+def changed_by(controls: Sequence[ControlInfo], step: int) -> dict[str, Any]:
+    """The changes that a checkpoint of `step` completed steps contains, the later over the earlier."""
+    applied = [each for each in controls if each.kind == "change" and each.state == "applied"]
+    values: dict[str, Any] = {}
+    for control in sorted(applied, key=lambda each: (each.applied_step or 0, each.created_at, each.id)):
+        if (control.applied_step or 0) <= step:
+            values |= control.set
+    return values
+
+
+def nothing_to_fork(parent: RunDetail) -> Any:
+    """The page of a run without a checkpoint."""
+    return notice(
+        "There is no checkpoint to go on from",
+        f"“{parent.name}” keeps none: the first one comes after the interval that its config sets, or they were "
+        "deleted, or it was imported. A clone starts anew with the same config.",
+        icon_name="fork",
+        action=link_button("Clone it", f"/new?parent={parent.id}"),
+    )
+
+
+def heading(fork: Fork) -> html.Div:
+    """What the fork has of its parent, and the choice of the checkpoint."""
+    options = [{"value": str(each.step), "label": _label(each)} for each in fork.checkpoints]
+    text: Any = [
+        "Goes on from a checkpoint of ",
+        dcc.Link(fork.parent.name, href=f"/runs/{fork.parent.id}", className="wrap-anywhere"),
+        " with its weights, optimizer, buffers and counters, and the config in force at that step. Model, task, engine "
+        "and G stay as they are. Its charts begin with the parent's steps.",
+    ]
+    return html.Div(
+        [
+            dmc.Title("Fork from a checkpoint", order=2),
+            dmc.Text(text, c="dimmed", size="sm", mb="sm"),
+            dmc.Select(
+                id="new-fork-step",
+                label="Checkpoint",
+                data=options,
+                value=str(fork.step),
+                allowDeselect=False,
+                size="sm",
+                maw=420,
+                **attributes(data_parent=fork.parent.id),
+            ),
+        ],
+        className="form-heading",
+    )
+
+
+def _label(each: CheckpointInfo) -> str:
+    results = ", ".join(f"{name} {formatting.percent(value)}" for name, value in each.evaluations.items())
+    return f"after step {each.step:,}" + (f" · {results}" if results else "")
+
+
+def register(app: Dash) -> None:
+    """Another checkpoint has another config in force: the form is made anew."""
+
+    @app.callback(
+        Output("url", "search", allow_duplicate=True),
+        Input("new-fork-step", "value"),
+        State("new-start", "data"),
+        prevent_initial_call=True,
+    )
+    def choose(step: str, start: dict[str, Any]) -> Any:
+        fork = start["fork"]
+        return no_update if step == str(fork["step"]) else f"?fork={fork['run_id']}&step={step}"

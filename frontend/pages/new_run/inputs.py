@@ -1,0 +1,82 @@
+"""What the form's inputs say: fields with their values, a draft, a plan, and which field a problem belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from bapo.api import ConfigDraft, ConfigFieldInfo, FieldProblem
+from bapo.client import ApiError
+from frontend.pages.new_run.values import FormField, changes
+
+FORM = "new"
+METHOD = "method.type"
+
+_INFOS = TypeAdapter(list[ConfigFieldInfo])
+
+Ids = Sequence[Mapping[str, Any]]
+
+
+def form_fields(infos: Sequence[ConfigFieldInfo], base: Mapping[str, Any]) -> list[FormField]:
+    """Each field with the value it starts from: the base's, else its default."""
+    return [FormField(info, base.get(info.path, info.default)) for info in infos]
+
+
+DEFAULT_PROJECT = "default"
+
+
+def first_choice(projects: Sequence[str], wanted: str | None) -> str | None:
+    """The project that the form begins with: the wanted one, the only one, or the default one; None: choose."""
+    for name in (wanted, *(projects if len(projects) == 1 else ()), DEFAULT_PROJECT):
+        if name in projects:
+            return name
+    return None
+
+
+def typed_values(ids: Ids, values: Sequence[Any]) -> dict[str, list[Any]]:
+    """Group the inputs of each field, in the order of their parts."""
+    typed: dict[str, list[Any]] = {}
+    for identifier, value in sorted(zip(ids, values, strict=True), key=lambda pair: pair[0]["part"]):
+        typed.setdefault(identifier["path"], []).append(value)
+    return typed
+
+
+def by_field(problems: Sequence[FieldProblem], paths: Sequence[str]) -> tuple[dict[str, str], list[FieldProblem]]:
+    """Remedies by the form's fields, and the problems of fields that the form does not have.
+
+    A problem inside a field, such as `method.c2.0`, belongs to the field.
+    """
+    placed: dict[str, str] = {}
+    others = []
+    for problem in problems:
+        owner = next((path for path in paths if problem.field == path or problem.field.startswith(path + ".")), None)
+        if owner is None:
+            others.append(problem)
+        else:
+            placed[owner] = f"{placed[owner]}; {problem.remedy}" if owner in placed else problem.remedy
+    return placed, others
+
+
+def problems_of(error: ApiError) -> list[FieldProblem]:
+    """All problems of a refusal."""
+    body = error.body
+    if body.problems:
+        return list(body.problems)
+    return [FieldProblem(field=body.field or "config", value=body.value, remedy=body.remedy)]
+
+
+def typed_changes(
+    infos: Any, start: Mapping[str, Any], values: Sequence[Any], ids: Ids
+) -> tuple[list[FormField], dict[str, Any]]:
+    """The form's fields, and those that differ from where it started."""
+    fields = form_fields(_INFOS.validate_python(infos), start["base"])
+    typed = typed_values(ids, values)
+    return fields, changes(fields, typed, str(typed[METHOD][0]))
+
+
+def draft_of(start: Mapping[str, Any], changed: Mapping[str, Any], project: str | None) -> ConfigDraft:
+    """What the form describes; a fork's changes come after those in force at its step."""
+    changes_of_all = {**start.get("in_force", {}), **changed}
+    return ConfigDraft(recipe=start["recipe"], parent_id=start["parent_id"], changes=changes_of_all, project=project)

@@ -1,0 +1,219 @@
+"""Several runs from one form: a grid of fields and values, counted and costed while people type."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dash_mantine_components as dmc
+import httpx
+from dash import ALL, Dash, Input, Output, State, html, no_update
+
+from bapo.api import ConfigFieldInfo, EstimateRange, FieldProblem, SweepPlan, SweepPreview
+from bapo.client import ApiError
+from frontend import formatting
+from frontend.components.attributes import attributes
+from frontend.components.notices import error_text
+from frontend.pages.new_run.inputs import FORM, Ids, problems_of, typed_changes
+from frontend.pages.new_run.summary import problem_list
+from frontend.pages.new_run.values import parsed
+from frontend.session import Api
+
+NUM_ROWS = 4
+"""Fields that can be varied at once in the form; the API takes more."""
+MOST_NAMED = 12
+
+_SPAN = re.compile(r"(-?\d+)\s*\.\.\s*(-?\d+)")
+_LISTED = ("fraction_range", "list", "choices")
+"""Kinds whose values have parts, so that a semicolon parts the values."""
+
+
+def grid_builder(infos: Sequence[ConfigFieldInfo]) -> html.Section:
+    """A switch, and behind it rows of a field and its values."""
+    rows = [
+        html.Div(
+            [
+                dmc.Select(
+                    id={"type": "grid-field", "row": row},
+                    data=[info.path for info in infos],
+                    placeholder="a field to vary",
+                    searchable=True,
+                    clearable=True,
+                    size="sm",
+                    **attributes(aria_label=f"Field {row + 1} to vary"),
+                ),
+                dmc.TextInput(
+                    id={"type": "grid-values", "row": row},
+                    value="",
+                    debounce=300,
+                    size="sm",
+                    placeholder="1..5" if row else "1/8, 1/4, 3/8",
+                    **attributes(aria_label=f"Values of field {row + 1}"),
+                ),
+            ],
+            className="grid-row",
+        )
+        for row in range(NUM_ROWS)
+    ]
+    return html.Section(
+        [
+            dmc.Switch(id="new-several", label="Several runs", checked=False, size="sm"),
+            html.Div(
+                [
+                    dmc.Text(
+                        "Every combination of the values becomes a run of one sweep. Values are parted by commas, 1..5 "
+                        "counts; values with parts, such as c2, are parted by semicolons: 1/8 1/2; 0 1/4.",
+                        size="sm",
+                        c="dimmed",
+                        mb="sm",
+                    ),
+                    *rows,
+                    html.Div(id="grid-preview", role="status"),
+                ],
+                id="grid-builder",
+                style={"display": "none"},
+            ),
+        ],
+        className="panel-card",
+    )
+
+
+def grid_of(
+    infos: Mapping[str, ConfigFieldInfo], fields: Sequence[str | None], values: Sequence[str | None]
+) -> dict[str, list[Any]]:
+    """What the rows say: rows without a field are left out, and of a field named twice the last row counts."""
+    return {
+        field: values_of(infos[field], text or "")
+        for field, text in zip(fields, values, strict=True)
+        if field is not None and field in infos
+    }
+
+
+def values_of(info: ConfigFieldInfo, text: str) -> list[Any]:
+    """The values that a text lists."""
+    if info.kind in _LISTED:
+        parts = [part.strip() for part in text.split(";") if part.strip()]
+        return [_with_parts(info, part) for part in parts]
+    found: list[Any] = []
+    for part in (each.strip() for each in text.split(",")):
+        span = _SPAN.fullmatch(part) if info.kind == "integer" else None
+        if span is not None:
+            first, last = int(span[1]), int(span[2])
+            # The server refuses what is too many; the form need not hold it.
+            found += range(first, min(last, first + 1_000) + 1)
+        elif part:
+            found.append(_flag(part) if info.kind == "flag" else parsed(info, [part]))
+    return found
+
+
+def _with_parts(info: ConfigFieldInfo, text: str) -> Any:
+    parts = text.replace(",", " ").split()
+    if info.kind == "choices":
+        return sorted(parts)
+    return parts if info.kind == "fraction_range" else parsed(info, [text])
+
+
+def _flag(text: str) -> Any:
+    return {"on": True, "true": True, "off": False, "false": False}.get(text.lower(), text)
+
+
+def preview_summary(preview: SweepPreview) -> list[Any]:
+    """How many runs, what is wrong with them, and what they take."""
+    number = len(preview.runs)
+    what = f"{number:,} run{'' if number == 1 else 's'}"
+    totals = (
+        ("rollouts of training", preview.rollouts, formatting.count),
+        ("one after the other", preview.seconds, formatting.duration),
+        ("compute hours", preview.compute_hours, lambda value: f"{value:,.2f}"),
+        ("cost", preview.cost, lambda value: f"{value:,.2f} {preview.currency}"),
+    )
+    known = [_total(label, value, form) for label, value, form in totals if value is not None]
+    unknown = [dmc.Text("What they take is not known: no similar run has ended.", size="xs", c="dimmed")]
+    problems = [
+        FieldProblem(field=problem.field, value=problem.value, remedy=f"{run.name}: {problem.remedy}")
+        for run in preview.runs
+        for problem in run.problems
+    ]
+    named = [html.Li(run.name) for run in preview.runs[:MOST_NAMED]]
+    if number > MOST_NAMED:
+        named.append(html.Li(f"and {number - MOST_NAMED:,} more"))
+    shown = problem_list(problems[:MOST_NAMED], colour="red", title=f"{preview.num_illegal:,} of {what} cannot run")
+    return [
+        html.Div(html.Strong(what, id="grid-count"), className="cost-row"),
+        *([shown] if problems else known or unknown),
+        html.Ul(named, className="grid-runs"),
+    ]
+
+
+def _total(label: str, value: EstimateRange, form: Any) -> html.Div:
+    spread = [html.Span(f" {form(value.low)} to {form(value.high)}", className="cost-range")]
+    shown = [form(value.value), *(spread if form(value.low) != form(value.high) else [])]
+    return html.Div([html.Span(label), html.Span(shown, className="cost-value")], className="cost-row")
+
+
+def register(app: Dash, api: Api) -> None:
+    """Shows the builder, and previews its plan whenever the form or the grid changes."""
+
+    @app.callback(
+        Output("grid-builder", "style"),
+        Output("grid-preview", "children"),
+        Output("new-submit", "children"),
+        Input("new-several", "checked"),
+        Input({"type": "grid-field", "row": ALL}, "value"),
+        Input({"type": "grid-values", "row": ALL}, "value"),
+        Input("new-typed", "data"),
+        State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "value"),
+        State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "id"),
+        State("new-name", "value"),
+        State("new-start", "data"),
+        State("new-fields", "data"),
+    )
+    async def show(
+        several: bool,
+        fields: Sequence[str | None],
+        texts: Sequence[str | None],
+        _: int,
+        values: Sequence[Any],
+        ids: Ids,
+        name: str | None,
+        start: dict[str, Any],
+        infos: Any,
+    ) -> Any:
+        if not several:
+            return {"display": "none"}, no_update, "Start the run"
+        plan = plan_of(fields, texts, values, ids, name, start, infos)
+        if plan is None:
+            return {}, dmc.Text("Choose a field and give its values.", size="sm", c="dimmed"), "Start the runs"
+        try:
+            preview = await api.client().preview_sweep(plan)
+        except ApiError as error:
+            return {}, problem_list(problems_of(error), colour="red", title="Not a plan yet"), "Start the runs"
+        except httpx.TransportError as error:
+            return {}, error_text(error), "Start the runs"
+        label = "Start the runs" if preview.num_illegal else f"Start {len(preview.runs):,} runs"
+        return {}, preview_summary(preview), label
+
+
+def plan_of(
+    varied: Sequence[str | None],
+    texts: Sequence[str | None],
+    values: Sequence[Any],
+    ids: Ids,
+    name: str | None,
+    start: Mapping[str, Any],
+    infos: Any,
+) -> SweepPlan | None:
+    """The sweep that form and grid describe; None where nothing varies yet."""
+    fields, changed = typed_changes(infos, start, values, ids)
+    grid = grid_of({field.info.path: field.info for field in fields}, varied, texts)
+    if not grid:
+        return None
+    return SweepPlan(
+        name=(name or "").strip()[:150] or "sweep",
+        recipe=start["recipe"],
+        parent_id=start["parent_id"],
+        # What varies is no longer a change that all runs share.
+        changes={field: value for field, value in changed.items() if field not in grid},
+        grid=grid,
+    )
