@@ -23,7 +23,6 @@ from backend.sweeps.repository import Progress, SweepRow
 from bapo.api import (
     BulkRequest,
     RunCreate,
-    RunStatus,
     SweepAction,
     SweepActionAnswer,
     SweepActionRequest,
@@ -39,7 +38,7 @@ from bapo.config import ConfigError, ConfigProblem
 SEED_FIELDS = ("training.seed", "task.seed")
 """Runs that differ in these alone are repetitions of one setting."""
 
-ACTIONS: tuple[SweepAction, ...] = ("start", "stop", "pause", "resume")
+ACTIONS: tuple[SweepAction, ...] = ("start", "stop", "pause", "resume", "hold", "release")
 
 
 def create(session: Session, body: SweepCreate, idempotency_key: str | None, caller: Principal) -> str:
@@ -169,7 +168,7 @@ def detail(session: Session, sweep_id: str) -> SweepDetail:
         runs=[_run(run) for run in runs],
         settings=_settings(runs, eval_name),
         eval_name=eval_name,
-        actions=[action for action in ACTIONS if any(_allows(run.status, action) for run in runs)],
+        actions=[action for action in ACTIONS if any(_allows(run, action) for run in runs)],
     )
 
 
@@ -220,15 +219,17 @@ def _without_seeds(point: dict[str, Any]) -> dict[str, Any]:
     return {field: value for field, value in point.items() if field not in SEED_FIELDS}
 
 
-def _allows(status: RunStatus, action: SweepAction) -> bool:
-    return action in states.actions(status)
+def _allows(run: Run, action: SweepAction) -> bool:
+    if action in ("hold", "release") and (run.held_by is None) != (action == "hold"):
+        return False
+    return action in states.actions(run.status)
 
 
 def perform(session: Session, sweep_id: str, request: SweepActionRequest, caller: Principal) -> SweepActionAnswer:
     """Do it to each run whose state allows it. Raises Problem 404."""
     get(session, sweep_id)
     runs = sweeps.runs(session, sweep_id)
-    chosen = [run.id for run in runs if _allows(run.status, request.action)]
+    chosen = [run.id for run in runs if _allows(run, request.action)]
     if not chosen:
         return SweepActionAnswer(num_done=0, num_left=len(runs), refused={})
     body = BulkRequest.model_validate({"run_ids": chosen, "action": request.action, "when": request.when})

@@ -141,6 +141,9 @@ def test_a_sweep_is_steered_as_one(admin: Client, worker: FakeWorker) -> None:
     assert admin.run(sweep.runs[0].id).stopping_when == "checkpoint"
     worker.report(claim, "stopped")
     assert admin.change_sweep(sweep.id, SweepActionRequest(action="resume")).num_done == 1
+    assert admin.change_sweep(sweep.id, SweepActionRequest(action="hold")).num_done == 2
+    assert set(admin.sweep(sweep.id).actions) == {"stop", "release"}
+    assert admin.change_sweep(sweep.id, SweepActionRequest(action="release")).num_done == 2
     answer = admin.change_sweep(sweep.id, SweepActionRequest(action="stop"))
     assert (answer.num_done, admin.sweep(sweep.id).statuses) == (2, {RunStatus.CANCELLED: 2})
     assert admin.change_sweep(sweep.id, SweepActionRequest(action="stop")).num_left == 2

@@ -135,7 +135,7 @@ def test_a_fork_starts_from_the_chosen_checkpoint(
 def test_a_grid_makes_a_sweep_with_a_page_of_its_own(page: Page, people: Client, worker: FakeWorker) -> None:
     page.goto("/new")
     page.locator("#new-name").fill("c1 over seeds")
-    page.get_by_text("Several runs").click()
+    page.locator("#new-several").press("Space")
     page.get_by_label("Field 1 to vary").click()
     page.get_by_role("option", name="method.c1").click()
     page.get_by_label("Values of field 1").fill("1/8, 2")
