@@ -54,7 +54,7 @@ def validate_config(_: Reader, session: DbSession, draft: ConfigDraft) -> Config
 
     A config that cannot run answers 422 with field, value and remedy of every problem.
     """
-    return service.report(_checked(session, draft))
+    return service.report(session, _checked(session, draft))
 
 
 @router.post("/configs/estimate", summary="What a config will take")

@@ -9,12 +9,14 @@ from sqlalchemy.orm import Session
 
 from backend.configs.theory import constants, threshold_map
 from backend.errors import presentable
+from backend.queue.matching import why_never
 from backend.resources import references
 from backend.runs import repository
+from backend.workers.repository import machines
 from bapo.api import ConfigDraft, ConfigReport, FieldProblem
 from bapo.config import ConfigError, ConfigProblem, Resolution, RunConfig, apply_changes, resolve
 from bapo.config.recipes import Recipe, shipped_recipes
-from bapo.config.resolve import ExplicitConfig, difference
+from bapo.config.resolve import ExplicitConfig, difference, flatten
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,18 @@ def check(session: Session, draft: ConfigDraft, project_id: str | None) -> Check
     return CheckedDraft(resolution, recipe_name, draft.parent_id, diff)
 
 
-def report(checked: CheckedDraft) -> ConfigReport:
+def _capacity_warnings(session: Session, config: RunConfig) -> list[FieldProblem]:
+    """A need that no worker known so far can satisfy: no mistake, for another may join."""
+    known = machines(session, None)
+    never = why_never(config.needs, known, "known") if known else None
+    if never is None:
+        return []
+    field, reason = never
+    value = flatten(config.model_dump(mode="json"))[field]
+    return [FieldProblem(field=field, value=value, remedy=f"{reason}; it waits until one joins that has")]
+
+
+def report(session: Session, checked: CheckedDraft) -> ConfigReport:
     """What the form shows of a checked config."""
     config = checked.resolution.config
     return ConfigReport(
@@ -72,7 +85,8 @@ def report(checked: CheckedDraft) -> ConfigReport:
         warnings=[
             FieldProblem(field=warning.field, value=presentable(warning.value), remedy=warning.remedy)
             for warning in checked.resolution.warnings
-        ],
+        ]
+        + _capacity_warnings(session, config),
         diff=checked.diff,
         threshold_map=threshold_map(config),
         constants=constants(config),

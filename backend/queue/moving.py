@@ -24,6 +24,13 @@ def move(session: Session, run_id: str, request: QueueMove, caller: Principal, s
     Raises Problem 404 and 403 for a run that the caller may not change, 409 for one that is not in the line, 422 for a
     place that is none.
     """
+    run = runs.get(session, run_id)
+    reordered = [
+        each.id
+        for each in planning.line(session, settings)[0]
+        if caller.role == "admin" or each.owner_id == run.owner_id
+    ]
+    lock_waiting(session, reordered, waits=True)
     run = steering.lock_own(session, run_id, caller)
     if run.status is not RunStatus.QUEUED or run.held_at is not None:
         state = "held" if run.held_at is not None else run.status.value
@@ -48,7 +55,8 @@ def move(session: Session, run_id: str, request: QueueMove, caller: Principal, s
     # With its new priority it is in another part of the line.
     session.flush()
     line = [each for each in planning.line(session, settings)[0] if each.priority == target.priority]
-    if all(each.owner_id == run.owner_id for each in _between(line, run.id, target.id)):
+    passes_others = any(each.owner_id != run.owner_id for each in _between(line, run.id, target.id))
+    if caller.role != "admin" or not passes_others:
         _exchange(session, _moved([each for each in line if each.owner_id == run.owner_id], run.id, target, is_before))
     else:
         _fix(session, _moved(line, run.id, target, is_before), run.id)
@@ -89,7 +97,7 @@ def _moved(line: Sequence[Candidate], run_id: str, target: Candidate, is_before:
 
 def _exchange(session: Session, order: Sequence[Candidate]) -> None:
     """Runs of one owner share out the places that they have, so that nobody else's place changes."""
-    rows = {row.id: row for row in lock_waiting(session, [each.id for each in order])}
+    rows = {row.id: row for row in lock_waiting(session, [each.id for each in order], waits=True)}
     moving = [rows[each.id] for each in order if each.id in rows]
     places = sorted(
         ((row.queue_place, row.queue_order) for row in moving),
@@ -103,5 +111,5 @@ def _fix(session: Session, order: Sequence[Candidate], run_id: str) -> None:
     """Everything from the beginning to the moved run gets its place for good."""
     last = next(index for index, each in enumerate(order) if each.id == run_id)
     places = {each.id: index for index, each in enumerate(order) if index <= last or each.place is not None}
-    for row in lock_waiting(session, list(places)):
+    for row in lock_waiting(session, list(places), waits=True):
         row.queue_place = places[row.id]

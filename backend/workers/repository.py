@@ -198,15 +198,18 @@ def num_connected(session: Session, fresh_seconds: float) -> int:
     return session.scalars(query.where(Worker.last_seen_at > seconds_from_now(-fresh_seconds))).one()
 
 
-def lock_waiting(session: Session, run_ids: Sequence[str]) -> Sequence[Run]:
-    """Those of the runs that are still queued, locked and without their configs; what somebody else holds is left
-    out."""
+def lock_waiting(session: Session, run_ids: Sequence[str], *, waits: bool = False) -> Sequence[Run]:
+    """Those of the runs that are still queued, locked and without their configs.
+
+    What somebody else has locked is left out, or waited for, in the one order in which all who wait lock runs.
+    """
     unread = (Run.config, Run.explicit, Run.diff, Run.search_text)
     query = (
         select(Run)
         .where(Run.id.in_(run_ids), Run.status == RunStatus.QUEUED, Run.held_at.is_(None))
         .options(*(defer(column) for column in unread))
-        .with_for_update(skip_locked=True, key_share=True)
+        .order_by(Run.id)
+        .with_for_update(skip_locked=not waits, key_share=True)
     )
     return session.scalars(query, execution_options={"populate_existing": True}).all()
 

@@ -9,6 +9,7 @@ from bapo.api import (
     AttemptOutcome,
     Claim,
     ClaimRequest,
+    GpuInfo,
     HeartbeatAnswer,
     RunDetail,
     WorkerHeartbeat,
@@ -23,9 +24,18 @@ from tests.services import BackendServer, wait_until
 class FakeWorker:
     """Registers, claims what it was promised, uploads, reports."""
 
-    def __init__(self, server: BackendServer, name: str = "w1", *, slots: int = 100, host: str = "box") -> None:
+    def __init__(
+        self,
+        server: BackendServer,
+        name: str = "w1",
+        *,
+        slots: int = 100,
+        host: str = "box",
+        gpus: Sequence[GpuInfo] = (),
+        memory_gib: float | None = None,
+    ) -> None:
         self.client: Client = server.client(server.worker_token)
-        self.body = WorkerRegistration(name=name, host=host, slots=slots, version="0")
+        self.body = WorkerRegistration(name=name, host=host, slots=slots, gpus=gpus, memory_gib=memory_gib, version="0")
         self.welcome = self.client.register_worker(self.body)
         self.offsets: dict[tuple[str, int, str], int] = {}
 

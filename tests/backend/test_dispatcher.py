@@ -19,20 +19,6 @@ from tests.services import BackendServer, RedisServer, new_database, running_bac
 
 
 @pytest.fixture
-def server(postgres_server: str, redis_server: RedisServer, tmp_path: Path) -> Iterator[BackendServer]:
-    """A server with a database of its own, so that nobody else's runs wait."""
-    redis_server.client.flushall()
-    with new_database(postgres_server) as url, running_backend(url, tmp_path, redis_server.url) as server:
-        yield server
-
-
-@pytest.fixture
-def people(server: BackendServer) -> Iterator[Client]:
-    with server.client() as client:
-        yield client
-
-
-@pytest.fixture
 def rows(server: BackendServer) -> Iterator[Database]:
     database = Database(server.settings.database_url)
     yield database

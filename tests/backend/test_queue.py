@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
-
-import pytest
 
 from backend.queue.service import expected_seconds
 from bapo.api import HeldRun, RunCreate, RunStatus, WorkerSlots
 from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import event, step
-from tests.services import BackendServer, RedisServer, new_database, running_backend, wait_until
+from tests.services import BackendServer, wait_until
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-@pytest.fixture
-def server(postgres_server: str, redis_server: RedisServer, tmp_path: Path) -> Iterator[BackendServer]:
-    """A server with a database of its own, so that nobody else's runs wait."""
-    redis_server.client.flushall()
-    with new_database(postgres_server) as url, running_backend(url, tmp_path, redis_server.url) as server:
-        yield server
-
-
-@pytest.fixture
-def people(server: BackendServer) -> Iterator[Client]:
-    with server.client() as client:
-        yield client
 
 
 def submit(client: Client, name: str, priority: int = 50) -> str:

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from bapo.api import RunCreate
+from backend.database import Database
+from bapo.api import GpuInfo, LimitChange, RunCreate
 from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import event, step
+from tests.backend.test_dispatcher import silence
 from tests.services import BackendServer, RedisServer, running_backend, wait_until
 
 pytestmark = pytest.mark.browser
@@ -75,11 +77,101 @@ def test_slots_reasons_and_cancelling(page: Page, people: Client, backend_server
     worker.close()
 
 
-def test_workers_are_listed_with_what_they_are(page: Page, backend_server: BackendServer) -> None:
-    worker = FakeWorker(backend_server, name="gpu-box", slots=4, host="rack-3")
+def in_line(page: Page) -> list[str]:
+    """Names of the waiting runs, as they stand."""
+    return page.locator("#queue-board tr[data-run]").evaluate_all("rows => rows.map(row => row.dataset.name)")
+
+
+def test_the_order_is_changed_by_keyboard_menu_and_drag(page: Page, people: Client) -> None:
+    ids = {name: submit(people, name) for name in ("one", "two", "three")}
+    page.goto("/queue")
+    handle = page.get_by_role("button", name="Move three")
+    handle.focus()
+    page.keyboard.press("ArrowUp")
+    wait_until(lambda: in_line(page) == ["one", "three", "two"])
+    # Where the run went, the focus went too.
+    page.keyboard.press("ArrowUp")
+    wait_until(lambda: in_line(page) == ["three", "one", "two"])
+
+    page.get_by_role("button", name="Change three").click()
+    page.get_by_role("menuitem", name="To the bottom").click()
+    wait_until(lambda: in_line(page) == ["one", "two", "three"])
+
+    page.get_by_role("button", name="Move two").drag_to(
+        page.locator('tr[data-name="one"]'), target_position={"x": 60, "y": 2}
+    )
+    wait_until(lambda: in_line(page) == ["two", "one", "three"])
+
+    page.get_by_role("button", name="Change three").click()
+    priority = page.get_by_label("Priority")
+    priority.fill("101")
+    priority.press("Enter")
+    expect(page.get_by_role("alert").filter(has_text="a whole number from 0 to 100")).to_be_visible()
+    priority.fill("90")
+    priority.press("Enter")
+    wait_until(lambda: in_line(page) == ["three", "two", "one"])
+    assert people.run(ids["three"]).priority == 90
+
+    # Several at once; what is held stands last and says by whom.
+    for name in ("three", "one"):
+        page.get_by_role("checkbox", name=f"Choose {name}").click()
+    expect(page.get_by_role("toolbar")).to_contain_text("2 chosen")
+    page.get_by_role("toolbar").get_by_role("button", name="Hold").click()
+    wait_until(lambda: in_line(page) == ["two", "three", "one"])
+    expect(page.locator('tr[data-name="three"]')).to_contain_text("held by admin")
+    page.get_by_role("toolbar").get_by_role("button", name="Choose none").click()
+    expect(page.get_by_role("toolbar")).to_be_hidden()
+    page.get_by_role("button", name="Change one").click()
+    page.get_by_role("menuitem", name="Release").click()
+    wait_until(lambda: people.run(ids["one"]).held_by is None)
+
+    limit = page.get_by_label("Most runs of admin at a time")
+    limit.fill("3")
+    limit.press("Enter")
+    expect(page.get_by_text("admin: at most 3 at a time.")).to_be_visible()
+    assert [each.max_running for each in people.limits().items if each.user == "admin"] == [3]
+    people.set_limit("admin", LimitChange(max_running=None))
+    for run_id in ids.values():
+        people.stop(run_id)
+
+
+def test_workers_show_their_gpus_and_are_drained_and_forgotten(
+    page: Page, people: Client, backend_server: BackendServer
+) -> None:
+    gpus = [GpuInfo(index=index, name="NVIDIA H200", memory_gib=139.8) for index in range(4)]
+    worker = FakeWorker(backend_server, name="gpu-box", slots=4, host="rack-3", gpus=gpus)
+    body = RunCreate(name="has two GPUs", recipe="countdown-demo", changes={"resources.gpus": 2})
+    worker.claim(people.create_run(body).id)
     page.goto("/workers")
     row = page.get_by_role("row", name=re.compile("gpu-box"))
     expect(row).to_contain_text("rack-3")
-    expect(row).to_contain_text("0 of 4")
+    expect(row).to_contain_text("1 of 4")
+    expect(row).to_contain_text("online")
+    expect(row.locator(".gpu-held")).to_have_count(2)
+    expect(row.locator(".gpu").first).to_contain_text("140 GiB")
+    expect(row.locator(".gpu").first).to_contain_text("has two GPUs")
+
+    row.get_by_role("button", name="Drain gpu-box").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("gpu-box")
+    dialog.get_by_role("button", name="Leave it").click()
+    expect(dialog).to_be_hidden()
+    row.get_by_role("button", name="Drain gpu-box").click()
+    dialog.get_by_label("Also hand its runs on").check()
+    dialog.get_by_role("button", name="Drain", exact=True).click()
+    expect(row).to_contain_text("draining, hands its runs on")
+    row.get_by_role("button", name="Undrain gpu-box").click()
     expect(row).to_contain_text("online")
     worker.close()
+
+    # Another one is long gone.
+    gone = FakeWorker(backend_server, name="gone-box", slots=1)
+    gone.close()
+    rows = Database(backend_server.settings.database_url)
+    silence(rows, gone)
+    rows.close()
+    row = page.get_by_role("row", name=re.compile("gone-box"))
+    expect(row).to_contain_text("silent")
+    row.get_by_role("button", name="Forget gone-box").click()
+    page.get_by_role("dialog").get_by_role("button", name="Forget").click()
+    expect(row).to_have_count(0)
