@@ -20,10 +20,11 @@ import httpx
 import psycopg
 import pytest
 import redis
+from argon2 import PasswordHasher
 from sqlalchemy import make_url, select
 from sqlalchemy.dialects.postgresql import insert
 
-from backend.auth import repository
+from backend.auth import passwords, repository
 from backend.auth.service import ALL_SCOPES, hash_of, new_secret
 from backend.database import Database
 from backend.migrate import migrate
@@ -204,6 +205,15 @@ def backend_server(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) 
     """A server of this module, with no broker behind it."""
     with running_backend(postgres_url, tmp_path_factory.mktemp("backend"), "redis://127.0.0.1:1/0") as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def cheap_passwords() -> Iterator[None]:
+    """Hashes of passwords that cost next to nothing, in servers of this process."""
+    kept = passwords.HASHER
+    passwords.HASHER = PasswordHasher(time_cost=1, memory_cost=1024, parallelism=1)
+    yield
+    passwords.HASHER = kept
 
 
 DEFAULT_PROJECT = "default"
