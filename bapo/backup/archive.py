@@ -230,3 +230,17 @@ def extract(path: Path, prefix: str, target: Path) -> None:
             with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as handle:
                 while chunk := source.read(_CHUNK):
                     handle.write(chunk)
+
+
+def extract_secret(path: Path, target: Path) -> None:
+    """Write the secret of this name over the one there, for its owner only. The backup has been checked."""
+    with tarfile.open(path, "r:") as tar:
+        try:
+            source = tar.extractfile(f"{SECRETS}/{target.name}")
+        except KeyError:
+            return
+        assert source is not None, "a regular file"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.unlink(missing_ok=True)
+        with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as handle:
+            handle.write(source.read())

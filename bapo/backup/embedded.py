@@ -61,9 +61,9 @@ def restore(deployment: Deployment, file: Path) -> Manifest:
     archive.extract(file, archive.RUNS, deployment.runs_dir)
     if deployment.resources is not None:
         archive.extract(file, archive.RESOURCES, deployment.resources)
-    folders = {secret.parent for secret in deployment.secrets}
-    for folder in folders:
-        archive.extract(file, archive.SECRETS, folder)
+    for secret in deployment.secrets:
+        # Each into its own place only: a worker's folder shall not hold the administrator's token.
+        archive.extract_secret(file, secret)
     return manifest
 
 

@@ -9,7 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from bapo.backup.archive import DATABASE, MANIFEST, RUNS, BackupError, BackupWriter, extract, read_manifest
+from bapo.backup.archive import (
+    DATABASE,
+    MANIFEST,
+    RUNS,
+    BackupError,
+    BackupWriter,
+    extract,
+    extract_secret,
+    read_manifest,
+)
 
 
 @pytest.fixture
@@ -136,3 +145,20 @@ def test_a_backup_of_a_newer_version_is_refused(tmp_path: Path) -> None:
         tar.addfile(info, io.BytesIO(content))
     with pytest.raises(BackupError, match=r"version 9\.0\.0"):
         read_manifest(path)
+
+
+def test_a_secret_replaces_the_one_there_and_reaches_no_other_place(tmp_path: Path) -> None:
+    for name in ("admin-token", "worker-token"):
+        (tmp_path / name).write_text(name)
+    with BackupWriter(tmp_path / "b.tar") as writer:
+        for name in ("admin-token", "worker-token"):
+            writer.add(f"secrets/{name}", tmp_path / name)
+        writer.finish("0009", 0)
+    place = tmp_path / "place" / "worker-token"
+    place.parent.mkdir()
+    place.write_text("an older one")
+    extract_secret(tmp_path / "b.tar", place)
+    extract_secret(tmp_path / "b.tar", tmp_path / "place" / "unknown")
+    assert place.read_text() == "worker-token"
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    assert list(place.parent.iterdir()) == [place]
