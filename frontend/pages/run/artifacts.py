@@ -20,9 +20,9 @@ from frontend.session import Api
 
 REFRESH_MILLISECONDS = 1500
 OTHERS: tuple[tuple[str, str, str], ...] = (
-    ("journal", "Journal", "All that its trainers wrote, of all attempts; `bapo import` shows it in another server."),
+    ("journal", "Journal", "All that its trainers wrote, of all attempts; bapo import shows it in another server."),
     ("report", "Report", "The paper's figures and tables in one HTML file, which needs no server and no network."),
-    ("config", "Config", "TOML, as `bapo train` takes it."),
+    ("config", "Config", "TOML, as bapo train takes it."),
     ("log", "Log", "Output of the trainers, one attempt after the other."),
     ("samples", "Samples", "Prompts with their responses, one JSON line a group."),
 )

@@ -66,7 +66,7 @@ async def _board(api: Api) -> list[Any]:
 
 def _tiles(state: StorageState) -> html.Div:
     facts = (
-        ("Run folders", formatting.size(state.folder_bytes), f"as measured, of {state.num_runs:,} runs"),
+        ("Run folders", formatting.size(state.folder_bytes), f"as measured, runs: {state.num_runs:,}"),
         ("Records", formatting.size(state.record_bytes), f"database on disk: {formatting.size(state.database_bytes)}"),
         (
             "Downloads",
@@ -89,7 +89,12 @@ def _deletions(deletions: Sequence[PendingDeletion]) -> list[Any]:
     rows = [
         dmc.TableTr(
             [
-                dmc.TableTd([html.Div(each.run_name, className="artifact-name"), _detail(each.run_id)]),
+                dmc.TableTd(
+                    [
+                        html.Div(each.run_name, className="artifact-name artifact-short", title=each.run_name),
+                        _detail(each.run_id),
+                    ]
+                ),
                 dmc.TableTd("its folder" if each.part == "folder" else each.part),
                 dmc.TableTd(each.host or "any"),
                 dmc.TableTd([moment(each.requested_at), _detail(f"by {each.author}")], className="nowrap"),
