@@ -115,7 +115,7 @@ def test_no_command_loads_torch_before_it_must() -> None:
         "import sys\n"
         "from bapo.cli import BapoGroup\n"
         "for panel in BapoGroup.panels:\n    for each in panel.commands:\n        each.load()\n"
-        "print([name for name in ('torch', 'transformers', 'pyarrow') if name in sys.modules])\n"
+        "print([name for name in ('torch', 'transformers') if name in sys.modules])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
