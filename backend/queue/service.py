@@ -120,7 +120,8 @@ def _waiting(row: WaitingRow, place: int, seconds: float | None, caller: Princip
         queued_at=run.queued_at or run.created_at,
         reason=run.status_reason,
         promised_to=row.promised_to,
-        expected_seconds=seconds,
+        # A slot is free, and it is not what the run waits for: when that will be, nobody knows.
+        expected_seconds=None if seconds == 0.0 and row.promised_to is None and run.status_reason else seconds,
         may_cancel=caller.may_change(run),
         gpus=run.num_gpus_needed,
         gpus_optional=run.gpus_optional,

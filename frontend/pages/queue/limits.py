@@ -6,7 +6,7 @@ from typing import Any
 
 import dash_mantine_components as dmc
 import httpx
-from dash import ALL, Dash, Input, Output, ctx, html, no_update
+from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from bapo.api import LimitChange, UserLimits
 from bapo.client import ApiError
@@ -52,6 +52,7 @@ def limits_panel(limits: UserLimits) -> html.Div:
         [
             html.H3("How much each person may run", className="section-title"),
             html.Div(dmc.ScrollArea(table, type="auto"), className="panel-card"),
+            dcc.Store(id="queue-limits", data={each.user: each.max_running for each in limits.items}),
         ]
     )
 
@@ -61,19 +62,21 @@ def register(app: Dash, api: Api) -> None:
 
     @app.callback(
         Output("notifications", "sendNotifications", allow_duplicate=True),
+        Output("queue-limits", "data"),
         Input({"type": "queue-limit", "user": ALL}, "value"),
+        State("queue-limits", "data"),
         prevent_initial_call=True,
     )
-    async def change(_: Any) -> Any:
+    async def change(_: Any, known: dict[str, int | None]) -> Any:
         trigger: Any = ctx.triggered_id
-        if trigger is None or len(ctx.triggered) != 1:
-            # The page has been opened.
-            return no_update
         user, value = trigger["user"], ctx.triggered[0]["value"]
         most = None if value in ("", None) else int(value)
+        if most == known.get(user):
+            # The page has been opened.
+            return no_update, no_update
         try:
             await api.client().set_limit(user, LimitChange(max_running=most))
         except (ApiError, httpx.TransportError) as error:
-            return toast(error_text(error), title="The limit is not changed")
+            return toast(error_text(error), title="The limit is not changed"), no_update
         held = "the server's limit" if most is None else f"at most {most:,} at a time"
-        return toast(f"{user}: {held}.", title="Limit changed", colour="green")
+        return toast(f"{user}: {held}.", title="Limit changed", colour="green"), {**known, user: most}
