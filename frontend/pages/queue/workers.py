@@ -164,12 +164,12 @@ def worker_table(workers: Sequence[WorkerSlots], now: datetime, *, may_administe
     if not workers:
         title, text = NO_WORKERS
         return notice(title, text, icon_name="alert")
-    head = ("Worker", "State", "Slots in use", "GPUs", "Runs", "Version", "Last heartbeat", "Started", "")
+    head = ("Worker", "State", "Slots in use", "GPUs", "Runs", "Version", "Last heartbeat", "Started")
     rows = [
         dmc.TableTr(
             [
                 dmc.TableTd([html.Div(worker.name, className="worker-name"), _detail(worker.host), _meters(worker)]),
-                dmc.TableTd(_state(worker)),
+                dmc.TableTd([_state(worker), _actions(worker) if may_administer else None]),
                 dmc.TableTd(f"{worker.busy:,} of {worker.slots:,}", className="number nowrap"),
                 dmc.TableTd(["".join(_gpus(worker)).removeprefix(" · "), _gpu_board(worker)]),
                 dmc.TableTd(
@@ -185,7 +185,6 @@ def worker_table(workers: Sequence[WorkerSlots], now: datetime, *, may_administe
                     moment(worker.registered_at, now=now),
                     className="nowrap",
                 ),
-                dmc.TableTd(_actions(worker) if may_administer else None, className="nowrap"),
             ],
         )
         for worker in workers
