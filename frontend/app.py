@@ -16,6 +16,7 @@ from frontend.components import confirm
 from frontend.gate import Gate
 from frontend.pages import (
     account,
+    alerts,
     audit,
     compare,
     new_run,
@@ -61,6 +62,9 @@ PAGES = (
     shell.Page(re.compile(r"/projects"), "Projects", projects.layout, query_makes_page=False),
     shell.Page(re.compile(r"/audit"), "Audit trail", audit.layout, query_makes_page=True),
     shell.Page(re.compile(r"/storage"), "Storage", storage.layout, query_makes_page=False),
+    shell.Page(re.compile(r"/alerts"), "Alerts", alerts.alerts_layout, query_makes_page=False),
+    shell.Page(re.compile(r"/alerts/rules"), "Alert rules", alerts.rules_layout, query_makes_page=False),
+    shell.Page(re.compile(r"/alerts/webhooks"), "Webhooks", alerts.webhooks_layout, query_makes_page=False),
     shell.Page(re.compile(r"/data"), "Data and models", resources.layout, query_makes_page=False),
 )
 
@@ -103,6 +107,7 @@ def create_app(settings: FrontendSettings) -> Gate:
         projects,
         audit,
         storage,
+        alerts,
     ):
         page.register(app, api)
     # Dash on FastAPI finishes its set-up at the first request for "/", which a deep link never makes: its index page

@@ -44,6 +44,7 @@ NAVIGATION: tuple[tuple[str, str, IconName], ...] = (
     ("Queue", "/queue", "queue"),
     ("Workers", "/workers", "worker"),
     ("Data & models", "/data", "data"),
+    ("Alerts", "/alerts", "bell"),
 )
 
 INDEX = """<!DOCTYPE html>
@@ -78,6 +79,7 @@ def shell_layout() -> dmc.MantineProvider:
             dcc.Store(id="live-source"),
             dcc.Store(id="live-state"),
             html.Div(id="title-sink", hidden=True),
+            html.Div(id="bell-sink", hidden=True),
             dmc.NotificationContainer(id="notifications", position="bottom-right"),
             html.Div(id="connection-banner", className="connection-banner", role="status"),
             dmc.AppShell(
@@ -126,6 +128,14 @@ def _header() -> dmc.Group:
                         **attributes(aria_label="Search runs"),
                     ),
                     html.Span("", id="connection", className="connection", role="status"),
+                    dcc.Link(
+                        # The number comes from assets/alerts.js.
+                        [icon("bell"), html.Span("", id="bell-count", className="bell-count")],
+                        id="bell",
+                        href="/alerts",
+                        title="Alerts",
+                        className="bell",
+                    ),
                     dmc.Tooltip(
                         dmc.ActionIcon(
                             [icon("moon"), icon("sun")],

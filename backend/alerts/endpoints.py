@@ -104,7 +104,9 @@ def create_rule(caller: Writer, session: DbSession, body: RuleWrite) -> RuleInfo
 @router.post("/alert-rules/preview", summary="Try an alert rule on recorded runs")
 def preview_rule(_: Reader, session: DbSession, body: RuleDraft) -> RulePreview:
     """How often the rule would have opened an alert in the newest twenty runs that it watches, and where."""
-    return preview.preview(session, body, choice.for_reading(session, body.project))
+    project_id = choice.for_reading(session, body.project)
+    service.check_scope(session, body.scope, project_id)
+    return preview.preview(session, body, project_id)
 
 
 @router.get("/alert-rules/{rule_id}", summary="One alert rule")

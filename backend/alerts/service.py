@@ -18,7 +18,7 @@ from backend.models import Alert, AlertRule
 from backend.projects import choice
 from backend.runs import repository as runs
 from backend.webhooks import repository as webhooks
-from bapo.api import AlertInfo, AlertPage, AlertSummary, RuleInfo, RuleWrite
+from bapo.api import AlertInfo, AlertPage, AlertSummary, RuleInfo, RuleScope, RuleWrite
 
 _CURSOR = "alerts"
 MOST_RULES = 200
@@ -110,23 +110,25 @@ def _own_rule(session: Session, rule_id: str, caller: Principal) -> AlertRule:
 
 
 def _write(session: Session, rule: AlertRule, body: RuleWrite) -> None:
-    if body.scope.run_id is not None:
-        _check_run(session, body.scope.run_id, rule.project_id)
+    check_scope(session, body.scope, rule.project_id)
     rule.name = body.name
     rule.condition = body.condition.model_dump(mode="json")
     rule.tag, rule.method, rule.run_id = body.scope.tag, body.scope.method, body.scope.run_id
     rule.enabled = body.enabled
 
 
-def _check_run(session: Session, run_id: str, project_id: str) -> None:
+def check_scope(session: Session, scope: RuleScope, project_id: str | None) -> None:
+    """Raises Problem 404 or 422 where the rule is about a run that is not there, or not in its project."""
+    if scope.run_id is None:
+        return
     try:
-        run = runs.get(session, run_id)
+        run = runs.get(session, scope.run_id)
     except Problem as problem:
-        problem.field, problem.value = "scope.run_id", run_id
+        problem.field, problem.value = "scope.run_id", scope.run_id
         raise
     if run.project_id != project_id:
         remedy = "the run belongs to another project: make the rule there"
-        raise Problem(422, "other_project", remedy, field="scope.run_id", value=run_id)
+        raise Problem(422, "other_project", remedy, field="scope.run_id", value=scope.run_id)
 
 
 def _resolve_all(session: Session, rule: AlertRule, resolution: str) -> None:

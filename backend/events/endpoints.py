@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import anyio.to_thread
 import orjson
-from fastapi import Header
+from fastapi import Header, Query
 from fastapi.responses import StreamingResponse
 
 from backend.auth import scoping
@@ -24,6 +24,7 @@ router = new_router("events")
 SILENCE_SECONDS = 15.0
 """A comment is sent after this silence, so that proxies keep the connection and both sides notice a dead one."""
 
+Only = Annotated[Literal["step", "evaluation", "tracking", "event", "status", "alert"] | None, Query()]
 LastEventId = Annotated[int | None, Header(ge=0, description="The last event's id that was received.")]
 
 _STREAM_ANSWER: dict[int | str, dict[str, Any]] = {
@@ -43,10 +44,10 @@ class EventStream(StreamingResponse):
 @router.get(
     "/events", status_code=200, response_class=EventStream, responses=_STREAM_ANSWER, summary="What happens to all runs"
 )
-def all_events(caller: Reader, context: ContextOf, last_event_id: LastEventId = None) -> EventStream:
-    """Server-sent events of the caller's projects, see `StreamEvent`; one can go on after a break with
-    `Last-Event-ID`."""
-    return EventStream(_stream(context, caller, None, last_event_id))
+def all_events(caller: Reader, context: ContextOf, only: Only = None, last_event_id: LastEventId = None) -> EventStream:
+    """Server-sent events of the caller's projects, of one kind where `only` names it, see `StreamEvent`; one can go on
+    after a break with `Last-Event-ID`."""
+    return EventStream(_stream(context, caller, None, last_event_id, only))
 
 
 @router.get(
@@ -65,16 +66,17 @@ def run_events(
 
 
 async def _stream(
-    context: Context, caller: Principal, run_id: str | None, last_event_id: int | None
+    context: Context, caller: Principal, run_id: str | None, last_event_id: int | None, only: str | None = None
 ) -> AsyncIterator[bytes]:
-    async with context.hub.subscribe(run_id) as subscription:
+    async with context.hub.subscribe(run_id, only) as subscription:
         # A browser shows the connection as open once the first byte is there.
         yield b"retry: 1000\n\n"
         # Subscribed first, then read: nothing falls between, and what comes twice is left out below.
         last_id = 0
         for event in await anyio.to_thread.run_sync(_beginning, context, caller, run_id, last_event_id):
             last_id = event.id
-            yield _encode(event)
+            if only in (None, event.event):
+                yield _encode(event)
         while True:
             next_event = None
             with suppress(TimeoutError):

@@ -25,13 +25,14 @@ RECONNECT_SECONDS = 1.0
 class Subscription:
     """One reader."""
 
-    def __init__(self, run_id: str | None) -> None:
+    def __init__(self, run_id: str | None, only: str | None = None) -> None:
         self.run_id = run_id
+        self.only = only
         self._queue: asyncio.Queue[StreamEvent | None] = asyncio.Queue(QUEUE_SIZE)
 
     def offer(self, event: StreamEvent) -> None:
         """Hand over an event, or end the stream of a reader that does not keep up."""
-        if self.run_id is not None and event.data["run_id"] != self.run_id:
+        if self.only not in (None, event.event) or self.run_id not in (None, event.data["run_id"]):
             return
         try:
             self._queue.put_nowait(event)
@@ -93,9 +94,9 @@ class EventHub:
             self._loop.call_soon_threadsafe(self.close_streams)
 
     @asynccontextmanager
-    async def subscribe(self, run_id: str | None) -> AsyncIterator[Subscription]:
-        """A queue of the events from now on."""
-        subscription = Subscription(run_id)
+    async def subscribe(self, run_id: str | None, only: str | None = None) -> AsyncIterator[Subscription]:
+        """A queue of the events from now on, of one run and of one kind where they are named."""
+        subscription = Subscription(run_id, only)
         self._subscriptions.add(subscription)
         if self._closed:
             subscription.close()

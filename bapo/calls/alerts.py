@@ -82,6 +82,9 @@ class AlertCalls:
     @Endpoint
     def preview_alert_rule(self, body: RuleDraft) -> Call[RulePreview]:
         """Where the rule would have opened an alert in the newest runs."""
+        if isinstance(body, RuleWrite):
+            # Of a whole rule its name does not matter.
+            body = RuleDraft(condition=body.condition, scope=body.scope, project=body.project)
         return post("/alert-rules/preview", RulePreview, body)
 
     @Endpoint

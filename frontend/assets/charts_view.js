@@ -127,7 +127,9 @@
       charts.change(name, { hide: hidden.filter((index) => index !== null) });
     });
     graph.on("plotly_clickannotation", ({ annotation }) => {
-      if (annotation.name && document.getElementById("run-tabs")) charts.openTab("history", annotation.name);
+      if (!annotation.name || !document.getElementById("run-tabs")) return;
+      if (annotation.name.startsWith("alert-")) document.getElementById("run-alerts")?.scrollIntoView({ block: "center" });
+      else charts.openTab("history", annotation.name);
     });
     charts.synced(graph);
   }

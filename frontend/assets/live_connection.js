@@ -7,7 +7,7 @@
   window.dash_clientside.live = window.dash_clientside.live || {};
 
   const LONGEST_WAIT_MS = 15000;
-  const DATA_EVENTS = ["step", "evaluation", "tracking", "event", "status"];
+  const DATA_EVENTS = ["step", "evaluation", "tracking", "event", "status", "alert"];
   const { state } = live;
 
   function connect(url) {

@@ -11,6 +11,7 @@ from frontend.components.attributes import attributes
 IconName = Literal[
     "alert",
     "archive",
+    "bell",
     "bookmark",
     "check",
     "columns",
@@ -23,6 +24,7 @@ IconName = Literal[
     "fork",
     "info",
     "link",
+    "send",
     "logout",
     "menu",
     "moon",

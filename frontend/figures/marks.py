@@ -1,4 +1,4 @@
-"""Vertical marks where a parameter changed or an attempt resumed."""
+"""Vertical marks where a parameter changed, an attempt resumed or an alert opened."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import plotly.graph_objects as go
 
+from bapo.api import AlertInfo
 from bapo.records import EventRecord
 from frontend.figures.axes import XAxis
 from frontend.formatting import config_value
@@ -19,11 +20,12 @@ class Mark(NamedTuple):
 
     step: int
     """First step that it holds for."""
-    kind: Literal["change", "resumed", "forked"]
+    kind: Literal["change", "resumed", "forked", "alert"]
     text: str
     """One sentence."""
     name: str
-    """Of the request that changed a parameter, which the history lists; of an attempt `attempt-2`."""
+    """Of the request that changed a parameter, which the history lists; of an attempt `attempt-2`, of an alert
+    `alert-12`."""
 
 
 def marks_of(events: Iterable[EventRecord]) -> list[Mark]:
@@ -47,13 +49,27 @@ def marks_of(events: Iterable[EventRecord]) -> list[Mark]:
     return marks
 
 
+def alert_marks(alerts: Iterable[AlertInfo]) -> list[Mark]:
+    """Where alerts of a run opened, in order."""
+    found = [alert for alert in alerts if alert.kind not in ("finished", "failed")]
+    return [
+        Mark(alert.step, "alert", f"step {alert.step}: {alert.message} ({alert.rule})", f"alert-{alert.id}")
+        for alert in sorted(found, key=lambda alert: (alert.step, alert.id))
+    ]
+
+
+_SIGNS = {"change": "◆", "resumed": "↻", "forked": "⑂", "alert": "▲"}
+_DASHES = {"change": "solid", "resumed": "dot", "forked": "dot", "alert": "dash"}
+
+
 def add_marks(figure: go.Figure, marks: Sequence[Mark], axis: XAxis, palette: Palette) -> go.Figure:
     """Draw each mark as a thin vertical line with a hoverable sign at its top."""
     shapes: list[dict[str, Any]] = list(figure.layout.shapes)
     annotations: list[dict[str, Any]] = list(figure.layout.annotations)
+    colours = {"change": palette.mark, "resumed": palette.reference, "forked": palette.reference, "alert": palette.bad}
     for mark in marks:
         position = axis.at(mark.step)
-        colour = palette.mark if mark.kind == "change" else palette.reference
+        colour = colours[mark.kind]
         shapes.append(
             {
                 "type": "line",
@@ -64,7 +80,7 @@ def add_marks(figure: go.Figure, marks: Sequence[Mark], axis: XAxis, palette: Pa
                 "y1": 1,
                 "yref": "paper",
                 "layer": "above",
-                "line": {"color": colour, "width": 1, "dash": "solid" if mark.kind == "change" else "dot"},
+                "line": {"color": colour, "width": 1, "dash": _DASHES[mark.kind]},
             }
         )
         annotations.append(
@@ -76,7 +92,7 @@ def add_marks(figure: go.Figure, marks: Sequence[Mark], axis: XAxis, palette: Pa
                 "y": 1,
                 "yref": "paper",
                 "yanchor": "middle",
-                "text": {"change": "◆", "resumed": "↻", "forked": "⑂"}[mark.kind],
+                "text": _SIGNS[mark.kind],
                 "hovertext": html.escape(mark.text),
                 "showarrow": False,
                 "font": {"color": colour, "size": 10},

@@ -13,6 +13,7 @@ from frontend.components.attributes import attributes
 from frontend.figures.axes import X_KINDS
 from frontend.pages.run import (
     actions,
+    alerts,
     artifacts,
     charting,
     configuration,
@@ -91,6 +92,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             html.Div(id="run-progress", className="run-progress"),
             html.Div(identity.written(run), id="run-written", className="run-written"),
             html.Div(reason(run), id="run-reason"),
+            html.Div(await alerts.panel(api.client(), run.id), id="run-alerts", className="run-alerts"),
             # Drawn by the browser, which asks for them again and again.
             html.Div(id="run-tiles", className="tiles"),
             html.Div(tabs, className="tabs-row"),
@@ -117,6 +119,7 @@ def register(app: Dash, api: Api) -> None:
     artifacts.register(app, api)
     what_if.register(app, api)
     actions.register(app, api)
+    alerts.register(app, api)
     identity.register(app, api)
     parameters.register(app, api)
     clientside(app, "run", "address", *charting.ADDRESS)

@@ -14,13 +14,15 @@ from bapo.records import EventRecord, TrackingRecord
 from frontend.figures import reevaluation
 from frontend.figures.axes import X_KEYS, XAxis, XKind, x_axis
 from frontend.figures.evaluations import KEY_PATTERN
-from frontend.figures.marks import Mark, marks_of
+from frontend.figures.marks import Mark, alert_marks, marks_of
 from frontend.figures.smoothing import WINDOW_STEPS
 
 Need = Literal["histograms", "evaluations", "tracking", "totals", "ratios", "staleness"]
 
 MOST_POINTS = 1000
 """Steps that a chart draws at most; the server keeps each metric's extremes when it leaves steps out."""
+MOST_ALERTS = 50
+"""The newest ones are marked."""
 MOST_COLUMNS = 400
 """Columns of a heat map; the server sums neighbouring steps beyond."""
 
@@ -82,7 +84,7 @@ class Reading(NamedTuple):
 async def load(client: AsyncClient, run_id: str, reading: Reading) -> dict[str, RunData]:
     """The whole run, for drawing its charts, by chart; everything is fetched at once."""
     needs = reading.needs
-    run, groups, histograms, evaluations, tracking, totals, ratios, staleness, events = await _together(
+    run, groups, histograms, evaluations, tracking, totals, ratios, staleness, events, alerts = await _together(
         client.run(run_id),
         _groups(client, run_id, reading, from_step=1, max_points=MOST_POINTS),
         client.histograms(run_id, from_step=1, max_points=MOST_POINTS) if "histograms" in needs else None,
@@ -92,6 +94,7 @@ async def load(client: AsyncClient, run_id: str, reading: Reading) -> dict[str, 
         client.ratios(run_id, max_points=MOST_COLUMNS) if "ratios" in needs else None,
         client.staleness(run_id, max_points=MOST_COLUMNS) if "staleness" in needs else None,
         _records(client, run_id, "event"),
+        client.run_alerts(run_id, limit=MOST_ALERTS),
     )
     shared = {
         "histograms": histograms or NO_HISTOGRAMS,
@@ -100,7 +103,7 @@ async def load(client: AsyncClient, run_id: str, reading: Reading) -> dict[str, 
         "totals": totals or NO_SERIES,
         "ratios": ratios or NO_RATIOS,
         "staleness": staleness or NO_STALENESS,
-        "marks": marks_of(_EVENTS.validate_python(events)),
+        "marks": [*marks_of(_EVENTS.validate_python(events)), *alert_marks(alerts.items)],
     }
     return _by_chart(run, reading, groups, shared)
 

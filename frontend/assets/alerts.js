@@ -1,0 +1,78 @@
+// The bell: how many alerts are open, told by an event stream of its own that carries nothing but alerts. Pages that
+// show alerts are poked when something changes.
+(function () {
+  "use strict";
+
+  window.dash_clientside = window.dash_clientside || {};
+  const clientside = window.dash_clientside;
+
+  const GATHER_MS = 300; // Several alerts of one step are one question.
+  const LONGEST_WAIT_MS = 60000;
+
+  let stream = null;
+  let retries = 0;
+  let retryTimer = null;
+  let gather = null;
+
+  const bell = () => document.getElementById("bell");
+
+  async function count() {
+    gather = null;
+    if (!bell()) return;
+    try {
+      const answer = await fetch("/api/v1/alerts/summary");
+      if (answer.ok) show(await answer.json());
+    } catch (error) {
+      // What is shown stays; the stream tells when there is something new.
+    }
+  }
+
+  function show({ num_open: open, num_runs: runs }) {
+    const label = open ? `${open} open ${open === 1 ? "alert" : "alerts"} in ${runs} ${runs === 1 ? "run" : "runs"}` : "No open alerts";
+    document.getElementById("bell-count").textContent = open > 99 ? "99+" : open || "";
+    bell().title = label;
+    bell().setAttribute("aria-label", label);
+  }
+
+  function changed() {
+    if (gather === null) gather = setTimeout(count, GATHER_MS);
+    if (document.getElementById("alerts-list")) clientside.set_props("alerts-poke", { data: Date.now() });
+  }
+
+  function open() {
+    clearTimeout(retryTimer);
+    if (stream || document.hidden || !bell()) return;
+    stream = new EventSource("/api/v1/events?only=alert");
+    stream.onopen = () => {
+      retries = 0;
+      changed();
+    };
+    stream.addEventListener("alert", changed);
+    stream.onerror = () => {
+      if (stream && stream.readyState === EventSource.CLOSED) {
+        close();
+        retryTimer = setTimeout(open, Math.min(LONGEST_WAIT_MS, 2000 * 2 ** retries++));
+      }
+    };
+  }
+
+  function close() {
+    clearTimeout(retryTimer);
+    if (stream) stream.close();
+    stream = null;
+  }
+
+  document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
+
+  clientside.alerts = {
+    begin() {
+      open();
+      return "";
+    },
+    // The filters stand in the address.
+    filtered(state, kind) {
+      window.bapoView.write({ state: state === "open" ? null : state, kind });
+      return Date.now();
+    },
+  };
+})();

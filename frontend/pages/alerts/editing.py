@@ -1,0 +1,181 @@
+"""Writing a rule: fields of its kind, a preview while typing, and saving."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dash_mantine_components as dmc
+import httpx
+from dash import ALL, Dash, Input, Output, State, ctx, html, no_update
+
+from bapo.api import RuleInfo
+from bapo.client import ApiError
+from frontend.components.notices import error_text, toast
+from frontend.pages.alerts.form import FIELDS, preview_panel, written
+from frontend.session import Api
+
+_ANY = {"type": "rule-field", "kind": ALL, "name": ALL}
+_GROUPS = {"type": "rule-group", "kind": ALL}
+_DEFAULTS: dict[tuple[str, str], Any] = {
+    **{(kind, field.name): field.value for kind, fields in FIELDS.items() for field in fields},
+    ("metric", "key"): "actor/grad_norm",
+    ("metric", "comparison"): ">",
+    ("metric", "smoothing"): "",
+}
+
+
+_MEND = html.Span("Mend what is marked to see what the rule would have found.", className="queue-detail")
+
+
+def _marks(error: ApiError | httpx.TransportError, ids: list[dict[str, str]]) -> list[str]:
+    """What the server says of one of the fields, at that field; nothing where it is about none of them."""
+    if not isinstance(error, ApiError) or not (error.body.field or "").startswith("scope."):
+        return []
+    return [error.body.remedy if f"{each['kind']}.{each['name']}" == error.body.field else "" for each in ids]
+
+
+def _values(ids: list[dict[str, str]], values: list[Any]) -> dict[tuple[str, str], Any]:
+    return {(each["kind"], each["name"]): value for each, value in zip(ids, values, strict=True)}
+
+
+def register(app: Dash, api: Api) -> None:
+    """Opening, showing the kind's fields, previewing and saving."""
+    _opening(app, api)
+    _previewing(app, api)
+    _saving(app, api)
+
+
+def _opening(app: Dash, api: Api) -> None:
+    @app.callback(
+        Output("rule-drawer", "opened"),
+        Output("rule-drawer", "title"),
+        Output("rule-editing", "data"),
+        Output("rule-kind", "value"),
+        Output("rule-project", "value"),
+        Output(_ANY, "value"),
+        Input("rule-asked", "data"),
+        Input("rule-new", "n_clicks"),
+        Input({"type": "rule-edit", "id": ALL}, "n_clicks"),
+        State("rule-project", "value"),
+        State(_ANY, "id"),
+    )
+    async def show(
+        asked: dict[str, str], clicks: int | None, _: Any, project: str | None, ids: list[dict[str, str]]
+    ) -> Any:
+        trigger: Any = ctx.triggered_id
+        quiet = (no_update, no_update, no_update, no_update, no_update, [no_update] * len(ids))
+        rule_id = None
+        if isinstance(trigger, dict):
+            if not any(each["value"] for each in ctx.triggered):
+                return quiet
+            rule_id = trigger["id"]
+        elif not clicks:
+            if not asked:
+                return quiet
+            rule_id = asked.get("rule")
+        if rule_id is None:
+            given = {**_DEFAULTS, ("scope", "run_id"): asked.get("run", "") if not clicks else ""}
+            values = [given.get((each["kind"], each["name"]), "") for each in ids]
+            return True, "New rule", None, "failed", project, values
+        try:
+            rule = await api.client().alert_rule(rule_id)
+        except (ApiError, httpx.TransportError):
+            return quiet
+        given = {**_DEFAULTS, **_given(rule)}
+        values = [given.get((each["kind"], each["name"]), "") for each in ids]
+        editing = {"id": rule.id, "enabled": rule.enabled}
+        return True, "Edit the rule", editing, rule.condition.kind, rule.project, values
+
+    @app.callback(Output(_GROUPS, "className"), Input("rule-kind", "value"), State(_GROUPS, "id"))
+    def show_fields(kind: str, groups: list[dict[str, str]]) -> list[str]:
+        return ["rule-fields" if each["kind"] == kind and kind in FIELDS else "rule-fields hidden" for each in groups]
+
+
+def _given(rule: RuleInfo) -> dict[tuple[str, str], Any]:
+    condition = rule.condition.model_dump(mode="json")
+    kind = condition.pop("kind")
+    scope = rule.scope.model_dump()
+    return {
+        ("rule", "name"): rule.name,
+        **{(kind, name): "" if value is None else value for name, value in condition.items()},
+        **{("scope", name): value or "" for name, value in scope.items()},
+    }
+
+
+def _previewing(app: Dash, api: Api) -> None:
+    @app.callback(
+        Output("rule-preview", "children"),
+        Output(_ANY, "error"),
+        Input("rule-drawer", "opened"),
+        Input("rule-kind", "value"),
+        Input("rule-project", "value"),
+        Input(_ANY, "value"),
+        State(_ANY, "id"),
+        prevent_initial_call=True,
+    )
+    async def preview(
+        opened: bool, kind: str, project: str | None, values: list[Any], ids: list[dict[str, str]]
+    ) -> Any:
+        if not opened:
+            return no_update, [no_update] * len(ids)
+        given = _values(ids, values)
+        # A rule without a name yet is previewed too.
+        given[("rule", "name")] = given.get(("rule", "name")) or "unnamed"
+        found = written(kind, given, project)
+        errors = [found.problems.get((each["kind"], each["name"]), "") for each in ids]
+        if found.rule is None:
+            return _MEND, errors
+        try:
+            panel: Any = preview_panel(await api.client().preview_alert_rule(found.rule))
+        except (ApiError, httpx.TransportError) as error:
+            marks = _marks(error, ids)
+            panel = _MEND if marks else dmc.Alert(error_text(error), color="yellow", variant="light")
+            errors = marks or errors
+        return panel, errors
+
+
+def _saving(app: Dash, api: Api) -> None:
+    @app.callback(
+        Output("rule-drawer", "opened", allow_duplicate=True),
+        Output("rules-changed", "data", allow_duplicate=True),
+        Output("notifications", "sendNotifications", allow_duplicate=True),
+        Output("rule-problem", "children"),
+        Output(_ANY, "error", allow_duplicate=True),
+        Input("rule-save", "n_clicks"),
+        State("rule-editing", "data"),
+        State("rule-kind", "value"),
+        State("rule-project", "value"),
+        State(_ANY, "value"),
+        State(_ANY, "id"),
+        State("rules-changed", "data"),
+        running=[(Output("rule-save", "loading"), True, False)],
+        prevent_initial_call=True,
+    )
+    async def save(
+        clicks: int | None,
+        editing: dict[str, Any] | None,
+        kind: str,
+        project: str | None,
+        values: list[Any],
+        ids: list[dict[str, str]],
+        changed: int,
+    ) -> Any:
+        unchanged = [no_update] * len(ids)
+        if not clicks:
+            return no_update, no_update, no_update, no_update, unchanged
+        found = written(kind, _values(ids, values), project, enabled=editing is None or editing["enabled"])
+        if found.rule is None:
+            errors = [found.problems.get((each["kind"], each["name"]), "") for each in ids]
+            return no_update, no_update, no_update, "", errors
+        try:
+            client = api.client()
+            if editing is None:
+                rule = await client.create_alert_rule(found.rule)
+            else:
+                rule = await client.replace_alert_rule(editing["id"], found.rule)
+        except (ApiError, httpx.TransportError) as error:
+            if marks := _marks(error, ids):
+                return no_update, no_update, no_update, "", marks
+            alert = dmc.Alert(error_text(error), color="red", variant="light")
+            return no_update, no_update, no_update, alert, unchanged
+        return False, changed + 1, toast(rule.sentence, title="Saved", colour="green"), "", unchanged

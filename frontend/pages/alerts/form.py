@@ -1,0 +1,241 @@
+"""The drawer in which a rule is written: its fields by kind, and what comes of what was typed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import dash_mantine_components as dmc
+from dash import dcc, html
+from pydantic import ValidationError
+
+from bapo.api import RulePreview, RuleWrite
+from frontend.pages.alerts.listing import KINDS
+
+MOST_RUNS = 6
+"""That the preview names."""
+
+
+class FieldText(NamedTuple):
+    """A number that a condition takes."""
+
+    name: str
+    label: str
+    description: str
+    value: float | None
+    step: float = 1
+
+
+FIELDS: Mapping[str, Sequence[FieldText]] = {
+    "stalled": (FieldText("minutes", "Minutes", "Without any record, while a worker holds the run", 30, 5),),
+    "entropy_collapse": (
+        FieldText("below", "Below", "Nats per token; empty: any level", 0.05, 0.01),
+        FieldText("fall_percent", "Fall in %", "Of the level; empty: any fall", 50, 5),
+        FieldText("within_steps", "Within steps", "How far apart the two levels are", 20, 5),
+    ),
+    "empty_batches": (FieldText("steps", "Steps in a row", "With an empty training batch", 3),),
+    "fill_rate": (
+        FieldText("below", "Below", "Share of the batch size B, 0 to 1", 0.5, 0.05),
+        FieldText("steps", "Steps in a row", "That are below it", 10),
+    ),
+    "ratio": (
+        FieldText("low", "Lowest", "Mean importance ratio, 0 to 1", 0.5, 0.1),
+        FieldText("high", "Highest", "1 or more", 2, 0.5),
+        FieldText("steps", "Steps in a row", "That are outside", 3),
+    ),
+    "metric": (
+        FieldText("threshold", "Threshold", "What it is compared with", 0, 0.1),
+        FieldText("steps", "Values in a row", "That meet the comparison", 3),
+    ),
+}
+SCOPE = (
+    ("tag", "Tag", "Runs that have it"),
+    ("method", "Method", "Such as bapo or grpo"),
+    ("run_id", "Run", "Identifier of one run"),
+)
+COMPARISONS = ((">", "above"), (">=", "at or above"), ("<", "below"), ("<=", "at or below"))
+SMOOTHINGS = (("", "each value"), ("mean:5", "mean of 5"), ("mean:10", "mean of 10"), ("mean:25", "mean of 25"))
+
+
+def field_id(kind: str, name: str) -> dict[str, str]:
+    """Identifier of an input."""
+    return {"type": "rule-field", "kind": kind, "name": name}
+
+
+def editor(projects: Sequence[str], keys: Sequence[str]) -> dmc.Drawer:
+    """Closed until a rule is made or edited."""
+    groups = [
+        html.Div(
+            [*_own(kind, keys), *(_number(kind, field) for field in FIELDS.get(kind, ()))],
+            id={"type": "rule-group", "kind": kind},
+            className="rule-fields hidden",
+        )
+        for kind in KINDS
+    ]
+    scope = [
+        dmc.TextInput(id=field_id("scope", name), label=label, description=text, placeholder="any", debounce=300)
+        for name, label, text in SCOPE
+    ]
+    return dmc.Drawer(
+        dmc.Stack(
+            [
+                dcc.Store(id="rule-editing"),
+                dmc.TextInput(id=field_id("rule", "name"), label="Name", withAsterisk=True, debounce=300),
+                dmc.Select(
+                    id="rule-kind",
+                    label="What to watch",
+                    value="failed",
+                    data=[{"value": kind, "label": label} for kind, label in KINDS.items()],
+                    allowDeselect=False,
+                    comboboxProps={"withinPortal": True},
+                ),
+                *groups,
+                html.H3("Which runs", className="section-title"),
+                html.Div(scope, className="rule-fields"),
+                dmc.Select(
+                    id="rule-project",
+                    label="Project",
+                    value=projects[0] if projects else None,
+                    data=list(projects),
+                    allowDeselect=False,
+                    style={} if len(projects) > 1 else {"display": "none"},
+                    comboboxProps={"withinPortal": True},
+                ),
+                html.Div(id="rule-preview", className="rule-preview", role="status"),
+                html.Div(id="rule-problem"),
+                dmc.Group([dmc.Button("Save", id="rule-save")], justify="flex-end"),
+            ],
+            gap="sm",
+        ),
+        id="rule-drawer",
+        position="right",
+        size="lg",
+        title="Rule",
+    )
+
+
+def _number(kind: str, field: FieldText) -> dmc.NumberInput:
+    return dmc.NumberInput(
+        id=field_id(kind, field.name),
+        label=field.label,
+        description=field.description,
+        value=field.value,
+        step=field.step,
+        debounce=300,
+    )
+
+
+def _own(kind: str, keys: Sequence[str]) -> list[Any]:
+    if kind != "metric":
+        return []
+    return [
+        dmc.Autocomplete(
+            id=field_id(kind, "key"),
+            label="Metric",
+            description="As the charts name it",
+            value="actor/grad_norm",
+            data=sorted(keys),
+            limit=100,
+            debounce=300,
+            comboboxProps={"withinPortal": True},
+        ),
+        _choice(kind, "comparison", "Is", COMPARISONS, ">"),
+        _choice(kind, "smoothing", "Compare", SMOOTHINGS, ""),
+    ]
+
+
+def _choice(kind: str, name: str, label: str, options: Sequence[tuple[str, str]], value: str) -> dmc.Select:
+    return dmc.Select(
+        id=field_id(kind, name),
+        label=label,
+        description="\u00a0",
+        value=value,
+        data=[{"value": option, "label": text} for option, text in options],
+        allowDeselect=False,
+        comboboxProps={"withinPortal": True},
+    )
+
+
+class Written(NamedTuple):
+    """What somebody typed, as a rule or as what is wrong with it."""
+
+    rule: RuleWrite | None
+    problems: dict[tuple[str, str], str]
+    """By kind and name of the field."""
+
+
+def written(kind: str, values: Mapping[tuple[str, str], Any], project: str | None, *, enabled: bool = True) -> Written:
+    """Read the form; the checks and their words are the server's."""
+    condition: dict[str, Any] = {"kind": kind}
+    for (group, name), value in values.items():
+        if group == kind and (value not in ("", None) or (kind, name) in _OPTIONAL):
+            condition[name] = None if value in ("", None) else value
+    scope = {name: (values.get(("scope", name)) or "").strip() or None for name, *_ in SCOPE}
+    content = {
+        "name": (values.get(("rule", "name")) or "").strip(),
+        "condition": condition,
+        "scope": scope,
+        "project": project,
+        "enabled": enabled,
+    }
+    try:
+        return Written(RuleWrite.model_validate(content), {})
+    except ValidationError as error:
+        return Written(None, {_place(kind, finding["loc"]): _words(finding["msg"]) for finding in error.errors()})
+
+
+_OPTIONAL = {("entropy_collapse", "below"), ("entropy_collapse", "fall_percent")}
+
+
+def _place(kind: str, location: Sequence[int | str]) -> tuple[str, str]:
+    if location[0] == "condition":
+        # After the kind; a problem of several fields stands at the first of them.
+        name = str(location[-1])
+        fields = [field.name for field in FIELDS.get(kind, ())]
+        return kind, name if name in (*fields, "key", "comparison", "smoothing") else fields[0]
+    if location[0] == "scope":
+        return "scope", str(location[-1])
+    return "rule", str(location[0])
+
+
+def _words(message: str) -> str:
+    return message.removeprefix("Value error, ").removeprefix("Input should be ")
+
+
+def preview_panel(preview: RulePreview) -> list[Any]:
+    """The rule in words, and where it would have fired."""
+    fired = [run for run in preview.runs if run.firings]
+    silent = sum(run.num_values == 0 for run in preview.runs)
+    if not preview.num_runs:
+        said = "There is no run yet that it would watch."
+    elif not preview.num_firings:
+        said = f"Silent over your last {_runs(preview.num_runs)}."
+    else:
+        times = "once" if preview.num_firings == 1 else f"{preview.num_firings} times"
+        said = f"On your last {_runs(preview.num_runs)} this rule would have fired {times}, in {_runs(len(fired))}:"
+    items = [
+        html.Li([dcc.Link(run.name, href=f"/runs/{run.run_id}", className="fact-link"), f": {_places(run.firings)}"])
+        for run in fired[:MOST_RUNS]
+    ]
+    more = [html.Li(f"and {_runs(len(fired) - MOST_RUNS)} more")] if len(fired) > MOST_RUNS else []
+    unknown = [html.Div(f"{_runs(silent)} recorded nothing that it reads.", className="queue-detail")] if silent else []
+    return [
+        html.Div(preview.sentence, className="rule-preview-sentence"),
+        html.Div(said),
+        html.Ul([*items, *more]) if items else None,
+        *unknown,
+    ]
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"
+
+
+def _places(firings: Sequence[Any]) -> str:
+    shown = [
+        f"step {firing.step:,}"
+        + ("" if firing.value is None else f" ({firing.value:.4g})")
+        + (f" until {firing.resolved_step:,}" if firing.resolved_step is not None else "")
+        for firing in firings[:3]
+    ]
+    return ", ".join(shown) + (f" and {len(firings) - 3} more" if len(firings) > 3 else "")

@@ -1,0 +1,180 @@
+"""Alerts, their rules and webhooks, in a browser: made, previewed, told live, acknowledged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from bapo.client import Client
+from bapo.records import StepRecord
+from tests.backend.fake_worker import FakeWorker
+from tests.browser.conftest import PlayedRun, Visitor, play
+from tests.receiver import Receiver, receiving
+from tests.services import BackendServer, running_backend, wait_until
+
+pytestmark = pytest.mark.browser
+
+LONG = "<img src=x onerror=alert(1)> " + "a name that does not end " * 7
+
+
+@pytest.fixture(scope="module")
+def backend_server(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BackendServer]:
+    folder = tmp_path_factory.mktemp("backend")
+    with running_backend(
+        postgres_url, folder, "redis://127.0.0.1:1/0", lease_seconds=3600, webhook_allowed_hosts="127.0.0.1"
+    ) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def people(backend_server: BackendServer) -> Iterator[Client]:
+    with backend_server.client() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def played(people: Client, worker: FakeWorker) -> PlayedRun:
+    """A run with a long name and forty steps, whose entropy falls slowly from 0.9."""
+    run = play(people, worker, LONG[:200])
+    run.advance(40)
+    return run
+
+
+def test_a_rule_is_written_previewed_and_saved(page: Page, visitor: Visitor, people: Client, played: PlayedRun) -> None:
+    page.goto("/runs")
+    page.locator(".nav-link", has_text="Alerts").click()
+    expect(page.get_by_text("Nobody watches the runs yet")).to_be_visible()
+    page.get_by_role("link", name="Make rules").click()
+    page.get_by_role("button", name="New rule").click()
+    drawer = page.get_by_role("dialog")
+    expect(drawer.get_by_text("Tell when a run fails, in every run of the project.")).to_be_visible()
+    drawer.get_by_role("textbox", name="What to watch").click()
+    page.get_by_role("option", name="Own metric").click()
+    metric = drawer.get_by_role("textbox", name="Metric")
+    metric.fill("actor/entropy")
+    drawer.get_by_role("textbox", name="Is").click()
+    page.get_by_role("option", name="below", exact=True).click()
+    threshold = drawer.get_by_role("textbox", name="Threshold")
+    threshold.fill("0.85")
+    expect(drawer.get_by_text("On your last 1 run this rule would have fired once, in 1 run:")).to_be_visible()
+    # What cannot be is said at its field, in the server's words, and nothing typed is lost.
+    steps = drawer.get_by_role("textbox", name="Values in a row")
+    steps.fill("0")
+    expect(drawer.get_by_text("greater than or equal to 1")).to_be_visible()
+    steps.fill("2")
+    threshold.fill("0.1")
+    expect(drawer.get_by_text("Silent over your last 1 run.")).to_be_visible()
+    drawer.get_by_role("button", name="Save").click()
+    expect(drawer.get_by_text("String should have at least 1 character")).to_be_visible()
+    drawer.get_by_role("textbox", name="Name").fill("Entropy low")
+    run_field = drawer.get_by_role("textbox", name="Run")
+    run_field.fill("nowhere")
+    visitor.expected = ("404",)
+    drawer.get_by_role("button", name="Save").click()
+    expect(drawer.get_by_text("there is no run 'nowhere'")).to_be_visible()
+    run_field.fill(played.run.id)
+    drawer.get_by_role("button", name="Save").click()
+    expect(drawer).to_be_hidden()
+    card = page.locator(".rule-card")
+    expect(card).to_contain_text(f"Tell when actor/entropy is below 0.1 for 2 values in a row, in run {played.run.id}.")
+    # Edited, switched off and on, deleted.
+    card.get_by_role("button", name="Edit").click()
+    expect(drawer.get_by_role("textbox", name="Name")).to_have_value("Entropy low")
+    drawer.get_by_role("textbox", name="Threshold").fill("0.85")
+    drawer.get_by_role("button", name="Save").click()
+    expect(card).to_contain_text("below 0.85")
+    card.locator("label.mantine-Switch-track").click()
+    expect(page.locator(".rule-card.off")).to_be_visible()
+    assert not people.alert_rules().items[0].enabled
+    card.locator("label.mantine-Switch-track").click()
+    expect(page.locator(".rule-card.off")).to_have_count(0)
+    card.get_by_role("button", name="Delete the rule Entropy low").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete the rule").click()
+    expect(page.get_by_text("No rules yet")).to_be_visible()
+
+
+def test_alerts_come_live_stand_in_the_charts_and_are_acknowledged(
+    page: Page, people: Client, played: PlayedRun
+) -> None:
+    page.goto("/alerts/rules")
+    page.get_by_role("button", name="Add the usual rules").click()
+    expect(page.locator(".rule-card")).to_have_count(7)
+    page.goto(f"/runs/{played.run.id}?tab=batch")
+    expect(page.locator("#bell-count")).to_have_text("")
+    expect(page.locator("[data-chart='fill-rate'] .js-plotly-plot")).to_be_visible()
+    for _ in range(10):
+        played.simulation.train(1)
+        # After the step there may be a tracking and evaluations.
+        records = played.simulation.records
+        at, record = next((at, each) for at, each in enumerate(records) if each.step == played.simulation.last_step)
+        assert isinstance(record, StepRecord)
+        counts = record.counts.model_copy(update={"fill_rate": 0.2})
+        records[at] = record.model_copy(update={"counts": counts})
+    played.upload()
+    # The bell, the notice and the mark, without anybody loading anything.
+    expect(page.locator("#bell-count")).to_have_text("1")
+    notice = page.locator("#run-alerts .alert-card")
+    expect(notice).to_contain_text("Less than 50 % of the batch was filled for 10 steps in a row, up to step 50")
+    expect(page.locator("[data-chart='fill-rate'] .annotation-text", has_text="▲")).to_be_visible()
+    notice.get_by_role("link", name="See why").click()
+    expect(page).to_have_url(f"/runs/{played.run.id}?tab=what-if", timeout=10_000)
+
+    page.get_by_role("link", name="1 open alert in 1 run").click()
+    card = page.locator(".alert-card")
+    expect(card).to_contain_text("Thin batches")
+    expect(card.locator("img")).to_have_count(0)
+    card.get_by_role("button", name="Acknowledge").click()
+    expect(page.locator("#bell-count")).to_have_text("")
+    expect(page.locator(".alert-card.seen")).to_contain_text("Seen by admin")
+    page.get_by_text("Over", exact=True).click()
+    expect(page).to_have_url("/alerts?state=resolved")
+    expect(page.get_by_text("No alert is over")).to_be_visible()
+    page.goto("/alerts?state=all&kind=fill_rate")
+    expect(page.locator(".alert-card")).to_have_count(1)
+    page.goto("/alerts?state=all&kind=ratio")
+    expect(page.get_by_text("No alerts", exact=True)).to_be_visible()
+
+
+def test_a_webhook_is_made_tried_and_deleted(page: Page, visitor: Visitor, people: Client) -> None:
+    with receiving() as receiver:
+        page.goto("/alerts/webhooks")
+        page.get_by_role("button", name="New webhook").click()
+        drawer = page.get_by_role("dialog")
+        drawer.get_by_role("textbox", name="Name").fill("team")
+        address = drawer.get_by_role("textbox", name="Address")
+        address.fill("http://10.0.0.1/x")
+        drawer.get_by_role("button", name="Save").click()
+        visitor.expected = ("422",)
+        expect(drawer.get_by_text("10.0.0.1 is not a public address")).to_be_visible()
+        address.fill(receiver.url)
+        drawer.get_by_role("button", name="Save").click()
+        expect(page.get_by_text("it is not shown again")).to_be_visible()
+        secret = page.locator("#webhook-secret-text").inner_text()
+        assert secret.startswith("whsec_")
+        page.get_by_role("button", name="I have it").click()
+        expect(page.locator("#webhook-secret-text")).to_be_hidden()
+        assert secret not in page.content()
+        _try(page, receiver)
+        card = page.locator(".rule-card")
+        card.get_by_role("button", name="Edit").click()
+        editor = page.get_by_role("dialog", name="Edit the webhook")
+        editor.get_by_text("On", exact=True).click()
+        editor.get_by_role("button", name="Save").click()
+        expect(page.locator(".rule-card.off")).to_be_visible()
+        card.get_by_role("button", name="Delete the webhook team").click()
+        page.get_by_role("dialog").get_by_role("button", name="Delete the webhook").click()
+        expect(page.get_by_text("No webhooks yet")).to_be_visible()
+        assert people.webhooks().items == []
+
+
+def _try(page: Page, receiver: Receiver) -> None:
+    page.locator(".rule-card").get_by_role("button", name="Send a test").click()
+    messages = page.get_by_role("dialog", name="Messages to team")
+    expect(messages.get_by_text("taken", exact=True)).to_be_visible()
+    assert receiver.received[-1].headers["BAPO-Event"] == "test"
+    messages.get_by_role("button", name="Send again").click()
+    wait_until(lambda: len(receiver.received) == 2)
+    page.keyboard.press("Escape")
+    expect(messages).to_be_hidden()
