@@ -160,9 +160,9 @@ def _saving(app: Dash, api: Api) -> None:
         ids: list[dict[str, str]],
         changed: int,
     ) -> Any:
-        unchanged = [no_update] * len(ids)
+        unmarked = [""] * len(ids)
         if not clicks:
-            return no_update, no_update, no_update, no_update, unchanged
+            return no_update, no_update, no_update, no_update, unmarked
         found = written(kind, _values(ids, values), project, enabled=editing is None or editing["enabled"])
         if found.rule is None:
             errors = [found.problems.get((each["kind"], each["name"]), "") for each in ids]
@@ -177,5 +177,5 @@ def _saving(app: Dash, api: Api) -> None:
             if marks := _marks(error, ids):
                 return no_update, no_update, no_update, "", marks
             alert = dmc.Alert(error_text(error), color="red", variant="light")
-            return no_update, no_update, no_update, alert, unchanged
-        return False, changed + 1, toast(rule.sentence, title="Saved", colour="green"), "", unchanged
+            return no_update, no_update, no_update, alert, unmarked
+        return False, changed + 1, toast(rule.sentence, title="Saved", colour="green"), "", unmarked
