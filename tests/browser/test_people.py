@@ -1,0 +1,54 @@
+"""A new user from the link to the account, in a browser."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from bapo.client import Client
+from tests.browser.conftest import Visitor
+
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("cheap_passwords")]
+
+PASSWORD = "correct horse battery"
+
+
+def test_a_new_user_sets_a_password_and_looks_after_the_account(page: Page, visitor: Visitor, admin: Client) -> None:
+    page.goto("/people")
+    page.get_by_role("button", name="New user").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("textbox", name="Name").fill("ada")
+    dialog.get_by_role("button", name="Make the user").click()
+    link = page.locator(".once-secret").inner_text()
+    assert "/set-password?code=" in link
+
+    # Ada opens it: no menu shows her what she may not do.
+    page.context.clear_cookies()
+    page.goto(link)
+    page.get_by_label("New password").fill(PASSWORD)
+    page.get_by_label("Again").fill(PASSWORD)
+    page.get_by_role("button", name="Set the password and log in").click()
+    page.get_by_role("button", name="Account").click()
+    expect(page.get_by_text("ada · member")).to_be_visible()
+    expect(page.get_by_role("menuitem", name="People")).to_have_count(0)
+    page.get_by_role("menuitem", name="Account").click()
+
+    page.get_by_label("New token").fill("nightly")
+    page.get_by_role("button", name="Make it").click()
+    expect(page.locator(".once-secret")).to_contain_text("bapo_")
+    page.get_by_role("button", name="Revoke nightly").click()
+    page.get_by_role("button", name="Revoke it").click()
+    expect(page.get_by_text("There is none.")).to_be_visible()
+    assert [each.name for each in admin.people().items] == ["ada", "admin"]
+
+
+def test_members_are_added_to_a_project(page: Page, visitor: Visitor) -> None:
+    page.goto("/projects")
+    page.get_by_role("button", name="Members and settings").first.click()
+    visitor.expected = ("422",)
+    page.get_by_label("Add a member").fill("nobody")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.get_by_text("nobody has this name")).to_be_visible()
+    page.get_by_label("Add a member").fill("ada")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.locator("#members")).to_contain_text("ada")
