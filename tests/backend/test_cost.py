@@ -33,7 +33,8 @@ def test_without_a_price_there_is_no_cost() -> None:
 
 
 def test_prices_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("DATABASE_URL", "x"), ("BROKER_URL", "x"), ("RUNS_DIR", "/r"), ("GPU_HOUR_PRICE", "2.5")):
+    addresses = {"DATABASE_URL": "postgresql+psycopg://nowhere/nothing", "BROKER_URL": "redis://nowhere"}
+    for name, value in {**addresses, "RUNS_DIR": "/r", "GPU_HOUR_PRICE": "2.5"}.items():
         monkeypatch.setenv(f"BAPO_{name}", value)
     for name in ("ADMIN_TOKEN_FILE", "WORKER_TOKEN_FILE"):
         monkeypatch.setenv(f"BAPO_{name}", "/t")
