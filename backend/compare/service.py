@@ -97,6 +97,10 @@ def compare(session: Session, chosen: Chosen, question: Question, prices: Prices
     budget = common_budget(axes, question.x) if question.equal else None
     accuracies = accuracies_of(session, ids, axes)
     datasets = _datasets(accuracies)
+    # As recorded they come in no particular order.
+    accuracies = {
+        run_id: {each: of_run[each] for each in datasets if each in of_run} for run_id, of_run in accuracies.items()
+    }
     dataset = question.dataset or next(iter(datasets), None)
     if question.dataset is not None and datasets and question.dataset not in datasets:
         raise Problem(

@@ -198,7 +198,8 @@ def _settings(runs: Sequence[Run], eval_name: str | None) -> list[SweepSetting]:
         by_setting.setdefault(json.dumps(setting, sort_keys=True), []).append(run)
     found = []
     for same in by_setting.values():
-        with_result = [run for run in same if run.eval_name == eval_name and run.eval_latest is not None]
+        # An evaluation of the base model is no result of the setting.
+        with_result = [run for run in same if run.eval_name == eval_name and run.eval_step]
         latest = estimate([run.eval_latest for run in with_result if run.eval_latest is not None])
         best = estimate([run.eval_best for run in with_result if run.eval_best is not None])
         found.append(

@@ -91,9 +91,8 @@ def test_states_and_alerts_are_told_signed_as_documented(
         wait_until(lambda: bool(receiver.of("alert.opened")))
         worker.report(claim, "failed", "no such file")
         wait_until(lambda: len(receiver.received) == 4)
-        starting, opened, failed, resolved = sorted(
-            receiver.received, key=lambda each: int(each.headers["BAPO-Delivery"])
-        )
+        (starting,), (failed,) = receiver.of("run.starting"), receiver.of("run.failed")
+        (opened,), (resolved,) = receiver.of("alert.opened"), receiver.of("alert.resolved")
         assert starting.body["run"] | {"tags": []} == {
             "id": run.id,
             "name": "demo",
