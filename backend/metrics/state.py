@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -15,15 +16,20 @@ from backend.workers.freshness import fresh_seconds
 from bapo import __version__
 from bapo.api import RunStatus
 
+LOG = logging.getLogger(__name__)
+
 REASONS: tuple[tuple[str, str], ...] = (
+    # First, as it repeats why the try before went wrong.
+    ("tried_again_later", "is tried again at"),
+    ("limit", "waits: "),
     ("no_worker", "waits for a worker: none"),
+    ("drained", "drain"),
     ("folder_elsewhere", "where its folder is"),
     ("no_free_slot", "free slot"),
+    ("room_kept", "room is kept"),
     ("held", "held"),
-    ("limit", "limit"),
     ("needs", "gpu"),
     ("needs", "memory"),
-    ("drained", "drain"),
 )
 """Label of a reason and what its text contains; the first that fits."""
 
@@ -50,6 +56,7 @@ class StateCollector:
         try:
             found = list(self._state())
         except SQLAlchemyError:
+            LOG.warning("the state could not be read for the metrics", exc_info=True)
             up.add_metric([], 0)
             yield up
             return

@@ -158,6 +158,9 @@ def test_with_a_token_nothing_else_reads_the_metrics(postgres_server: str, tmp_p
         ("waits for a free slot", "no_free_slot"),
         ("waits for a worker on box, where its folder is", "folder_elsewhere"),
         ("held by Ada", "held"),
+        ("waits: ada has 2 of 2 runs", "limit"),
+        ("needs 4 GPUs, and no connected worker has so many: box has 2", "needs"),
+        ("is tried again at 03:04:05 UTC: waits for a free slot", "tried_again_later"),
         ("something new", "other"),
     ],
 )
