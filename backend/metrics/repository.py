@@ -9,7 +9,8 @@ _STATUSES = text("SELECT status, count(*) FROM runs GROUP BY status")
 _REASONS = text("SELECT coalesce(status_reason, '') AS reason, count(*) FROM runs WHERE status = 'queued' GROUP BY 1")
 _WAITED = text("SELECT extract(epoch FROM now() - min(queued_at))::float8 FROM runs WHERE status = 'queued'")
 _WORKERS = text("""
-    SELECT last_seen_at > now() - make_interval(secs => :fresh) AS online, count(*), sum(slots), sum(jsonb_array_length(gpus))
+    SELECT last_seen_at > now() - make_interval(secs => :fresh) AS online, count(*), sum(slots),
+        sum(jsonb_array_length(gpus))
     FROM workers GROUP BY 1
 """)
 _BUSY = text("SELECT count(*) FROM attempts WHERE state <> 'ended'")
