@@ -8,6 +8,7 @@
 
   const GATHER_MS = 300; // Several alerts of one step are one question.
   const LONGEST_WAIT_MS = 60000;
+  const TYPING_MS = 300;
 
   let stream = null;
   let retries = 0;
@@ -64,6 +65,19 @@
 
   document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
 
+  // One preview at a time: of two on their way, Dash may show the answer to the older.
+  let typed = 0;
+  let previewed = 0;
+  let busy = false;
+  let typing = null;
+
+  function preview() {
+    if (busy || !document.getElementById("rule-preview")) return;
+    busy = true;
+    previewed = typed;
+    clientside.set_props("rule-typed", { data: typed });
+  }
+
   clientside.alerts = {
     begin() {
       open();
@@ -73,6 +87,17 @@
     filtered(state, kind) {
       window.bapoView.write({ state: state === "open" ? null : state, kind });
       return Date.now();
+    },
+    typed() {
+      typed += 1;
+      clearTimeout(typing);
+      typing = setTimeout(preview, TYPING_MS);
+      return clientside.no_update;
+    },
+    previewing(running) {
+      busy = Boolean(running);
+      if (!busy && previewed !== typed) preview();
+      return clientside.no_update;
     },
   };
 })();

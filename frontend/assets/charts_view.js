@@ -175,7 +175,8 @@
   let asked = 0;
   function viewAgain() {
     const mounted = charts.mounted;
-    if (mounted && document.getElementById("run-tabs")) setProps("charts-view", { data: asViewed(mounted) });
+    // Other tabs draw charts of their own.
+    if (mounted && document.getElementById("charts-grid")) setProps("charts-view", { data: asViewed(mounted) });
   }
 
   function asViewed(mounted) {
@@ -224,7 +225,7 @@
 
   addEventListener("bapo:view", () => {
     showFull();
-    if (document.querySelector(".chart-grid")) viewAgain();
+    viewAgain();
   });
 
   // ---------------------------------------------------------------- one chart over the whole window

@@ -10,6 +10,7 @@ from dash import ALL, Dash, Input, Output, State, ctx, html, no_update
 
 from bapo.api import RuleInfo
 from bapo.client import ApiError
+from frontend.clientside import clientside
 from frontend.components.notices import error_text, toast
 from frontend.pages.alerts.form import FIELDS, preview_panel, written
 from frontend.session import Api
@@ -103,18 +104,34 @@ def _given(rule: RuleInfo) -> dict[tuple[str, str], Any]:
 
 
 def _previewing(app: Dash, api: Api) -> None:
-    @app.callback(
-        Output("rule-preview", "children"),
-        Output(_ANY, "error"),
+    # The fields tell at once what was typed, so that "Save" never takes an older value; only the preview waits.
+    clientside(
+        app,
+        "alerts",
+        "typed",
+        Output("rule-typed", "data", allow_duplicate=True),
         Input("rule-drawer", "opened"),
         Input("rule-kind", "value"),
         Input("rule-project", "value"),
         Input(_ANY, "value"),
+        initial=False,
+    )
+    clientside(app, "alerts", "previewing", Output("rule-typed", "data"), Input("rule-previewing", "data"))
+
+    @app.callback(
+        Output("rule-preview", "children"),
+        Output(_ANY, "error"),
+        Input("rule-typed", "data"),
+        State("rule-drawer", "opened"),
+        State("rule-kind", "value"),
+        State("rule-project", "value"),
+        State(_ANY, "value"),
         State(_ANY, "id"),
+        running=[(Output("rule-previewing", "data"), True, False)],
         prevent_initial_call=True,
     )
     async def preview(
-        opened: bool, kind: str, project: str | None, values: list[Any], ids: list[dict[str, str]]
+        _: int, opened: bool, kind: str, project: str | None, values: list[Any], ids: list[dict[str, str]]
     ) -> Any:
         if not opened:
             return no_update, [no_update] * len(ids)

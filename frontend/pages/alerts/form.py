@@ -73,14 +73,16 @@ def editor(projects: Sequence[str], keys: Sequence[str]) -> dmc.Drawer:
         for kind in KINDS
     ]
     scope = [
-        dmc.TextInput(id=field_id("scope", name), label=label, description=text, placeholder="any", debounce=300)
+        dmc.TextInput(id=field_id("scope", name), label=label, description=text, placeholder="any")
         for name, label, text in SCOPE
     ]
     return dmc.Drawer(
         dmc.Stack(
             [
                 dcc.Store(id="rule-editing"),
-                dmc.TextInput(id=field_id("rule", "name"), label="Name", withAsterisk=True, debounce=300),
+                dcc.Store(id="rule-typed"),
+                dcc.Store(id="rule-previewing", data=False),
+                dmc.TextInput(id=field_id("rule", "name"), label="Name", withAsterisk=True),
                 dmc.Select(
                     id="rule-kind",
                     label="What to watch",
@@ -121,7 +123,6 @@ def _number(kind: str, field: FieldText) -> dmc.NumberInput:
         description=field.description,
         value=field.value,
         step=field.step,
-        debounce=300,
     )
 
 
@@ -136,7 +137,6 @@ def _own(kind: str, keys: Sequence[str]) -> list[Any]:
             value="actor/grad_norm",
             data=sorted(keys),
             limit=100,
-            debounce=300,
             comboboxProps={"withinPortal": True},
         ),
         _choice(kind, "comparison", "Is", COMPARISONS, ">"),

@@ -66,7 +66,7 @@ def editor(projects: Sequence[str]) -> dmc.Drawer:
                     style={} if len(projects) > 1 else {"display": "none"},
                     comboboxProps={"withinPortal": True},
                 ),
-                dmc.Switch(id="webhook-enabled", label="On", checked=True),
+                dmc.Switch(id="webhook-enabled", label="On", checked=True, w="fit-content"),
                 html.Div(id="webhook-problem"),
                 dmc.Group([dmc.Button("Save", id="webhook-save")], justify="flex-end"),
             ],

@@ -71,7 +71,7 @@ def chart_panel(run: RunDetail, tab: str, recorded: Collection[str] = ()) -> lis
         dcc.Store(id="charts-view"),
         dcc.Store(id="charts-drawn"),
         dcc.Store(id="charts-told"),
-        html.Div(cards, className="chart-grid"),
+        html.Div(cards, id="charts-grid", className="chart-grid"),
         *hint,
     ]
 
