@@ -12,7 +12,7 @@ from bapo.api import WhatIfAnswer, WhatIfRequest, WhatIfTotal
 from bapo.api.what_if import DEFAULT_DRAWS
 from bapo.cli.complete import complete_fields, complete_runs
 from bapo.cli.connection import ServerOption, TokenFileOption, TokenOption, connected
-from bapo.cli.failures import plain_errors
+from bapo.cli.failures import RefusedError, plain_errors
 from bapo.cli.naming import find_run
 from bapo.cli.output import console
 from bapo.config import parse_assignments
@@ -63,8 +63,11 @@ def what_if_command(
         if Path(run).is_dir():
             answer = what_if(read_recording(Path(run)), changes, draws=draws)
         else:
-            with connected(server, token, token_file) as client:
-                answer = client.what_if(find_run(client, run).id, WhatIfRequest(set=changes, draws=draws))
+            try:
+                with connected(server, token, token_file) as client:
+                    answer = client.what_if(find_run(client, run).id, WhatIfRequest(set=changes, draws=draws))
+            except RefusedError as error:
+                raise RefusedError(f"{run} is no folder here, and on a server: {error}", error.code) from None
     if as_json:
         print(answer.model_dump_json())
     else:
