@@ -31,6 +31,8 @@ LOG = logging.getLogger(__name__)
 DISPATCH_LOCK = 0x6261706F03
 """Advisory lock of the one dispatcher."""
 INTERVAL_SECONDS = 1.0
+LONGEST_ROUND_SECONDS = 5.0
+"""Between two looks of a server that is busy, and no longer there after that."""
 RESEND_SECONDS = 5.0
 """A promised run that is not claimed by then is sent again."""
 PRUNE_INTERVAL_SECONDS = 600.0
@@ -48,7 +50,7 @@ class Dispatcher(threading.Thread):
         self._wake = threading.Event()
         self._ended = threading.Event()
         self._pruned_at = time.monotonic()
-        self._clock = ClockWatch(settings.lease_seconds / 2)
+        self._clock = ClockWatch(settings.lease_seconds / 2, LONGEST_ROUND_SECONDS)
         self._round_began: float | None = None
 
     def seconds_in_round(self) -> float | None:

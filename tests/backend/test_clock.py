@@ -27,13 +27,21 @@ BEGIN = 1_700_000_000.0
 def test_the_clock_is_compared_with_one_that_only_goes_forward(
     passed: float, really_passed: float, is_broken: bool
 ) -> None:
-    watch = ClockWatch(10.0)
+    watch = ClockWatch(10.0, 5.0)
     assert not watch.is_broken(datetime.fromtimestamp(BEGIN, UTC), 50.0)
     assert watch.is_broken(datetime.fromtimestamp(BEGIN + passed, UTC), 50.0 + really_passed) is is_broken
 
 
+def test_a_round_may_take_longer_than_a_short_lease() -> None:
+    watch = ClockWatch(1.0, 5.0)
+    watch.is_broken(datetime.fromtimestamp(BEGIN, UTC), 0.0)
+    assert not watch.is_broken(datetime.fromtimestamp(BEGIN + 1.1, UTC), 1.1)
+    assert not watch.is_broken(datetime.fromtimestamp(BEGIN + 6.0, UTC), 6.0)
+    assert watch.is_broken(datetime.fromtimestamp(BEGIN + 11.1, UTC), 11.1)
+
+
 def test_it_is_said_once() -> None:
-    watch = ClockWatch(10.0)
+    watch = ClockWatch(10.0, 5.0)
     watch.is_broken(datetime.fromtimestamp(BEGIN, UTC), 0.0)
     assert watch.is_broken(datetime.fromtimestamp(BEGIN + 3_600, UTC), 1.0)
     assert not watch.is_broken(datetime.fromtimestamp(BEGIN + 3_601, UTC), 2.0)
