@@ -95,7 +95,7 @@ def test_a_clone_shows_what_it_changes(page: Page, admin: Client, worker: FakeWo
     # The same value, written otherwise, is no difference.
     field(page, "method.c3").get_by_role("textbox").nth(0).fill("0.250")
     page.get_by_role("button", name="Start the run").click()
-    expect(page.get_by_role("link", name="parent", exact=True)).to_be_visible()
+    expect(page.locator(".parent-link")).to_have_text("parent")
     child = admin.run(page.url.rsplit("/", 1)[1].split("?")[0])
     assert child.parent_id == parent.run.id
     assert list(child.diff) == ["method.c1"]

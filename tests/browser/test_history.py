@@ -214,7 +214,7 @@ def test_chosen_runs_are_tagged_starred_archived_and_deleted(listed: Page, admin
     bar.get_by_role("button", name="Delete").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text(doomed)
-    expect(dialog).to_contain_text("records, samples and history disappear")
+    expect(dialog).to_contain_text("folder")
     dialog.get_by_role("button", name="Keep them").click()
     expect(dialog).to_be_hidden()
     assert admin.runs(search=doomed, limit=1).total == 1
