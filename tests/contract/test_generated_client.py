@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -42,6 +43,7 @@ def generated(admin: Client, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         capture_output=True,
         text=True,
         check=False,
+        env={**os.environ, "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))},
     )
     assert done.returncode == 0, done.stdout + done.stderr
     sys.path.insert(0, str(folder))
