@@ -35,7 +35,7 @@ HOP_BY_HOP = frozenset(
 """Headers that belong to one connection (RFC 9110, 7.6.1)."""
 FORWARDED = frozenset({b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto"})
 
-CONNECT_SECONDS = 5.0
+CONNECT_SECONDS = 10.0
 BODYLESS_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 Headers = list[tuple[bytes, bytes]]

@@ -212,7 +212,8 @@ def test_chosen_runs_are_tagged_starred_archived_and_deleted(listed: Page, admin
     choose(page, 0)
     doomed = names(page, 1)[0]
     bar.get_by_role("button", name="Delete").click()
-    dialog = page.get_by_role("dialog")
+    # The table's tooltips are dialogs too.
+    dialog = page.locator("[role=dialog][aria-modal=true]")
     expect(dialog).to_contain_text(doomed)
     expect(dialog).to_contain_text("folder")
     dialog.get_by_role("button", name="Keep them").click()

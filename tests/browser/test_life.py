@@ -168,6 +168,7 @@ def test_a_grid_makes_a_sweep_with_a_page_of_its_own(page: Page, people: Client,
     dialog.get_by_role("button", name="Stop the runs").click()
     expect(page.locator("#sweep-head")).to_contain_text("stopping")
     page.get_by_role("link", name="Sweeps", exact=True).first.click()
+    expect(page.get_by_role("heading", name="Sweeps", exact=True)).to_be_visible()
     expect(page.get_by_role("row", name=re.compile("c1 over seeds"))).to_contain_text("6: 6 stopping")
 
 
