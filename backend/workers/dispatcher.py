@@ -92,7 +92,7 @@ class Dispatcher(threading.Thread):
         instruments.DISPATCHER_LEADER.set(1)
         try:
             with self._database.session() as session, session.begin():
-                repository.begin_all_leases_anew(session, self._settings.lease_seconds)
+                self._begin_anew(session)
             while not self._ended.is_set():
                 connection.execute(text("SELECT 1"))
                 connection.commit()
@@ -115,12 +115,17 @@ class Dispatcher(threading.Thread):
             instruments.DISPATCHER_ROUNDS.labels(result).inc()
             instruments.DISPATCHER_SECONDS.observe(time.monotonic() - began)
 
+    def _begin_anew(self, session: Session) -> None:
+        """Earlier moments of the database's clock cannot be compared with later ones."""
+        repository.begin_all_leases_anew(session, self._settings.lease_seconds)
+        repository.end_all_pauses(session)
+
     def work(self) -> None:
         """One round."""
         with self._database.session() as session, session.begin():
             if self._clock.is_broken(runs.clock(session)):
                 LOG.warning("the clock was set, or the server was away: all leases begin anew")
-                repository.begin_all_leases_anew(session, self._settings.lease_seconds)
+                self._begin_anew(session)
             repository.withdraw_from_stale_workers(session, self._fresh_seconds)
             expired = repository.expired(session)
         for run_id, number in expired:

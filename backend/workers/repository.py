@@ -107,6 +107,12 @@ def extend_lease(session: Session, attempt: Attempt, seconds: float) -> None:
     session.execute(query.execution_options(synchronize_session=False))
 
 
+def end_all_pauses(session: Session) -> None:
+    """Let runs that wait for their next try wait no longer: by a clock that was set back it might never come."""
+    waiting = (Run.status == RunStatus.QUEUED) & Run.not_before.is_not(None)
+    session.execute(update(Run).where(waiting).values(not_before=None))
+
+
 def begin_all_leases_anew(session: Session, seconds: float) -> None:
     """Times from before cannot be compared with the clock: nobody could send a heartbeat, or the clock was set.
 

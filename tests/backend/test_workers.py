@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import func, select
 
 from backend.database import Database
-from backend.models import Attempt, Worker
+from backend.models import Attempt, Run, Worker
 from backend.workers import repository
 from bapo.api import (
     AttemptHeartbeat,
@@ -316,6 +316,19 @@ def test_leases_begin_anew_after_the_clock_was_set(worker: FakeWorker, run: RunD
         assert attempt.lease_expires_at == now + timedelta(seconds=30)
         seen = session.get_one(Worker, worker.id, populate_existing=True).last_seen_at
         assert seen == now
+
+
+def test_a_pause_before_the_next_try_ends_when_the_clock_was_set(admin: Client, database: Database) -> None:
+    run = admin.create_run(RunCreate(name="paused", recipe="countdown-demo", start=False))
+    with database.session() as session, session.begin():
+        waiting = session.get_one(Run, run.id)
+        waiting.status = RunStatus.QUEUED
+        waiting.not_before = session.scalars(select(func.now())).one() + timedelta(hours=1)
+        session.flush()
+        repository.end_all_pauses(session)
+        session.refresh(waiting)
+        assert waiting.not_before is None
+        waiting.status = RunStatus.DRAFT
 
 
 def test_an_attempt_that_is_heard_of_again_goes_on(
