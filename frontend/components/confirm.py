@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 import dash_mantine_components as dmc
-from dash import MATCH, Dash, Input, Output, State, dcc, html
+from dash import ALL, MATCH, Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from frontend.clientside import clientside
 
@@ -146,3 +146,18 @@ def register(app: Dash) -> None:
         State(part("question"), "data"),
         initial=False,
     )
+
+
+def ask_when_pressed(app: Dash, name: str, *, title: str, text: str, button: str) -> None:
+    """Ask this when a button `{"type": name, "id": …, "name": …}` is pressed, about its name, with its id as data."""
+
+    @app.callback(
+        Output(question(name), "data"),
+        Input({"type": name, "id": ALL, "name": ALL}, "n_clicks"),
+        prevent_initial_call=True,
+    )
+    def ask(_: Any) -> Any:
+        trigger: Any = ctx.triggered_id
+        if not any(each["value"] for each in ctx.triggered):
+            return no_update
+        return Question(title=title, subject=trigger["name"], text=text, button=button, data=trigger["id"])

@@ -11,7 +11,17 @@ from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from bapo.api import PasswordChange, TokenCreate
 from bapo.client import ApiError
-from frontend.components.confirm import DONE, Question, answer, busy, confirm_dialog, confirmed, failed, question
+from frontend.components.confirm import (
+    DONE,
+    Question,
+    answer,
+    ask_when_pressed,
+    busy,
+    confirm_dialog,
+    confirmed,
+    failed,
+    question,
+)
 from frontend.components.notices import error_text, toast
 from frontend.components.once import shown_once
 from frontend.components.refusals import at_fields
@@ -156,22 +166,13 @@ def _tokens(app: Dash, api: Api) -> None:
         note = "Send it as `Authorization: Bearer …`, or give it to `bapo login`. It is not shown again."
         return rows, shown_once(f"Token {made.name}", made.secret, note), "", ""
 
-    @app.callback(
-        Output(question("token-revoke"), "data"),
-        Input({"type": "token-revoke", "id": ALL, "name": ALL}, "n_clicks"),
-        prevent_initial_call=True,
+    ask_when_pressed(
+        app,
+        "token-revoke",
+        title="Revoke this token?",
+        text="Whatever uses it is refused from now on. It cannot be brought back.",
+        button="Revoke it",
     )
-    def ask(_: Any) -> Any:
-        trigger: Any = ctx.triggered_id
-        if not any(each["value"] for each in ctx.triggered):
-            return no_update
-        return Question(
-            title="Revoke this token?",
-            subject=trigger["name"],
-            text="Whatever uses it is refused from now on. It cannot be brought back.",
-            button="Revoke it",
-            data=trigger["id"],
-        )
 
     @app.callback(
         Output(answer("token-revoke"), "data"),

@@ -12,7 +12,17 @@ from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 from bapo.api import MembershipWrite, PersonCreate, PersonUpdate
 from bapo.client import ApiError
 from frontend.clientside import clientside
-from frontend.components.confirm import DONE, Question, answer, busy, confirm_dialog, confirmed, failed, question
+from frontend.components.confirm import (
+    DONE,
+    Question,
+    answer,
+    ask_when_pressed,
+    busy,
+    confirm_dialog,
+    confirmed,
+    failed,
+    question,
+)
 from frontend.components.icon import icon
 from frontend.components.notices import error_text, toast
 from frontend.components.once import shown_once
@@ -150,23 +160,14 @@ def _changing(app: Dash, api: Api) -> None:
 
 
 def _disabling(app: Dash, api: Api) -> None:
-    @app.callback(
-        Output(question("person-disable"), "data"),
-        Input({"type": "person-disable", "id": ALL, "name": ALL}, "n_clicks"),
-        prevent_initial_call=True,
+    ask_when_pressed(
+        app,
+        "person-disable",
+        title="Disable this user?",
+        text="All their sessions and links end now, and their tokens are revoked for good. Their runs go on, and "
+        "what they did stays in the audit trail. They can be enabled again.",
+        button="Disable",
     )
-    def ask(_: Any) -> Any:
-        trigger: Any = ctx.triggered_id
-        if not any(each["value"] for each in ctx.triggered):
-            return no_update
-        return Question(
-            title="Disable this user?",
-            subject=trigger["name"],
-            text="All their sessions and links end now, and their tokens are revoked for good. Their runs go on, and "
-            "what they did stays in the audit trail. They can be enabled again.",
-            button="Disable",
-            data=trigger["id"],
-        )
 
     @app.callback(
         Output(answer("person-disable"), "data"),

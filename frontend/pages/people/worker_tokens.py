@@ -7,11 +7,21 @@ from typing import Any
 
 import dash_mantine_components as dmc
 import httpx
-from dash import ALL, Dash, Input, Output, State, ctx, html, no_update
+from dash import Dash, Input, Output, State, html, no_update
 
 from bapo.api import WorkerTokenCreate
 from bapo.client import ApiError
-from frontend.components.confirm import DONE, Question, answer, busy, confirm_dialog, confirmed, failed, question
+from frontend.components.confirm import (
+    DONE,
+    Question,
+    answer,
+    ask_when_pressed,
+    busy,
+    confirm_dialog,
+    confirmed,
+    failed,
+    question,
+)
 from frontend.components.notices import error_text
 from frontend.components.once import shown_once
 from frontend.components.refusals import at_fields
@@ -93,23 +103,14 @@ def register(app: Dash, api: Api) -> None:
         note = "Give it to `bapo worker`, best as the variable BAPO_WORKER_TOKEN. It is not shown again."
         return rows, shown_once(f"Token {made.name}", made.secret, note), "", ""
 
-    @app.callback(
-        Output(question("worker-token-revoke"), "data"),
-        Input({"type": "worker-token-revoke", "id": ALL, "name": ALL}, "n_clicks"),
-        prevent_initial_call=True,
+    ask_when_pressed(
+        app,
+        "worker-token-revoke",
+        title="Revoke this workers' token?",
+        text="Workers that use it are refused from now on: what they train is lost to the server and continued "
+        "by other workers. It cannot be brought back.",
+        button="Revoke it",
     )
-    def ask(_: Any) -> Any:
-        trigger: Any = ctx.triggered_id
-        if not any(each["value"] for each in ctx.triggered):
-            return no_update
-        return Question(
-            title="Revoke this workers' token?",
-            subject=trigger["name"],
-            text="Workers that use it are refused from now on: what they train is lost to the server and continued "
-            "by other workers. It cannot be brought back.",
-            button="Revoke it",
-            data=trigger["id"],
-        )
 
     @app.callback(
         Output(answer("worker-token-revoke"), "data"),
