@@ -46,6 +46,27 @@ class Generation:
     stats: GenerationStats
 
 
+def joined(rounds: Sequence[Generation]) -> Generation:
+    """Several calls of one step as one."""
+    if len(rounds) == 1:
+        return rounds[0]
+    num_responses = [sum(group.group_size for group in each.groups) for each in rounds]
+
+    def mean(values: Sequence[float]) -> float:
+        return sum(value * number for value, number in zip(values, num_responses, strict=True)) / sum(num_responses)
+
+    stats = [each.stats for each in rounds]
+    return Generation(
+        [group for each in rounds for group in each.groups],
+        GenerationStats(
+            num_tokens=sum(each.num_tokens for each in stats),
+            response_length_mean=mean([each.response_length_mean for each in stats]),
+            response_length_max=max(each.response_length_max for each in stats),
+            response_clip_ratio=mean([each.response_clip_ratio for each in stats]),
+        ),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class ResponseSample:
     """One response as text, for `samples.jsonl` and for evaluation."""
@@ -63,6 +84,15 @@ class BatchItem:
 
     group: RolloutGroup
     source: BatchSource
+    responses: tuple[int, ...] | None = None
+    """Positions of the responses trained on; None for all."""
+    advantages: tuple[float, ...] | None = None
+    """Â of each response trained on; None where they follow from these responses' rewards (Eq. 2), or the critic."""
+
+    @property
+    def num_responses(self) -> int:
+        """Responses trained on."""
+        return self.group.group_size if self.responses is None else len(self.responses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +137,11 @@ class Engine(Protocol):
         bit for bit.
         """
 
-    def update(self, batch: Sequence[BatchItem], *, step: int) -> UpdateStats:
-        """Train on X1 ∪ X2 ∪ X3 (line 18). Raises ValueError on an empty batch: the loop skips those."""
+    def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:
+        """Train on X1 ∪ X2 ∪ X3 (line 18), the whole of it `passes` times.
+
+        Raises ValueError on an empty batch: the loop skips those.
+        """
 
     def responses(self, group: RolloutGroup) -> Sequence[ResponseSample]:
         """The group's responses as text."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from bapo.engine import Engine, Generation, Policy, UpdateStats
+from bapo.engine import Engine, Generation, Policy, UpdateStats, joined
 from bapo.methods.base import ComposedBatch, Method
 from bapo.prompts import PromptSchedule
 from bapo.records import ThresholdValues
@@ -35,7 +35,7 @@ class StepOutcome:
 
 
 class Loop:
-    """Runs training steps in order; its own state is the version of α."""
+    """Runs training steps in order; its own state is the version of α and the prompts taken."""
 
     def __init__(
         self,
@@ -52,6 +52,7 @@ class Loop:
         self._engine = engine
         self._group_size = group_size
         self._rollout_version = 0
+        self._num_further_batches = 0
 
     def run_step(self, step: int) -> StepOutcome:
         """One iteration of Algorithm 1; `step` counts from 1."""
@@ -62,8 +63,7 @@ class Loop:
         if method.syncs_rollout_policy(step):
             self._rollout_version = step - 1
             engine.sync_rollout_policy(self._rollout_version)
-        with _timed(timing, "gen"):
-            fresh = self._generate(self._schedule.batch(step), Policy.ROLLOUT, step, "rollout")
+        fresh = self._roll_out(step, timing)
 
         # Lines 8 and 9: store.
         with _timed(timing, "batch"):
@@ -86,14 +86,41 @@ class Loop:
         update = None
         if batch.items:
             with _timed(timing, "update"):
-                update = engine.update(batch.items, step=step)
+                update = engine.update(batch.items, step=step, passes=method.num_passes(step))
 
         with _timed(timing, "batch"):
             method.finish_step(step)
         return StepOutcome(step, self._rollout_version, fresh, reevaluated, batch, update, thresholds, timing)
 
+    def _roll_out(self, step: int, timing: dict[str, float]) -> Generation:
+        """The fresh groups of one batch of prompts, or of as many as the method asks for."""
+        asked: set[str] = set()
+        rounds: list[Generation] = []
+        groups: list[RolloutGroup] = []
+        while True:
+            with _timed(timing, "batch"):
+                scheduled = self._schedule.batch(step + self._num_further_batches)
+                chosen = self.method.choose_prompts(step, scheduled, self._schedule.problems)
+                # A second batch may reach into the next shuffled pass.
+                prompts = [problem for problem in chosen if problem.prompt_id not in asked]
+                asked.update(problem.prompt_id for problem in prompts)
+            if prompts:
+                purpose = f"rollout:{len(rounds)}" if rounds else "rollout"
+                with _timed(timing, "gen"):
+                    rounds.append(self._generate(prompts, Policy.ROLLOUT, step, purpose))
+                groups += rounds[-1].groups
+            with _timed(timing, "batch"):
+                if not self.method.wants_more_prompts(step, groups):
+                    return joined(rounds)
+            self._num_further_batches += 1
+
     def _generate(self, problems: Sequence[Problem], policy: Policy, step: int, purpose: str) -> Generation:
         return self._engine.generate(problems, group_size=self._group_size, policy=policy, step=step, purpose=purpose)
+
+    @property
+    def num_further_batches(self) -> int:
+        """Batches of the schedule that steps have taken beyond their first."""
+        return self._num_further_batches
 
     def stored_groups(self) -> Sequence[RolloutGroup]:
         """Groups that a checkpoint must keep with their payloads."""
@@ -101,11 +128,17 @@ class Loop:
 
     def state_dict(self) -> dict[str, Any]:
         """JSON-ready state of loop and method."""
-        return {"rollout_version": self._rollout_version, "method": self.method.state_dict()}
+        return {
+            "rollout_version": self._rollout_version,
+            "further_batches": self._num_further_batches,
+            "method": self.method.state_dict(),
+        }
 
     def load_state_dict(self, state: Mapping[str, Any], payloads: Sequence[object]) -> None:
         """Restore what `state_dict` gave, with the payloads of `stored_groups`."""
         self._rollout_version = state["rollout_version"]
+        # Checkpoints from before there were such steps do not have it.
+        self._num_further_batches = state.get("further_batches", 0)
         self.method.load_state_dict(state["method"], payloads)
 
 

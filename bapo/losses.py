@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor
 
-from bapo.config.run import LossConfig
+from bapo.config.objective import Aggregation, KlEstimator, Objective
 
 _MAX_LOG_RATIO = 20.0
 """|log ρ| beyond this is cut, as in verl, so that ρ stays finite."""
@@ -19,7 +18,7 @@ _MAX_LOW_VARIANCE_KL = 10.0
 
 @dataclass(frozen=True, slots=True)
 class LossInputs:
-    """One value per response token in each tensor [tokens]; tokens of several responses in any order."""
+    """One value per response token in each tensor [tokens]; those of a response together."""
 
     policy_logprobs: Tensor
     """log π_θ(token), with gradient."""
@@ -31,6 +30,8 @@ class LossInputs:
     """Entropy of π_θ at the token, nats; with gradient where there is an entropy bonus."""
     weights: Tensor
     """Share of the token in the mini-batch's mean; see `token_weights`."""
+    lengths: Sequence[int]
+    """Tokens of each response, in the order of the tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,24 +41,30 @@ class LossOutput:
     loss: Tensor
     """Scalar: these tokens' part of the mini-batch's loss. Parts of one mini-batch add up."""
     ratios: Tensor
-    """ρ = π_θ / b [tokens]."""
+    """ρ [tokens]: of the token, or its response's."""
     kl: Tensor
     """ρ·log ρ - (ρ - 1) [tokens], nats: unbiased for KL(π_θ ‖ b) in the mean."""
     is_clipped: Tensor
     """Whether clipping took the token's policy gradient away, bool [tokens]."""
 
 
-def policy_loss(inputs: LossInputs, config: LossConfig) -> LossOutput:
-    """PPO-clip on the token ratio, with KL penalty to the behaviour policy and entropy bonus.
+def policy_loss(inputs: LossInputs, config: Objective) -> LossOutput:
+    """PPO-clip on the ratio, with KL penalty to the behaviour policy and entropy bonus.
 
     ρ = π_θ / b,  L = Σ_t w_t · ( -min(ρ_t·Â_t, clip(ρ_t, 1 - ε_low, 1 + ε_high)·Â_t) + β·KL_t - γ·H_t )
 
+    At `ratio_level` "sequence", ρ of every token is its response's (π_θ(y) / b(y))^(1/|y|), so that with
+    response-mean weights the sum is GSPO's objective (arXiv:2507.18071, Eq. (5) and (7)).
     With dual clip c, the first term of a negative advantage is at most -c·Â (arXiv:1912.09729, Eq. (5)).
     Source: arXiv:2602.20722, Eq. (1) and (3); the paper writes KL to a reference policy in (1), to α in (3), and here
     it is the one of (3). All tensors [tokens].
     """
     log_ratios = (inputs.policy_logprobs - inputs.rollout_logprobs).clamp(-_MAX_LOG_RATIO, _MAX_LOG_RATIO)
-    ratios = log_ratios.exp()
+    if config.ratio_level == "sequence":
+        means = response_means(inputs.policy_logprobs - inputs.rollout_logprobs, inputs.lengths)
+        ratios = means.clamp(-_MAX_LOG_RATIO, _MAX_LOG_RATIO).exp()
+    else:
+        ratios = log_ratios.exp()
     unclipped = -ratios * inputs.advantages
     clipped = -ratios.clamp(1 - config.clip_low, 1 + config.clip_high) * inputs.advantages
     losses = torch.maximum(unclipped, clipped)
@@ -76,7 +83,16 @@ def policy_loss(inputs: LossInputs, config: LossConfig) -> LossOutput:
     return LossOutput((inputs.weights * losses).sum(), ratios.detach(), kl, is_clipped)
 
 
-def kl_penalty(log_ratios: Tensor, estimator: Literal["unbiased", "low_var_kl"]) -> Tensor:
+def response_means(values: Tensor, lengths: Sequence[int]) -> Tensor:
+    """Each response's mean at each of its tokens [tokens]."""
+    sizes = torch.tensor(lengths, device=values.device)
+    rows = torch.arange(len(lengths), device=values.device).repeat_interleave(sizes)
+    sums = torch.zeros(len(lengths), dtype=values.dtype, device=values.device).index_add(0, rows, values)
+    # A row of padding has no tokens.
+    return (sums / sizes.clamp(min=1))[rows]
+
+
+def kl_penalty(log_ratios: Tensor, estimator: KlEstimator) -> Tensor:
     """Estimate KL(π_θ ‖ b) per token from log ρ = log π_θ - log b [tokens], nats.
 
     `unbiased`: ρ·log ρ - (ρ - 1), whose mean over tokens drawn from b is KL(π_θ ‖ b), and its gradient likewise.
@@ -90,7 +106,7 @@ def kl_penalty(log_ratios: Tensor, estimator: Literal["unbiased", "low_var_kl"])
 
 def token_weights(
     lengths: Sequence[int],
-    aggregation: Literal["token-mean", "response-mean"],
+    aggregation: Aggregation,
     *,
     num_tokens: int,
     num_responses: int,

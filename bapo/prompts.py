@@ -20,6 +20,11 @@ class PromptSchedule:
         self._order: list[int] = []
 
     @property
+    def problems(self) -> Sequence[Problem]:
+        """All training problems."""
+        return self._problems
+
+    @property
     def steps_per_epoch(self) -> int:
         """Batches in one pass."""
         return math.ceil(len(self._problems) / self._batch_size)

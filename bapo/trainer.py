@@ -244,7 +244,7 @@ class _Attempt:
                 outcome,
                 attempt=self.attempt,
                 num_steps=self._num_steps,
-                epoch=self._schedule.epoch_of(outcome.step),
+                epoch=self._schedule.epoch_of(outcome.step + self._loop.num_further_batches),
                 group_size=config.rollout.group_size,
                 learning_rate=config.training.learning_rate,
                 method=self._loop.method,

@@ -75,7 +75,7 @@ class DrawnEngine:
         ]
         return Generation(groups, GenerationStats(11 * group_size * len(groups), 10.5, 16, 0.01))
 
-    def update(self, batch: Sequence[BatchItem], *, step: int) -> UpdateStats:
+    def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:
         """Made-up values of the right shape."""
         draw = self._draws
         middle = len(RATIO_BIN_EDGES) // 2

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from bapo.config.engine import EngineConfig
 from bapo.config.method import BapoConfig, BapoMiniConfig, GrpoConfig, MethodConfig
+from bapo.config.objective import Objective, default_aggregation, default_clip_range, default_ratio_level
 from bapo.config.resources import Needs, ResourcesConfig, gpus_used, needs
 from bapo.config.section import PlainText, Section
 from bapo.config.task import TaskConfig
@@ -77,10 +78,12 @@ class TrainingConfig(Section):
 class LossConfig(Section):
     """PPO-clip on the token ratio ρ = π_θ / behaviour policy (arXiv:2602.20722, Eq. 1 and 3)."""
 
-    clip_low: Annotated[float, Field(gt=0, lt=1)] = 0.2
-    """Lower clip range: ρ below 1 - clip_low gets no gradient where the advantage is negative."""
-    clip_high: Annotated[float, Field(gt=0, le=10)] = 0.2
-    """Upper clip range: ρ above 1 + clip_high gets no gradient where the advantage is positive."""
+    clip_low: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """Lower clip range: ρ below 1 - clip_low gets no gradient where the advantage is negative. Empty: the method's
+    own, 3e-4 for gspo and else 0.2."""
+    clip_high: Annotated[float, Field(gt=0, le=10)] | None = None
+    """Upper clip range: ρ above 1 + clip_high gets no gradient where the advantage is positive. Empty: the method's
+    own, 0.28 for dapo, 4e-4 for gspo and else 0.2."""
     dual_clip: Annotated[float, Field(gt=1)] | None = None
     """Bound on the loss of negative advantages, as a multiple of the advantage. Empty: off."""
     kl_coefficient: Annotated[float, Field(ge=0)] = 0.0
@@ -91,6 +94,8 @@ class LossConfig(Section):
     """Weight of the entropy bonus."""
     aggregation: Literal["auto", "token-mean", "response-mean"] = "auto"
     """Mean over the batch's tokens, or first over each response's tokens. `auto`: the method's own."""
+    ratio_level: Literal["auto", "token", "sequence"] = "auto"
+    """Ratio of each token, or the geometric mean over its response's tokens. `auto`: the method's own."""
 
 
 class TrackingConfig(Section):
@@ -189,11 +194,20 @@ class RunConfig(Section):
         return needs(self.engine, self.resources)
 
     @property
-    def loss_aggregation(self) -> Literal["token-mean", "response-mean"]:
-        """The aggregation in force: per response (Eq. 1) for GRPO, over tokens for BAPO, unless named."""
-        if self.loss.aggregation != "auto":
-            return self.loss.aggregation
-        return "response-mean" if self.method.type in ("grpo", "grpo_delayed") else "token-mean"
+    def objective(self) -> Objective:
+        """The loss in force, with the method's own values where the config leaves them to it."""
+        loss, method_type = self.loss, self.method.type
+        clip_low, clip_high = default_clip_range(method_type)
+        return Objective(
+            clip_low=clip_low if loss.clip_low is None else loss.clip_low,
+            clip_high=clip_high if loss.clip_high is None else loss.clip_high,
+            dual_clip=loss.dual_clip,
+            kl_coefficient=loss.kl_coefficient,
+            kl_estimator=loss.kl_estimator,
+            entropy_coefficient=loss.entropy_coefficient,
+            aggregation=default_aggregation(method_type) if loss.aggregation == "auto" else loss.aggregation,
+            ratio_level=default_ratio_level(method_type) if loss.ratio_level == "auto" else loss.ratio_level,
+        )
 
 
 __all__ = ["BapoConfig", "BapoMiniConfig", "GrpoConfig", "RunConfig"]

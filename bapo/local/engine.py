@@ -23,7 +23,7 @@ from bapo.local.payload import GroupPayload, read_payloads, write_payloads
 from bapo.local.policy import load_language_model
 from bapo.local.prompts import encode_task
 from bapo.local.sampling import SampledGroup, sample
-from bapo.local.update import Updater, training_group
+from bapo.local.update import TrainingGroup, Updater, training_group
 from bapo.rollout import RolloutGroup
 from bapo.tasks.base import Problem, Task
 
@@ -146,10 +146,10 @@ class LocalEngine:
 
     # ------------------------------------------------------------ update
 
-    def update(self, batch: Sequence[BatchItem], *, step: int) -> UpdateStats:
+    def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:
         """Train on X1 ∪ X2 ∪ X3. Raises ValueError on an empty batch."""
         self._keep_rollout_weights()
-        return self._updater.update([training_group(_payload(item.group), item.source) for item in batch], step=step)
+        return self._updater.update([_training_group(item) for item in batch], step=step, passes=passes)
 
     def _keep_rollout_weights(self) -> None:
         """Give α its own weights before the current ones change."""
@@ -232,6 +232,13 @@ def _load_weights(model: PreTrainedModel, folder: Path) -> None:
     """Copy the weights of a saved model of the same kind, bit for bit."""
     saved = type(model).from_pretrained(folder, dtype=model.dtype, local_files_only=True)
     model.load_state_dict(saved.state_dict())
+
+
+def _training_group(item: BatchItem) -> TrainingGroup:
+    payload = _payload(item.group)
+    if item.responses is not None:
+        payload = payload.only(item.responses)
+    return training_group(payload, item.source, item.advantages)
 
 
 def _payload(group: RolloutGroup) -> GroupPayload:

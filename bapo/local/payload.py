@@ -23,6 +23,10 @@ class GroupPayload:
     rewards: tuple[int, ...]
     """0 or 1 per response."""
 
+    def only(self, responses: Sequence[int]) -> GroupPayload:
+        """The group with only these of its responses."""
+        return GroupPayload(self.prompt, self.sampled.only(responses), tuple(self.rewards[i] for i in responses))
+
 
 def write_payloads(file: Path, payloads: Sequence[GroupPayload]) -> None:
     """Write groups as one safetensors file, each kind of value as one long tensor with the lengths to cut it."""

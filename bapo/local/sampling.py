@@ -31,6 +31,17 @@ class SampledGroup:
     ended: tuple[bool, ...]
     """Whether the response ended by itself, not at the token limit."""
 
+    def only(self, responses: Sequence[int]) -> SampledGroup:
+        """Only these of the responses."""
+        sizes = list(self.lengths)
+        token_ids, logprobs = torch.split(self.token_ids, sizes), torch.split(self.logprobs, sizes)
+        return SampledGroup(
+            torch.cat([token_ids[i] for i in responses]),
+            torch.cat([logprobs[i] for i in responses]),
+            tuple(self.lengths[i] for i in responses),
+            tuple(self.ended[i] for i in responses),
+        )
+
     def responses(self) -> list[list[int]]:
         """Token ids per response."""
         return [part.tolist() for part in torch.split(self.token_ids, list(self.lengths))]

@@ -29,7 +29,7 @@ class TrainingGroup:
     payload: GroupPayload
     source: BatchSource
     advantages: tuple[float, ...]
-    """Â of each response (Eq. 2)."""
+    """Â of each response."""
 
     @property
     def num_tokens(self) -> int:
@@ -37,21 +37,32 @@ class TrainingGroup:
         return sum(self.payload.sampled.lengths)
 
 
-def training_group(payload: GroupPayload, source: BatchSource) -> TrainingGroup:
-    """The group with its advantages."""
-    advantages = group_advantages(torch.tensor([payload.rewards], dtype=torch.float32))
-    return TrainingGroup(payload, source, tuple(advantages[0].tolist()))
+def training_group(
+    payload: GroupPayload, source: BatchSource, advantages: tuple[float, ...] | None = None
+) -> TrainingGroup:
+    """The group with these advantages, or with those relative to itself (Eq. 2)."""
+    if advantages is not None:
+        return TrainingGroup(payload, source, advantages)
+    relative = group_advantages(torch.tensor([payload.rewards], dtype=torch.float32))
+    return TrainingGroup(payload, source, tuple(relative[0].tolist()))
 
 
-def mini_batches(num_groups: int, mini_batch_size: int | None, *, seed: int, step: int) -> list[list[int]]:
+def mini_batches(
+    num_groups: int, mini_batch_size: int | None, *, seed: int, step: int, passes: int = 1
+) -> list[list[int]]:
     """Positions of the groups of each optimizer step: ⌈n / size⌉ mini-batches whose sizes differ by at most 1.
 
-    Where there are several, the groups are shuffled, so that X1, X2 and X3 are spread over them.
+    Where there are several, the groups are shuffled, so that X1, X2 and X3 are spread over them; each pass has an
+    order of its own.
     """
+    return [batch for index in range(passes) for batch in _one_pass(num_groups, mini_batch_size, seed, step, index)]
+
+
+def _one_pass(num_groups: int, mini_batch_size: int | None, seed: int, step: int, index: int) -> list[list[int]]:
     count = math.ceil(num_groups / (mini_batch_size or num_groups))
     order = list(range(num_groups))
     if count > 1:
-        generator(seed, step, "mini_batches").shuffle(order)
+        generator(seed, step, f"mini_batches:{index}" if index else "mini_batches").shuffle(order)
     return [sorted(order[i * num_groups // count : (i + 1) * num_groups // count]) for i in range(count)]
 
 
@@ -61,6 +72,7 @@ class Updater:
     def __init__(self, model: PreTrainedModel, config: RunConfig) -> None:
         self._model = model
         self._config = config
+        self._objective = config.objective
         training = config.training
         self._parameters = {name: each for name, each in model.named_parameters() if each.requires_grad}
         self._optimizer = torch.optim.AdamW(
@@ -85,18 +97,20 @@ class Updater:
                 states[index] = found
         self._optimizer.load_state_dict({**self._optimizer.state_dict(), "state": states})
 
-    def update(self, groups: Sequence[TrainingGroup], *, step: int) -> UpdateStats:
-        """Train on the groups. Raises ValueError where there are none."""
+    def update(self, groups: Sequence[TrainingGroup], *, step: int, passes: int = 1) -> UpdateStats:
+        """Train on the groups, on all of them `passes` times. Raises ValueError where there are none."""
         if not groups:
             raise ValueError("the training batch is empty: a step without groups makes no update")
         training = self._config.training
         batches = [
             [groups[position] for position in positions]
-            for positions in mini_batches(len(groups), training.mini_batch_size, seed=training.seed, step=step)
+            for positions in mini_batches(
+                len(groups), training.mini_batch_size, seed=training.seed, step=step, passes=passes
+            )
         ]
         tally = _Tally()
         # The first mini-batch's own forward pass is one before the update; the others need one of their own.
-        for batch in batches[1:]:
+        for batch in batches[1 : len(batches) // passes]:
             for micro_batch in self._micro_batches(batch):
                 with torch.no_grad():
                     logprobs, _ = self._forward(micro_batch, entropy_gradient=False)
@@ -117,12 +131,12 @@ class Updater:
         num_tokens = sum(group.num_tokens for group in batch)
         num_responses = sum(len(group.advantages) for group in batch)
         for micro_batch in self._micro_batches(batch):
-            logprobs, entropies = self._forward(micro_batch, entropy_gradient=self._config.loss.entropy_coefficient > 0)
+            logprobs, entropies = self._forward(micro_batch, entropy_gradient=self._objective.entropy_coefficient > 0)
             if is_first:
                 tally.add_before(micro_batch, logprobs.detach())
             lengths = [length for group in micro_batch for length in group.payload.sampled.lengths]
             weights = token_weights(
-                lengths, self._config.loss_aggregation, num_tokens=num_tokens, num_responses=num_responses
+                lengths, self._objective.aggregation, num_tokens=num_tokens, num_responses=num_responses
             )
             inputs = LossInputs(
                 policy_logprobs=logprobs,
@@ -130,8 +144,9 @@ class Updater:
                 advantages=_token_advantages(micro_batch).to(logprobs.device),
                 entropies=entropies,
                 weights=weights.to(logprobs.device),
+                lengths=lengths,
             )
-            output = policy_loss(inputs, self._config.loss)
+            output = policy_loss(inputs, self._objective)
             output.loss.backward()  # type: ignore[no-untyped-call]
             loss += output.loss.item()
             tally.add_trained(output, entropies.detach())
@@ -166,8 +181,8 @@ class Updater:
 
     def _has_gradient(self, group: TrainingGroup) -> bool:
         """Without advantages, KL penalty and entropy bonus, the loss of a group is constant."""
-        loss = self._config.loss
-        return bool(any(group.advantages) or loss.kl_coefficient or loss.entropy_coefficient)
+        objective = self._objective
+        return bool(any(group.advantages) or objective.kl_coefficient or objective.entropy_coefficient)
 
     def _num_skipped(self, groups: Sequence[TrainingGroup]) -> int:
         return sum(not self._has_gradient(group) for group in groups)

@@ -15,6 +15,7 @@ from bapo.methods.base import ComposedBatch
 from bapo.methods.composition import Composition, reason_left_out
 from bapo.records import BufferState, ThresholdValues
 from bapo.rollout import BatchSource, RolloutGroup
+from bapo.tasks.base import Problem
 from bapo.thresholds import MeanAccuracy, Thresholds
 
 
@@ -42,6 +43,15 @@ class Bapo:
 
     def syncs_rollout_policy(self, step: int) -> bool:
         return step % self._method.v == 0
+
+    def choose_prompts(self, step: int, scheduled: Sequence[Problem], pool: Sequence[Problem]) -> Sequence[Problem]:
+        return scheduled
+
+    def wants_more_prompts(self, step: int, fresh: Sequence[RolloutGroup]) -> bool:
+        return False
+
+    def num_passes(self, step: int) -> int:
+        return 1
 
     def observe_fresh(self, step: int, fresh: Sequence[RolloutGroup]) -> None:
         thresholds = self._thresholds

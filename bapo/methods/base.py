@@ -13,6 +13,7 @@ from bapo.config.run import RunConfig
 from bapo.engine import BatchItem
 from bapo.records import BufferState, PromptVisit, SourceCounts, ThresholdValues
 from bapo.rollout import RolloutGroup
+from bapo.tasks.base import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,15 @@ class Method(Protocol):
     def syncs_rollout_policy(self, step: int) -> bool:
         """Whether α takes the current weights before this step generates (Algorithm 1, lines 3–5)."""
 
+    def choose_prompts(self, step: int, scheduled: Sequence[Problem], pool: Sequence[Problem]) -> Sequence[Problem]:
+        """The prompts rolled out: those that are due in the shuffled pass, or others of all training problems."""
+
+    def wants_more_prompts(self, step: int, fresh: Sequence[RolloutGroup]) -> bool:
+        """Whether another batch of prompts is rolled out before the rest of the step; asked anew after each one.
+
+        `fresh` holds all fresh groups of the step so far.
+        """
+
     def observe_fresh(self, step: int, fresh: Sequence[RolloutGroup]) -> None:
         """See this step's fresh groups: fix the candidates of X3, then store (lines 8 and 9)."""
 
@@ -39,7 +49,10 @@ class Method(Protocol):
         """Prompt ids that the current policy shall answer again in this step (lines 13 and 14)."""
 
     def compose(self, step: int, reevaluated: Sequence[RolloutGroup]) -> ComposedBatch:
-        """X1 ∪ X2 ∪ X3 of the observed fresh groups, at most B groups, no prompt twice (lines 11–17)."""
+        """X1 ∪ X2 ∪ X3 of the observed fresh groups, no prompt twice (lines 11–17)."""
+
+    def num_passes(self, step: int) -> int:
+        """How often the step trains on its batch, at least once."""
 
     def thresholds(self) -> ThresholdValues:
         """The thresholds in force in the step under way."""

@@ -13,8 +13,10 @@ from bapo.rollout import BatchSource, RolloutGroup
 class Composition:
     """Collects the groups of one training batch and the reasons of those left out."""
 
-    def __init__(self, batch_size: int) -> None:
+    def __init__(self, batch_size: int, *, repeats_prompts: bool = False) -> None:
+        """`repeats_prompts`: the batch may hold several groups of a prompt, of different steps or sources."""
         self.batch_size = batch_size
+        self._repeats_prompts = repeats_prompts
         self.items: list[BatchItem] = []
         self._visits: list[PromptVisit] = []
         self._num = dict.fromkeys(SourceCounts.model_fields, 0)
@@ -29,10 +31,17 @@ class Composition:
         """Prompts of the batch so far."""
         return {item.group.prompt_id for item in self.items}
 
-    def train_on(self, group: RolloutGroup, source: BatchSource) -> None:
-        """Put a group into the batch."""
+    def train_on(
+        self,
+        group: RolloutGroup,
+        source: BatchSource,
+        *,
+        responses: tuple[int, ...] | None = None,
+        advantages: tuple[float, ...] | None = None,
+    ) -> None:
+        """Put a group, or some of its responses, into the batch."""
         assert self.room > 0, "the batch is full"
-        self.items.append(BatchItem(group, source))
+        self.items.append(BatchItem(group, source, responses, advantages))
         self._visits.append(_visit(group, source, None))
 
     def leave_out(self, group: RolloutGroup, source: BatchSource, reason: str) -> None:
@@ -43,10 +52,15 @@ class Composition:
         """Set counts that do not follow from the items."""
         self._num.update(num)
 
+    def _num_distinct(self) -> int:
+        if self._repeats_prompts:
+            return len({(item.group.prompt_id, item.source, item.group.step) for item in self.items})
+        return len(self.prompt_ids)
+
     def result(self, fresh: Sequence[RolloutGroup], reevaluated: Sequence[RolloutGroup]) -> ComposedBatch:
-        """The finished batch; asserts that it holds no prompt twice and no more than B groups."""
+        """The finished batch; asserts that it holds no prompt twice, or no group twice, and no more than B groups."""
         sources = [item.source for item in self.items]
-        assert len(self.prompt_ids) == len(self.items) <= self.batch_size
+        assert self._num_distinct() == len(self.items) <= self.batch_size
         counts = self._num | {
             "fresh": len(fresh),
             "x1": sources.count(BatchSource.FRESH),

@@ -71,7 +71,7 @@ class VerlEngine:
             with self._cluster.plain_errors("the processes of verl did not start"):
                 tq.init(settings.transfer_queue)
                 self._trainer = BapoTrainer(settings)
-                self._trainer.start(BapoLoss(config.loss, config.loss_aggregation))
+                self._trainer.start(BapoLoss(config.objective))
         except BaseException:
             self.close()
             raise
@@ -170,7 +170,7 @@ class VerlEngine:
 
     # ------------------------------------------------------------ update
 
-    def update(self, batch: Sequence[BatchItem], *, step: int) -> UpdateStats:
+    def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:
         """Train on X1 ∪ X2 ∪ X3. Raises ValueError on an empty batch."""
         if not batch:
             raise ValueError("the training batch is empty: a step without groups makes no update")
@@ -180,10 +180,12 @@ class VerlEngine:
         training = self._config.training
         batches = [
             [batch[position] for position in positions]
-            for positions in mini_batches(len(batch), training.mini_batch_size, seed=training.seed, step=step)
+            for positions in mini_batches(
+                len(batch), training.mini_batch_size, seed=training.seed, step=step, passes=passes
+            )
         ]
         with self._cluster.plain_errors("the update failed"):
-            later = self._distances_of_later(batches[1:])
+            later = self._distances_of_later(batches[1 : len(batches) // passes])
             sums = [self._train(items, is_first=index == 0) for index, items in enumerate(batches)]
         self._current += 1
         return update_stats(sums, later, num_groups_skipped=sum(not self._has_gradient(item) for item in batch))
@@ -219,8 +221,8 @@ class VerlEngine:
 
     def _has_gradient(self, item: BatchItem) -> bool:
         """Without advantages, KL penalty and entropy bonus, the loss of a group is constant."""
-        loss = self._config.loss
-        return bool(not item.group.is_homogeneous or loss.kl_coefficient or loss.entropy_coefficient)
+        objective = self._config.objective
+        return bool(not item.group.is_homogeneous or objective.kl_coefficient or objective.entropy_coefficient)
 
     # ------------------------------------------------------------ checkpoint
 

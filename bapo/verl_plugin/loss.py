@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 from verl.utils.metric.utils import AggregationType, Metric
 
-from bapo.config.run import LossConfig
+from bapo.config.objective import Objective
 from bapo.losses import LossInputs, policy_loss, token_weights
 from bapo.records import RATIO_BIN_EDGES
 from bapo.rollout import BatchSource
@@ -32,8 +32,7 @@ class BapoLoss:
     verl averages gradients over the ranks, so the loss, a share of the mini-batch's, is multiplied by their number.
     """
 
-    config: LossConfig
-    aggregation: Literal["token-mean", "response-mean"]
+    objective: Objective
 
     def __call__(self, model_output: dict[str, Any], data: Any, dp_group: Any = None) -> tuple[Tensor, dict[str, Any]]:
         """`model_output` holds nested `log_probs` and `entropy` over prompt and response tokens."""
@@ -42,7 +41,7 @@ class BapoLoss:
         entropies = _at_responses(model_output["entropy"], data)[is_response]
         rollout_logprobs = data["rollout_log_probs"].values()[is_response]
         weights = token_weights(
-            lengths, self.aggregation, num_tokens=data[NUM_TOKENS], num_responses=data[NUM_RESPONSES]
+            lengths, self.objective.aggregation, num_tokens=data[NUM_TOKENS], num_responses=data[NUM_RESPONSES]
         )
         output = policy_loss(
             LossInputs(
@@ -51,8 +50,9 @@ class BapoLoss:
                 advantages=data["advantages"].values()[is_response],
                 entropies=entropies,
                 weights=weights.to(logprobs.device),
+                lengths=lengths,
             ),
-            self.config,
+            self.objective,
         )
         bins = torch.bucketize(output.ratios, torch.tensor(RATIO_BIN_EDGES, device=output.ratios.device), right=True)
         counts = torch.bincount(bins, minlength=len(RATIO_BIN_EDGES) + 1).tolist()

@@ -49,7 +49,7 @@ class ScriptedEngine:
         ]  # fmt: skip
         return Generation(groups, GenerationStats(len(groups) * group_size, 1.0, 1, 0.0))
 
-    def update(self, batch: Sequence[BatchItem], *, step: int) -> UpdateStats:
+    def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:
         self.log.append(f"update {step}: {' '.join(f'{item.source}/{item.group.prompt_id}' for item in batch)}")
         return UpdateStats(
             loss=0.0, entropy=0.0, grad_norm=0.0, kl=0.0, clip_fraction=0.0, ratio_mean=1.0, ratio_max=1.0,
@@ -231,3 +231,27 @@ def test_a_resumed_loop_asks_and_trains_alike(cut: int) -> None:
 
 def decisions(outcome: StepOutcome) -> tuple[object, ...]:
     return outcome.rollout_version, outcome.fresh, outcome.reevaluated, outcome.batch, outcome.thresholds
+
+
+def test_a_second_round_takes_the_next_batch_of_the_pass_and_later_steps_go_on_from_there() -> None:
+    loop, _ = run(mixed, method__type="grpo", rollout__batch_size=2)
+    asked: list[int] = []
+
+    def wants_more(step: int, fresh: Sequence[RolloutGroup]) -> bool:
+        asked.append(len(fresh))
+        return step == 1 and len(fresh) < 4
+
+    loop.method.wants_more_prompts = wants_more  # type: ignore[method-assign]
+    outcomes = [loop.run_step(step) for step in (1, 2)]
+    schedule = PromptSchedule(list(PROBLEMS.values()), batch_size=2, seed=0)
+    prompts = [[group.prompt_id for group in outcome.fresh.groups] for outcome in outcomes]
+    batches = [[problem.prompt_id for problem in schedule.batch(number)] for number in (1, 2, 3)]
+    # Two batches in step 1, the third one in step 2.
+    assert prompts == [batches[0] + batches[1], batches[2]]
+    assert asked == [2, 4, 2]
+    assert loop.num_further_batches == 1
+
+    restored, _ = run(mixed, method__type="grpo", rollout__batch_size=2)
+    restored.load_state_dict(loop.state_dict(), ())
+    following = [problem.prompt_id for problem in schedule.batch(4)]
+    assert [group.prompt_id for group in restored.run_step(3).fresh.groups] == following

@@ -5,12 +5,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from bapo.config.run import LossConfig
+from bapo.config.objective import Objective
 from bapo.losses import LossInputs, LossOutput, kl_penalty, policy_loss, token_weights
 
 
 def loss_of(
-    ratios: list[float], advantages: list[float], entropies: list[float] | None = None, **config: Any
+    ratios: list[float],
+    advantages: list[float],
+    entropies: list[float] | None = None,
+    lengths: list[int] | None = None,
+    **config: Any,
 ) -> tuple[LossOutput, Tensor]:
     """The loss of tokens with these ratios, each of weight 1, and its gradient by log π_θ."""
     rollout = torch.full((len(ratios),), -1.5, dtype=torch.float64)
@@ -22,8 +26,9 @@ def loss_of(
             torch.tensor(advantages, dtype=torch.float64),
             torch.tensor(entropies or [0.0] * len(ratios), dtype=torch.float64),
             torch.ones(len(ratios), dtype=torch.float64),
+            lengths or [1] * len(ratios),
         ),
-        LossConfig(**config),
+        Objective(**config),
     )
     (gradient,) = torch.autograd.grad(output.loss, policy)
     return output, gradient
@@ -129,10 +134,10 @@ def test_gradient_agrees_with_finite_differences() -> None:
     policy = (rollout + 0.3 * torch.randn(12, dtype=torch.float64)).requires_grad_()
     entropies = torch.rand(12, dtype=torch.float64, requires_grad=True)
     weights = torch.rand(12, dtype=torch.float64)
-    config = LossConfig(dual_clip=1.5, kl_coefficient=0.1, entropy_coefficient=0.2)
+    config = Objective(dual_clip=1.5, kl_coefficient=0.1, entropy_coefficient=0.2)
 
     def loss(policy: Tensor, entropies: Tensor) -> Tensor:
-        return policy_loss(LossInputs(policy, rollout, advantages, entropies, weights), config).loss
+        return policy_loss(LossInputs(policy, rollout, advantages, entropies, weights, [1] * len(weights)), config).loss
 
     assert torch.autograd.gradcheck(loss, (policy, entropies))
 
@@ -159,3 +164,17 @@ def test_response_mean_weighs_every_response_alike() -> None:
 def test_weights_of_a_whole_mini_batch_add_up_to_one(aggregation: Any) -> None:
     weights = token_weights([5, 2, 9], aggregation, num_tokens=16, num_responses=3)
     assert weights.sum().item() == pytest.approx(1.0)
+
+
+def test_a_sequence_ratio_is_the_geometric_mean_of_its_tokens_and_clipped_as_a_whole() -> None:
+    # Responses of 2 and 1 tokens: √(1.2·0.8) = 0.9798 within the range for a negative advantage; 1.3 above it for a
+    # positive one.
+    output, gradient = loss_of(
+        [1.2, 0.8, 1.3], [-1.0, -1.0, 1.0], lengths=[2, 1], ratio_level="sequence", clip_low=0.1, clip_high=0.1
+    )
+    mean = math.sqrt(1.2 * 0.8)
+    assert output.ratios.tolist() == pytest.approx([mean, mean, 1.3])
+    assert output.is_clipped.tolist() == [False, False, True]
+    assert output.loss.item() == pytest.approx(2 * mean - 1.1)
+    # Each token of the first response has half of the ratio of each of its two summands.
+    assert gradient.tolist() == pytest.approx([mean, mean, 0.0])

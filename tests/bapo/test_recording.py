@@ -36,7 +36,7 @@ class Texts:
     ) -> Generation:
         raise NotImplementedError
 
-    def update(self, batch: Sequence[BatchItem], *, step: int) -> UpdateStats:
+    def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:
         raise NotImplementedError
 
     def greedy(self, problems: Sequence[Problem]) -> Sequence[int]:

@@ -45,7 +45,7 @@ class RecordedAccuracies:
             )
         return Generation(groups, NO_TOKENS)
 
-    def update(self, batch: Sequence[BatchItem], *, step: int) -> UpdateStats:
+    def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:
         return NO_UPDATE
 
 

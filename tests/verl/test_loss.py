@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bapo.config.run import LossConfig
+from bapo.config.objective import Aggregation, Objective
 
 SHARE = 1 / 3
 
@@ -56,7 +56,7 @@ def test_a_worked_loss_on_two_responses_and_a_row_of_padding() -> None:
     first = {**_row(2, 0.0, 1.0), "rollout_log_probs": [-1.0, -1.5]}
     second = {**_row(1, -1.0, -1.0)}
     data = _data([first, second, _row(1, 0.0, 0.0, mask=0)], num_tokens=3, num_responses=2)
-    value, metrics = BapoLoss(LossConfig(), "token-mean")({"log_probs": logprobs, "entropy": entropy}, data)
+    value, metrics = BapoLoss(Objective())({"log_probs": logprobs, "entropy": entropy}, data)
 
     # Ratios: e^0 = 1, e^-0.5 = 0.6065 and e^0.5 = 1.6487. Advantage 1: -1 and -0.6065, neither clipped; advantage -1:
     # max(1.6487, 1.2) = 1.6487. Mean over 3 tokens.
@@ -83,8 +83,9 @@ def test_parts_on_two_ranks_add_up_to_the_whole_after_averaging() -> None:
 
     rows = [_row(3, -1.0, 0.5), _row(1, -2.0, -0.5)]
     logprobs = [[9.0, -1.2, -1.0, -0.8, 9.0], [9.0, -1.7, 9.0]]
+    aggregation: Aggregation
     for aggregation in ("token-mean", "response-mean"):
-        loss = BapoLoss(LossConfig(kl_coefficient=0.1, entropy_coefficient=0.1), aggregation)  # type: ignore[arg-type]
+        loss = BapoLoss(Objective(kl_coefficient=0.1, entropy_coefficient=0.1, aggregation=aggregation))
 
         def value(indices: list[int], dp_size: int, loss: BapoLoss = loss) -> float:
             output = {name: _nested([logprobs[index] for index in indices]) for name in ("log_probs", "entropy")}

@@ -67,9 +67,9 @@ def test_bapo_mini_needs_an_even_group_size() -> None:
     [("grpo", "response-mean"), ("grpo_delayed", "response-mean"), ("bapo", "token-mean"), ("bapo_mini", "token-mean")],
 )
 def test_each_method_has_its_own_loss_aggregation(method: str, aggregation: str) -> None:
-    assert config(method={"type": method}).loss_aggregation == aggregation
+    assert config(method={"type": method}).objective.aggregation == aggregation
     named = config(method={"type": method}, loss={"aggregation": "token-mean"})
-    assert named.loss_aggregation == "token-mean"
+    assert named.objective.aggregation == "token-mean"
 
 
 def test_a_config_survives_json_exactly() -> None:

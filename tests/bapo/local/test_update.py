@@ -59,9 +59,10 @@ def reference_loss(model: PreTrainedModel, groups: Sequence[TrainingGroup], conf
         torch.cat([group.payload.sampled.logprobs for group in groups]),
         advantages.repeat_interleave(torch.tensor(lengths)),
         torch.cat(entropies),
-        token_weights(lengths, config.loss_aggregation, num_tokens=sum(lengths), num_responses=len(lengths)),
+        token_weights(lengths, config.objective.aggregation, num_tokens=sum(lengths), num_responses=len(lengths)),
+        lengths,
     )
-    return policy_loss(inputs, config.loss).loss
+    return policy_loss(inputs, config.objective).loss
 
 
 def updated(model: PreTrainedModel, groups: Sequence[TrainingGroup], config: RunConfig) -> UpdateStats:

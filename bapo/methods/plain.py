@@ -1,0 +1,66 @@
+"""What most methods have in common: the scheduled prompts, one round, no buffers, one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bapo.records import BufferState, ThresholdValues
+from bapo.rollout import RolloutGroup
+from bapo.tasks.base import Problem
+from bapo.thresholds import MeanAccuracy
+
+
+class PlainMethod:
+    """Base of methods without thresholds; a subclass says what its batch is, and what it does otherwise."""
+
+    def __init__(self) -> None:
+        self._mean_accuracy = MeanAccuracy()
+        self._fresh: Sequence[RolloutGroup] = ()
+        self._sync_interval = 1
+
+    def syncs_rollout_policy(self, step: int) -> bool:
+        return step % self._sync_interval == 0
+
+    def choose_prompts(self, step: int, scheduled: Sequence[Problem], pool: Sequence[Problem]) -> Sequence[Problem]:
+        return scheduled
+
+    def wants_more_prompts(self, step: int, fresh: Sequence[RolloutGroup]) -> bool:
+        return False
+
+    def observe_fresh(self, step: int, fresh: Sequence[RolloutGroup]) -> None:
+        self._fresh = fresh
+
+    def prompts_to_reevaluate(self, step: int) -> Sequence[str]:
+        return ()
+
+    def num_passes(self, step: int) -> int:
+        return 1
+
+    def thresholds(self) -> ThresholdValues:
+        return ThresholdValues(
+            c1=None,
+            c2=None,
+            c3=None,
+            r_tot=float(self._mean_accuracy.value),
+            difficult_max_count=None,
+            reusable_min_count=None,
+            reusable_max_count=None,
+        )
+
+    def buffers(self, step: int) -> tuple[BufferState | None, BufferState | None]:
+        return None, None
+
+    def finish_step(self, step: int) -> None:
+        self._mean_accuracy.add_step(
+            sum(group.num_correct for group in self._fresh), sum(group.group_size for group in self._fresh)
+        )
+
+    def stored_groups(self) -> Sequence[RolloutGroup]:
+        return ()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"mean_accuracy": self._mean_accuracy.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any], payloads: Sequence[object]) -> None:
+        self._mean_accuracy.load_state_dict(state["mean_accuracy"])
