@@ -9,6 +9,7 @@ from fastapi import Query, Response
 
 from backend.context import DbSession, new_router
 from backend.cursors import decode_numbers, encode
+from backend.errors import Problem
 from backend.permissions import Reader
 from backend.records import repository
 from backend.records.parameters import MAX_STEP, Cursor, FromStep, Limit, ToStep
@@ -59,18 +60,18 @@ def get_log(
     run_id: str,
     offset: Annotated[LogOffset, Query(description="`next_offset` of the piece before.")] = None,
     before: Annotated[LogOffset, Query(description="`first_offset` of the piece after.")] = None,
+    attempt: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="Of this attempt. All where empty.")] = None,
 ) -> LogChunk:
     """What came after the offset, or before the other; without either, the end. Offset 0 begins at the beginning."""
-    runs.get(session, run_id)
-    if offset is not None:
-        pieces = repository.log_after(session, run_id, offset, LOG_PIECES)
-    elif before is not None:
-        pieces = repository.log_before(session, run_id, before, LOG_PIECES)
-    else:
-        pieces = repository.log_end(session, run_id, LOG_PIECES)
+    run = runs.get(session, run_id)
+    if attempt is not None and attempt > run.attempt:
+        remedy = f"the run has had {run.attempt} attempts: name one of them, or none"
+        raise Problem(422, "invalid_request", remedy, field="attempt", value=attempt)
+    log = repository.Log(run_id, attempt)
+    pieces = log.after(session, offset, LOG_PIECES) if offset is not None else log.before(session, before, LOG_PIECES)
     first = pieces[0][0] if pieces else 0
     return LogChunk(
         text="".join(text for _, text in pieces),
         next_offset=pieces[-1][0] if pieces else offset or 0,
-        first_offset=first if first and repository.has_log_before(session, run_id, first) else 0,
+        first_offset=first if first and log.before(session, first, 1) else 0,
     )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import delete, func, select, tuple_
+from sqlalchemy import Select, delete, func, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -225,37 +226,26 @@ def last_event(session: Session, run_id: str, attempt: int, events: Collection[s
     return session.scalars(query).one_or_none()
 
 
-def log_after(session: Session, run_id: str, offset: int, limit: int) -> list[tuple[int, str]]:
-    """Pieces of the log after an offset."""
-    query = (
-        select(LogPiece.id, LogPiece.text)
-        .where(LogPiece.run_id == run_id, LogPiece.id > offset)
-        .order_by(LogPiece.id)
-        .limit(limit)
-    )
-    return [(number, piece) for number, piece in session.execute(query)]
+@dataclass(frozen=True)
+class Log:
+    """The log of a run, or what one attempt of it wrote."""
 
+    run_id: str
+    attempt: int | None = None
+    """All where None."""
 
-def log_before(session: Session, run_id: str, offset: int, limit: int) -> list[tuple[int, str]]:
-    """The last pieces of the log before an offset."""
-    query = (
-        select(LogPiece.id, LogPiece.text)
-        .where(LogPiece.run_id == run_id, LogPiece.id < offset)
-        .order_by(LogPiece.id.desc())
-        .limit(limit)
-    )
-    return [(number, piece) for number, piece in session.execute(query)][::-1]
+    @property
+    def _pieces(self) -> Select[int, str]:
+        query = select(LogPiece.id, LogPiece.text).where(LogPiece.run_id == self.run_id)
+        return query if self.attempt is None else query.where(LogPiece.attempt == self.attempt)
 
+    def after(self, session: Session, offset: int, limit: int) -> list[tuple[int, str]]:
+        """Pieces after an offset."""
+        query = self._pieces.where(LogPiece.id > offset).order_by(LogPiece.id).limit(limit)
+        return [(number, piece) for number, piece in session.execute(query)]
 
-def has_log_before(session: Session, run_id: str, offset: int) -> bool:
-    """Whether the log has a piece before an offset."""
-    query = select(LogPiece.id).where(LogPiece.run_id == run_id, LogPiece.id < offset).limit(1)
-    return session.scalars(query).one_or_none() is not None
-
-
-def log_end(session: Session, run_id: str, limit: int) -> list[tuple[int, str]]:
-    """The last pieces of the log."""
-    query = (
-        select(LogPiece.id, LogPiece.text).where(LogPiece.run_id == run_id).order_by(LogPiece.id.desc()).limit(limit)
-    )
-    return [(number, piece) for number, piece in session.execute(query)][::-1]
+    def before(self, session: Session, offset: int | None, limit: int) -> list[tuple[int, str]]:
+        """The last pieces before an offset; without one, the end."""
+        query = self._pieces if offset is None else self._pieces.where(LogPiece.id < offset)
+        found = session.execute(query.order_by(LogPiece.id.desc()).limit(limit))
+        return [(number, piece) for number, piece in found][::-1]

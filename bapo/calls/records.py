@@ -126,6 +126,8 @@ class RecordCalls:
         )
 
     @Endpoint
-    def log(self, run_id: str, offset: int | None = None, before: int | None = None) -> Call[LogChunk]:
-        """The trainer's output after an offset, or before one; without either, its end."""
-        return get(run_path(run_id, "log"), LogChunk, offset=offset, before=before)
+    def log(
+        self, run_id: str, offset: int | None = None, before: int | None = None, attempt: int | None = None
+    ) -> Call[LogChunk]:
+        """The trainer's output, of all attempts or one, after an offset, or before one; without either, its end."""
+        return get(run_path(run_id, "log"), LogChunk, offset=offset, before=before, attempt=attempt)

@@ -15,7 +15,7 @@ from bapo.cli.drafts import parse_value
 from bapo.cli.failures import RefusedError
 from bapo.cli.lazy import group
 from bapo.cli.naming import find_run
-from bapo.cli.output import JsonOption, ago, number, print_json, print_table, say, table, user_text
+from bapo.cli.output import JsonOption, ago, number, print_json, print_table, say, table, tell, user_text
 from bapo.client import Client
 
 RuleT = TypeVar("RuleT", bound=RuleDraft)
@@ -65,10 +65,13 @@ def list_alerts(
 @app.command("ack")
 @online
 def acknowledge(
-    client: Client, ids: Annotated[list[int], typer.Argument(metavar="ID…", help="Numbers of alerts.")]
+    client: Client,
+    ids: Annotated[list[int], typer.Argument(metavar="ID…", help="Numbers of alerts.")],
+    as_json: JsonOption = False,
 ) -> None:
     """Say that alerts were seen."""
-    print(f"{client.acknowledge_alerts(ids).num_acknowledged} acknowledged")
+    answer = client.acknowledge_alerts(ids)
+    tell(answer, f"{answer.num_acknowledged} acknowledged", as_json=as_json)
 
 
 @rules.command("list")
@@ -127,10 +130,7 @@ def add_rule(
     """
     watched = _watched(client, kind, settings, tag, method, run, project)
     rule = client.create_alert_rule(_checked(RuleWrite, {**watched, "name": name}))
-    if as_json:
-        print_json(rule)
-    else:
-        print(f"{rule.id} {rule.name}: {rule.sentence}")
+    tell(rule, f"{rule.id} {rule.name}: {rule.sentence}", as_json=as_json)
 
 
 @rules.command("try")
@@ -168,10 +168,14 @@ def try_rule(
 
 @rules.command("delete")
 @online
-def delete_rule(client: Client, rule: Annotated[str, typer.Argument(metavar="RULE", help="Its id.")]) -> None:
+def delete_rule(
+    client: Client,
+    rule: Annotated[str, typer.Argument(metavar="RULE", help="Its id.")],
+    as_json: JsonOption = False,
+) -> None:
     """Delete a rule; the alerts that it opened stay."""
     client.delete_alert_rule(rule)
-    print(f"{rule}: deleted")
+    tell({"id": rule, "done": "deleted"}, f"{rule}: deleted", as_json=as_json)
 
 
 def _watched(

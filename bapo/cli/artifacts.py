@@ -13,7 +13,7 @@ from bapo.cli.connection import online
 from bapo.cli.failures import Exit, RefusedError
 from bapo.cli.lazy import group
 from bapo.cli.naming import RunArgument, find_run
-from bapo.cli.output import NOTHING, JsonOption, ago, clean, notes, print_json, print_table, say, table, user_text
+from bapo.cli.output import NOTHING, JsonOption, ago, clean, notes, print_json, print_table, say, table, tell, user_text
 from bapo.client import Client
 from bapo.downloads import DownloadError, download, wait_until_ready
 
@@ -115,9 +115,12 @@ def _fetched(client: Client, artifact: ArtifactInfo, out: Path | None, timeout: 
 @app.command("delete")
 @online
 def delete(
-    client: Client, run: RunArgument, artifact: Annotated[str, typer.Argument(metavar="ARTIFACT", help="Its id.")]
+    client: Client,
+    run: RunArgument,
+    artifact: Annotated[str, typer.Argument(metavar="ARTIFACT", help="Its id.")],
+    as_json: JsonOption = False,
 ) -> None:
     """Take a file away; it can be asked for again."""
     run_id = find_run(client, run).id
     client.delete_artifact(run_id, artifact)
-    print(f"{artifact}: deleted")
+    tell({"id": artifact, "done": "deleted"}, f"{artifact}: deleted", as_json=as_json)

@@ -15,6 +15,7 @@ from bapo.backup.archive import BackupError, Manifest
 from bapo.backup.embedded import Deployment, back_up, back_up_folder, restore_folder
 from bapo.backup.embedded import restore as restore_deployment
 from bapo.cli.failures import Exit
+from bapo.cli.output import JsonOption, tell
 from bapo.up.folder import StartError
 
 DATABASE_VARIABLE = "BAPO_DATABASE_URL"
@@ -49,7 +50,7 @@ def _services() -> Deployment | None:
     return Deployment(url, Path(runs_dir), secrets)
 
 
-def backup(file: FileArgument, data: DataOption = None) -> None:
+def backup(file: FileArgument, data: DataOption = None, as_json: JsonOption = False) -> None:
     """Write database, runs and tokens into one file, while the server works. Keep it as safe as the tokens in it."""
     with _plain_errors():
         services = None if data is not None else _services()
@@ -57,10 +58,10 @@ def backup(file: FileArgument, data: DataOption = None) -> None:
         manifest = (
             back_up(services, place) if services is not None else back_up_folder(data or Path("bapo-data"), place)
         )
-    _say(manifest, f"wrote {file}")
+    _say(manifest, file, "wrote", as_json=as_json)
 
 
-def restore(file: FileArgument, data: DataOption = None) -> None:
+def restore(file: FileArgument, data: DataOption = None, as_json: JsonOption = False) -> None:
     """Make an empty server what a backup holds; runs that were under way go on from their last checkpoint."""
     with _plain_errors():
         services = None if data is not None else _services()
@@ -69,12 +70,22 @@ def restore(file: FileArgument, data: DataOption = None) -> None:
             manifest = restore_deployment(services, place)
         else:
             manifest = restore_folder(data or Path("bapo-data"), place)
-    _say(manifest, f"restored {file}")
+    _say(manifest, file, "restored", as_json=as_json)
 
 
-def _say(manifest: Manifest, done: str) -> None:
+def _say(manifest: Manifest, file: Path, done: str, *, as_json: bool) -> None:
     size = sum(member.size for member in manifest.members)
-    print(
-        f"bapo: {done}: {manifest.num_runs} runs, {len(manifest.members)} files, {size / 1e6:.1f} MB, "
+    facts = {
+        "file": str(file),
+        "done": done,
+        "num_runs": manifest.num_runs,
+        "num_files": len(manifest.members),
+        "num_bytes": size,
+        "revision": manifest.revision,
+        "created_at": manifest.created_at,
+    }
+    line = (
+        f"bapo: {done} {file}: {manifest.num_runs} runs, {len(manifest.members)} files, {size / 1e6:.1f} MB, "
         f"schema {manifest.revision}, of {manifest.created_at:%Y-%m-%d %H:%M} UTC"
     )
+    tell(facts, line, as_json=as_json)

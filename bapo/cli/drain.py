@@ -9,7 +9,7 @@ import typer
 from bapo.api import DrainRequest, WorkerInfo
 from bapo.cli.connection import online
 from bapo.cli.failures import RefusedError
-from bapo.cli.output import JsonOption, clean, print_json
+from bapo.cli.output import JsonOption, tell
 from bapo.client import Client
 
 WorkerArgument = Annotated[str, typer.Argument(metavar="WORKER", help="Its name, as `bapo workers` shows it.")]
@@ -39,16 +39,13 @@ def drain(
     """
     found = find_worker(client, worker)
     now = client.undrain_worker(found.id) if undo else client.drain_worker(found.id, DrainRequest(hand_on=hand_on))
-    if as_json:
-        print_json(now)
-    else:
-        left = f", {len(now.run_ids)} runs left" if now.draining else ""
-        print(f"{clean(now.name)}: {'draining' if now.draining else 'takes runs again'}{left}")
+    left = f", {len(now.run_ids)} runs left" if now.draining else ""
+    tell(now, f"{now.name}: {'draining' if now.draining else 'takes runs again'}{left}", as_json=as_json)
 
 
 @online
-def forget_worker(client: Client, worker: WorkerArgument) -> None:
+def forget_worker(client: Client, worker: WorkerArgument, as_json: JsonOption = False) -> None:
     """Take a worker that is gone off the list; for administrators."""
     found = find_worker(client, worker)
     client.forget_worker(found.id)
-    print(f"{clean(found.name)}: forgotten")
+    tell({"id": found.id, "done": "forgotten"}, f"{found.name}: forgotten", as_json=as_json)

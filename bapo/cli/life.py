@@ -119,16 +119,26 @@ def each_run(
         raise SystemExit(Exit.FAILED)
 
 
-def bulk(client: Client, runs: Sequence[RunDetail], action: BulkAction, done: str, *, tag: str | None = None) -> None:
+def bulk(
+    client: Client,
+    runs: Sequence[RunDetail],
+    action: BulkAction,
+    done: str,
+    *,
+    tag: str | None = None,
+    as_json: bool,
+) -> None:
     """The same in one request, where the server knows how."""
     names = {run.id: run.name for run in runs}
     asked = {"run_ids": list(names), "action": action} | ({} if tag is None else {"tag": tag})
     answer = client.bulk(BulkRequest.model_validate(asked))
     for result in answer.results:
         text = f"{result.run_id} {clean(names[result.run_id])}: {done if result.done else result.reason}"
-        if result.done:
-            print(text)
-        else:
+        if not result.done:
             say(text)
+        elif not as_json:
+            print(text)
+    if as_json:
+        print_json(answer)
     if answer.num_done < len(answer.results):
         raise SystemExit(Exit.FAILED)

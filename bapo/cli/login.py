@@ -14,7 +14,7 @@ from bapo.api import Login, TokenCreate
 from bapo.cli.complete import complete_servers
 from bapo.cli.connection import ServerOption, TokenFileOption, TokenOption, login_of
 from bapo.cli.failures import RefusedError, plain_errors
-from bapo.cli.output import JsonOption, print_json, print_table, say, table, user_text
+from bapo.cli.output import JsonOption, print_json, print_table, say, table, tell, user_text
 from bapo.cli.tokens import ScopeName
 from bapo.client import Client
 from bapo.servers import (
@@ -51,6 +51,7 @@ def login(
         typer.Option("--scope", help="Of the token that is made: read, write, admin. Default: read and write."),
     ] = None,
     days: Annotated[int, typer.Option(min=0, help="Until the token that is made expires; 0: never.")] = 90,
+    as_json: JsonOption = False,
 ) -> None:
     """Log in to a server; the commands that follow use it.
 
@@ -78,7 +79,8 @@ def login(
             me = client.me()
         label = name or (known[0] if known else urlsplit(url).netloc)
         write_servers(saved.with_login(label, ServerLogin(url, token, me.name)))
-    print(f"logged in to {url} as {me.name} ({me.role}), saved as {label!r}")
+    line = f"logged in to {url} as {me.name} ({me.role}), saved as {label!r}"
+    tell({"server": url, "name": label, "user": me.model_dump(mode="json")}, line, as_json=as_json)
 
 
 DEFAULT_SCOPES = (ScopeName.READ, ScopeName.WRITE)
@@ -122,6 +124,7 @@ def logout(
             metavar="[SERVER]", help="Name or address. Default: the one in use.", autocompletion=complete_servers
         ),
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Forget a server and its token on this machine. The token itself stays valid."""
     with plain_errors():
@@ -131,7 +134,8 @@ def logout(
         if known is None:
             raise RefusedError(f"no server is saved{f' as {server!r}' if server else ''}: nothing to forget")
         write_servers(saved.without(known[0]))
-    print(f"forgot {known[0]!r} ({known[1].url})")
+    line = f"forgot {known[0]!r} ({known[1].url})"
+    tell({"server": known[1].url, "name": known[0], "done": "forgotten"}, line, as_json=as_json)
 
 
 def whoami(
@@ -150,10 +154,8 @@ def whoami(
         found = login_of(server, token, token_file)
         with Client(found.url, token=found.token) as client:
             user = client.me()
-        if as_json:
-            print_json({"server": found.url, "user": user.model_dump(mode="json")})
-        else:
-            print(f"{user.name} ({user.role}) at {found.url}")
+        body = {"server": found.url, "user": user.model_dump(mode="json")}
+        tell(body, f"{user.name} ({user.role}) at {found.url}", as_json=as_json)
 
 
 def _list(saved: SavedServers, *, as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import time
@@ -31,54 +32,64 @@ def logs(
         str | None, typer.Option("--grep", metavar="PATTERN", help="Only lines that this regular expression finds.")
     ] = None,
     ignore_case: Annotated[bool, typer.Option("--ignore-case", "-i", help="For --grep.")] = False,
+    attempt: Annotated[
+        int | None, typer.Option("--attempt", min=1, help="Only what this attempt wrote. Default: all of them.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help='Print each line as JSON: {"line": …}.')] = False,
 ) -> None:
     """Print a run's log.
 
     [bold]bapo logs kzx3 --follow[/bold]
 
     [bold]bapo logs kzx3 --grep "warning|error" -i[/bold]
+
+    [bold]bapo logs kzx3 --attempt 1 --tail 50[/bold]   (why the first try ended)
     """
     try:
         pattern = None if grep is None else re.compile(grep, re.IGNORECASE if ignore_case else 0)
     except re.error as error:
         raise typer.BadParameter(f"no regular expression: {error}", param_hint="--grep") from None
     run_id = find_run(client, run).id
-    present = _Lines(client, run_id)
+    present = _Lines(client, run_id, attempt)
     lines = [line for line in present if pattern is None or pattern.search(line)]
     for line in lines if tail is None else lines[len(lines) - min(tail, len(lines)) :]:
-        _print(line)
+        _print(line, as_json=as_json)
     while follow:
         # Asked before the log: what was printed until then is read below.
         is_over = client.run(run_id).status in TERMINAL_STATUSES
         for line in present:
             if pattern is None or pattern.search(line):
-                _print(line)
+                _print(line, as_json=as_json)
         if is_over:
             follow = False
         else:
             time.sleep(POLL_SECONDS)
     if present.rest:
-        _print(present.rest)
+        _print(present.rest, as_json=as_json)
 
 
-def _print(line: str) -> None:
-    # A terminal obeys some characters, a file keeps all.
-    print(clean(line) if sys.stdout.isatty() else line, flush=True)
+def _print(line: str, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"line": line}), flush=True)
+    else:
+        # A terminal obeys some characters, a file keeps all.
+        print(clean(line) if sys.stdout.isatty() else line, flush=True)
 
 
 class _Lines:
     """Whole lines from where the last look ended."""
 
-    def __init__(self, client: Client, run_id: str) -> None:
+    def __init__(self, client: Client, run_id: str, attempt: int | None) -> None:
         self._client = client
         self._run_id = run_id
+        self._attempt = attempt
         self._offset = 0
         self.rest = ""
         """A line that has begun."""
 
     def __iter__(self) -> Iterator[str]:
         while True:
-            chunk = self._client.log(self._run_id, offset=self._offset)
+            chunk = self._client.log(self._run_id, offset=self._offset, attempt=self._attempt)
             if not chunk.text:
                 return
             self._offset = chunk.next_offset

@@ -13,20 +13,20 @@ from bapo.cli.connection import online
 from bapo.cli.failures import RefusedError
 from bapo.cli.life import bulk
 from bapo.cli.naming import RunArgument, RunsArgument, find_run, find_runs
-from bapo.cli.output import JsonOption, clean, print_json, say
+from bapo.cli.output import JsonOption, clean, print_json, say, tell
 from bapo.client import Client
 
 
 @online
-def star(client: Client, runs: RunsArgument) -> None:
+def star(client: Client, runs: RunsArgument, as_json: JsonOption = False) -> None:
     """Star runs for yourself; `bapo runs --starred` lists them."""
-    bulk(client, find_runs(client, runs), "star", "starred")
+    bulk(client, find_runs(client, runs), "star", "starred", as_json=as_json)
 
 
 @online
-def unstar(client: Client, runs: RunsArgument) -> None:
+def unstar(client: Client, runs: RunsArgument, as_json: JsonOption = False) -> None:
     """Take your stars away."""
-    bulk(client, find_runs(client, runs), "unstar", "no longer starred")
+    bulk(client, find_runs(client, runs), "unstar", "no longer starred", as_json=as_json)
 
 
 @online
@@ -35,13 +35,14 @@ def tag(
     name: Annotated[str, typer.Argument(metavar="TAG", help="A word or two.")],
     runs: RunsArgument,
     remove: Annotated[bool, typer.Option("--remove", help="Take the tag away.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Add a tag to runs, or remove it.
 
     [bold]bapo tag ablation kzx3 m2v8[/bold]
     """
     done = f"no longer tagged {name}" if remove else f"tagged {name}"
-    bulk(client, find_runs(client, runs), "untag" if remove else "tag", done, tag=name)
+    bulk(client, find_runs(client, runs), "untag" if remove else "tag", done, tag=name, as_json=as_json)
 
 
 @online
@@ -81,22 +82,19 @@ def rename(
 ) -> None:
     """Give a run another name."""
     found = client.update_run(find_run(client, run).id, RunUpdate(name=name))
-    if as_json:
-        print_json(found)
-    else:
-        print(f"{found.id} {clean(found.name)}: renamed")
+    tell(found, f"{found.id} {found.name}: renamed", as_json=as_json)
 
 
 @online
-def archive(client: Client, runs: RunsArgument) -> None:
+def archive(client: Client, runs: RunsArgument, as_json: JsonOption = False) -> None:
     """Put runs away: lists leave them out, nothing is lost."""
-    bulk(client, find_runs(client, runs), "archive", "archived")
+    bulk(client, find_runs(client, runs), "archive", "archived", as_json=as_json)
 
 
 @online
-def unarchive(client: Client, runs: RunsArgument) -> None:
+def unarchive(client: Client, runs: RunsArgument, as_json: JsonOption = False) -> None:
     """Take runs out of the archive."""
-    bulk(client, find_runs(client, runs), "unarchive", "back in the lists")
+    bulk(client, find_runs(client, runs), "unarchive", "back in the lists", as_json=as_json)
 
 
 @online
@@ -104,6 +102,7 @@ def delete(
     client: Client,
     runs: RunsArgument,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Delete drafts or ended runs with all that they recorded. This cannot be undone."""
     found = find_runs(client, runs)
@@ -116,7 +115,7 @@ def delete(
             raise RefusedError(f"--yes is missing: this would delete {listed} for good")
         if not typer.confirm(f"Delete {listed} with everything recorded, for good?", err=True):
             raise RefusedError("nothing was deleted")
-    bulk(client, found, "delete", "deleted")
+    bulk(client, found, "delete", "deleted", as_json=as_json)
 
 
 def _consequence(item: DeletionItem) -> str:

@@ -75,6 +75,14 @@ def print_json(answer: BaseModel | Sequence[BaseModel] | dict[str, Any] | list[A
     print(json.dumps(to_jsonable_python(answer), indent=2, ensure_ascii=not _is_unicode()))
 
 
+def tell(answer: BaseModel | dict[str, Any], line: str, *, as_json: bool) -> None:
+    """What a change answered: all of it for programs, one line for people."""
+    if as_json:
+        print_json(answer)
+    else:
+        print(clean(line))
+
+
 def _is_unicode() -> bool:
     return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
 

@@ -10,7 +10,7 @@ from bapo.api import MemberWrite, ProjectCreate, ProjectInfo, ProjectUpdate
 from bapo.cli.connection import online
 from bapo.cli.failures import RefusedError
 from bapo.cli.lazy import group
-from bapo.cli.output import JsonOption, clean, print_json, print_table, table, user_text
+from bapo.cli.output import JsonOption, print_json, print_table, table, tell, user_text
 from bapo.cli.users import RoleName
 from bapo.client import Client
 
@@ -62,34 +62,36 @@ def create(
     [bold]bapo projects create planning && bapo projects add planning ada --role admin[/bold]
     """
     made = client.create_project(ProjectCreate.model_construct(name=name, description=description))
-    if as_json:
-        print_json(made)
-    else:
-        print(f"{made.name}: made")
+    tell(made, f"{made.name}: made", as_json=as_json)
 
 
 @app.command("rename")
 @online
 def rename(
-    client: Client, project: ProjectArgument, name: Annotated[str, typer.Argument(metavar="NAME", help="Its new name.")]
+    client: Client,
+    project: ProjectArgument,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its new name.")],
+    as_json: JsonOption = False,
 ) -> None:
     """Give a project another name."""
     now = client.update_project(find_project(client, project).id, ProjectUpdate.model_construct({"name"}, name=name))
-    print(f"{now.name}: renamed")
+    tell(now, f"{now.name}: renamed", as_json=as_json)
 
 
 @app.command("archive")
 @online
-def archive(client: Client, project: ProjectArgument) -> None:
+def archive(client: Client, project: ProjectArgument, as_json: JsonOption = False) -> None:
     """Let a project take no new runs; those that it has stay."""
-    print(f"{client.update_project(find_project(client, project).id, ProjectUpdate(archived=True)).name}: archived")
+    now = client.update_project(find_project(client, project).id, ProjectUpdate(archived=True))
+    tell(now, f"{now.name}: archived", as_json=as_json)
 
 
 @app.command("unarchive")
 @online
-def unarchive(client: Client, project: ProjectArgument) -> None:
+def unarchive(client: Client, project: ProjectArgument, as_json: JsonOption = False) -> None:
     """Let a project take new runs again."""
-    print(f"{client.update_project(find_project(client, project).id, ProjectUpdate(archived=False)).name}: open")
+    now = client.update_project(find_project(client, project).id, ProjectUpdate(archived=False))
+    tell(now, f"{now.name}: open", as_json=as_json)
 
 
 @app.command("members")
@@ -113,21 +115,23 @@ def add(
     project: ProjectArgument,
     user: MemberArgument,
     role: Annotated[RoleName, typer.Option(help="viewer: see; member: submit; admin: change all.")] = RoleName.MEMBER,
+    as_json: JsonOption = False,
 ) -> None:
     """Make somebody a member of a project, or change what they are there."""
     found = find_project(client, project)
     member = client.set_member(found.id, MemberWrite(name=user, role=role.value))
-    print(f"{clean(found.name)}: {clean(member.name)} is {member.role}")
+    tell(member, f"{found.name}: {member.name} is {member.role}", as_json=as_json)
 
 
 @app.command("remove")
 @online
-def remove(client: Client, project: ProjectArgument, user: MemberArgument) -> None:
+def remove(client: Client, project: ProjectArgument, user: MemberArgument, as_json: JsonOption = False) -> None:
     """End a membership: the project's runs do not exist for them any more."""
     found = find_project(client, project)
     for member in client.members(found.id).items:
         if user in (member.name, member.user_id):
             client.remove_member(found.id, member.user_id)
-            print(f"{clean(found.name)}: {clean(member.name)} is no member any more")
+            line = f"{found.name}: {member.name} is no member any more"
+            tell({"id": member.user_id, "done": "removed"}, line, as_json=as_json)
             return
     raise RefusedError(f"{user!r} is no member of {found.name!r}")

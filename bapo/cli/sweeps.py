@@ -23,6 +23,7 @@ from bapo.cli.output import (
     say,
     status_text,
     table,
+    tell,
     user_text,
 )
 from bapo.client import Client
@@ -112,10 +113,11 @@ def _print(sweep: SweepDetail) -> None:
     print_table(runs, "Runs", cut=("setting",))
 
 
-def _change(client: Client, sweep: str, action: SweepAction, when: StopWhen = StopWhen.STEP) -> None:
+def _change(client: Client, sweep: str, action: SweepAction, when: StopWhen = StopWhen.STEP, *, as_json: bool) -> None:
     asked: dict[str, Any] = {"action": action} | ({"when": when.value} if action in ("stop", "pause") else {})
     answer = client.change_sweep(sweep, SweepActionRequest.model_validate(asked))
-    print(f"{sweep}: {action} done to {answer.num_done} runs, {answer.num_left} left as they are")
+    line = f"{sweep}: {action} done to {answer.num_done} runs, {answer.num_left} left as they are"
+    tell(answer, line, as_json=as_json)
     for run_id, reason in answer.refused.items():
         say(f"{run_id}: {reason}")
     if answer.refused:
@@ -127,8 +129,8 @@ def _command(action: SweepAction, text: str) -> None:
 
     @app.command(action, help=text)
     @online
-    def command(client: Client, sweep: SweepArgument) -> None:
-        _change(client, sweep, action)
+    def command(client: Client, sweep: SweepArgument, as_json: JsonOption = False) -> None:
+        _change(client, sweep, action, as_json=as_json)
 
 
 for _action, _text in (
@@ -144,13 +146,13 @@ WhenOption = Annotated[StopWhen, typer.Option(help="As for one run: `bapo stop -
 
 @app.command("stop")
 @online
-def stop(client: Client, sweep: SweepArgument, when: WhenOption = StopWhen.STEP) -> None:
+def stop(client: Client, sweep: SweepArgument, when: WhenOption = StopWhen.STEP, as_json: JsonOption = False) -> None:
     """Stop all runs of a sweep for good."""
-    _change(client, sweep, "stop", when)
+    _change(client, sweep, "stop", when, as_json=as_json)
 
 
 @app.command("pause")
 @online
-def pause(client: Client, sweep: SweepArgument, when: WhenOption = StopWhen.STEP) -> None:
+def pause(client: Client, sweep: SweepArgument, when: WhenOption = StopWhen.STEP, as_json: JsonOption = False) -> None:
     """Pause all runs of a sweep that train or wait."""
-    _change(client, sweep, "pause", when)
+    _change(client, sweep, "pause", when, as_json=as_json)

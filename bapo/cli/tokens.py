@@ -10,7 +10,7 @@ import typer
 from bapo.api import TokenCreate, WorkerTokenCreate
 from bapo.cli.connection import online
 from bapo.cli.lazy import group
-from bapo.cli.output import JsonOption, ago, clean, print_json, print_table, say, table, user_text
+from bapo.cli.output import JsonOption, ago, clean, print_json, print_table, say, table, tell, user_text
 from bapo.client import Client
 
 app = group("Secrets for scripts, and for workers.")
@@ -92,10 +92,11 @@ def revoke(
     client: Client,
     token_id: Annotated[str, typer.Argument(metavar="TOKEN", help="Its id, as `bapo tokens list` shows it.")],
     worker: WorkerOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """End a token: whoever has it is a stranger from now on."""
     if worker:
         client.revoke_worker_token(token_id)
     else:
         client.revoke_token(token_id)
-    print(f"{clean(token_id)}: revoked")
+    tell({"id": token_id, "done": "revoked"}, f"{token_id}: revoked", as_json=as_json)

@@ -13,7 +13,7 @@ from bapo.api import MembershipWrite, PasswordLink, PersonCreate, PersonInfo, Pe
 from bapo.cli.connection import online
 from bapo.cli.failures import RefusedError
 from bapo.cli.lazy import group
-from bapo.cli.output import NOTHING, JsonOption, ago, clean, print_json, print_table, say, table, user_text
+from bapo.cli.output import NOTHING, JsonOption, ago, print_json, print_table, say, table, tell, user_text
 from bapo.client import Client
 
 app = group("Who may log in; for administrators.")
@@ -112,26 +112,29 @@ def _print_link(client: Client, made: PasswordLink) -> None:
 @app.command("role")
 @online
 def change_role(
-    client: Client, name: NameArgument, role: Annotated[RoleName, typer.Argument(help="Their new role.")]
+    client: Client,
+    name: NameArgument,
+    role: Annotated[RoleName, typer.Argument(help="Their new role.")],
+    as_json: JsonOption = False,
 ) -> None:
     """Change what a user may do at most."""
-    _update(client, name, PersonUpdate(role=role.value))
+    _update(client, name, PersonUpdate(role=role.value), as_json=as_json)
 
 
 @app.command("disable")
 @online
-def disable(client: Client, name: NameArgument) -> None:
+def disable(client: Client, name: NameArgument, as_json: JsonOption = False) -> None:
     """Let a user in no longer: their sessions and tokens end, their runs stay."""
-    _update(client, name, PersonUpdate(disabled=True))
+    _update(client, name, PersonUpdate(disabled=True), as_json=as_json)
 
 
 @app.command("enable")
 @online
-def enable(client: Client, name: NameArgument) -> None:
+def enable(client: Client, name: NameArgument, as_json: JsonOption = False) -> None:
     """Let a user in again."""
-    _update(client, name, PersonUpdate(disabled=False))
+    _update(client, name, PersonUpdate(disabled=False), as_json=as_json)
 
 
-def _update(client: Client, name: str, change: PersonUpdate) -> None:
+def _update(client: Client, name: str, change: PersonUpdate, *, as_json: bool) -> None:
     now = client.update_person(find_user(client, name).id, change)
-    print(f"{clean(now.name)}: {now.role}{', disabled' if now.disabled_at else ''}")
+    tell(now, f"{now.name}: {now.role}{', disabled' if now.disabled_at else ''}", as_json=as_json)

@@ -11,7 +11,7 @@ from bapo.api import DeliveryInfo, WebhookWrite
 from bapo.cli.connection import online
 from bapo.cli.failures import Exit
 from bapo.cli.lazy import group
-from bapo.cli.output import JsonOption, ago, print_json, print_table, say, table, user_text
+from bapo.cli.output import JsonOption, ago, print_json, print_table, say, table, tell, user_text
 from bapo.client import Client
 
 app = group("Addresses that are told what happens (docs/webhooks.md).")
@@ -90,10 +90,10 @@ def add(
 
 @app.command("delete")
 @online
-def delete(client: Client, webhook: WebhookArgument) -> None:
+def delete(client: Client, webhook: WebhookArgument, as_json: JsonOption = False) -> None:
     """Delete a webhook with its messages."""
     client.delete_webhook(webhook)
-    print(f"{webhook}: deleted")
+    tell({"id": webhook, "done": "deleted"}, f"{webhook}: deleted", as_json=as_json)
 
 
 @app.command("test")
@@ -144,9 +144,7 @@ def resend(
 
 
 def _tell(delivery: DeliveryInfo, *, as_json: bool) -> None:
-    if as_json:
-        print_json(delivery)
-    else:
-        print(f"{delivery.id} {delivery.event}: {delivery.state}{f': {delivery.problem}' if delivery.problem else ''}")
+    problem = f": {delivery.problem}" if delivery.problem else ""
+    tell(delivery, f"{delivery.id} {delivery.event}: {delivery.state}{problem}", as_json=as_json)
     if delivery.state == "given_up":
         raise SystemExit(Exit.FAILED)

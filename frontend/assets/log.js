@@ -18,11 +18,17 @@
       box.addEventListener("scroll", () => onScroll(log), { passive: true });
       setWrap(window.bapoView.read().get("wrap") !== "off");
       log.query = window.bapoView.read().get("q") || "";
+      log.attempt = window.bapoView.read().get("attempt") || "";
       begin(log);
       return run;
     },
-    switched(query, follow, wrap) {
+    switched(query, follow, wrap, attempt) {
       if (!log) return clientside.no_update;
+      if (attempt !== log.attempt) {
+        // A log of its own: what an earlier request still answers belongs to the one before.
+        log = { ...log, attempt, next: null, first: 0, matches: [], match: -1, follow: true, busy: false };
+        begin(log);
+      }
       if (query !== log.query) {
         log.query = query || "";
         search(log, true);
@@ -32,7 +38,7 @@
         if (follow) toEnd(log);
       }
       setWrap(wrap);
-      window.bapoView.write({ q: query || null, wrap: wrap ? null : "off" });
+      window.bapoView.write({ q: query || null, wrap: wrap ? null : "off", attempt: attempt || null });
       return clientside.no_update;
     },
   };
@@ -43,7 +49,8 @@
   const setWrap = (wrap) => log.box.classList.toggle("no-wrap", !wrap);
 
   async function ask(which, query) {
-    const answer = await fetch(`/api/v1/runs/${which.run}/log?${new URLSearchParams(query)}`);
+    const asked = which.attempt ? { ...query, attempt: which.attempt } : query;
+    const answer = await fetch(`/api/v1/runs/${which.run}/log?${new URLSearchParams(asked)}`);
     if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
     return answer.json();
   }
@@ -123,7 +130,7 @@
       parts.push(chunk.text);
       offset = chunk.next_offset;
     }
-    window.bapoCharts.save(`${which.run}.log`, parts.join(""), "text/plain");
+    window.bapoCharts.save(`${which.run}${which.attempt ? `-attempt-${which.attempt}` : ""}.log`, parts.join(""), "text/plain");
     settle(which);
   }
 

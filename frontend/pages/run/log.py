@@ -7,12 +7,13 @@ from collections.abc import Mapping
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 
+from bapo.api import RunDetail
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.icon import icon
 
 
-def log_panel(query: Mapping[str, str]) -> html.Div:
+def log_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
     """Search, switches, and an empty box."""
     return html.Div(
         [
@@ -28,6 +29,7 @@ def log_panel(query: Mapping[str, str]) -> html.Div:
                         w=220,
                         **attributes(aria_label="Search the log"),
                     ),
+                    _attempts(run, query.get("attempt", "")),
                     html.Span(id="log-matches", className="fact-label", role="status"),
                     _button("log-previous", "Previous", "Match before (Shift+Enter)"),
                     _button("log-next", "Next", "Next match (Enter)"),
@@ -57,6 +59,21 @@ def log_panel(query: Mapping[str, str]) -> html.Div:
     )
 
 
+def _attempts(run: RunDetail, wanted: str) -> dmc.Select:
+    numbers = [str(number) for number in range(1, run.attempt + 1)]
+    return dmc.Select(
+        id="log-attempt",
+        value=wanted if wanted in numbers else "",
+        data=[{"value": "", "label": "All attempts"}]
+        + [{"value": number, "label": f"Attempt {number}"} for number in reversed(numbers)],
+        allowDeselect=False,
+        size="xs",
+        w=130,
+        display=None if run.attempt > 1 else "none",
+        **attributes(aria_label="Attempt whose lines are shown"),
+    )
+
+
 def _button(identifier: str, label: str, explanation: str) -> html.Button:
     return html.Button(label, id=identifier, className="small-button", type="button", title=explanation)
 
@@ -79,5 +96,6 @@ def register(app: Dash) -> None:
         Input("log-search", "value"),
         Input("log-follow", "checked"),
         Input("log-wrap", "checked"),
+        Input("log-attempt", "value"),
         initial=False,
     )

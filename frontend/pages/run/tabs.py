@@ -62,8 +62,8 @@ async def _samples(_: AsyncClient, run: RunDetail, query: Mapping[str, str]) -> 
     return samples_panel(run, query)
 
 
-async def _log(_: AsyncClient, __: RunDetail, query: Mapping[str, str]) -> Any:
-    return log_panel(query)
+async def _log(_: AsyncClient, run: RunDetail, query: Mapping[str, str]) -> Any:
+    return log_panel(run, query)
 
 
 async def _config(_: AsyncClient, run: RunDetail, query: Mapping[str, str]) -> Any:

@@ -199,7 +199,8 @@ def test_one_thing_is_done_to_several_runs_and_a_refusal_shows(cli: Cli, admin: 
     assert cli("archive", waiting.id).stdout == f"{waiting.id} waits: archived\n"
     assert admin.run(waiting.id).archived_at is not None
     cli("unarchive", waiting.id)
-    cli("star", waiting.id)
+    starred = json.loads(cli("star", waiting.id, "--json").stdout)
+    assert (starred["num_done"], starred["results"][0]["run_id"]) == (1, waiting.id)
     assert admin.run(waiting.id).is_starred
     cli("tag", "odd", waiting.id)
     assert admin.run(waiting.id).tags == ["odd"]
@@ -234,6 +235,22 @@ def test_the_log_is_printed_searched_and_cut(cli: Cli, trained: RunDetail) -> No
     assert lines(cli("logs", trained.id, "--grep", "WARNING|done", "-i")) == ["warning: slow disk", "done"]
     assert lines(cli("logs", trained.id, "-n", "0", "--follow")) == []
     assert "no regular expression" in cli("logs", trained.id, "--grep", "(", code=2).stderr
+    as_json = lines(cli("logs", trained.id, "--tail", "2", "--json"))
+    assert [json.loads(line) for line in as_json] == [{"line": "warning: slow disk"}, {"line": "done"}]
+
+
+def test_the_log_of_one_attempt_is_printed(cli: Cli, admin: Client, worker: FakeWorker) -> None:
+    run = admin.create_run(RunCreate(name="tried twice", recipe="countdown-demo"))
+    claim = worker.begin(run)
+    worker.upload_lines(claim, ["the first try", "killed"], "log")
+    worker.report(claim, "lost", "killed")
+    wait_until(lambda: admin.run(run.id).status == "queued")
+    worker.upload_lines(worker.begin(run), ["the second try"], "log")
+    assert lines(cli("logs", run.id)) == ["the first try", "killed", "the second try"]
+    assert lines(cli("logs", run.id, "--attempt", "1")) == ["the first try", "killed"]
+    assert lines(cli("logs", run.id, "--attempt", "2", "--grep", "try")) == ["the second try"]
+    refused = cli("logs", run.id, "--attempt", "3", code=2).stderr
+    assert "attempt = 3: the run has had 2 attempts" in refused
 
 
 def test_watching_tells_what_happens_and_ends_with_the_run(
@@ -477,7 +494,8 @@ def test_alerts_and_webhooks_are_set_up(cli: Cli, trained: RunDetail) -> None:
     made = cli("alerts", "rules", "add", "batches", "fill_rate", "--with", "below=0.9").stdout
     assert made.split()[1] == "batches:"
     assert "batches" in cli("alerts", "rules", "list").stdout
-    cli("alerts", "rules", "delete", made.split()[0])
+    gone = cli("alerts", "rules", "delete", made.split()[0], "--json")
+    assert json.loads(gone.stdout) == {"id": made.split()[0], "done": "deleted"}
     assert "below" in cli("alerts", "rules", "add", "x", "fill_rate", "--with", "below=7", code=2).stderr
     cli("alerts", "list", "--state", "all")
     secret = cli("webhooks", "add", "hook", "https://hooks.example.org/x", "--event", "run.failed")
