@@ -47,6 +47,7 @@ _NOT_WORKED_OUT = Answer(b"")
 class _Entry:
     """An answer and what was stored when it was made. Its lock makes the others wait for the one who works it out."""
 
+    run_ids: Sequence[str]
     revisions: Sequence[int] | None = None
     answer: Answer = _NOT_WORKED_OUT
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -66,7 +67,7 @@ class AnswerCache:
         The question names everything that the answer depends on but the records: path and query.
         """
         with self._lock:
-            entry = self._entries.setdefault(question, _Entry())
+            entry = self._entries.setdefault(question, _Entry(run_ids))
             self._entries.move_to_end(question)
         with entry.lock:
             # Read first: what is stored meanwhile makes the next request work it out again.
@@ -78,6 +79,12 @@ class AnswerCache:
             entry.revisions = now
         self._forget_oldest()
         return answer
+
+    def forget(self, run_id: str) -> None:
+        """Keep nothing of a run that is deleted."""
+        with self._lock:
+            for question in [each for each, entry in self._entries.items() if run_id in entry.run_ids]:
+                del self._entries[question]
 
     def _forget_oldest(self) -> None:
         with self._lock:

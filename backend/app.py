@@ -143,6 +143,7 @@ def create_app(settings: Settings) -> FastAPI:
             bootstrap.token_in(settings.metrics_token_file)
         anyio.to_thread.current_default_thread_limiter().total_tokens = NUM_THREADS
         context.hub.observe(_wake(context.dispatcher, follower))
+        context.hub.observe_deletions(context.forget_run)
         async with context.hub.running():
             for thread in background:
                 thread.start()

@@ -47,6 +47,11 @@ class Context:
     recordings: RecordingCache = field(default_factory=RecordingCache)
     readiness: ReadinessCache = field(default_factory=ReadinessCache)
 
+    def forget_run(self, run_id: str) -> None:
+        """A run is deleted: keep nothing of it."""
+        for each in (self.visits, self.answers, self.recordings, self.visibility):
+            each.forget(run_id)
+
 
 def context_of(request: Request) -> Context:
     """The server that this request came to."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import fcntl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -13,6 +15,7 @@ from bapo.config.resolve import difference
 from bapo.run_folder import write_atomically
 
 ORIGIN_FILE = "origin.json"
+LOCK_FILE = ".origin.lock"
 
 
 class ForkOrigin(BaseModel):
@@ -64,11 +67,21 @@ def begin_fork(run_folder: Path, parent_folder: Path, origin: ForkOrigin) -> Non
 
     Raises CheckpointError where the parent's checkpoint is gone or damaged.
     """
-    if read_origin(run_folder) is not None:
-        return
-    copy_checkpoint(parent_folder / CHECKPOINTS_FOLDER / checkpoint_name(origin.step), run_folder)
-    # Last: with it the copy is known to be whole.
-    write_atomically(run_folder / ORIGIN_FILE, origin.model_dump_json().encode())
+    run_folder.mkdir(parents=True, exist_ok=True)
+    with _alone(run_folder):
+        if read_origin(run_folder) is not None:
+            return
+        copy_checkpoint(parent_folder / CHECKPOINTS_FOLDER / checkpoint_name(origin.step), run_folder)
+        # Last: with it the copy is known to be whole.
+        write_atomically(run_folder / ORIGIN_FILE, origin.model_dump_json().encode())
+
+
+@contextmanager
+def _alone(run_folder: Path) -> Iterator[None]:
+    """While a run waits, one who keeps its checkpoint and one who starts it may come at the same time."""
+    with (run_folder / LOCK_FILE).open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def read_origin(run_folder: Path) -> ForkOrigin | None:

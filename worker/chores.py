@@ -23,12 +23,14 @@ from bapo.api import (
     DeletionOutcome,
     FolderSize,
     FolderSizes,
+    ForkSource,
     MeasureChore,
     PackChore,
 )
 from bapo.beneath import files_beneath
-from bapo.checkpoint import CHECKPOINTS_FOLDER, checkpoint_step
+from bapo.checkpoint import CHECKPOINTS_FOLDER, CheckpointError, checkpoint_step
 from bapo.client import ApiError, Client
+from bapo.fork import ForkOrigin, begin_fork
 from bapo.packing import Packed, PackingError, pack, packed_as
 from worker.deleting import DeletingError, delete_part
 
@@ -72,13 +74,17 @@ class ChoreThread(threading.Thread):
     def work(self) -> None:
         """One round: what is quick comes first. Raises what the client raises, and OSError where the disk refuses."""
         chores = self._client.chores(ChoreRequest(worker_id=self._worker_id))
+        # First of all what another run may take away.
+        for chore in chores.measure:
+            if chore.fork is not None:
+                _keep_for_fork(Path(chore.run_dir), chore.fork)
         for deletion in chores.delete:
             self._delete(deletion)
         if chores.measure:
             self._measure(list(chores.measure))
         self._forget_all_but({chore.artifact_id for chore in chores.pack})
-        for chore in chores.pack:
-            self._pack(chore)
+        for packing in chores.pack:
+            self._pack(packing)
 
     # ------------------------------------------------------------ deleting and measuring
 
@@ -154,6 +160,14 @@ class ChoreThread(threading.Thread):
             for folder in self._folder.iterdir():
                 if folder.name not in wanted:
                     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _keep_for_fork(run_folder: Path, source: ForkSource) -> None:
+    try:
+        begin_fork(run_folder, Path(source.run_dir), ForkOrigin(run_id=source.run_id, step=source.step))
+    except (CheckpointError, OSError) as error:
+        # The fork's own start says it to people, or finds room by then.
+        log.warning("fork %s: %s", run_folder.name, error)
 
 
 def folder_size(run_id: str, run_folder: Path) -> FolderSize:

@@ -28,6 +28,10 @@ class Visibility:
             project_id = await anyio.to_thread.run_sync(self._look_up, run_id)
         return caller.sees(project_id)
 
+    def forget(self, run_id: str) -> None:
+        """A run is deleted: it exists for nobody."""
+        self._projects.pop(run_id, None)
+
     def _look_up(self, run_id: str) -> str | None:
         with self._database.session() as session:
             project_id = session.scalars(select(Run.project_id).where(Run.id == run_id)).one_or_none()

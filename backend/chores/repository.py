@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import Select, func, or_, select, update
+from sqlalchemy import ColumnElement, Select, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from backend.artifacts.repository import open_for
@@ -37,13 +37,18 @@ def deletion(session: Session, deletion_id: int, worker: Worker, *, is_shared: b
     return session.scalars(query.with_for_update()).one_or_none()
 
 
-def to_measure(session: Session, worker: Worker, *, is_shared: bool, limit: int) -> Sequence[str]:
-    """Runs whose folders this worker should measure."""
-    return session.scalars(_to_measure(worker, is_shared).limit(limit)).all()
+def to_measure(session: Session, worker: Worker, *, is_shared: bool, limit: int) -> Sequence[Run]:
+    """Runs whose folders this worker should measure; forks that wait for their first attempt come first."""
+    return session.scalars(_to_measure(worker, is_shared).order_by(~is_new_fork()).limit(limit)).all()
 
 
-def _to_measure(worker: Worker, is_shared: bool) -> Select[str]:
-    query = select(RunStorage.run_id).join(Run, Run.id == RunStorage.run_id).where(RunStorage.is_folder_due)
+def is_new_fork() -> ColumnElement[bool]:
+    """Whether the run goes on from another's checkpoint, and no worker has begun it."""
+    return Run.forked_from.is_not(None) & (Run.attempt == 0)
+
+
+def _to_measure(worker: Worker, is_shared: bool) -> Select[Run]:
+    query = select(Run).join(RunStorage, Run.id == RunStorage.run_id).where(RunStorage.is_folder_due)
     return query if is_shared else query.where(Run.host == worker.host)
 
 

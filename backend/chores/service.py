@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from backend.artifacts import repository as artifacts
 from backend.chores import repository
 from backend.models import Worker
+from backend.runs import inheritance
 from backend.runs import repository as runs
 from backend.settings import Settings
 from backend.workers.freshness import fresh_seconds
@@ -56,8 +57,12 @@ def take(session: Session, worker: Worker, settings: Settings) -> Chores:
             for each in repository.deletions(session, worker, is_shared=shared, limit=MAX_DELETED)
         ],
         measure=[
-            MeasureChore(run_id=run_id, run_dir=str(settings.runs_dir / run_id))
-            for run_id in repository.to_measure(session, worker, is_shared=shared, limit=MAX_MEASURED)
+            MeasureChore(
+                run_id=run.id,
+                run_dir=str(settings.runs_dir / run.id),
+                fork=inheritance.fork_source(run, settings) if run.attempt == 0 else None,
+            )
+            for run in repository.to_measure(session, worker, is_shared=shared, limit=MAX_MEASURED)
         ],
     )
 

@@ -58,6 +58,7 @@ class EventHub:
         self._database = database
         self._subscriptions: set[Subscription] = set()
         self._observers: list[Callable[[StreamEvent], None]] = []
+        self._deletion_observers: list[Callable[[str], None]] = []
         self._last_id = 0
         self._listening = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -67,6 +68,10 @@ class EventHub:
     def observe(self, observer: Callable[[StreamEvent], None]) -> None:
         """Call this in the event loop with every event."""
         self._observers.append(observer)
+
+    def observe_deletions(self, observer: Callable[[str], None]) -> None:
+        """Call this in the event loop with the identifier of every run that is deleted."""
+        self._deletion_observers.append(observer)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -119,19 +124,30 @@ class EventHub:
         connection = await psycopg.AsyncConnection.connect(self._database.psycopg_url, autocommit=True)
         async with connection:
             await connection.execute(f"LISTEN {repository.CHANNEL}")
+            await connection.execute(f"LISTEN {repository.DELETED_CHANNEL}")
             # What was committed while nobody listened. The first time there is nothing to make up for.
             missed = await anyio.to_thread.run_sync(self._missed)
             for event in missed:
                 self._deliver(event)
             self._listening.set()
             async for notification in connection.notifies():
-                self._deliver(StreamEvent.model_validate_json(notification.payload))
+                if notification.channel == repository.DELETED_CHANNEL:
+                    self._end_of(notification.payload)
+                else:
+                    self._deliver(StreamEvent.model_validate_json(notification.payload))
 
     def _missed(self) -> list[StreamEvent]:
         with self._database.session() as session:
             if self._last_id == 0:
                 self._last_id = repository.latest_id(session)
             return list(repository.events_after(session, self._last_id, None))
+
+    def _end_of(self, run_id: str) -> None:
+        for observer in self._deletion_observers:
+            observer(run_id)
+        for subscription in self._subscriptions:
+            if subscription.run_id == run_id:
+                subscription.close()
 
     def _deliver(self, event: StreamEvent) -> None:
         if event.id <= self._last_id:

@@ -13,6 +13,8 @@ from backend.models import Run, StreamRow
 from bapo.api import RunStatus, StreamEvent
 
 CHANNEL = "bapo_stream"
+DELETED_CHANNEL = "bapo_deleted"
+"""Identifiers of runs that are deleted, of which no row is left to tell."""
 STREAM_LOCK = 0x6261706F02
 """Advisory lock of the event log."""
 REPLAY_LIMIT = 5_000
@@ -37,6 +39,11 @@ def announce_status(session: Session, run: Run, before: RunStatus | None = None)
     """The run's row changed; `before` is the state that it moved from, where it did."""
     moved = {} if before is None else {"from": before.value}
     announce(session, run.id, "status", status_data(run) | moved)
+
+
+def announce_deletion(session: Session, run_id: str) -> None:
+    """Tell every server process, once the transaction is committed."""
+    session.execute(select(func.pg_notify(DELETED_CHANNEL, run_id)))
 
 
 def status_data(run: Run) -> dict[str, Any]:

@@ -240,7 +240,7 @@ def fork_run(
     with. The parent is not touched.
     """
     parent = repository.get(session, run_id)
-    fork = forks.fork(session, parent, body, idempotency_key, caller, is_shared=settings.runs_dir_shared)
+    fork = forks.fork(session, parent, body, idempotency_key, caller)
     return _detail(session, settings, fork.id, caller)
 
 

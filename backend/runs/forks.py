@@ -10,7 +10,7 @@ from backend.auth.service import Principal
 from backend.checkpoints import service as checkpoints
 from backend.errors import Problem
 from backend.events.repository import announce_status
-from backend.models import Run
+from backend.models import Run, RunStorage
 from backend.resources import references
 from backend.resources.repository import note_use
 from backend.runs import inheritance, lifecycle, repository
@@ -21,18 +21,14 @@ from bapo.config.resolve import ExplicitConfig, difference
 from bapo.fork import fork_problems
 
 
-def fork(
-    session: Session, parent: Run, body: RunFork, idempotency_key: str | None, caller: Principal, *, is_shared: bool
-) -> Run:
-    """Make the run, once for each key; `is_shared` says whether every worker sees the parent's folder.
+def fork(session: Session, parent: Run, body: RunFork, idempotency_key: str | None, caller: Principal) -> Run:
+    """Make the run, once for each key.
 
     Raises Problem 404 where the parent keeps no such checkpoint, 409 for a key that came with another body, ConfigError
     naming the fields that the checkpoint cannot go on with.
     """
     digest = hashlib.sha256(f"{parent.id}\n{body.model_dump_json()}".encode()).hexdigest()
-    return once(
-        session, caller, idempotency_key, digest, lambda: _create(session, parent, body, caller, is_shared=is_shared)
-    )
+    return once(session, caller, idempotency_key, digest, lambda: _create(session, parent, body, caller))
 
 
 def config_in_force(session: Session, run: Run, step: int) -> ExplicitConfig:
@@ -48,7 +44,7 @@ def config_in_force(session: Session, run: Run, step: int) -> ExplicitConfig:
     return explicit
 
 
-def _create(session: Session, parent: Run, body: RunFork, caller: Principal, *, is_shared: bool) -> Run:
+def _create(session: Session, parent: Run, body: RunFork, caller: Principal) -> Run:
     if parent.import_source is not None:
         remedy = "an imported run's checkpoints are not here: clone it to start anew"
         raise Problem(409, "no_checkpoints", remedy, field="id", value=parent.id)
@@ -68,10 +64,12 @@ def _create(session: Session, parent: Run, body: RunFork, caller: Principal, *, 
     run.diff = dict(difference(resolution.config, RunConfig.model_validate(parent.config)))
     run.tags, run.notes, run.priority = list(body.tags), body.notes, body.priority
     run.num_steps = run.num_steps or parent.num_steps
-    # The worker reads the parent's folder when it starts the run.
-    run.host = None if is_shared else parent.host
+    # A worker of this machine copies the checkpoint out of the parent's folder, now rather than when the run starts: a
+    # parent that trains on takes its oldest checkpoints away.
+    run.host = parent.host
     session.add(run)
     session.flush()
+    session.add(RunStorage(run_id=run.id, is_folder_due=True))
     note_use(session, run.id, references.uses(resolution.config))
     inheritance.inherit(session, run, parent, body.step)
     detail = {"parent_id": parent.id, "step": body.step, "changes": body.changes}

@@ -11,6 +11,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, defer
 
 from backend.errors import not_found
+from backend.events import repository as events
 from backend.models import Attempt, AuditRow, Control, Project, Run, RunGroup, RunStar, User, Worker
 from backend.runs.usage import Usage, usage_of
 from backend.storage import repository as storage
@@ -116,8 +117,9 @@ def ensure_group(session: Session, project_id: str, name: str) -> str:
 
 
 def delete_run(session: Session, run: Run) -> None:
-    """Forget a run with everything that it recorded."""
+    """Forget a run with everything that it recorded; every server process is told when that is committed."""
     session.execute(delete(Run).where(Run.id == run.id))
+    events.announce_deletion(session, run.id)
 
 
 # ---------------------------------------------------------------- attempts

@@ -49,6 +49,11 @@ class VisitCache:
         self._forget_oldest()
         return visits
 
+    def forget(self, run_id: str) -> None:
+        """Keep nothing of a run that is deleted."""
+        with self._lock:
+            self._entries.pop(run_id, None)
+
     def _forget_oldest(self) -> None:
         with self._lock:
             sizes = {run_id: entry.columns.num_bytes for run_id, entry in self._entries.items()}

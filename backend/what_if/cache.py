@@ -43,3 +43,8 @@ class RecordingCache:
             while len(self._entries) > self._most_runs:
                 self._entries.popitem(last=False)
         return made
+
+    def forget(self, run_id: str) -> None:
+        """Keep nothing of a run that is deleted."""
+        with self._lock:
+            self._entries.pop(run_id, None)

@@ -10,7 +10,7 @@ from backend.errors import Problem, not_found
 from backend.models import Attempt, Control, Run, Worker
 from backend.records import ingest
 from backend.records.repository import last_event
-from backend.runs import lifecycle
+from backend.runs import inheritance, lifecycle
 from backend.runs import repository as runs
 from backend.settings import Settings
 from backend.workers import losses, repository
@@ -18,7 +18,6 @@ from bapo.api import (
     AttemptOutcome,
     BatchAccepted,
     Claim,
-    ForkSource,
     HeartbeatAnswer,
     PendingControl,
     RecordBatch,
@@ -80,18 +79,11 @@ def claim(session: Session, run_id: str, worker_id: str, caller: Principal, sett
         fencing_token=attempt.fencing_token,
         config=run.config,
         run_dir=str(settings.runs_dir / run.id),
-        fork=_fork_source(run, settings),
+        fork=inheritance.fork_source(run, settings),
         settled=runs.settled_controls(session, run.id),
         # Of a cluster, Ray says what each of its processes sees; a machine without GPUs has nothing to hide.
         gpus=attempt.gpus if worker.gpus and not run.num_cluster_gpus else None,
     )
-
-
-def _fork_source(run: Run, settings: Settings) -> ForkSource | None:
-    if run.fork_step is None:
-        return None
-    assert run.forked_from is not None, "both are set together"
-    return ForkSource(run_id=run.forked_from, run_dir=str(settings.runs_dir / run.forked_from), step=run.fork_step)
 
 
 def heartbeat(session: Session, body: WorkerHeartbeat, caller: Principal, settings: Settings) -> HeartbeatAnswer:

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from bapo.api.base import Body, Text
+from bapo.api.workers import ForkSource
 from bapo.packing import ArtifactKind
 
 FolderPart = Literal["folder", "checkpoints", "samples", "log"]
@@ -43,6 +44,8 @@ class MeasureChore(Body):
 
     run_id: str
     run_dir: str
+    fork: ForkSource | None = None
+    """A checkpoint to copy into it first: the run waits, and the other may not keep it for so long."""
 
 
 class Chores(Body):

@@ -67,9 +67,9 @@
     state.retryTimer = setTimeout(async () => {
       if (document.hidden || !state.url) return;
       try {
-        const answer = await fetch("/api/v1/me");
-        if (answer.status === 401) {
-          location.reload(); // The session ended: the gate shows the login page.
+        const answer = await fetch(state.run ? `/api/v1/runs/${state.run}` : "/api/v1/me");
+        if (answer.status === 401 || answer.status === 404) {
+          location.reload(); // The session ended, or the run was deleted: the page says so.
           return;
         }
         if (answer.ok) return open();

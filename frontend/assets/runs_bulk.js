@@ -39,8 +39,7 @@
     },
     delete: {
       verb: "Delete",
-      text: "Their records, samples, downloads and folders, with journals and checkpoints, go for good and for everybody. " +
-        "What was cloned or forked from them stays.",
+      text: "", // What the server says would go.
     },
   };
 
@@ -104,8 +103,47 @@
 
   const short = (name) => (name.length > 60 ? `${name.slice(0, 59)}…` : name);
 
-  function ask(action, ids) {
-    const { verb, text } = FINAL[action];
+  const plural = (number, one, many) => `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
+
+  // As frontend/formatting.py writes it.
+  function size(bytes) {
+    const [divisor, unit, digits] = [
+      [999.5, 1, "B", 0], [999.5e3, 1e3, "kB", 0], [99.95e6, 1e6, "MB", 1], [999.5e6, 1e6, "MB", 0], [99.95e9, 1e9, "GB", 1],
+    ].find(([limit]) => bytes < limit)?.slice(1) || [1e9, "GB", 0];
+    return `${(bytes / divisor).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits })}\u2009${unit}`;
+  }
+
+  // What would go, as the server counts it.
+  function consequence({ items, num_bytes: bytes }) {
+    const going = items.filter((item) => !item.refusal);
+    const sum = (key) => going.reduce((total, item) => total + item[key], 0);
+    const counts = [
+      [sum("num_steps"), "step", "steps"], [sum("num_samples"), "group of responses", "groups of responses"],
+      [sum("num_checkpoints"), "checkpoint", "checkpoints"], [sum("num_artifacts"), "download", "downloads"],
+    ];
+    const parts = counts.filter(([number]) => number).map((count) => plural(...count));
+    const what = plural(going.length, "run", "runs") + (parts.length ? ` with ${parts.join(", ")}` : "");
+    const total = bytes ? ` (${size(bytes)} in all)` : "";
+    const sentences = [`${what}${total} ${going.length === 1 ? "goes" : "go"} for good and for everybody, with folders and journals.`];
+    const refused = items.length - going.length;
+    if (refused) sentences.push(`${plural(refused, "run stays", "runs stay")}: ${items.find((item) => item.refusal).refusal}.`);
+    const deleted = new Set(going.map((item) => item.run_id));
+    const left = new Set(going.flatMap((item) => item.children).filter((id) => !deleted.has(id)));
+    if (left.size) sentences.push(`${plural(left.size, "run that was", "runs that were")} cloned or forked from them ${left.size === 1 ? "stays" : "stay"}.`);
+    if (going.some((item) => item.waiting_forks.length)) {
+      sentences.push("Folders whose checkpoint a fork still needs stay until it has begun.");
+    }
+    return sentences.join(" ");
+  }
+
+  async function ask(action, ids) {
+    const { verb } = FINAL[action];
+    let { text } = FINAL[action];
+    if (action === "delete") {
+      const preview = await runs.send("POST", "/runs/deletion", { run_ids: ids });
+      if (preview === null) return;
+      text = consequence(preview);
+    }
     const names = ids.map((id) => short(chosen.get(id)?.name || id));
     const listed = names.slice(0, NAMED).map((name) => `“${name}”`).join(", ") + (names.length > NAMED ? ` and ${names.length - NAMED} more` : "");
     const what = ids.length === 1 ? "this run" : `these ${ids.length} runs`;

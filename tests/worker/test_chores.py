@@ -10,18 +10,19 @@ from pathlib import Path
 import pytest
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from bapo.api import ArtifactCreate, RunCreate, RunDetail
+from bapo.api import ArtifactCreate, RunCreate, RunDetail, RunFork
 from bapo.archive import unpack
-from bapo.checkpoint import write_checkpoint
+from bapo.checkpoint import CheckpointError, newest_sound, write_checkpoint
 from bapo.cli.import_run import describe_folder, send_folder
 from bapo.client import ApiError, Client
 from bapo.downloads import download, wait_until_ready
 from bapo.local.policy import SHIPPED_MODELS
 from bapo.records import EventRecord
 from tests.backend.fake_worker import FakeWorker
-from tests.backend.journals import lines_of
+from tests.backend.journals import lines_of, step
 from tests.services import BackendServer, wait_until
 from worker.chores import ChoreThread
+from worker.run_folders import prepare
 
 MODEL = SHIPPED_MODELS / "countdown-base"
 
@@ -158,3 +159,51 @@ def test_the_size_of_a_folder_reaches_the_list_of_checkpoints(
     wait_until(measured, timeout_seconds=40)
     size = sum(path.stat().st_size for path in (folder / "checkpoints").rglob("*") if path.is_file())
     assert admin.checkpoints(run.id).items[0].num_bytes == size
+
+
+def test_a_fork_that_waits_keeps_the_checkpoint_that_its_parent_takes_away(
+    admin: Client, worker: FakeWorker, backend_server: BackendServer, chores: ChoreThread
+) -> None:
+    parent = admin.create_run(RunCreate(name="trains on", recipe="countdown-demo"))
+    claim = worker.begin(parent)
+    folder = backend_server.settings.runs_dir / parent.id
+    write_checkpoint(folder, 5, _fill, keep=1)
+    worker.upload(claim, [step(number) for number in range(1, 6)] + [_checkpoint(5)])
+    fork = admin.fork(parent.id, RunFork(step=5, name="waits", start=False))
+    worker.heartbeat(claim)
+    chores.work()
+    weights = "checkpoints/step-000005/model/model.safetensors"
+    kept = backend_server.settings.runs_dir / fork.id / weights
+    assert kept.samefile(folder / weights), "linked, so that it takes no room"
+    assert not worker.heartbeat(claim).has_chores, "once"
+
+    write_checkpoint(folder, 10, _fill, keep=1)
+    assert not (folder / weights).exists()
+    worker.upload(claim, [step(number) for number in range(6, 11)] + [_checkpoint(10)])
+    admin.start(fork.id)
+    begun = worker.claim(fork.id)
+    # What a worker does when it starts the run.
+    prepare(kept.parents[3], begun)
+    assert newest_sound(kept.parents[3])[0] == kept.parents[1]
+    # A deleted draft leaves nothing, though no worker has begun it.
+    draft = admin.fork(parent.id, RunFork(step=10, name="draft", start=False))
+    chores.work()
+    assert (backend_server.settings.runs_dir / draft.id).is_dir()
+    admin.delete_run(draft.id)
+    chores.work()
+    assert not (backend_server.settings.runs_dir / draft.id).exists()
+
+
+def test_a_checkpoint_that_is_gone_is_said_by_the_forks_start_and_by_no_chore(
+    admin: Client, worker: FakeWorker, backend_server: BackendServer, chores: ChoreThread
+) -> None:
+    parent = admin.create_run(RunCreate(name="lost its folder", recipe="countdown-demo"))
+    claim = worker.begin(parent)
+    worker.upload(claim, [step(number) for number in range(1, 6)] + [_checkpoint(5)])
+    fork = admin.fork(parent.id, RunFork(step=5, name="too late", start=False))
+    chores.work()
+    assert not worker.heartbeat(claim).has_chores
+    assert admin.run(fork.id).status == "draft"
+    admin.start(fork.id)
+    with pytest.raises(CheckpointError, match="it is no longer there"):
+        prepare(backend_server.settings.runs_dir / fork.id, worker.claim(fork.id))
