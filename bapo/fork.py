@@ -28,7 +28,7 @@ class ForkOrigin(BaseModel):
     """Completed steps of the other run's checkpoint."""
 
 
-_METHOD_FAMILIES = (frozenset({"bapo", "bapo_mini"}), frozenset({"grpo", "grpo_delayed"}))
+_METHOD_FAMILIES = (frozenset({"bapo", "bapo_mini"}), frozenset({"grpo", "grpo_delayed", "dapo", "gspo"}))
 """Methods that keep the same state."""
 
 _FROZEN: Mapping[str, str] = {

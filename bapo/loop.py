@@ -24,6 +24,8 @@ class StepOutcome:
     rollout_version: int
     """Policy version of α."""
     fresh: Generation
+    num_rounds: int
+    """Batches of prompts that `fresh` came from."""
     reevaluated: Generation | None
     batch: ComposedBatch
     update: UpdateStats | None
@@ -63,7 +65,9 @@ class Loop:
         if method.syncs_rollout_policy(step):
             self._rollout_version = step - 1
             engine.sync_rollout_policy(self._rollout_version)
+        num_further_before = self._num_further_batches
         fresh = self._roll_out(step, timing)
+        num_rounds = 1 + self._num_further_batches - num_further_before
 
         # Lines 8 and 9: store.
         with _timed(timing, "batch"):
@@ -90,7 +94,9 @@ class Loop:
 
         with _timed(timing, "batch"):
             method.finish_step(step)
-        return StepOutcome(step, self._rollout_version, fresh, reevaluated, batch, update, thresholds, timing)
+        return StepOutcome(
+            step, self._rollout_version, fresh, num_rounds, reevaluated, batch, update, thresholds, timing
+        )
 
     def _roll_out(self, step: int, timing: dict[str, float]) -> Generation:
         """The fresh groups of one batch of prompts, or of as many as the method asks for."""

@@ -71,6 +71,7 @@ def step_record(
         skipped=outcome.update is None,
         rollout_version=outcome.rollout_version,
         trainer_version=outcome.step - 1,
+        num_rounds=outcome.num_rounds,
         counts=batch.counts,
         fresh_histogram=accuracy_histogram(fresh.groups, group_size),
         reevaluated_histogram=accuracy_histogram(outcome.reevaluated.groups if outcome.reevaluated else (), group_size),

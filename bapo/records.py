@@ -36,7 +36,7 @@ class SourceCounts(Record):
     """Groups of one step by what became of them."""
 
     fresh: int
-    """Rolled out by α."""
+    """Rolled out by α, in all rounds of the step; more than B groups where a method rolls out several rounds."""
     x1: int
     """Fresh groups kept by the online filter and trained on."""
     reevaluated: int
@@ -129,7 +129,10 @@ class UpdateValues(Record):
     kl: float
     """KL(π_θ ‖ behaviour policy), nats per token."""
     clip_fraction: float
+    """Share of the tokens whose policy gradient clipping took away; with `gspo`, tokens of clipped responses."""
     ratio_mean: float
+    """Over the tokens. Where the loss takes one ratio per response (`gspo`), each token counts with its response's
+    (π_θ(y) / b(y))^(1/|y|), here and in the next two fields; `kl` and `tv_tokens` remain those of the token itself."""
     ratio_max: float
     ratio_histogram: Sequence[int]
     """Tokens per bin of RATIO_BIN_EDGES."""
@@ -174,6 +177,8 @@ class StepRecord(Record):
     """Policy version of α."""
     trainer_version: int
     """Policy version of the current weights before the update: step - 1."""
+    num_rounds: int = 1
+    """Batches of prompts rolled out; more than 1 where the method asked for further ones (`dapo`)."""
     counts: SourceCounts
     fresh_histogram: Sequence[int]
     """Fresh groups by number of correct responses, 0..G."""
@@ -362,6 +367,7 @@ def _step_metrics(record: StepRecord) -> dict[str, float]:
         "response_length/max": record.response_length_max,
         "response_length/clip_ratio": record.response_clip_ratio,
         "bapo/policy/rollout_version": record.rollout_version,
+        "bapo/batch/num_rounds": record.num_rounds,
         "bapo/policy/rollout_staleness": record.trainer_version - record.rollout_version,
     }
     values |= {f"bapo/batch/{name}": value for name, value in record.counts.model_dump().items()}

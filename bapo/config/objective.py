@@ -33,6 +33,18 @@ def default_ratio_level(method_type: str) -> RatioLevel:
 
 
 @dataclass(frozen=True, slots=True)
+class LengthPenalty:
+    """What a response near the token limit loses of its reward (arXiv:2503.14476, §3.4)."""
+
+    limit_tokens: int
+    """L_max: longest response."""
+    buffer_tokens: int
+    """L_cache: the last tokens before the limit, over which the penalty grows from 0."""
+    penalty: float
+    """At the limit."""
+
+
+@dataclass(frozen=True, slots=True)
 class Objective:
     """Everything that the policy loss depends on besides the data."""
 

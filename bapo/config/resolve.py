@@ -40,7 +40,7 @@ def resolve(explicit: Mapping[str, Any]) -> Resolution:
         config = RunConfig.model_validate(explicit)
     except ValidationError as error:
         raise ConfigError(problems_of(error)) from None
-    return Resolution(config, deepcopy(dict(explicit)), tuple(_reuse_warnings(config)))
+    return Resolution(config, deepcopy(dict(explicit)), (*_reuse_warnings(config), *_ratio_warnings(config)))
 
 
 def _reuse_warnings(config: RunConfig) -> Iterable[ConfigProblem]:
@@ -62,6 +62,19 @@ def _reuse_warnings(config: RunConfig) -> Iterable[ConfigProblem]:
             ranges,
             f"no accuracy k/{group_size} lies in [c2, c3] while r_tot is in {named}, so nothing is reused then: "
             f"{remedy}",
+        )
+
+
+def _ratio_warnings(config: RunConfig) -> Iterable[ConfigProblem]:
+    """GSPO whose ratios cannot leave 1: its first update of a batch is GRPO's, and there is no second one."""
+    size = config.training.mini_batch_size
+    if config.method.type == "gspo" and (size is None or size >= config.training.batch_size):
+        yield ConfigProblem(
+            "training.mini_batch_size",
+            size,
+            "with one update per step every ratio is 1, nothing is clipped, and gspo does what grpo does: give less "
+            f"than training.batch_size, such as {max(1, config.training.batch_size // 4)} (the source takes four "
+            "mini-batches)",
         )
 
 

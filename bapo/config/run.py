@@ -8,8 +8,14 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from bapo.config.engine import EngineConfig
-from bapo.config.method import BapoConfig, BapoMiniConfig, GrpoConfig, MethodConfig
-from bapo.config.objective import Objective, default_aggregation, default_clip_range, default_ratio_level
+from bapo.config.method import BapoConfig, BapoMiniConfig, DapoConfig, GrpoConfig, MethodConfig
+from bapo.config.objective import (
+    LengthPenalty,
+    Objective,
+    default_aggregation,
+    default_clip_range,
+    default_ratio_level,
+)
 from bapo.config.resources import Needs, ResourcesConfig, gpus_used, needs
 from bapo.config.section import PlainText, Section
 from bapo.config.task import TaskConfig
@@ -178,6 +184,16 @@ class RunConfig(Section):
         return self
 
     @model_validator(mode="after")
+    def _overlong_buffer_fits_the_response(self) -> Self:
+        longest = self.rollout.max_response_tokens
+        if isinstance(self.method, DapoConfig) and (self.method.overlong_buffer_tokens or 0) > longest:
+            raise ValueError(
+                f"method.overlong_buffer_tokens|responses have at most {longest} tokens "
+                f"(rollout.max_response_tokens): give at most as many"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _reserved_gpus_suffice(self) -> Self:
         given, engine = self.resources.gpus, self.engine
         # With `auto` the local engine trains on the CPU where it is given no GPU.
@@ -207,6 +223,16 @@ class RunConfig(Section):
             entropy_coefficient=loss.entropy_coefficient,
             aggregation=default_aggregation(method_type) if loss.aggregation == "auto" else loss.aggregation,
             ratio_level=default_ratio_level(method_type) if loss.ratio_level == "auto" else loss.ratio_level,
+        )
+
+    @property
+    def length_penalty(self) -> LengthPenalty | None:
+        """What long responses lose of their reward; None where they lose nothing."""
+        method = self.method
+        if not isinstance(method, DapoConfig) or method.overlong_buffer_tokens is None:
+            return None
+        return LengthPenalty(
+            self.rollout.max_response_tokens, method.overlong_buffer_tokens, penalty=method.overlong_penalty
         )
 
 

@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from transformers import PreTrainedModel
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig
+from bapo.config.objective import LengthPenalty
 from bapo.draws import seed_of
 from bapo.engine import BatchItem, Generation, GenerationStats, Policy, ResponseSample, UpdateStats
 from bapo.local.payload import GroupPayload, read_payloads, write_payloads
@@ -149,7 +150,9 @@ class LocalEngine:
     def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:
         """Train on X1 ∪ X2 ∪ X3. Raises ValueError on an empty batch."""
         self._keep_rollout_weights()
-        return self._updater.update([_training_group(item) for item in batch], step=step, passes=passes)
+        shaping = self._config.length_penalty
+        groups = [_training_group(item, shaping) for item in batch]
+        return self._updater.update(groups, step=step, passes=passes)
 
     def _keep_rollout_weights(self) -> None:
         """Give α its own weights before the current ones change."""
@@ -234,11 +237,11 @@ def _load_weights(model: PreTrainedModel, folder: Path) -> None:
     model.load_state_dict(saved.state_dict())
 
 
-def _training_group(item: BatchItem) -> TrainingGroup:
+def _training_group(item: BatchItem, shaping: LengthPenalty | None) -> TrainingGroup:
     payload = _payload(item.group)
     if item.responses is not None:
         payload = payload.only(item.responses)
-    return training_group(payload, item.source, item.advantages)
+    return training_group(payload, item.source, item.advantages, shaping=shaping)
 
 
 def _payload(group: RolloutGroup) -> GroupPayload:

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from bapo.advantages import group_advantages
+from bapo.advantages import group_advantages, shaped_rewards
 from bapo.config import RunConfig
+from bapo.config.objective import LengthPenalty
 from bapo.draws import generator
 from bapo.engine import UpdateStats
 from bapo.local.forward import response_logprobs
@@ -38,12 +39,17 @@ class TrainingGroup:
 
 
 def training_group(
-    payload: GroupPayload, source: BatchSource, advantages: tuple[float, ...] | None = None
+    payload: GroupPayload,
+    source: BatchSource,
+    advantages: tuple[float, ...] | None = None,
+    *,
+    shaping: LengthPenalty | None = None,
 ) -> TrainingGroup:
-    """The group with these advantages, or with those relative to itself (Eq. 2)."""
+    """The group with these advantages, or with those relative to itself (Eq. 2), of its rewards as shaped."""
     if advantages is not None:
         return TrainingGroup(payload, source, advantages)
-    relative = group_advantages(torch.tensor([payload.rewards], dtype=torch.float32))
+    rewards = shaped_rewards(payload.rewards, payload.sampled.lengths, shaping)
+    relative = group_advantages(torch.tensor([rewards], dtype=torch.float32))
     return TrainingGroup(payload, source, tuple(relative[0].tolist()))
 
 

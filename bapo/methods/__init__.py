@@ -7,11 +7,17 @@ from collections.abc import Callable
 from bapo.config.run import RunConfig
 from bapo.methods.bapo import Bapo
 from bapo.methods.base import ComposedBatch, Method
+from bapo.methods.dapo import Dapo
 from bapo.methods.grpo import Grpo
+from bapo.methods.gspo import Gspo
+from bapo.methods.mopps import Mopps
 
 METHODS: dict[str, Callable[[RunConfig], Method]] = {
     "grpo": Grpo,
     "grpo_delayed": Grpo,
+    "dapo": Dapo,
+    "gspo": Gspo,
+    "mopps": Mopps,
     "bapo": Bapo,
     "bapo_mini": Bapo,
 }

@@ -1,7 +1,10 @@
+from itertools import pairwise
+
 import pytest
 import torch
 
-from bapo.advantages import group_advantages
+from bapo.advantages import group_advantages, shaped_rewards
+from bapo.config.objective import LengthPenalty
 
 
 def test_rewards_are_standardised_with_the_population_variance() -> None:
@@ -22,3 +25,25 @@ def test_groups_do_not_see_one_another() -> None:
     rewards = torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]])
     together = group_advantages(rewards)
     assert all(torch.equal(group_advantages(rewards[i : i + 1])[0], together[i]) for i in range(3))
+
+
+def test_the_last_tokens_before_the_limit_cost_reward_linearly() -> None:
+    # L_max = 20, L_cache = 4, p = 2: nothing up to 16 tokens, then 2/4 per token, 2 at the limit.
+    penalty = LengthPenalty(limit_tokens=20, buffer_tokens=4, penalty=2.0)
+    assert shaped_rewards([1, 1, 1, 0, 1], [1, 16, 17, 18, 20], penalty) == [1, 1, 0.5, -1, -1]
+    assert shaped_rewards([1, 0], [20, 20], None) == [1, 0]
+
+
+def test_a_buffer_as_long_as_the_response_falls_from_the_first_token() -> None:
+    rewards = shaped_rewards([0] * 10, list(range(1, 11)), LengthPenalty(10, 10, 1.0))
+    assert rewards[-1] == -1
+    assert all(later - earlier == pytest.approx(-0.1) for earlier, later in pairwise(rewards))
+
+
+def test_among_right_answers_of_a_group_the_longer_has_less_advantage() -> None:
+    rewards = shaped_rewards([1, 1, 0, 0], [5, 9, 5, 10], LengthPenalty(10, 2, 1.0))
+    assert rewards == [1, 0.5, 0, -1]
+    # Mean 1/8, variance (49 + 9 + 1 + 81)/64/4 = 0.546875, deviation 0.739510.
+    assert group_advantages(torch.tensor([rewards]))[0].tolist() == pytest.approx(
+        [1.183216, 0.507092, -0.169031, -1.521277], abs=2e-5
+    )

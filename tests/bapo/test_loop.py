@@ -255,3 +255,32 @@ def test_a_second_round_takes_the_next_batch_of_the_pass_and_later_steps_go_on_f
     restored.load_state_dict(loop.state_dict(), ())
     following = [problem.prompt_id for problem in schedule.batch(4)]
     assert [group.prompt_id for group in restored.run_step(3).fresh.groups] == following
+
+
+def test_dapo_takes_further_batches_of_the_pass_until_its_own_is_full() -> None:
+    def every_third_mixed(step: int, purpose: str, prompt_id: str) -> int:
+        return 4 if prompt_id in ("p0", "p3") else 0
+
+    loop, engine = run(every_third_mixed, method__type="dapo", rollout__batch_size=2, training__batch_size=2)
+    outcomes = [loop.run_step(step) for step in (1, 2)]
+    assert [outcome.num_rounds for outcome in outcomes] == [
+        1 + sum(f"rollout:{number} by rollout in {step}:" in call for call in engine.log for number in (1, 2, 3))
+        for step in (1, 2)
+    ]
+    for outcome in outcomes:
+        mixed = {group.prompt_id for group in outcome.fresh.groups if not group.is_homogeneous}
+        assert {item.group.prompt_id for item in outcome.batch.items} == mixed == {"p0", "p3"}
+        # No prompt twice in a step, though the third batch ends a pass of six.
+        prompts = [group.prompt_id for group in outcome.fresh.groups]
+        assert len(prompts) == len(set(prompts)) == outcome.batch.counts.fresh
+    assert loop.num_further_batches == sum(outcome.num_rounds - 1 for outcome in outcomes) > 0
+
+
+def test_mopps_rolls_out_what_it_chose_and_learns_from_it() -> None:
+    loop, engine = run(mixed, method__type="mopps", method__candidates=3)
+    outcome = loop.run_step(1)
+    asked = [group.prompt_id for group in outcome.fresh.groups]
+    assert f"rollout by rollout in 1: {' '.join(asked)}" in engine.log
+    state = loop.state_dict()["method"]["success_rates"]
+    # 0.5·1 + 0.5·1 + 4 right, and 4 wrong.
+    assert state == {prompt_id: [5.0, 5.0] for prompt_id in asked}

@@ -81,7 +81,7 @@ def second_step() -> tuple[StepOutcome, Bapo]:
     batch = method.compose(2, answers)
     method.finish_step(2)
     outcome = StepOutcome(
-        step=2, rollout_version=1, fresh=generation(*fresh, num_tokens=20),
+        step=2, rollout_version=1, fresh=generation(*fresh, num_tokens=20), num_rounds=1,
         reevaluated=generation(*answers, num_tokens=12), batch=batch, update=UPDATE, thresholds=thresholds,
         timing={"gen": 0.5},
     )  # fmt: skip

@@ -17,6 +17,7 @@ from bapo.checkpoint import CheckpointError
 from bapo.config import ConfigError, RunConfig, apply_changes, resolve
 from bapo.control import ControlRequest, append_request
 from bapo.journal import RECORDS_FILE, JournalError, attempt_folders, merged_records, read_records
+from bapo.methods import METHODS
 from bapo.records import AnyRecord, EvaluationRecord, EventRecord, StepRecord, TrackingRecord, comparable
 from bapo.rollout import BatchSource
 from bapo.trainer import EXIT_BAD_INPUT, EXIT_CANNOT_WRITE, EXIT_FAILED, TrainingSummary, main, train
@@ -202,11 +203,32 @@ def test_another_config_on_the_same_folder_is_refused_field_by_field(undisturbed
     assert caught.value.problems[0].remedy == f"the run in {undisturbed} has 3: use that, or another folder"
 
 
-@pytest.mark.parametrize("method", ["grpo", "grpo_delayed", "bapo_mini"])
+@pytest.mark.parametrize("method", sorted(METHODS))
 def test_every_method_trains(tmp_path: Path, method: str) -> None:
     changes = {name: value for name, value in SMALL.items() if not name.startswith("method.")}
     explicit = apply_changes({}, changes | {"method.type": method, "training.steps": 3})
     assert train(tmp_path, resolve(explicit).config).steps == 3
+
+
+@pytest.mark.parametrize("method", ["dapo", "mopps"])
+def test_a_resumed_method_that_chooses_its_prompts_equals_an_undisturbed_one(tmp_path: Path, method: str) -> None:
+    changes = {name: value for name, value in SMALL.items() if not name.startswith("method.")}
+    own = {"dapo": {"method.overlong_buffer_tokens": 8}, "mopps": {"method.candidates": 2}}[method]
+    explicit = apply_changes({}, changes | own | {"method.type": method, "training.steps": 5})
+    settings = resolve(explicit).config
+    train(tmp_path / "undisturbed", settings)
+    # As after kill -9 in step 4 or 5: the journal is ahead of the checkpoint of step 3.
+    stopping = StopAfter(4)
+    train(tmp_path / "resumed", settings, observer=stopping, stop=stopping.stop)
+    shutil.rmtree(tmp_path / "resumed" / "checkpoints" / "step-000004")
+    train(tmp_path / "resumed", settings)
+    assert lines(tmp_path / "resumed") == lines(tmp_path / "undisturbed")
+    steps = [record for record in merged_records(tmp_path / "resumed") if isinstance(record, StepRecord)]
+    rounds = [record.num_rounds for record in steps]
+    assert max(rounds) > 1 if method == "dapo" else rounds == [1] * 5
+    assert [record.cost.num_rollouts for record in steps] == [
+        4 * sum(record.counts.fresh for record in steps[:number]) for number in range(1, 6)
+    ]
 
 
 def test_bad_input_ends_the_process_with_a_message_and_exit_code_2(

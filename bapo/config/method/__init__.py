@@ -25,7 +25,7 @@ from bapo.config.method.repo import RepoConfig
 
 # The default comes first: documentation takes what several methods share from the first one that has it.
 MethodConfig = Annotated[
-    BapoConfig | BapoMiniConfig | GrpoConfig | GrpoDelayedConfig,
+    BapoConfig | BapoMiniConfig | GrpoConfig | GrpoDelayedConfig | DapoConfig | GspoConfig | MoppsConfig,
     Field(discriminator="type"),
 ]
 

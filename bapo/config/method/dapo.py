@@ -14,8 +14,10 @@ class DapoConfig(Section):
 
     type: Literal["dapo"] = "dapo"
     max_rounds: Annotated[int, Field(ge=1, le=100)] = 4
-    """Most batches of prompts rolled out in one step."""
+    """Most batches of prompts rolled out in one step; where they bring fewer than B groups with mixed rewards, the step
+    trains on those."""
     overlong_buffer_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    """Tokens before the response limit within which the reward falls linearly. Empty: no overlong penalty."""
+    """L_cache: tokens before `rollout.max_response_tokens` over which the reward falls linearly. Empty: no penalty on
+    length."""
     overlong_penalty: Annotated[float, Field(gt=0, le=100)] = 1.0
-    """What the reward has lost at the response limit."""
+    """What the reward of a response at the token limit has lost, where `overlong_buffer_tokens` is set."""

@@ -14,10 +14,10 @@ class MoppsConfig(Section):
 
     type: Literal["mopps"] = "mopps"
     target_accuracy: Annotated[float, Field(gt=0, lt=1)] = 0.5
-    """Success rate that the chosen prompts shall have."""
-    candidates: Annotated[int, Field(ge=1, le=1000)] = 4
-    """Candidate prompts per prompt rolled out."""
-    decay: Annotated[float, Field(gt=0, le=1)] = 0.5
-    """Weight of earlier counts when a prompt is answered anew; 1 forgets nothing."""
+    """γ*: success rate that the chosen prompts shall have."""
+    candidates: Annotated[int, Field(ge=1, le=1000)] = 8
+    """Prompts drawn at random for each one that is rolled out."""
+    decay: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """λ: weight of a prompt's earlier counts when it is answered anew; 1 forgets nothing, 0 everything."""
     prior_strength: Annotated[float, Field(gt=0, le=1000)] = 1.0
-    """Both parameters of the Beta prior."""
+    """α⁰ = β⁰, both parameters of the Beta prior of a prompt; 1 is uniform."""

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from bapo.config import ConfigError, ConfigProblem, apply_changes, resolve
+from bapo.config.documentation import documentation, method_types
 
 
 def problems(changes: dict[str, Any]) -> list[str]:
     with pytest.raises(ConfigError) as caught:
         resolve(apply_changes({"training": {"steps": 1}}, changes))
     return [str(problem) for problem in caught.value.problems]
+
+
+def listed(names: Sequence[str], conjunction: str) -> str:
+    return f"{', '.join(names[:-1])} {conjunction} {names[-1]}"
+
+
+def owners(path: str) -> Sequence[str]:
+    return next(field.method_types for field in documentation() if field.path == path)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +66,7 @@ def test_a_misspelt_field_gets_the_nearest_name(changes: dict[str, Any], message
         ),
         (
             {"method.type": "grpo", "method.v": 2},
-            "method.v = 2: grpo has no v; it belongs to bapo, bapo_mini and grpo_delayed: remove it, "
+            f"method.v = 2: grpo has no v; it belongs to {listed(owners('method.v'), 'and')}: remove it, "
             "or change method.type",
         ),
         (
@@ -75,10 +85,10 @@ def test_a_field_of_another_method_says_whose_it_is(changes: dict[str, Any], mes
     [
         ("GRPO", "no such method: did you mean grpo?"),
         ("bapo-mini", "no such method: did you mean bapo_mini?"),
-        ("xyz", "no such method: take bapo, bapo_mini, grpo or grpo_delayed"),
-        (5, "no such method: take bapo, bapo_mini, grpo or grpo_delayed"),
-        ([1], "no such method: take bapo, bapo_mini, grpo or grpo_delayed"),
-        (None, "no such method: take bapo, bapo_mini, grpo or grpo_delayed"),
+        ("xyz", f"no such method: take {listed(method_types(), 'or')}"),
+        (5, f"no such method: take {listed(method_types(), 'or')}"),
+        ([1], f"no such method: take {listed(method_types(), 'or')}"),
+        (None, f"no such method: take {listed(method_types(), 'or')}"),
     ],
 )
 def test_an_unknown_method_names_those_there_are(method_type: Any, remedy: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 from bapo.config import ConfigError, Resolution, RunConfig, apply_changes, parse_assignments, resolve
 from bapo.config.method import BapoConfig, BapoMiniConfig, GrpoConfig
 from bapo.config.resolve import METHOD_CONFIGS, difference, flatten
+from bapo.methods import METHODS
 
 TRAINING = {"training": {"steps": 1}}
 
@@ -64,6 +65,15 @@ def test_methods_without_thresholds_are_not_warned_of(method: str) -> None:
     assert resolved({"method.type": method, "rollout.group_size": 4}).warnings == ()
 
 
+def test_gspo_with_one_update_per_step_is_warned_that_it_is_grpo() -> None:
+    (warning,) = resolved({"method.type": "gspo"}).warnings
+    assert (warning.field, warning.value) == ("training.mini_batch_size", None)
+    assert "such as 8" in warning.remedy
+    sizes = {"training.batch_size": 16, "method.type": "gspo"}
+    assert resolved({**sizes, "training.mini_batch_size": 16}).warnings
+    assert not resolved({**sizes, "training.mini_batch_size": 15}).warnings
+
+
 # ---------------------------------------------------------------- changes
 
 
@@ -114,7 +124,7 @@ def test_a_method_that_is_no_section_is_refused_not_followed(method: Any) -> Non
 
 
 def test_every_method_type_has_its_class() -> None:
-    assert set(METHOD_CONFIGS) == {"grpo", "grpo_delayed", "bapo", "bapo_mini"}
+    assert set(METHOD_CONFIGS) == set(METHODS)
 
 
 def test_resolution_keeps_what_was_set_apart_from_the_defaults() -> None:

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from bapo.config import RunConfig, resolve
 from bapo.config.method import BapoConfig
+from bapo.config.objective import LengthPenalty
 
 STEPS = {"steps": 1}
 
@@ -64,12 +65,43 @@ def test_bapo_mini_needs_an_even_group_size() -> None:
 
 @pytest.mark.parametrize(
     ("method", "aggregation"),
-    [("grpo", "response-mean"), ("grpo_delayed", "response-mean"), ("bapo", "token-mean"), ("bapo_mini", "token-mean")],
+    [
+        ("grpo", "response-mean"),
+        ("grpo_delayed", "response-mean"),
+        ("gspo", "response-mean"),
+        ("mopps", "response-mean"),
+        ("dapo", "token-mean"),
+        ("bapo", "token-mean"),
+        ("bapo_mini", "token-mean"),
+    ],
 )
 def test_each_method_has_its_own_loss_aggregation(method: str, aggregation: str) -> None:
     assert config(method={"type": method}).objective.aggregation == aggregation
     named = config(method={"type": method}, loss={"aggregation": "token-mean"})
     assert named.objective.aggregation == "token-mean"
+
+
+def test_dapo_and_gspo_have_clip_ranges_of_their_own() -> None:
+    ranges = {
+        method: (objective.clip_low, objective.clip_high, objective.ratio_level)
+        for method in ("grpo", "dapo", "gspo", "mopps")
+        for objective in (config(method={"type": method}).objective,)
+    }
+    assert ranges == {
+        "grpo": (0.2, 0.2, "token"), "mopps": (0.2, 0.2, "token"),
+        "dapo": (0.2, 0.28, "token"), "gspo": (3e-4, 4e-4, "sequence"),
+    }  # fmt: skip
+    own = config(method={"type": "gspo"}, loss={"clip_low": 0.1, "ratio_level": "token"}).objective
+    assert (own.clip_low, own.clip_high, own.ratio_level) == (0.1, 4e-4, "token")
+
+
+def test_an_overlong_buffer_fits_into_the_response() -> None:
+    method = {"type": "dapo", "overlong_buffer_tokens": 8, "overlong_penalty": 0.5}
+    assert config(method=method, rollout={"max_response_tokens": 8}).length_penalty == LengthPenalty(8, 8, 0.5)
+    with pytest.raises(ValidationError, match=r"method.overlong_buffer_tokens\|responses have at most 7 tokens"):
+        config(method=method, rollout={"max_response_tokens": 7})
+    assert config(method={"type": "dapo"}).length_penalty is None
+    assert config(method={"type": "grpo"}).length_penalty is None
 
 
 def test_a_config_survives_json_exactly() -> None:

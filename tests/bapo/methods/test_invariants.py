@@ -34,9 +34,12 @@ def threshold_ranges(draw: st.DrawFn) -> dict[str, list[str]]:
 
 @st.composite
 def method_sections(draw: st.DrawFn) -> dict[str, Any]:
-    kind = draw(st.sampled_from(["grpo", "grpo_delayed", "bapo", "bapo", "bapo", "bapo_mini"]))
+    others = ["grpo", "grpo_delayed", "dapo", "gspo", "mopps"]
+    kind = draw(st.sampled_from([*others, *["bapo"] * 5, "bapo_mini"]))
     section: dict[str, Any] = {"type": kind}
-    if kind != "grpo":
+    if kind == "mopps":
+        section["decay"] = draw(st.floats(0, 1))
+    if kind == "grpo_delayed" or kind.startswith("bapo"):
         section["v"] = draw(few)
     if kind.startswith("bapo"):
         section |= {

@@ -1,0 +1,57 @@
+"""MoPPS (arXiv:2507.04632): prompts are chosen by a success rate that is predicted before anything is generated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bapo.config.method import MoppsConfig
+from bapo.config.run import RunConfig
+from bapo.draws import generator
+from bapo.methods.grpo import Grpo
+from bapo.posterior import SuccessRates
+from bapo.rollout import RolloutGroup
+from bapo.tasks.base import Problem
+
+
+class Mopps(Grpo):
+    """GRPO on the candidates whose success rate, drawn from its posterior, is nearest the target (Thompson sampling).
+
+    γ̂_τ ~ Beta(α_τ, β_τ) for each of B̂ candidates τ, drawn anew from all training problems; of these the B with the
+    least (γ̂_τ - γ*)² are rolled out. B is the size of the batch that is due in the shuffled pass, so that a run asks
+    for as many responses as GRPO.
+    """
+
+    def __init__(self, config: RunConfig) -> None:
+        self._rates = SuccessRates()
+        super().__init__(config)
+
+    def reconfigure(self, config: RunConfig) -> None:
+        super().reconfigure(config)
+        assert isinstance(config.method, MoppsConfig)
+        self._method = config.method
+        self._seed = config.training.seed
+
+    def choose_prompts(self, step: int, scheduled: Sequence[Problem], pool: Sequence[Problem]) -> Sequence[Problem]:
+        num_candidates = min(len(pool), self._method.candidates * len(scheduled))
+        candidates = generator(self._seed, step, "candidates").sample(pool, num_candidates)
+        random = generator(self._seed, step, "success_rates")
+        prior, target = self._method.prior_strength, self._method.target_accuracy
+        # A stable sort: candidates at the same distance keep their random order.
+        ranked = sorted(
+            (abs(self._rates.draw(problem.prompt_id, prior, random) - target), place)
+            for place, problem in enumerate(candidates)
+        )
+        return [candidates[place] for _, place in ranked[: len(scheduled)]]
+
+    def observe_fresh(self, step: int, fresh: Sequence[RolloutGroup]) -> None:
+        super().observe_fresh(step, fresh)
+        for group in fresh:
+            self._rates.observe(group, decay=self._method.decay, prior=self._method.prior_strength)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "success_rates": self._rates.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any], payloads: Sequence[object]) -> None:
+        super().load_state_dict(state, payloads)
+        self._rates.load_state_dict(state["success_rates"])
