@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from itertools import chain, zip_longest
 from typing import Any
 
-from bapo.engine import Engine, Generation
+from bapo.engine import BatchItem, Engine, Generation
 from bapo.loop import StepOutcome
 from bapo.methods.base import ComposedBatch, Method
 from bapo.records import Cost, SampledResponse, SampleRecord, StepRecord, UpdateValues
@@ -82,7 +82,7 @@ def step_record(
         high_quality_buffer=high_quality_buffer,
         update=_update_values(outcome, learning_rate),
         reward_mean=_reward_mean(fresh.groups),
-        batch_reward_mean=_reward_mean(trained) if trained else None,
+        batch_reward_mean=_trained_reward_mean(batch.items) if batch.items else None,
         response_length_mean=fresh.stats.response_length_mean,
         response_length_max=fresh.stats.response_length_max,
         response_clip_ratio=fresh.stats.response_clip_ratio,
@@ -103,6 +103,14 @@ def _update_values(outcome: StepOutcome, learning_rate: float) -> UpdateValues |
 
 def _reward_mean(groups: Sequence[RolloutGroup]) -> float:
     return sum(group.num_correct for group in groups) / sum(group.group_size for group in groups)
+
+
+def _trained_reward_mean(items: Sequence[BatchItem]) -> float:
+    num_correct = sum(
+        item.group.num_correct if item.responses is None else sum(item.group.rewards[i] for i in item.responses)
+        for item in items
+    )
+    return num_correct / sum(item.num_responses for item in items)
 
 
 def sample_records(

@@ -54,15 +54,15 @@ class SourceCounts(Record):
     surplus_dropped: int
     """Improved groups without room in the batch that were dropped."""
     x3_candidates: int
-    """Stored groups within today's [c2, c3], not in X1 or X2."""
+    """Stored groups that could have been reused: for BAPO within today's [c2, c3], not in X1 or X2."""
     x3: int
-    """Stored groups trained on again."""
+    """Stored groups trained on again, all of their responses or some."""
     batch: int
     """X1 + X2 + X3."""
     batch_size: int
     """B."""
     fill_rate: float
-    """batch / B."""
+    """batch / B; above 1 where stored responses join the fresh ones of their prompt."""
 
 
 @dataclass(slots=True)

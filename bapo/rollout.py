@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 
 class BatchSource(StrEnum):
@@ -24,7 +25,7 @@ class RolloutGroup:
     """{y_j, r_j}, j = 1..G: the answers of one policy version to one prompt (arXiv:2602.20722, Eq. 4).
 
     The algorithm reads the counts; `payload` (tensors, or keys of a transfer queue) belongs to the engine that
-    made the group and passes through the loop unread.
+    made the group and passes through the loop unread, but for the `rewards` that every engine's payload has.
     """
 
     prompt_id: str
@@ -46,6 +47,22 @@ class RolloutGroup:
     def accuracy(self) -> Fraction:
         """μ = num_correct / G, exact: thresholds are compared with fractions, never with floats."""
         return Fraction(self.num_correct, self.group_size)
+
+    def without_payload(self) -> tuple[str, int, int, int, int]:
+        """The group in a checkpoint's JSON; the engine writes the payload."""
+        return self.prompt_id, self.num_correct, self.group_size, self.policy_version, self.step
+
+    @classmethod
+    def restored(cls, entry: Sequence[Any], payload: Any) -> Self:
+        """What `without_payload` gave, with its payload."""
+        prompt_id, num_correct, group_size, policy_version, step = entry
+        return cls(prompt_id, num_correct, group_size, policy_version, step, payload)
+
+    @property
+    def rewards(self) -> Sequence[int]:
+        """r_j, 0 or 1 per response, for methods that train on single responses of a group."""
+        rewards: Sequence[int] = self.payload.rewards
+        return rewards
 
     @property
     def is_homogeneous(self) -> bool:

@@ -1,6 +1,7 @@
-"""What BAPO remembers between steps: difficult prompts and groups worth reusing."""
+"""What methods remember between steps: difficult prompts, and groups worth using again."""
 
 from bapo.buffers.difficult import DifficultBuffer
 from bapo.buffers.high_quality import HighQualityBuffer
+from bapo.buffers.past import PastGroups
 
-__all__ = ["DifficultBuffer", "HighQualityBuffer"]
+__all__ = ["DifficultBuffer", "HighQualityBuffer", "PastGroups"]

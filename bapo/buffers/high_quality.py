@@ -12,9 +12,9 @@ from bapo.rollout import RolloutGroup
 
 
 class HighQualityBuffer:
-    """One group per prompt, the newest wins; groups leave when they are older than `max_age_steps`."""
+    """One group per prompt, the newest wins; groups leave when they are older than `max_age_steps`, if that is set."""
 
-    def __init__(self, capacity: int | None, max_age_steps: int) -> None:
+    def __init__(self, capacity: int | None, max_age_steps: int | None) -> None:
         self.capacity = capacity
         self.max_age_steps = max_age_steps
         # Not a plain dict: taking its first entry passes over the places of all those taken before.
@@ -45,6 +45,8 @@ class HighQualityBuffer:
 
     def expire(self, next_step: int) -> None:
         """Remove the groups that will be older than `max_age_steps` in `next_step`."""
+        if self.max_age_steps is None:
+            return
         while self._groups and next_step - next(iter(self._groups.values())).step > self.max_age_steps:
             self._groups.popitem(last=False)
             self._flow.expired += 1
@@ -56,20 +58,12 @@ class HighQualityBuffer:
 
     def state_dict(self) -> dict[str, Any]:
         """JSON-ready groups in order, without their payloads."""
-        return {
-            "groups": [
-                [group.prompt_id, group.num_correct, group.group_size, group.policy_version, group.step]
-                for group in self._groups.values()
-            ]
-        }
+        return {"groups": [group.without_payload() for group in self._groups.values()]}
 
     def load_state_dict(self, state: Mapping[str, Any], payloads: Sequence[object]) -> None:
         """Restore what `state_dict` gave, with the payloads of `groups()`."""
         restored = (
-            RolloutGroup(prompt_id, num_correct, group_size, policy_version, step, payload)
-            for (prompt_id, num_correct, group_size, policy_version, step), payload in zip(
-                state["groups"], payloads, strict=True
-            )
+            RolloutGroup.restored(entry, payload) for entry, payload in zip(state["groups"], payloads, strict=True)
         )
         self._groups = OrderedDict((group.prompt_id, group) for group in restored)
         # A fork may have less room than its parent.

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bapo.config.run import RunConfig
+from bapo.methods.arpo import Arpo
 from bapo.methods.bapo import Bapo
 from bapo.methods.base import ComposedBatch, Method
 from bapo.methods.dapo import Dapo
 from bapo.methods.grpo import Grpo
 from bapo.methods.gspo import Gspo
 from bapo.methods.mopps import Mopps
+from bapo.methods.remix import Remix
+from bapo.methods.repo import Repo
 
 METHODS: dict[str, Callable[[RunConfig], Method]] = {
     "grpo": Grpo,
@@ -20,6 +23,9 @@ METHODS: dict[str, Callable[[RunConfig], Method]] = {
     "mopps": Mopps,
     "bapo": Bapo,
     "bapo_mini": Bapo,
+    "repo": Repo,
+    "remix": Remix,
+    "arpo": Arpo,
 }
 """Method class of each `method.type`."""
 

@@ -18,13 +18,14 @@ class Composition:
         self.batch_size = batch_size
         self._repeats_prompts = repeats_prompts
         self.items: list[BatchItem] = []
+        self._num_joined = 0
         self._visits: list[PromptVisit] = []
         self._num = dict.fromkeys(SourceCounts.model_fields, 0)
 
     @property
     def room(self) -> int:
         """Groups that still fit in."""
-        return self.batch_size - len(self.items)
+        return self.batch_size - len(self.items) + self._num_joined
 
     @property
     def prompt_ids(self) -> set[str]:
@@ -44,6 +45,14 @@ class Composition:
         self.items.append(BatchItem(group, source, responses, advantages))
         self._visits.append(_visit(group, source, None))
 
+    def join(
+        self, group: RolloutGroup, source: BatchSource, *, responses: tuple[int, ...], advantages: tuple[float, ...]
+    ) -> None:
+        """Put single responses into the batch beside the group of their prompt that is in it; they take no room."""
+        self.items.append(BatchItem(group, source, responses, advantages))
+        self._visits.append(_visit(group, source, None))
+        self._num_joined += 1
+
     def leave_out(self, group: RolloutGroup, source: BatchSource, reason: str) -> None:
         """Note why a generated group is not trained on."""
         self._visits.append(_visit(group, source, reason))
@@ -58,9 +67,13 @@ class Composition:
         return len(self.prompt_ids)
 
     def result(self, fresh: Sequence[RolloutGroup], reevaluated: Sequence[RolloutGroup]) -> ComposedBatch:
-        """The finished batch; asserts that it holds no prompt twice, or no group twice, and no more than B groups."""
+        """The finished batch; asserts that it holds no prompt twice, or no group twice, and no more than B groups.
+
+        What joined other groups comes on top of B, so that the fill rate may be above 1.
+        """
         sources = [item.source for item in self.items]
-        assert self._num_distinct() == len(self.items) <= self.batch_size
+        assert self._num_distinct() == len(self.items)
+        assert self.room >= 0
         counts = self._num | {
             "fresh": len(fresh),
             "x1": sources.count(BatchSource.FRESH),

@@ -25,7 +25,16 @@ from bapo.config.method.repo import RepoConfig
 
 # The default comes first: documentation takes what several methods share from the first one that has it.
 MethodConfig = Annotated[
-    BapoConfig | BapoMiniConfig | GrpoConfig | GrpoDelayedConfig | DapoConfig | GspoConfig | MoppsConfig,
+    BapoConfig
+    | BapoMiniConfig
+    | GrpoConfig
+    | GrpoDelayedConfig
+    | DapoConfig
+    | GspoConfig
+    | MoppsConfig
+    | RepoConfig
+    | RemixConfig
+    | ArpoConfig,
     Field(discriminator="type"),
 ]
 

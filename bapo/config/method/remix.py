@@ -16,13 +16,13 @@ class RemixConfig(Section):
     type: Literal["remix"] = "remix"
     v: StepInterval = 1
     """Rollout sync interval v: steps between two copies of the trained weights to the rollout policy α."""
-    reused_share: Annotated[float, Field(ge=0, lt=1)] = 0.5
-    """Share of the training batch that comes from the buffer."""
+    reused_share: Annotated[float, Field(ge=0, lt=1)] = 0.4
+    """Share p of the training batch that comes from the buffer; only the rest is rolled out."""
     updates_per_batch: Annotated[int, Field(ge=1, le=100)] = 2
-    """Passes over each training batch: the update-to-data ratio."""
-    reincarnation_step: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
-    """Step from which training goes on on-policy. Empty: never."""
+    """Passes m over each training batch: the update-to-data ratio."""
+    reincarnation_step: Annotated[int, Field(ge=1, le=10_000_000)] | None = 50
+    """Last step T of mixed training; after it every batch is fresh, current and used once. Empty: mixed to the end."""
     capacity: Capacity | None = None
-    """Groups held. Empty: no limit but the age."""
-    max_age_steps: StepInterval = 3
-    """Steps after which a group is no longer reused."""
+    """Groups held, one per prompt. Empty: no limit; for dots B, for arpo 256 where it replaces whole batches."""
+    max_age_steps: StepInterval | None = 2
+    """Steps after which a stored group is no longer reused. Empty: no limit."""

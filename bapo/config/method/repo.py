@@ -16,9 +16,16 @@ class RepoConfig(Section):
     type: Literal["repo"] = "repo"
     v: StepInterval = 1
     """Rollout sync interval v: steps between two copies of the trained weights to the rollout policy α."""
-    strategy: Literal["full", "recency", "reward", "variance"] = "recency"
-    """Which stored responses of the prompt are retrieved."""
+    strategy: Literal["full", "recency", "reward", "variance"] = "reward"
+    """Which stored responses of the prompt are retrieved: all, the newest, the right ones first, or those whose
+    rewards vary most."""
     retrieved_responses: Annotated[int, Field(ge=1, le=1024)] = 8
     """Most stored responses retrieved per prompt; `full` takes all."""
-    groups_per_prompt: Capacity = 4
+    groups_per_prompt: Capacity = 2
     """Past groups held per prompt."""
+    min_groups: Capacity = 1
+    """Past groups that a prompt must have before any of its responses is retrieved."""
+    off_policy_weight: Annotated[float, Field(gt=0, le=100)] = 1.0
+    """Weight λ of the retrieved responses' part of the objective beside that of the fresh ones."""
+    max_age_steps: StepInterval | None = None
+    """Steps after which a stored group is no longer reused. Empty: no limit."""

@@ -1,0 +1,90 @@
+"""Batches of fresh groups and a fixed share of stored ones: what ReMix and DOTS have in common."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from bapo.buffers import HighQualityBuffer
+from bapo.config.run import RunConfig
+from bapo.draws import generator
+from bapo.methods.base import ComposedBatch
+from bapo.methods.composition import Composition
+from bapo.methods.plain import PlainMethod
+from bapo.records import BufferState
+from bapo.rollout import BatchSource, RolloutGroup
+
+
+class MixingMethod(PlainMethod):
+    """Rolls out only what the stored groups leave of the batch; a subclass says which groups are stored."""
+
+    def __init__(self, config: RunConfig, *, capacity: int | None, max_age_steps: int | None) -> None:
+        super().__init__()
+        self._buffer = HighQualityBuffer(capacity, max_age_steps)
+        self._candidates: Sequence[RolloutGroup] = ()
+        self._take_common(config)
+
+    def _take_common(self, config: RunConfig) -> None:
+        self._batch_size = config.training.batch_size
+        self._rollout_size = config.rollout.batch_size
+        self._seed = config.training.seed
+
+    def _reused_share(self, step: int) -> float:
+        """Share of the training batch that comes from the buffer."""
+        raise NotImplementedError
+
+    def _is_stored(self, group: RolloutGroup, step: int) -> bool:
+        """Whether a fresh group enters the buffer."""
+        raise NotImplementedError
+
+    def _most_reused(self, step: int) -> int:
+        """round(share·B), half up; the share counts as the decimal it is written as."""
+        return math.floor(Fraction(str(self._reused_share(step))) * self._batch_size + Fraction(1, 2))
+
+    def _num_fresh(self, step: int) -> int:
+        """Prompts to roll out: B less what the buffer gives, at least one and at most the rollout batch."""
+        num_reused = min(self._most_reused(step), len(self._buffer))
+        return min(max(1, self._batch_size - num_reused), self._rollout_size)
+
+    def observe_fresh(self, step: int, fresh: Sequence[RolloutGroup]) -> None:
+        super().observe_fresh(step, fresh)
+        self._buffer.begin_step()
+        # Fixed before today's groups enter: a group is never reused in the step that generated it.
+        self._candidates = self._buffer.groups()
+        for group in fresh:
+            if self._is_stored(group, step):
+                self._buffer.put(group)
+
+    def compose(self, step: int, reevaluated: Sequence[RolloutGroup]) -> ComposedBatch:
+        composition = Composition(self._batch_size)
+        for group in self._fresh:
+            if composition.room:
+                composition.train_on(group, BatchSource.FRESH)
+            else:
+                composition.leave_out(group, BatchSource.FRESH, "no_room")
+        taken = composition.prompt_ids
+        candidates = [group for group in self._candidates if group.prompt_id not in taken]
+        composition.count(x3_candidates=len(candidates))
+        num_reused = min(len(candidates), composition.room, self._most_reused(step))
+        for group in generator(self._seed, step, "reuse").sample(candidates, num_reused):
+            composition.train_on(group, BatchSource.REUSED)
+        return composition.result(self._fresh, reevaluated)
+
+    def buffers(self, step: int) -> tuple[BufferState | None, BufferState | None]:
+        return None, self._buffer.state(step)
+
+    def finish_step(self, step: int) -> None:
+        super().finish_step(step)
+        self._buffer.expire(next_step=step + 1)
+
+    def stored_groups(self) -> Sequence[RolloutGroup]:
+        return self._buffer.groups()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "buffer": self._buffer.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any], payloads: Sequence[object]) -> None:
+        super().load_state_dict(state, payloads)
+        self._buffer.load_state_dict(state["buffer"], payloads)
