@@ -36,6 +36,8 @@ class GenerationStats:
     response_length_max: int
     response_clip_ratio: float
     """Share of responses cut at the token limit."""
+    timing: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of the engine's own phases within the call, by name such as `verl/update_weights`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,8 @@ class UpdateStats:
     """½·mean|ρ - 1| over tokens before the update, per source present (Theorem 3.2)."""
     tv_sequences: Mapping[BatchSource, float] = field(default_factory=dict)
     """The same over whole-response ratios."""
+    timing: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of the engine's own phases within the call, as in `GenerationStats`."""
 
 
 class Engine(Protocol):

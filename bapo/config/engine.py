@@ -28,6 +28,14 @@ class VerlConfig(Section):
     """Compute activations twice instead of keeping them: less memory, slower."""
     offload: bool = False
     """Keep weights and optimizer in main memory while they are not at work."""
+    weight_update_seconds: Annotated[int, Field(ge=1, le=86_400)] = 300
+    """Seconds that vLLM may take for new weights; after that the run fails instead of waiting on."""
+    strategy: Literal["fsdp2", "megatron"] = "fsdp2"
+    """How training is spread over the GPUs. `megatron` needs Megatron-Core and its bridge beside verl."""
+    megatron_tensor_parallel: Annotated[int, Field(ge=1, le=1024)] = 1
+    """GPUs over which each layer is spread in training. Of `megatron` alone."""
+    megatron_pipeline_parallel: Annotated[int, Field(ge=1, le=1024)] = 1
+    """GPUs over which the layers are shared out in training. Of `megatron` alone."""
 
 
 class EngineConfig(Section):
@@ -57,6 +65,19 @@ class EngineConfig(Section):
                 f"engine.verl.tensor_parallel|{num_gpus} GPUs cannot be shared out to copies of the model on "
                 f"{self.verl.tensor_parallel} each: choose a divisor of {num_gpus}"
             )
+        for field in ("megatron_tensor_parallel", "megatron_pipeline_parallel"):
+            if self.verl.strategy != "megatron" and getattr(self.verl, field) > 1:
+                raise ValueError(f"engine.verl.{field}|FSDP has no such field: set engine.verl.strategy to megatron")
+        per_copy = self.verl.megatron_tensor_parallel * self.verl.megatron_pipeline_parallel
+        if num_gpus % per_copy:
+            raise ValueError(
+                f"engine.verl.megatron_pipeline_parallel|{num_gpus} GPUs cannot be shared out to copies of the model "
+                f"on {per_copy} each (tensor times pipeline): choose sizes whose product divides {num_gpus}"
+            )
+        if self.verl.strategy == "megatron" and self.device == "cpu":
+            raise ValueError("engine.verl.strategy|Megatron trains on GPUs only: choose fsdp2")
+        if self.verl.strategy == "megatron" and self.verl.dtype == "float32":
+            raise ValueError("engine.verl.dtype|Megatron computes in bfloat16 only: choose bfloat16 or auto")
         if self.verl.nodes > 1 and self.verl.ray_address is None:
             raise ValueError(
                 "engine.verl.ray_address|several machines need a Ray cluster that runs on them: give its address"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -53,8 +54,9 @@ class BapoAgentLoop(SingleTurnAgentLoop):  # type: ignore[misc]
         output: AgentLoopOutput = await super().run({**sampling_params, "seed": seed}, **row)
         problem = Problem(row["prompt_id"], row["data_source"], row["raw_prompt"][0]["content"], row["answer"])
         text = self.tokenizer.decode(output.response_ids, skip_special_tokens=True)
-        failures = _num_failures(row["verifier"])
+        failures, begin = _num_failures(row["verifier"]), time.perf_counter()
         output.reward_score = float(row["verifier"](problem, text))
+        output.metrics.compute_score = time.perf_counter() - begin
         output.extra_fields[REWARD_FAILED] = _num_failures(row["verifier"]) > failures
         return output
 
@@ -66,19 +68,22 @@ class BapoAgentLoopWorker(AgentLoopWorkerTQ.__ray_metadata__.modified_class):  #
         super().__init__(*arguments, **options)
         self._summaries: dict[str, ResponseSummary] = {}
         self._errors: list[BaseException] = []
+        self._reward_seconds = 0.0
 
-    async def roll_out(self, batch: Any, task: TaskConfig, end_token_ids: Sequence[int]) -> dict[str, ResponseSummary]:
-        """Generate the whole batch into TransferQueue; return the summaries by row key.
+    async def roll_out(
+        self, batch: Any, task: TaskConfig, end_token_ids: Sequence[int]
+    ) -> tuple[dict[str, ResponseSummary], float]:
+        """Generate the whole batch into TransferQueue; return the summaries by row key, and seconds of verifying.
 
         Raises the first error of any response.
         """
         self._verifier, self._end_token_ids = _verifier(task), frozenset(end_token_ids)
-        self._summaries, self._errors = {}, []
+        self._summaries, self._errors, self._reward_seconds = {}, [], 0.0
         await self.generate_sequences(batch)
         await asyncio.gather(*self.background_tasks)
         if self._errors:
             raise self._errors[0]
-        return self._summaries
+        return self._summaries, self._reward_seconds
 
     async def _run_agent_loop(self, sampling_params: dict[str, Any], **row: Any) -> None:
         try:
@@ -90,6 +95,7 @@ class BapoAgentLoopWorker(AgentLoopWorkerTQ.__ray_metadata__.modified_class):  #
 
     async def _agent_loop_postprocess(self, output: AgentLoopOutput, validate: bool, **row: Any) -> None:
         row.pop("verifier")
+        self._reward_seconds += output.metrics.compute_score
         key = f"{row['uid']}_{row['session_id']}_0"
         self._summaries[key] = ResponseSummary(
             prompt_length=len(output.prompt_ids),
@@ -109,8 +115,10 @@ class BapoAgentLoopManager(AgentLoopManagerTQ):  # type: ignore[misc]
         super().__init__(*arguments, **options)
         self.agent_loop_workers_class = ray.remote(BapoAgentLoopWorker)
 
-    def roll_out(self, batch: Any, task: TaskConfig, end_token_ids: Sequence[int]) -> Mapping[str, ResponseSummary]:
-        """Generate the whole batch into TransferQueue; return the summaries by row key."""
+    def roll_out(
+        self, batch: Any, task: TaskConfig, end_token_ids: Sequence[int]
+    ) -> tuple[Mapping[str, ResponseSummary], float]:
+        """Generate the whole batch into TransferQueue; return the summaries by row key, and seconds of verifying."""
         parts = batch.chunk(min(len(self.agent_loop_workers), len(batch)))
         answers = ray.get(
             [
@@ -120,7 +128,8 @@ class BapoAgentLoopManager(AgentLoopManagerTQ):  # type: ignore[misc]
         )
         # verl marks each prompt's state under its own key, which nobody reads any more.
         tq.kv_clear(keys=list(batch["uid"]), partition_id=PARTITION)
-        return {key: summary for answer in answers for key, summary in answer.items()}
+        summaries = {key: summary for answer, _ in answers for key, summary in answer.items()}
+        return summaries, sum(seconds for _, seconds in answers)
 
 
 def _num_failures(verify: Verifier) -> int:

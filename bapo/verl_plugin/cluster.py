@@ -18,6 +18,7 @@ import transfer_queue as tq
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.verl_plugin.environment import worker_environment
+from bapo.verl_plugin.failures import REMEDY_UPDATE, sentence
 from bapo.verl_plugin.leftovers import end_processes, remove_shared_memory, temporary_prefix
 from bapo.verl_plugin.settings import logical_cpus
 
@@ -84,17 +85,19 @@ class Cluster:
                     raise
 
     @contextmanager
-    def plain_errors(self, what: str) -> Iterator[None]:
+    def plain_errors(self, what: str, remedy: str = REMEDY_UPDATE) -> Iterator[None]:
         """RuntimeError in one sentence for what went wrong in another process; all last words go to standard error."""
         try:
             yield
-        except ray.exceptions.RayError as error:
+        except (ray.exceptions.RayError, TimeoutError) as error:
+            last_lines: list[str] = []
             for path in sorted(self._folder.glob("session_latest/logs/worker-*.err")):
                 lines = path.read_text(errors="replace").splitlines()[-_LAST_LINES:]
                 print(f"--- {path.name}", *lines, sep="\n", file=sys.stderr)
+                last_lines += lines
             cause = getattr(error, "cause", None) or error
-            message = (str(cause).strip() or type(cause).__name__).splitlines()[-1]
-            raise RuntimeError(f"{what}: {message}") from error
+            message = str(cause).strip() or type(cause).__name__
+            raise RuntimeError(sentence(what, message, last_lines, remedy=remedy)) from error
 
     def utilisation(self) -> Mapping[str, float]:
         """Resident memory of all processes, shared pages counted in each, and CPU load since the last call."""

@@ -26,8 +26,10 @@ from bapo.tasks.base import Problem, Task
 from bapo.verl_plugin.agent_loop import PARTITION
 from bapo.verl_plugin.cluster import Cluster
 from bapo.verl_plugin.environment import PLATFORM_VARIABLE
+from bapo.verl_plugin.failures import REMEDY_ROLLOUT
 from bapo.verl_plugin.loss import SOURCES, BapoLoss, distance_sums
 from bapo.verl_plugin.payload import GroupPayload, read_payloads, write_payloads
+from bapo.verl_plugin.phases import Phases
 from bapo.verl_plugin.settings import verl_settings
 from bapo.verl_plugin.stats import generation_stats, update_stats
 from bapo.verl_plugin.trainer import BapoTrainer
@@ -59,6 +61,7 @@ class VerlEngine:
         self._sleeps = bool(settings.actor_rollout_ref.rollout.free_cache_engine)
         self._released: list[str] = []
         self._num_reward_failures = 0
+        self._phases = Phases()
         self._gpu_memory_peak = None if on_cpu else 0.0
         # Number of updates that the current weights, α and the weights in vLLM have seen; α's own copy is made at the
         # first update after a synchronisation.
@@ -70,7 +73,7 @@ class VerlEngine:
         try:
             with self._cluster.plain_errors("the processes of verl did not start"):
                 tq.init(settings.transfer_queue)
-                self._trainer = BapoTrainer(settings)
+                self._trainer = BapoTrainer(settings, self._phases)
                 self._trainer.start(BapoLoss(config.objective))
         except BaseException:
             self.close()
@@ -87,6 +90,8 @@ class VerlEngine:
         self, problems: Sequence[Problem], *, group_size: int, policy: Policy, step: int, purpose: str
     ) -> Generation:
         """Answer each problem `group_size` times and verify the answers."""
+        # What evaluation took since the last step belongs to none.
+        self._phases.take()
         version = self._rollout_version if policy is Policy.ROLLOUT else step - 1
         self._hold(policy, version)
         seed = seed_of(self._config.training.seed, step, purpose)
@@ -95,7 +100,7 @@ class VerlEngine:
             RolloutGroup(problem.prompt_id, sum(payload.rewards), group_size, version, step, payload)
             for problem, payload in zip(problems, payloads, strict=True)
         ]
-        return Generation(groups, generation_stats(payloads))
+        return Generation(groups, generation_stats(payloads, self._phases.take()))
 
     def greedy(self, problems: Sequence[Problem]) -> Sequence[int]:
         """Reward (0 or 1) of each problem's greedy answer under the current weights."""
@@ -122,7 +127,7 @@ class VerlEngine:
             return
         # verl hands weights to a sleeping vLLM, which it wakes for that.
         self._sleep()
-        with self._cluster.plain_errors("vLLM did not take new weights"):
+        with self._cluster.plain_errors("vLLM did not take new weights", REMEDY_ROLLOUT):
             if wanted == self._current:
                 self._trainer.hold_current_weights(version)
             else:
@@ -140,7 +145,7 @@ class VerlEngine:
     ) -> list[GroupPayload]:
         self._free_released_rows()
         uids = [uuid.uuid4().hex for _ in problems]
-        with self._cluster.plain_errors("generating failed"):
+        with self._cluster.plain_errors("generating failed", REMEDY_ROLLOUT):
             summaries = self._trainer.roll_out(
                 problems,
                 uids,
@@ -188,7 +193,8 @@ class VerlEngine:
             later = self._distances_of_later(batches[1 : len(batches) // passes])
             sums = [self._train(items, is_first=index == 0) for index, items in enumerate(batches)]
         self._current += 1
-        return update_stats(sums, later, num_groups_skipped=sum(not self._has_gradient(item) for item in batch))
+        num_skipped = sum(not self._has_gradient(item) for item in batch)
+        return update_stats(sums, later, num_groups_skipped=num_skipped, timing=self._phases.take())
 
     def _train(self, items: Sequence[BatchItem], *, is_first: bool) -> dict[str, float]:
         """One optimizer step on a mini-batch."""

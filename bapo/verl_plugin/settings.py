@@ -10,15 +10,19 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.config.engine import VerlConfig
 from bapo.verl_plugin.trainer import ADVANTAGE_ESTIMATOR
+from bapo.verl_plugin.worker import OPTIONS, WEIGHT_UPDATE_SECONDS
 
 _CPU_BUNDLE = 3
 """CPUs that verl reserves with each training process."""
 
 
 def verl_settings(config: RunConfig, *, model_folder: str, on_cpu: bool) -> DictConfig:
-    """verl's own defaults with what the run's config says."""
+    """verl's own defaults with what the run's config says. Raises ConfigError for what needs a GPU, without one."""
+    strategy = config.engine.verl.strategy
+    if on_cpu and strategy == "megatron":
+        raise ConfigError([ConfigProblem("engine.verl.strategy", strategy, "Megatron needs GPUs: choose fsdp2")])
     with initialize_config_module("verl.trainer.config", version_base=None):
-        settings = compose("ppo_trainer")
+        settings = compose("ppo_trainer", overrides=_GROUPS[strategy])
     with open_dict(settings):
         for path, value in _changes(config, model_folder, on_cpu=on_cpu).items():
             OmegaConf.update(settings, path, value, force_add=True)
@@ -42,6 +46,28 @@ def dtype(config: RunConfig, *, on_cpu: bool) -> str:
     if wanted != "auto":
         return wanted
     return "float32" if on_cpu else "bfloat16"
+
+
+def _fsdp(verl: VerlConfig, precision: str) -> dict[str, Any]:
+    return {
+        "fsdp_config.param_offload": verl.offload,
+        "fsdp_config.optimizer_offload": verl.offload,
+        "fsdp_config.mixed_precision": {
+            "param_dtype": _SHORT[precision],
+            "reduce_dtype": "fp32",
+            "buffer_dtype": "fp32",
+        },
+    }
+
+
+def _megatron(verl: VerlConfig, precision: str) -> dict[str, Any]:
+    return {
+        "megatron.param_offload": verl.offload,
+        "megatron.optimizer_offload": verl.offload,
+        "megatron.tensor_model_parallel_size": verl.megatron_tensor_parallel,
+        "megatron.pipeline_model_parallel_size": verl.megatron_pipeline_parallel,
+        "megatron.dtype": precision,
+    }
 
 
 def _changes(config: RunConfig, model_folder: str, *, on_cpu: bool) -> dict[str, Any]:
@@ -74,7 +100,7 @@ def _changes(config: RunConfig, model_folder: str, *, on_cpu: bool) -> dict[str,
         "enable_gradient_checkpointing": verl.gradient_checkpointing,
     }
     actor = {
-        "strategy": "fsdp2",
+        "strategy": verl.strategy,
         "optim.lr": training.learning_rate,
         "optim.weight_decay": training.weight_decay,
         "optim.clip_grad": training.max_grad_norm,
@@ -84,13 +110,7 @@ def _changes(config: RunConfig, model_folder: str, *, on_cpu: bool) -> dict[str,
         "use_kl_loss": False,
         "checkpoint.save_contents": ["model", "optimizer", "extra", "hf_model"],
         "checkpoint.load_contents": ["model", "optimizer", "extra"],
-        "fsdp_config.param_offload": verl.offload,
-        "fsdp_config.optimizer_offload": verl.offload,
-        "fsdp_config.mixed_precision": {
-            "param_dtype": _SHORT[precision],
-            "reduce_dtype": "fp32",
-            "buffer_dtype": "fp32",
-        },
+        **(_megatron(verl, precision) if verl.strategy == "megatron" else _fsdp(verl, precision)),
     }
     server = {
         "name": "vllm",
@@ -113,6 +133,7 @@ def _changes(config: RunConfig, model_folder: str, *, on_cpu: bool) -> dict[str,
         "log_prob_max_token_len_per_gpu": tokens,
         "agent.num_workers": num_processes if not on_cpu else 1,
         "load_format": "auto",
+        "checkpoint_engine.engine_kwargs": {OPTIONS: {WEIGHT_UPDATE_SECONDS: verl.weight_update_seconds}},
     }
     if on_cpu:
         model["override_config"] = {"attn_implementation": "sdpa"}
@@ -130,3 +151,5 @@ def _changes(config: RunConfig, model_folder: str, *, on_cpu: bool) -> dict[str,
 
 
 _SHORT = {"float32": "fp32", "bfloat16": "bf16"}
+_GROUPS = {"fsdp2": [], "megatron": ["model_engine=megatron"]}
+"""What Hydra composes verl's settings of."""

@@ -11,7 +11,7 @@ from bapo.rollout import BatchSource
 from bapo.verl_plugin.payload import GroupPayload
 
 
-def generation_stats(payloads: Sequence[GroupPayload]) -> GenerationStats:
+def generation_stats(payloads: Sequence[GroupPayload], timing: Mapping[str, float]) -> GenerationStats:
     """Cost and shape of the responses."""
     responses = [response for payload in payloads for response in payload.responses]
     num_tokens = sum(response.length for response in responses)
@@ -20,11 +20,16 @@ def generation_stats(payloads: Sequence[GroupPayload]) -> GenerationStats:
         response_length_mean=num_tokens / len(responses),
         response_length_max=max(response.length for response in responses),
         response_clip_ratio=1 - sum(response.ended for response in responses) / len(responses),
+        timing=timing,
     )
 
 
 def update_stats(
-    batches: Sequence[Mapping[str, float]], later: Mapping[str, float], *, num_groups_skipped: int
+    batches: Sequence[Mapping[str, float]],
+    later: Mapping[str, float],
+    *,
+    num_groups_skipped: int,
+    timing: Mapping[str, float],
 ) -> UpdateStats:
     """Token means of the mini-batches' sums, which `BapoLoss` names; `later` holds distances of the later ones.
 
@@ -64,4 +69,5 @@ def update_stats(
         num_groups_skipped=num_groups_skipped,
         tv_tokens=half_means("token"),
         tv_sequences=half_means("sequence"),
+        timing=timing,
     )

@@ -9,6 +9,7 @@ import numpy as np
 import ray
 import torch
 import transfer_queue as tq
+from omegaconf import DictConfig
 from torch import Tensor
 from transfer_queue import KVBatchMeta
 from verl.trainer.ppo.core_algos import register_adv_est
@@ -23,7 +24,8 @@ from bapo.config.task import TaskConfig
 from bapo.tasks.base import Problem
 from bapo.verl_plugin.agent_loop import AGENT_NAME, PARTITION, BapoAgentLoopManager, ResponseSummary
 from bapo.verl_plugin.loss import MEASURE_DISTANCE, NUM_RESPONSES, NUM_TOKENS, SOURCE_FIELD, BapoLoss
-from bapo.verl_plugin.worker import BapoWorker
+from bapo.verl_plugin.phases import Phases
+from bapo.verl_plugin.worker import BapoWorker, weight_update_seconds
 
 ADVANTAGE_ESTIMATOR = "bapo_group"
 TRAINED_FIELDS = [
@@ -39,6 +41,8 @@ TRAINED_FIELDS = [
     SOURCE_FIELD,
 ]
 """Of the rows that a training process reads."""
+_GRACE_SECONDS = 30
+"""For the training processes to say themselves that vLLM did not answer in time."""
 
 
 @register_adv_est(ADVANTAGE_ESTIMATOR)  # type: ignore[untyped-decorator]
@@ -61,6 +65,10 @@ def group_relative_advantages(
 
 class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
     """Serves the engine; `fit`, verl's own loop, is never called."""
+
+    def __init__(self, config: DictConfig, phases: Phases) -> None:
+        super().__init__(config)
+        self._phases = phases
 
     def start(self, loss: BapoLoss) -> None:
         """Start the workers, the rollout servers and the agent loop."""
@@ -96,11 +104,22 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
 
     def hold_current_weights(self, version: int) -> None:
         """Load the current weights into the rollout engine, waking it where it sleeps."""
-        self.checkpoint_manager.update_weights(version)
+        self._await_weights(self.actor_rollout_wg.update_weights(version, "naive"))
 
     def hold_rollout_weights(self, version: int) -> None:
         """Load α into the rollout engine, waking it where it sleeps."""
-        ray.get(self.actor_rollout_wg.push_rollout_weights(version))
+        self._await_weights(self.actor_rollout_wg.push_rollout_weights(version))
+
+    def _await_weights(self, answers: Sequence[ray.ObjectRef]) -> None:
+        """Wait for all training processes, a little longer than each of them waits for its vLLM."""
+        seconds = weight_update_seconds(self.config.actor_rollout_ref.rollout)
+        try:
+            with self._phases.timed("update_weights"):
+                ray.get(answers, timeout=seconds + _GRACE_SECONDS)
+        except ray.exceptions.GetTimeoutError as error:
+            raise TimeoutError(
+                f"no answer for {seconds} s, the most that engine.verl.weight_update_seconds allows"
+            ) from error
 
     def sleep(self) -> None:
         """Free the rollout engine's memory, weights included."""
@@ -136,7 +155,11 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
             ("__do_sample__", not greedy),
         ):
             tu.assign_non_tensor_data(batch, name, value)
-        summaries: Mapping[str, ResponseSummary] = self.agent_loop_manager.roll_out(batch, task, end_token_ids)
+        summaries: Mapping[str, ResponseSummary]
+        with self._phases.timed("gen"):
+            summaries, reward_seconds = self.agent_loop_manager.roll_out(batch, task, end_token_ids)
+        # Within the time above: responses are verified while others are still being written.
+        self._phases.add("reward", reward_seconds)
         return summaries
 
     # ------------------------------------------------------------ update
@@ -159,7 +182,8 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
         )
         batch = self._balanced(keys, lengths)
         # After balancing, so that the rows which that may add have one as well.
-        self._compute_advantage(batch, {})
+        with self._phases.timed("adv"):
+            self._compute_advantage(batch, {})
         batch.fields = TRAINED_FIELDS
         batch.extra_info.update(
             {
@@ -175,7 +199,8 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
                 MEASURE_DISTANCE: measure_distance,
             }
         )
-        output = self.actor_rollout_wg.update_actor(batch)
+        with self._phases.timed("update_actor"):
+            output = self.actor_rollout_wg.update_actor(batch)
         _clear_padding(batch)
         return {name: float(value) for name, value in reduce_metrics(dict(output["metrics"])).items()}
 
@@ -190,7 +215,8 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
                 "temperature": self.config.actor_rollout_ref.rollout.temperature,
             }
         )
-        self.actor_rollout_wg.compute_log_prob(batch)
+        with self._phases.timed("log_prob"):
+            self.actor_rollout_wg.compute_log_prob(batch)
         _clear_padding(batch)
         data = tq.kv_batch_get(keys=list(keys), partition_id=PARTITION, select_fields=["log_probs", "responses"])
         sizes = data["responses"].offsets().diff().tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -10,10 +11,22 @@ from torch import Tensor
 from torch.distributed.tensor import DTensor
 from verl.single_controller.base.decorator import Dispatch, register
 from verl.workers.engine_workers import ActorRolloutRefWorker
+from verl.workers.rollout.base import _ROLLOUT_REGISTRY
+
+OPTIONS = "bapo"
+"""Our section of verl's `rollout.checkpoint_engine.engine_kwargs`, of which verl reads that of its own engine."""
+WEIGHT_UPDATE_SECONDS = "weight_update_seconds"
 
 
 class BapoWorker(ActorRolloutRefWorker):  # type: ignore[misc]
     """One rank. Of α it keeps its own shard of each parameter, on the CPU, so that α costs one sharded copy in all."""
+
+    @register(dispatch_mode=Dispatch.ONE_TO_ALL)  # type: ignore[untyped-decorator]
+    def init_model(self) -> None:
+        """Build the model, its optimizer and the line to vLLM, which is ours."""
+        # verl has a registry of these lines, and no call that registers one.
+        _ROLLOUT_REGISTRY["vllm", "async"] = "bapo.verl_plugin.rollout.BapoServerAdapter"
+        super().init_model()
 
     @register(dispatch_mode=Dispatch.ONE_TO_ALL)  # type: ignore[untyped-decorator]
     def keep_rollout_weights(self) -> None:
@@ -48,9 +61,15 @@ class BapoWorker(ActorRolloutRefWorker):  # type: ignore[misc]
 
     def _shards(self) -> dict[str, Tensor]:
         """This rank's part of each parameter; writing into it changes the model."""
+        module = self.actor.engine.module
+        # Megatron's is a list: one part of the model for each of its virtual pipeline stages.
+        parts = module if isinstance(module, list) else [module]
         return {
-            name: parameter.to_local() if isinstance(parameter, DTensor) else parameter.data
-            for name, parameter in self.actor.engine.module.named_parameters()
+            f"{index}.{name}" if index else name: (
+                parameter.to_local() if isinstance(parameter, DTensor) else parameter.data
+            )
+            for index, part in enumerate(parts)
+            for name, parameter in part.named_parameters()
         }
 
     @torch.no_grad()
@@ -60,3 +79,8 @@ class BapoWorker(ActorRolloutRefWorker):  # type: ignore[misc]
             current = shard.detach().to("cpu", copy=True)
             shard.copy_(self._rollout_shards[name])
             self._rollout_shards[name] = current
+
+
+def weight_update_seconds(rollout: Any) -> int:
+    """How long vLLM may take for new weights, out of verl's `rollout` section."""
+    return int(rollout.checkpoint_engine.engine_kwargs[OPTIONS][WEIGHT_UPDATE_SECONDS])

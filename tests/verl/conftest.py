@@ -10,8 +10,19 @@ from pathlib import Path
 
 import pytest
 
+from bapo.config import resolve
+
 if find_spec("verl") is None:
     collect_ignore_glob = ["test_*.py"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def environment() -> None:
+    """As in a trainer: set before a test imports anything of verl."""
+    from bapo.verl_plugin.environment import prepare_environment  # noqa: PLC0415
+    from bapo.verl_plugin.versions import check_versions  # noqa: PLC0415
+
+    prepare_environment(resolve({"engine": {"type": "verl"}}).config, check_versions())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -43,3 +43,22 @@ def test_several_machines_need_a_cluster() -> None:
     with pytest.raises(ConfigError, match=r"engine\.verl\.ray_address: several machines need a Ray cluster"):
         _resolve(type="verl", verl__nodes=2)
     _resolve(type="verl", verl__nodes=2, verl__ray_address="10.0.0.1:6379")
+
+
+def test_megatron_takes_its_sizes() -> None:
+    sizes = {"verl__megatron_tensor_parallel": 2, "verl__megatron_pipeline_parallel": 4}
+    _resolve(type="verl", verl__strategy="megatron", verl__gpus_per_node=8, **sizes)
+    with pytest.raises(ConfigError, match=r"engine\.verl\.megatron_pipeline_parallel = 4: 4 GPUs .* on 8 each"):
+        _resolve(type="verl", verl__strategy="megatron", verl__gpus_per_node=4, **sizes)
+
+
+@pytest.mark.parametrize("field", ["megatron_tensor_parallel", "megatron_pipeline_parallel"])
+def test_fsdp_takes_no_sizes_of_megatron(field: str) -> None:
+    with pytest.raises(ConfigError, match=rf"engine\.verl\.{field} = 2: .*set engine\.verl\.strategy to megatron"):
+        _resolve(type="verl", verl__gpus_per_node=2, **{f"verl__{field}": 2})
+
+
+@pytest.mark.parametrize(("field", "value"), [("device", "cpu"), ("verl__dtype", "float32")])
+def test_megatron_computes_in_bfloat16_on_gpus(field: str, value: str) -> None:
+    with pytest.raises(ConfigError, match="Megatron"):
+        _resolve(type="verl", verl__strategy="megatron", **{field: value})

@@ -1,0 +1,182 @@
+"""What goes wrong in verl's processes ends with one sentence that says what helps, and leaves nothing behind.
+
+One engine for all, hence their order: each fault leaves the engine usable for the next, and the last one does not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from bapo.config import ConfigError, RunConfig, apply_changes, resolve
+from bapo.config.recipes import load_recipe
+from bapo.engine import BatchItem, Policy
+from bapo.rollout import BatchSource
+from bapo.tasks import build_task
+from bapo.tasks.base import Problem, Task
+from tests.verl import faults
+
+GROUP_SIZE, SECONDS = 4, 12
+VERIFIER = '''
+def reward(problem, response):
+    """Raises on every second response, and takes every other one."""
+    reward.calls += 1
+    if reward.calls % 2:
+        raise KeyError("no such row")
+    return 1
+reward.calls = 0
+'''
+
+
+def _config(**changes: Any) -> RunConfig:
+    settings = {"engine.type": "verl", "rollout.group_size": GROUP_SIZE, "task.num_test": 16, "task.num_train": 32}
+    explicit = load_recipe("countdown-quick").explicit
+    return resolve(
+        apply_changes(explicit, settings | {name.replace("__", "."): each for name, each in changes.items()})
+    ).config
+
+
+@pytest.fixture(scope="module")
+def task() -> Task:
+    return build_task(_config().task)
+
+
+@pytest.fixture(scope="module")
+def problems(task: Task) -> Sequence[Problem]:
+    return task.train[:4]
+
+
+@pytest.fixture(scope="module")
+def engine(task: Task, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    verifier = tmp_path_factory.mktemp("verifier") / "own.py"
+    verifier.write_text(VERIFIER)
+    with pytest.MonkeyPatch.context() as patch:
+        # So that a test may send a function into vLLM's worker.
+        patch.setenv("VLLM_ALLOW_INSECURE_SERIALIZATION", "1")
+        from bapo.engines import build_engine  # noqa: PLC0415
+
+        config = _config(engine__verl__weight_update_seconds=SECONDS, task__verifier=f"{verifier}:reward")
+        before = set(psutil.Process().children(recursive=True))
+        engine = build_engine(config, task)
+        yield engine
+        engine.close()
+    assert set(psutil.Process().children(recursive=True)) <= before
+
+
+def _in_vllm(engine: Any, function: Callable[..., None], *arguments: Any) -> None:
+    """Run a function, which must be a local one, in vLLM's worker."""
+    import ray  # noqa: PLC0415
+
+    for replica in engine._trainer.llm_server_manager.get_replicas():
+        ray.get([server.collective_rpc.remote(function, args=arguments) for server in replica.servers])
+
+
+def _generate(engine: Any, problems: Sequence[Problem], *, step: int = 1) -> Sequence[Any]:
+    groups: Sequence[Any] = engine.generate(
+        problems, group_size=GROUP_SIZE, policy=Policy.CURRENT, step=step, purpose="test"
+    ).groups
+    return groups
+
+
+def _break_weight_updates(engine: Any, *, after_seconds: float) -> None:
+    """From now on vLLM's worker refuses weights, that much later."""
+
+    def plant(worker: Any, seconds: float) -> None:
+        import time  # noqa: PLC0415
+
+        def refuse(*_: Any, **__: Any) -> None:
+            time.sleep(seconds)
+            raise ValueError("size mismatch for lm_head.weight")
+
+        worker._update_weights = refuse
+
+    _in_vllm(engine, plant, after_seconds)
+    engine._held = None
+
+
+def test_a_response_whose_verifier_raises_gets_no_reward_and_is_counted(
+    engine: Any, problems: Sequence[Problem]
+) -> None:
+    groups = _generate(engine, problems)
+    # One worker verifies all 16 responses, one after the other.
+    assert sum(group.num_correct for group in groups) == len(problems) * GROUP_SIZE // 2
+    assert engine.utilisation()["num_reward_failures"] == len(problems) * GROUP_SIZE // 2
+
+
+def test_memory_that_runs_out_in_the_update_is_named_with_what_helps(
+    engine: Any, problems: Sequence[Problem], capfd: pytest.CaptureFixture[str]
+) -> None:
+    groups = _generate(engine, problems)
+    engine._trainer.actor_rollout_wg.set_loss_fn(faults.out_of_memory)
+    with pytest.raises(RuntimeError) as caught:
+        engine.update([BatchItem(group, BatchSource.FRESH) for group in groups], step=1)
+    assert str(caught.value).startswith("the update failed: out of memory (")
+    assert "Tried to allocate 2.00 GiB" in str(caught.value)
+    assert "lower training.micro_batch_tokens" in str(caught.value)
+    # The last lines of each process stand in the trainer's log.
+    assert "--- worker-" in capfd.readouterr().err
+
+
+def test_weights_that_vllm_refuses_end_with_its_reason_at_once(engine: Any, problems: Sequence[Problem]) -> None:
+    _break_weight_updates(engine, after_seconds=0)
+    begin = time.monotonic()
+    with pytest.raises(RuntimeError, match=r"vLLM did not take new weights: .*size mismatch for lm_head\.weight"):
+        _generate(engine, problems)
+    assert time.monotonic() - begin < SECONDS
+
+
+def test_weights_that_vllm_does_not_answer_for_end_after_the_configured_time(
+    engine: Any, problems: Sequence[Problem]
+) -> None:
+    _break_weight_updates(engine, after_seconds=SECONDS + 5)
+    begin = time.monotonic()
+    with pytest.raises(RuntimeError, match=f"no answer for {SECONDS} s, .* engine.verl.weight_update_seconds"):
+        _generate(engine, problems)
+    assert SECONDS <= time.monotonic() - begin < SECONDS + 30
+
+
+def test_memory_that_runs_out_in_generating_is_named_with_what_helps(engine: Any, problems: Sequence[Problem]) -> None:
+    def plant(worker: Any) -> None:
+        def execute_model(*_: Any, **__: Any) -> None:
+            import torch  # noqa: PLC0415
+
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 3.00 GiB.")
+
+        worker.model_runner.execute_model = execute_model
+
+    _in_vllm(engine, plant)
+    engine._held = engine._current
+    with pytest.raises(RuntimeError, match=r"generating failed: out of memory .*gpu_memory_utilization"):
+        _generate(engine, problems)
+
+
+def test_a_model_that_is_not_there_is_refused_before_anything_starts(task: Task, tmp_path: Path) -> None:
+    from bapo.engines import build_engine  # noqa: PLC0415
+
+    before = set(psutil.Process().children(recursive=True))
+    with pytest.raises(ConfigError, match=r"model\.path = "):
+        build_engine(_config(model__path=str(tmp_path / "missing")), task)
+    assert set(psutil.Process().children(recursive=True)) <= before
+
+
+def test_a_ray_cluster_that_does_not_answer_is_refused() -> None:
+    from bapo.verl_plugin.cluster import Cluster  # noqa: PLC0415
+
+    # Port 9 takes no connections.
+    config = _config(engine__verl__ray_address="127.0.0.1:9")
+    with pytest.raises(ConfigError, match=r"engine\.verl\.ray_address = .*no Ray cluster answers there"):
+        Cluster(config, on_cpu=True)
+
+
+def test_more_gpus_than_there_are_are_refused_and_nothing_goes_on_running() -> None:
+    from bapo.verl_plugin.cluster import Cluster  # noqa: PLC0415
+
+    before = set(psutil.Process().children(recursive=True))
+    with pytest.raises(ConfigError, match=r"engine\.verl\.gpus_per_node = 64: .*64 GPUs, and Ray has \d+: ask for"):
+        Cluster(_config(engine__verl__gpus_per_node=64), on_cpu=False)
+    assert set(psutil.Process().children(recursive=True)) <= before
