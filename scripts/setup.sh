@@ -25,6 +25,22 @@ has_nvidia_gpu() {
     [ -e /dev/nvidia0 ] || { command -v nvidia-smi >/dev/null 2>&1 && nvidia-smi -L 2>/dev/null | grep -q GPU; }
 }
 
+# Why the verl engine cannot run here without a GPU; nothing where it can.
+why_no_verl() {
+    case "$(uname -sm)" in
+    "Linux x86_64" | "Linux aarch64") ;;
+    *)
+        printf '%s' "vLLM's build for the CPU exists for Linux on x86-64 and ARM only"
+        return
+        ;;
+    esac
+    if [ "$(uname -m)" = x86_64 ] && ! grep -qw avx2 /proc/cpuinfo; then
+        printf '%s' "vLLM's build for the CPU needs AVX2, which this processor does not have"
+    elif [ "$(sed -n 's/^MemTotal: *\([0-9]*\) kB$/\1/p' /proc/meminfo)" -lt 11500000 ]; then
+        printf '%s' "it takes 11 GB of memory, and this machine has less than 12"
+    fi
+}
+
 # pip_install WHAT... : what pip says goes to a log, which `pip_failed` shows.
 pip_install() {
     "$VENV/bin/python" -m pip install --disable-pip-version-check --no-input --no-compile "$@" >>"$VENV/pip.log" 2>&1

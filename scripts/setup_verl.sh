@@ -1,14 +1,14 @@
 #!/bin/sh
 # Makes .venv-verl, in which the verl engine runs without a GPU: sh scripts/setup_verl.sh
-# Apart from .venv, because vLLM pins versions that other packages there do not have. Called by ./run --verl and ./test --verl.
+# Apart from .venv, because vLLM pins versions that other packages there do not have. Called by ./run --verl and ./test.
 set -eu
 ROOT=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$ROOT/scripts/setup.sh"
 VENV="$ROOT/.venv-verl"
 LOCK="$ROOT/requirements-verl-cpu.lock"
 
-[ "$(uname -sm)" = "Linux x86_64" ] || [ "$(uname -sm)" = "Linux aarch64" ] ||
-    die "vLLM's build for the CPU exists for Linux only: use the local engine here"
+reason=$(why_no_verl)
+[ -z "$reason" ] || die "the verl engine cannot run here: $reason; use the local engine"
 stamp=$(cat "$LOCK" "$ROOT/scripts/setup_verl.sh" "$ROOT/pyproject.toml" | cksum)
 if [ -x "$VENV/bin/python" ] && [ "$(cat "$VENV/ready" 2>/dev/null)" = "$stamp $ROOT" ]; then
     exit 0

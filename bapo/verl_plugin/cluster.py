@@ -24,8 +24,8 @@ from bapo.verl_plugin.settings import logical_cpus
 
 _RAY_STARTS = 4
 """Tries."""
-_LAST_LINES = 15
-"""Of each process's error output, shown where one failed."""
+_LAST_LINES = 30
+"""Of what each process wrote, shown where one failed."""
 
 
 class Cluster:
@@ -91,9 +91,11 @@ class Cluster:
             yield
         except (ray.exceptions.RayError, TimeoutError) as error:
             last_lines: list[str] = []
-            for path in sorted(self._folder.glob("session_latest/logs/worker-*.err")):
+            # Those of vLLM's engine stand in its server's standard output.
+            for path in sorted(self._folder.glob("session_latest/logs/worker-*.*")):
                 lines = path.read_text(errors="replace").splitlines()[-_LAST_LINES:]
-                print(f"--- {path.name}", *lines, sep="\n", file=sys.stderr)
+                if lines:
+                    print(f"--- {path.name}", *lines, sep="\n", file=sys.stderr)
                 last_lines += lines
             cause = getattr(error, "cause", None) or error
             message = str(cause).strip() or type(cause).__name__

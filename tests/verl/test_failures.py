@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from bapo.config import ConfigError, RunConfig, apply_changes, resolve
+from bapo.config import RunConfig, apply_changes, resolve
 from bapo.config.recipes import load_recipe
 from bapo.engine import BatchItem, Policy
 from bapo.rollout import BatchSource
 from bapo.tasks import build_task
 from bapo.tasks.base import Problem, Task
-from tests.verl import faults
 
 GROUP_SIZE, SECONDS = 4, 12
 VERIFIER = '''
@@ -93,7 +91,8 @@ def _break_weight_updates(engine: Any, *, after_seconds: float) -> None:
             time.sleep(seconds)
             raise ValueError("size mismatch for lm_head.weight")
 
-        worker._update_weights = refuse
+        # The worker, not the wrapper that vLLM hands in.
+        worker.worker._update_weights = refuse
 
     _in_vllm(engine, plant, after_seconds)
     engine._held = None
@@ -111,8 +110,14 @@ def test_a_response_whose_verifier_raises_gets_no_reward_and_is_counted(
 def test_memory_that_runs_out_in_the_update_is_named_with_what_helps(
     engine: Any, problems: Sequence[Problem], capfd: pytest.CaptureFixture[str]
 ) -> None:
+    def out_of_memory(*_: Any, **__: Any) -> None:
+        """A local function travels whole."""
+        import torch  # noqa: PLC0415
+
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has 1.00 GiB free.")
+
     groups = _generate(engine, problems)
-    engine._trainer.actor_rollout_wg.set_loss_fn(faults.out_of_memory)
+    engine._trainer.actor_rollout_wg.set_loss_fn(out_of_memory)
     with pytest.raises(RuntimeError) as caught:
         engine.update([BatchItem(group, BatchSource.FRESH) for group in groups], step=1)
     assert str(caught.value).startswith("the update failed: out of memory (")
@@ -153,30 +158,3 @@ def test_memory_that_runs_out_in_generating_is_named_with_what_helps(engine: Any
     engine._held = engine._current
     with pytest.raises(RuntimeError, match=r"generating failed: out of memory .*gpu_memory_utilization"):
         _generate(engine, problems)
-
-
-def test_a_model_that_is_not_there_is_refused_before_anything_starts(task: Task, tmp_path: Path) -> None:
-    from bapo.engines import build_engine  # noqa: PLC0415
-
-    before = set(psutil.Process().children(recursive=True))
-    with pytest.raises(ConfigError, match=r"model\.path = "):
-        build_engine(_config(model__path=str(tmp_path / "missing")), task)
-    assert set(psutil.Process().children(recursive=True)) <= before
-
-
-def test_a_ray_cluster_that_does_not_answer_is_refused() -> None:
-    from bapo.verl_plugin.cluster import Cluster  # noqa: PLC0415
-
-    # Port 9 takes no connections.
-    config = _config(engine__verl__ray_address="127.0.0.1:9")
-    with pytest.raises(ConfigError, match=r"engine\.verl\.ray_address = .*no Ray cluster answers there"):
-        Cluster(config, on_cpu=True)
-
-
-def test_more_gpus_than_there_are_are_refused_and_nothing_goes_on_running() -> None:
-    from bapo.verl_plugin.cluster import Cluster  # noqa: PLC0415
-
-    before = set(psutil.Process().children(recursive=True))
-    with pytest.raises(ConfigError, match=r"engine\.verl\.gpus_per_node = 64: .*64 GPUs, and Ray has \d+: ask for"):
-        Cluster(_config(engine__verl__gpus_per_node=64), on_cpu=False)
-    assert set(psutil.Process().children(recursive=True)) <= before

@@ -1,0 +1,141 @@
+"""What does a step of BAPO cost on verl, relative to plain verl GRPO?
+
+    python -m benchmarks.verl_step_time [--steps 15]
+
+Three runs one after the other on this machine's CPU, with the same problems, base model, 32 prompts × 8 responses and
+optimizer: verl's own GRPO by its own `fit` (benchmarks.plain_verl), GRPO and BAPO on our loop. The first five steps are
+left out: in them caches fill and the buffers of BAPO are empty. About 15 minutes. Writes
+docs/benchmarks/verl_step_time.json and verl_step_time.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+from bapo.config import apply_changes, resolve
+from bapo.config.recipes import load_recipe
+from bapo.journal import merged_records
+from bapo.records import StepRecord
+from bapo.verl_plugin.interpreter import trainer_python
+from benchmarks.report import machine, write_report
+
+WARM_UP_STEPS = 5
+PAPER = {"planning": 0.89, "mathematics": 1.14}
+"""Training time of BAPO relative to GRPO (arXiv:2602.20722, Table 2)."""
+
+
+def settings(method: str, steps: int) -> dict[str, Any]:
+    """What a run changes of the demo: no evaluation, no tracking, one checkpoint."""
+    return {
+        "engine.type": "verl",
+        "method.type": method,
+        "training.steps": steps,
+        "training.checkpoint_interval": steps,
+        "evaluation.enabled": False,
+        "tracking.num_prompts": 0,
+        "samples.groups_per_step": 0,
+    }
+
+
+def run(command: list[str]) -> None:
+    """Run to the end, alone. Raises RuntimeError with the last lines where it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}: {done.stdout[-1000:]} {done.stderr[-3000:]}")
+
+
+def ours(method: str, steps: int, folder: Path) -> dict[str, Any]:
+    """Seconds of each step on our loop, and where they go."""
+    run_folder = folder / method
+    arguments = [
+        argument
+        for field, value in settings(method, steps).items()
+        for argument in ("--set", f"{field}={json.dumps(value)}")
+    ]
+    run([sys.executable, "-m", "bapo", "train", "countdown-demo", *arguments, "--out", str(run_folder)])
+    records = [record for record in merged_records(run_folder) if isinstance(record, StepRecord)]
+    timings = [dict(record.timing) for record in sorted(records, key=lambda record: record.step)]
+    return {
+        "seconds": [timing["step"] for timing in timings],
+        "phases": _means(timings[WARM_UP_STEPS:]),
+        "groups": fmean(record.counts.batch for record in records[WARM_UP_STEPS:]),
+        "batch_share": sum(t["batch"] for t in timings[WARM_UP_STEPS:])
+        / sum(t["step"] for t in timings[WARM_UP_STEPS:]),
+    }
+
+
+def plain(steps: int, folder: Path) -> dict[str, Any]:
+    """The same of verl's own trainer."""
+    config = apply_changes(load_recipe("countdown-demo").explicit, settings("grpo", steps))
+    config_file, out = folder / "config.json", folder / "plain.jsonl"
+    config_file.write_text(json.dumps(config))
+    python = os.environ.get("BAPO_VERL_PYTHON") or trainer_python(resolve(config).config)
+    run([python, "-m", "benchmarks.plain_verl", str(config_file), str(out)])
+    timings = [
+        {
+            name.removeprefix("timing_s/"): value
+            for name, value in json.loads(line)["data"].items()
+            if "timing_s/" in name
+        }
+        for line in out.read_text().splitlines()
+    ]
+    return {
+        "seconds": [timing["step"] for timing in timings],
+        "phases": _means(timings[WARM_UP_STEPS:]),
+        "groups": resolve(config).config.training.batch_size,
+    }
+
+
+def _means(timings: list[dict[str, float]]) -> dict[str, float]:
+    names = dict.fromkeys(name for timing in timings for name in timing if name not in ("elapsed", "unix_time"))
+    return {name: fmean(timing.get(name, 0.0) for timing in timings) for name in names}
+
+
+def markdown(rows: dict[str, dict[str, Any]]) -> str:
+    """One line per run."""
+    base = fmean(rows["plain verl GRPO"]["seconds"][WARM_UP_STEPS:])
+    lines = ["| run | mean step | median step | relative to plain verl | groups trained on |", "|---|---|---|---|---|"]
+    for name, row in rows.items():
+        seconds = row["seconds"][WARM_UP_STEPS:]
+        lines.append(
+            f"| {name} | {fmean(seconds):.2f} s | {median(seconds):.2f} s | {fmean(seconds) / base:.2f} "
+            f"| {row['groups']:.1f} |"
+        )
+    share = rows["BAPO"]["batch_share"]
+    lines += [
+        "",
+        f"Building BAPO's batch takes {share:.2%} of its step. The paper's training times relative to GRPO: "
+        + ", ".join(f"{ratio:.2f} on {task}" for task, ratio in PAPER.items())
+        + ".",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=15)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        rows = {
+            "plain verl GRPO": plain(options.steps, Path(folder)),
+            "GRPO on our loop": ours("grpo", options.steps, Path(folder)),
+            "BAPO": ours("bapo", options.steps, Path(folder)),
+        }
+    write_report(
+        "verl_step_time",
+        {"steps": options.steps, "warm_up_steps": WARM_UP_STEPS, "machine": machine(), "runs": rows},
+        f"# Step time on verl, {options.steps} steps\n\n{machine()}\n\n{markdown(rows)}\n",
+    )
+
+
+if __name__ == "__main__":
+    main()
