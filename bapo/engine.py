@@ -65,6 +65,10 @@ def joined(rounds: Sequence[Generation]) -> Generation:
             response_length_mean=mean([each.response_length_mean for each in stats]),
             response_length_max=max(each.response_length_max for each in stats),
             response_clip_ratio=mean([each.response_clip_ratio for each in stats]),
+            timing={
+                name: sum(each.timing.get(name, 0.0) for each in stats)
+                for name in dict.fromkeys(name for each in stats for name in each.timing)
+            },
         ),
     )
 

@@ -33,7 +33,7 @@ class StepOutcome:
     thresholds: ThresholdValues
     """In force in this step."""
     timing: dict[str, float] = field(default_factory=dict)
-    """Seconds per phase."""
+    """Seconds per phase, the engine's own included."""
 
 
 class Loop:
@@ -94,6 +94,9 @@ class Loop:
 
         with _timed(timing, "batch"):
             method.finish_step(step)
+        for part in (fresh.stats, reevaluated.stats if reevaluated else None, update):
+            for phase, seconds in (part.timing if part else {}).items():
+                timing[phase] = timing.get(phase, 0.0) + seconds
         return StepOutcome(
             step, self._rollout_version, fresh, num_rounds, reevaluated, batch, update, thresholds, timing
         )

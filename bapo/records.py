@@ -205,7 +205,9 @@ class StepRecord(Record):
     timing: Mapping[str, float]
     """Seconds: `gen`, `reevaluation`, `batch` (all that the method does), `update`, `step` (all of it), `step_cpu` (CPU
     time of the trainer process in the step), `journal` (writing the record before this one), `elapsed` since the
-    attempt began, and `unix_time` at the end of the step."""
+    attempt began, and `unix_time` at the end of the step. Within these, under verl's names, what verl did:
+    `verl/update_weights` (to vLLM), `verl/gen`, `verl/reward` (within `gen`, of all workers together), `verl/log_prob`,
+    `verl/adv`, `verl/values`, `verl/update_critic`, `verl/update_actor`."""
     system: Mapping[str, float]
     """Memory in bytes, CPU and GPU utilisation in percent."""
 

@@ -27,9 +27,10 @@ from bapo.verl_plugin.agent_loop import PARTITION
 from bapo.verl_plugin.cluster import Cluster
 from bapo.verl_plugin.environment import PLATFORM_VARIABLE
 from bapo.verl_plugin.failures import REMEDY_ROLLOUT
-from bapo.verl_plugin.loss import SOURCES, BapoLoss, distance_sums
+from bapo.verl_plugin.loss import BapoLoss, distance_sums
 from bapo.verl_plugin.payload import GroupPayload, read_payloads, write_payloads
 from bapo.verl_plugin.phases import Phases
+from bapo.verl_plugin.rows import Rows, responses_of
 from bapo.verl_plugin.settings import verl_settings
 from bapo.verl_plugin.stats import generation_stats, update_stats
 from bapo.verl_plugin.trainer import BapoTrainer
@@ -200,11 +201,10 @@ class VerlEngine:
         """One optimizer step on a mini-batch."""
         # Where no group has a gradient, Adam still moves by its momentum: one group, with advantages 0, sees to that.
         trained = [item for item in items if self._has_gradient(item)]
-        payloads = [_payload(item.group) for item in items]
         sums = self._trainer.update_mini_batch(
-            *_rows(trained or items[:1]),
-            num_tokens=sum(payload.num_tokens for payload in payloads),
-            num_responses=sum(len(payload.responses) for payload in payloads),
+            Rows.of(trained or items[:1]),
+            num_tokens=sum(response.length for item in items for response in responses_of(item)),
+            num_responses=sum(item.num_responses for item in items),
             measure_distance=is_first,
         )
         if self._gpu_memory_peak is not None:
@@ -219,16 +219,20 @@ class VerlEngine:
         items = [item for batch in batches for item in batch if self._has_gradient(item)]
         if not items:
             return {}
-        keys, lengths, sources = _rows(items)
-        logprobs = self._trainer.logprobs(keys, lengths)
-        data = tq.kv_batch_get(keys=keys, partition_id=PARTITION, select_fields=["rollout_log_probs"])
+        rows = Rows.of(items)
+        logprobs = self._trainer.logprobs(rows.keys, rows.lengths)
+        data = tq.kv_batch_get(keys=rows.keys, partition_id=PARTITION, select_fields=["rollout_log_probs"])
         log_ratios = torch.cat(logprobs) - data["rollout_log_probs"].values()
-        return distance_sums(log_ratios, [len(part) for part in logprobs], sources)
+        return distance_sums(log_ratios, [len(part) for part in logprobs], rows.sources)
 
     def _has_gradient(self, item: BatchItem) -> bool:
         """Without advantages, KL penalty and entropy bonus, the loss of a group is constant."""
         objective = self._config.objective
-        return bool(not item.group.is_homogeneous or objective.kl_coefficient or objective.entropy_coefficient)
+        if item.advantages is not None:
+            has_advantages = any(item.advantages)
+        else:
+            has_advantages = len({response.reward for response in responses_of(item)}) > 1
+        return bool(has_advantages or objective.kl_coefficient or objective.entropy_coefficient)
 
     # ------------------------------------------------------------ checkpoint
 
@@ -278,17 +282,6 @@ class VerlEngine:
     def close(self) -> None:
         """End all processes and remove what they leave behind."""
         self._cluster.close()
-
-
-def _rows(items: Sequence[BatchItem]) -> tuple[list[str], list[int], list[int]]:
-    """Key, number of prompt and response tokens, and source of each row."""
-    keys, lengths, sources = [], [], []
-    for item in items:
-        payload = _payload(item.group)
-        keys += payload.keys
-        lengths += [response.prompt_length + response.length for response in payload.responses]
-        sources += [SOURCES.index(item.source)] * len(payload.responses)
-    return keys, lengths, sources
 
 
 def _payload(group: RolloutGroup) -> GroupPayload:

@@ -25,6 +25,7 @@ from bapo.tasks.base import Problem
 from bapo.verl_plugin.agent_loop import AGENT_NAME, PARTITION, BapoAgentLoopManager, ResponseSummary
 from bapo.verl_plugin.loss import MEASURE_DISTANCE, NUM_RESPONSES, NUM_TOKENS, SOURCE_FIELD, BapoLoss
 from bapo.verl_plugin.phases import Phases
+from bapo.verl_plugin.rows import Rows
 from bapo.verl_plugin.worker import BapoWorker, weight_update_seconds
 
 ADVANTAGE_ESTIMATOR = "bapo_group"
@@ -165,25 +166,19 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
     # ------------------------------------------------------------ update
 
     def update_mini_batch(
-        self,
-        keys: Sequence[str],
-        lengths: Sequence[int],
-        sources: Sequence[int],
-        *,
-        num_tokens: int,
-        num_responses: int,
-        measure_distance: bool,
+        self, rows: Rows, *, num_tokens: int, num_responses: int, measure_distance: bool
     ) -> dict[str, float]:
-        """One optimizer step on these rows, whole groups, whose `lengths` count prompt and response tokens."""
+        """One optimizer step on these rows; the numbers count the whole mini-batch, skipped groups included."""
         tq.kv_batch_put(
-            keys=list(keys),
+            keys=rows.keys,
             partition_id=PARTITION,
-            fields=tu.get_tensordict({SOURCE_FIELD: torch.tensor(sources)}),
+            fields=tu.get_tensordict({SOURCE_FIELD: torch.tensor(rows.sources)}),
         )
-        batch = self._balanced(keys, lengths)
+        batch = self._balanced(rows.keys, rows.lengths)
         # After balancing, so that the rows which that may add have one as well.
         with self._phases.timed("adv"):
             self._compute_advantage(batch, {})
+            self._put_given_advantages(rows)
         batch.fields = TRAINED_FIELDS
         batch.extra_info.update(
             {
@@ -203,6 +198,17 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
             output = self.actor_rollout_wg.update_actor(batch)
         _clear_padding(batch)
         return {name: float(value) for name, value in reduce_metrics(dict(output["metrics"])).items()}
+
+    def _put_given_advantages(self, rows: Rows) -> None:
+        """Put the method's own in the place of the group-relative ones."""
+        keys, spread = [], []
+        for key, length, advantage in zip(rows.keys, rows.response_lengths, rows.advantages, strict=True):
+            if advantage is not None:
+                keys.append(key)
+                spread.append(torch.full((length,), advantage))
+        if keys:
+            nested = torch.nested.as_nested_tensor(spread, layout=torch.jagged)
+            tq.kv_batch_put(keys=keys, partition_id=PARTITION, fields=tu.get_tensordict({"advantages": nested}))
 
     def logprobs(self, keys: Sequence[str], lengths: Sequence[int]) -> list[Tensor]:
         """log π_θ of each row's response tokens under the current weights."""
