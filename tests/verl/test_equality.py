@@ -166,10 +166,8 @@ def test_equal_seeds_draw_equally(verl_engine: Any, problems: Sequence[Problem])
 
 
 def test_one_update_on_a_batch_of_mixed_age_has_the_same_gradient(
-    verl_engine: Any, task: Task, problems: Sequence[Problem], tmp_path: Path
+    verl_engine: Any, problems: Sequence[Problem], tmp_path: Path
 ) -> None:
-    import torch  # noqa: PLC0415
-
     old = verl_engine.generate(problems, group_size=GROUP_SIZE, policy=Policy.ROLLOUT, step=1, purpose="old").groups
     digest_of_base = _digest(verl_engine, tmp_path)
     verl_engine.update([BatchItem(group, BatchSource.FRESH) for group in old], step=1)
@@ -182,44 +180,114 @@ def test_one_update_on_a_batch_of_mixed_age_has_the_same_gradient(
     verl_engine.generate(problems[:1], group_size=2, policy=Policy.ROLLOUT, step=2, purpose="delayed")
     assert _digest(verl_engine, tmp_path) == digest_of_base != digest_of_current
 
-    (tmp_path / "before").mkdir()
-    (tmp_path / "after").mkdir()
-    batch = [
-        *((group, BatchSource.REEVALUATED) for group in new),
-        *((group, BatchSource.REUSED) for group in old[NUM_PROBLEMS // 2 :]),
-    ]
     # What a checkpoint keeps is enough to train on: the old groups go through one.
     stored = old[NUM_PROBLEMS // 2 :]
-    verl_engine.save(tmp_path / "before", stored)
-    local = _local(task, str(tmp_path / "before" / "actor" / "huggingface"))
-    local_stats = local.update([BatchItem(_local_group(group), source) for group, source in batch], step=2)
-    restored = verl_engine.load(tmp_path / "before")
-    for group, payload in zip(stored, restored, strict=True):
+    (tmp_path / "stored").mkdir()
+    verl_engine.save(tmp_path / "stored", stored)
+    for group, payload in zip(stored, verl_engine.load(tmp_path / "stored"), strict=True):
         object.__setattr__(group, "payload", payload)
-    stats = verl_engine.update([BatchItem(group, source) for group, source in batch], step=2)
-    verl_engine.save(tmp_path / "after", ())
+    batch = [
+        *(BatchItem(group, BatchSource.REEVALUATED) for group in new),
+        *(BatchItem(group, BatchSource.REUSED) for group in stored),
+    ]
+    stats = _assert_equal_updates(verl_engine, batch, _config(), tmp_path)
+    assert stats.ratio_max > 1.05  # the batch is off policy
 
-    gradient = _gradient(tmp_path / "before", tmp_path / "after")
+
+def test_parts_of_groups_with_given_advantages_have_the_same_gradient(
+    verl_engine: Any, problems: Sequence[Problem], tmp_path: Path
+) -> None:
+    groups = _off_policy_groups(verl_engine, problems)
+    # Some responses relative to one another, some with the method's own advantages, the rest of a group as it is.
+    batch = [
+        *(BatchItem(group, BatchSource.FRESH, (0, 3)) for group in groups[:4]),
+        *(BatchItem(group, BatchSource.REUSED, (2, 1, 0), (0.5, -1.0, 0.25)) for group in groups[4:8]),
+        BatchItem(groups[8], BatchSource.REUSED, None, (1.0, 0.0, 0.0, -2.0)),
+        *(BatchItem(group, BatchSource.FRESH) for group in groups[9:]),
+    ]
+    stats = _assert_equal_updates(verl_engine, batch, _config(), tmp_path)
+    trained = [response.length for item in batch for response in _trained(item)]
+    assert stats.num_tokens == sum(trained)
+
+
+def test_a_ratio_of_whole_responses_has_the_same_gradient(
+    verl_engine: Any, problems: Sequence[Problem], tmp_path: Path
+) -> None:
+    from bapo.verl_plugin.loss import BapoLoss  # noqa: PLC0415
+
+    changes = {"loss__ratio_level": "sequence", "loss__clip_low": 0.02, "loss__clip_high": 0.03}
+    config = _config(**changes, loss__aggregation="response-mean")
+    batch = [BatchItem(group, BatchSource.REUSED) for group in _off_policy_groups(verl_engine, problems)]
+    workers = verl_engine._trainer.actor_rollout_wg
+    workers.set_loss_fn(BapoLoss(config.objective))
+    try:
+        stats = _assert_equal_updates(verl_engine, batch, config, tmp_path)
+    finally:
+        workers.set_loss_fn(BapoLoss(_config().objective))
+    assert stats.clip_fraction > 0
+
+
+def _off_policy_groups(verl_engine: Any, problems: Sequence[Problem]) -> Sequence[RolloutGroup]:
+    """Generated before the latest update."""
+    groups: Sequence[RolloutGroup] = verl_engine.generate(
+        problems, group_size=GROUP_SIZE, policy=Policy.CURRENT, step=9, purpose="off-policy"
+    ).groups
+    verl_engine.update([BatchItem(group, BatchSource.FRESH) for group in groups], step=9)
+    return groups
+
+
+def _trained(item: BatchItem) -> Sequence[Any]:
+    responses: Sequence[Any] = item.group.payload.responses
+    return responses if item.responses is None else [responses[position] for position in item.responses]
+
+
+def _assert_equal_updates(verl_engine: Any, batch: Sequence[BatchItem], config: RunConfig, folder: Path) -> Any:
+    """Both engines update the same weights on the same batch: the same statistics, and the same gradient."""
+    import torch  # noqa: PLC0415
+
+    from bapo.local.engine import LocalEngine  # noqa: PLC0415
+
+    before, after = folder / "before", folder / "after"
+    before.mkdir()
+    after.mkdir()
+    verl_engine.save(before, ())
+    explicit = apply_changes(config.model_dump(mode="json"), {"model.path": str(before / "actor" / "huggingface")})
+    local = LocalEngine(resolve(explicit).config, build_task(config.task))
+    local_batch = [BatchItem(_local_group(item.group), item.source, item.responses, item.advantages) for item in batch]
+    local_stats = local.update(local_batch, step=2)
+    stats = verl_engine.update(batch, step=2)
+    verl_engine.save(after, ())
+
+    gradient = _gradient(before, after)
     local_gradient = torch.cat(
         [
             # After one step of Adam, its first moment is (1 - β1) times the gradient.
-            local._updater._optimizer.state[parameter]["exp_avg"].flatten() / 0.1
-            for parameter in local._updater._parameters.values()
+            value.flatten() / 0.1
+            for name, value in _optimizer_state(local).items()
+            if name.endswith(":exp_avg")
         ]
     )
-    assert stats.ratio_max > 1.05  # the batch is off policy
     assert stats.num_tokens == local_stats.num_tokens
+    assert stats.num_groups_skipped == local_stats.num_groups_skipped
     assert stats.ratio_histogram == pytest.approx(local_stats.ratio_histogram, abs=2)
     assert stats.grad_norm == pytest.approx(local_stats.grad_norm, rel=1e-3)
     assert stats.loss == pytest.approx(local_stats.loss, abs=1e-5)
     assert stats.kl == pytest.approx(local_stats.kl, rel=1e-3)
     assert stats.entropy == pytest.approx(local_stats.entropy, rel=1e-4)
-    for source in (BatchSource.REEVALUATED, BatchSource.REUSED):
+    assert stats.clip_fraction == pytest.approx(local_stats.clip_fraction, abs=2 / stats.num_tokens)
+    for source in {item.source for item in batch}:
         assert stats.tv_tokens[source] == pytest.approx(local_stats.tv_tokens[source], rel=1e-3, abs=1e-5)
         assert stats.tv_sequences[source] == pytest.approx(local_stats.tv_sequences[source], rel=1e-3, abs=1e-5)
     cosine = torch.nn.functional.cosine_similarity(gradient, local_gradient, dim=0)
     assert float(cosine) >= 0.9999
     assert float(gradient.norm()) == pytest.approx(float(local_gradient.norm()), rel=1e-3)
+    return stats
+
+
+def _optimizer_state(local: Any) -> dict[str, Any]:
+    """Of the local engine's policy."""
+    state: dict[str, Any] = local._updater.state()
+    return state
 
 
 def _gradient(before: Path, after: Path) -> Any:
