@@ -47,13 +47,15 @@ class ScriptedEngine:
             )
             for problem in problems
         ]  # fmt: skip
-        return Generation(groups, GenerationStats(len(groups) * group_size, 1.0, 1, 0.0))
+        timing = {"verl/gen": 2.0}
+        return Generation(groups, GenerationStats(len(groups) * group_size, 1.0, 1, 0.0, timing))
 
     def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:
         self.log.append(f"update {step}: {' '.join(f'{item.source}/{item.group.prompt_id}' for item in batch)}")
         return UpdateStats(
             loss=0.0, entropy=0.0, grad_norm=0.0, kl=0.0, clip_fraction=0.0, ratio_mean=1.0, ratio_max=1.0,
             ratio_histogram=[0] * 13, num_mini_batches=1, num_tokens=1, num_groups_skipped=0,
+            timing={"verl/update_actor": 3.0},
         )  # fmt: skip
 
     def responses(self, group: RolloutGroup) -> Sequence[ResponseSample]:
@@ -156,6 +158,17 @@ def test_reevaluation_uses_the_current_policy_and_leaves_the_rollout_policy() ->
     assert {group.policy_version for group in fourth.fresh.groups} == {2}
     assert {group.policy_version for group in fifth.fresh.groups} == {2}
     assert [outcome.rollout_version for outcome in outcomes] == [0, 0, 2, 2, 2]
+
+
+def test_the_engines_own_phases_are_added_up_over_the_step() -> None:
+    loop, _ = run(wrong_at_first, method__v=2, method__m=2)
+    first, second = (loop.run_step(step).timing for step in (1, 2))
+    # Step 1 has no difficult prompts yet, and trains on nothing; step 2 generates twice.
+    assert {name: seconds for name, seconds in first.items() if "/" in name} == {"verl/gen": 2.0}
+    assert {name: seconds for name, seconds in second.items() if "/" in name} == {
+        "verl/gen": 4.0,
+        "verl/update_actor": 3.0,
+    }
 
 
 def test_nothing_is_answered_again_in_other_steps() -> None:

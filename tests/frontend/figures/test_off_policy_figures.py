@@ -12,6 +12,7 @@ from frontend.figures.staleness import staleness_course, staleness_totals, stale
 from frontend.figures.timings import timings_data, timings_figure
 from frontend.figures.turnover import turnover_data, turnover_figure
 from frontend.figures.tv_bounds import penalties_data
+from frontend.figures.verl_phases import KEYS, verl_phases_data, verl_phases_figure
 from frontend.theme import LIGHT
 
 AXIS = XAxis("step", [1, 2], [1, 2], 0)
@@ -69,6 +70,19 @@ def test_phases_add_up_to_the_step() -> None:
     assert [phase[0] for phase in data.phases] == [0.5, 0.0, 0.0, 0.25, 0.25]
     assert data.phases[4][1] is None
     assert {trace.stackgroup for trace in timings_figure(data, LIGHT).data} == {"step"}
+
+
+def test_of_verls_phases_those_are_drawn_that_the_run_has() -> None:
+    columns = {"timing_s/verl/gen": [0.5, 0.25], "timing_s/verl/update_weights": [None, 0.125]}
+    data = verl_phases_data(Series(steps=[1, 2], columns=columns), AXIS)
+    assert data.seconds == {"weights to vLLM": [None, 0.125], "generating": [0.5, 0.25]}
+    assert [trace.name for trace in verl_phases_figure(data, LIGHT).data] == ["weights to vLLM", "generating"]
+
+
+def test_colours_that_come_round_again_are_dotted() -> None:
+    data = verl_phases_data(Series(steps=[1], columns={key: [1.0] for key in KEYS}), XAxis("step", [1], [1], 0))
+    lines = [(trace.line.color, trace.line.dash) for trace in verl_phases_figure(data, LIGHT).data]
+    assert len(set(lines)) == len(KEYS) == 8
 
 
 def test_what_leaves_a_buffer_stands_below_zero() -> None:

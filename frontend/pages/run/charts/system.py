@@ -7,19 +7,21 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from bapo.api import Series
-from frontend.figures import timings
+from frontend.figures import timings, verl_phases
 from frontend.figures.lines import Line, column, lines_figure
 from frontend.pages.run.charts.base import Chart
 from frontend.pages.run.data import RunData
 from frontend.theme import Palette
 
 STEP_SECONDS = "timing_s/step"
+GENERATION = ("timing_s/gen", "timing_s/reevaluation")
 TOKENS, ROLLOUTS = "change:bapo/cost/num_tokens", "change:bapo/cost/num_rollouts"
 STEP_TIMES = (STEP_SECONDS, "timing_s/step_cpu", "timing_s/journal")
 MEMORY = ("bapo/system/memory_bytes", "bapo/system/memory_peak_bytes")
 GPU_MEMORY = ("bapo/system/gpu_memory_bytes", "bapo/system/gpu_memory_peak_bytes")
 CPU = ("bapo/system/cpu_percent",)
 GPU = ("bapo/system/gpu_percent", "bapo/system/gpu_memory_used_percent")
+REWARD_FAILURES = "bapo/system/num_reward_failures"
 GIB = 2**-30
 
 
@@ -27,17 +29,32 @@ def _timings(data: RunData, palette: Palette) -> go.Figure:
     return timings.timings_figure(timings.timings_data(data.series, data.axis), palette)
 
 
-def rates(series: Series, key: str) -> Sequence[float | None]:
-    """What a step added, per second of the step."""
+def rates(series: Series, key: str, phases: Sequence[str] = (STEP_SECONDS,)) -> Sequence[float | None]:
+    """What a step added, per second of these phases of the step."""
+    seconds = [
+        sum(value or 0.0 for value in parts) for parts in zip(*(column(series, each) for each in phases), strict=True)
+    ]
     return [
-        None if value is None or not seconds else value / seconds
-        for value, seconds in zip(column(series, key), column(series, STEP_SECONDS), strict=True)
+        None if value is None or not time else value / time
+        for value, time in zip(column(series, key), seconds, strict=True)
     ]
 
 
 def _tokens(data: RunData, palette: Palette) -> go.Figure:
-    line = Line("tokens per second", rates(data.series, TOKENS), palette.series[0])
-    return lines_figure([line], data.axis, hover="%{y:,.0f} tokens/s", yaxis={"title": {"text": "response tokens / s"}})
+    lines = [
+        Line("of the whole step", rates(data.series, TOKENS), palette.series[0], width=2),
+        Line("while generating", rates(data.series, TOKENS, GENERATION), palette.series[1]),
+    ]
+    return lines_figure(lines, data.axis, hover="%{y:,.0f} tokens/s", yaxis={"title": {"text": "response tokens / s"}})
+
+
+def _verl_phases(data: RunData, palette: Palette) -> go.Figure:
+    return verl_phases.verl_phases_figure(verl_phases.verl_phases_data(data.series, data.axis), palette)
+
+
+def _reward_failures(data: RunData, palette: Palette) -> go.Figure:
+    line = Line("responses", column(data.series, REWARD_FAILURES), palette.series[0])
+    return lines_figure([line], data.axis, hover="%{y:,.0f} responses", yaxis={"title": {"text": "responses"}})
 
 
 def _rollouts(data: RunData, palette: Palette) -> go.Figure:
@@ -91,10 +108,22 @@ CHARTS: tuple[Chart, ...] = (
         "tokens-per-second",
         "system",
         "How fast does it generate?",
-        "Response tokens of training that the step added, divided by the time of the whole step.",
+        "Response tokens of training that the step added, divided by the time of the whole step, and by that of "
+        "generating alone, new weights for the rollout engine included.",
         _tokens,
-        (TOKENS, STEP_SECONDS),
+        (TOKENS, STEP_SECONDS, *GENERATION),
         height=220,
+    ),
+    Chart(
+        "verl-phases",
+        "system",
+        "What do verl's processes do?",
+        "Seconds of verl's own phases within the step, re-evaluation included. Answers are verified while others are "
+        "still being generated; that line adds up all workers.",
+        _verl_phases,
+        verl_phases.KEYS,
+        live="rebuild",
+        only_recorded=True,
     ),
     Chart(
         "rollouts-per-second",
@@ -132,6 +161,17 @@ CHARTS: tuple[Chart, ...] = (
         _cpu,
         CPU,
         height=220,
+    ),
+    Chart(
+        "reward-failures",
+        "system",
+        "Where does the verifier fail?",
+        "Responses whose verifier raised an error, since the attempt began: each counts as wrong.",
+        _reward_failures,
+        (REWARD_FAILURES,),
+        height=220,
+        smoothing="never",
+        only_recorded=True,
     ),
     Chart(
         "gpu-memory",
