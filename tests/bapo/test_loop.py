@@ -20,6 +20,7 @@ from bapo.tasks.base import Problem
 Script = Callable[[int, str, str], int]
 """(step, purpose, prompt id) → number of correct responses."""
 
+OF_THE_ENGINE = {"verl/gen", "verl/update_actor"}
 PROBLEMS = {f"p{i}": Problem(f"p{i}", "source", f"prompt {i}", {}) for i in range(6)}
 
 
@@ -213,9 +214,9 @@ def test_the_thresholds_of_a_step_are_those_before_it() -> None:
 
 def test_every_phase_is_timed() -> None:
     loop, _ = run(wrong_at_first, method__m=2)
-    assert set(loop.run_step(1).timing) == {"gen", "batch"}
+    assert set(loop.run_step(1).timing) - OF_THE_ENGINE == {"gen", "batch"}
     second = loop.run_step(2).timing
-    assert set(second) == {"gen", "batch", "reevaluation", "update"}
+    assert set(second) - OF_THE_ENGINE == {"gen", "batch", "reevaluation", "update"}
     assert all(seconds >= 0 for seconds in second.values())
 
 

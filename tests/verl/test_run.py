@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +17,8 @@ import pytest
 from bapo.config import RunConfig, resolve
 from bapo.control import ControlRequest, append_request
 from bapo.journal import merged_records
-from bapo.records import EvaluationRecord, EventRecord, StepRecord, TrackingRecord
+from bapo.packing import pack
+from bapo.records import EvaluationRecord, EventRecord, StepRecord, TrackingRecord, metrics
 from bapo.rollout import BatchSource
 from bapo.verl_plugin.leftovers import PREFIXES, SHARED_MEMORY
 from tests.verl.replaying import decisions, replayed_decisions
@@ -192,6 +194,40 @@ def test_evaluation_tracking_and_samples_are_recorded(run: Run) -> None:
     lines = (run.folder / "attempt-2" / "samples.jsonl").read_text().splitlines()
     responses = [response for line in lines for response in json.loads(line)["responses"]]
     assert all(response["logprob_sum"] < 0 for response in responses)
+
+
+def test_verls_own_phases_are_recorded_with_each_step(run: Run) -> None:
+    for record in run.steps:
+        values = metrics(record)
+        seconds = {name: values.get(f"timing_s/verl/{name}") for name in ("gen", "reward", "adv", "update_actor")}
+        assert all(value is not None and value > 0 for value in seconds.values())
+        # Where there are several mini-batches, the later ones are measured before the update.
+        assert "timing_s/verl/log_prob" in values or record.update is None or record.update.num_mini_batches == 1
+        assert values["timing_s/verl/gen"] <= values["timing_s/gen"] + values.get("timing_s/reevaluation", 0.0)
+        assert values["timing_s/verl/update_actor"] <= values["timing_s/update"]
+    synced = [record.step for record in run.steps if "verl/update_weights" in record.timing]
+    # α changes before the steps 3 and 6; where prompts are answered again in between, the current weights go and α
+    # comes back for the next step.
+    assert {3, 6} <= set(synced)
+
+
+def test_a_downloaded_checkpoint_is_a_model_that_transformers_loads(run: Run, tmp_path: Path) -> None:
+    import torch  # noqa: PLC0415
+    from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: PLC0415
+
+    out = tmp_path / "model.zip"
+    pack(run.folder, "checkpoint", NUM_STEPS, out)
+    with zipfile.ZipFile(out) as archive:
+        archive.extractall(tmp_path)
+    model = AutoModelForCausalLM.from_pretrained(tmp_path / "model", local_files_only=True)
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "model", local_files_only=True)
+    checkpoint = run.folder / "checkpoints" / f"step-{NUM_STEPS:06d}"
+    trained = torch.load(checkpoint / "actor" / "model_world_size_1_rank_0.pt", weights_only=False)
+    weights = model.state_dict()
+    assert weights.keys() == trained.keys()
+    for name, value in trained.items():
+        assert torch.equal(weights[name], getattr(value, "_local_tensor", value)), name
+    assert model.config.vocab_size == len(tokenizer)
 
 
 def test_the_checkpoint_holds_a_model_folder_and_the_delayed_policy(run: Run) -> None:
