@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import sys
 import tempfile
 import time
@@ -11,6 +12,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psutil
 import ray
@@ -24,6 +26,7 @@ from bapo.verl_plugin.settings import logical_cpus
 
 _RAY_STARTS = 4
 """Tries."""
+_KNOCK_SECONDS = 10
 _LAST_LINES = 30
 """Of what each process wrote, shown where one failed."""
 
@@ -54,8 +57,9 @@ class Cluster:
         }
         if verl.ray_address is not None:
             try:
+                _knock(verl.ray_address)
                 ray.init(address=verl.ray_address, **options)
-            except ConnectionError as error:
+            except (ConnectionError, TimeoutError, socket.gaierror) as error:
                 raise _problem("ray_address", verl.ray_address, f"no Ray cluster answers there ({error})") from error
         else:
             self._start_here(
@@ -133,6 +137,16 @@ class Cluster:
         started = [each for each in self._process.children(recursive=True) if each not in self._other_processes]
         ray.shutdown()
         end_processes(started)
+
+
+def _knock(address: str) -> None:
+    """Raise OSError where nobody listens: Ray itself goes on trying for minutes.
+
+    Addresses without a port, such as `auto`, Ray looks up on this machine.
+    """
+    parts = urlsplit(address if "://" in address else f"ray://{address}")
+    if parts.hostname is not None and parts.port is not None:
+        socket.create_connection((parts.hostname, parts.port), timeout=_KNOCK_SECONDS).close()
 
 
 def _problem(field: str, value: object, remedy: str) -> ConfigError:
