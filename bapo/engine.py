@@ -2,6 +2,24 @@
 
 `bapo.local` implements it in one process, `bapo.verl_plugin` on Ray, FSDP and vLLM.
 No tensor passes through this protocol: a group's payload is opaque to the loop.
+
+**Critic.** Where `RunConfig.critic` is set (`ppo`, `ba_ppo`), an engine keeps a value model beside the policy: the base
+model with a head of one number in place of the vocabulary's, with an optimizer of its own. One call of `update`
+
+1. takes V(s_t) of every response token from the critic as it is now, whatever policy generated the response and however
+   old it is; the value of a token is that of the state before it (prompt and earlier tokens);
+2. makes advantages and returns of them with `bapo.critic.generalized_advantages`: the response's reward, 0 or 1,
+   stands at its last token, and nothing is bootstrapped behind it; the advantages are `whitened` over all tokens of
+   X1 ∪ X2 ∪ X3;
+3. trains the critic on the step's mini-batches and passes with `bapo.critic.value_loss`, mean over the mini-batch's
+   tokens, clipped around the values of 1, towards the returns of 2: both stay as they are through all passes;
+4. trains the policy on the same mini-batches and passes with the advantages of 2, and the ratio to each group's own
+   behaviour policy as ever, except in steps up to `critic.warmup_steps`: in those it does not move at all, nor does
+   its optimizer, and the statistics tell one pass over the batch with a `grad_norm` of 0.
+
+Groups of equal rewards have a gradient here. `BatchItem.advantages` is None in all of them. The statistics are
+`UpdateStats.critic`. `save` and `load` keep the critic's weights and its optimizer, so that a resumed run equals an
+undisturbed one. Weight decay, bound of the gradient norm, sizes of mini- and micro-batches are those of `training`.
 """
 
 from __future__ import annotations
@@ -102,6 +120,24 @@ class BatchItem:
 
 
 @dataclass(frozen=True, slots=True)
+class CriticStats:
+    """What one training step did to the critic; means run over the tokens of the whole batch."""
+
+    loss: float
+    """½·mean of the clipped squared error, mean over the step's mini-batches."""
+    explained_variance: float | None
+    """1 - Var(R - V) / Var(R) with the values before the update; None where all returns are equal."""
+    value_mean: float
+    """Before the update."""
+    return_mean: float
+    grad_norm: float
+    """Before clipping, mean over the step's mini-batches."""
+    clip_fraction: float
+    """Share of tokens whose gradient value clipping took."""
+    learning_rate: float
+
+
+@dataclass(frozen=True, slots=True)
 class UpdateStats:
     """What one training step did to the policy; token means run over the tokens that the loss ran over."""
 
@@ -127,6 +163,8 @@ class UpdateStats:
     """The same over whole-response ratios."""
     timing: Mapping[str, float] = field(default_factory=dict)
     """Seconds of the engine's own phases within the call, as in `GenerationStats`."""
+    critic: CriticStats | None = None
+    """None where the method has no critic."""
 
 
 class Engine(Protocol):

@@ -10,7 +10,7 @@ from typing import Any
 from bapo.engine import BatchItem, Engine, Generation
 from bapo.loop import StepOutcome
 from bapo.methods.base import ComposedBatch, Method
-from bapo.records import Cost, SampledResponse, SampleRecord, StepRecord, UpdateValues
+from bapo.records import Cost, CriticValues, SampledResponse, SampleRecord, StepRecord, UpdateValues
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks.base import Problem
 
@@ -96,9 +96,14 @@ def _update_values(outcome: StepOutcome, learning_rate: float) -> UpdateValues |
     if outcome.update is None:
         return None
     values: dict[str, Any] = {
-        name: getattr(outcome.update, name) for name in UpdateValues.model_fields if name != "learning_rate"
+        name: getattr(outcome.update, name)
+        for name in UpdateValues.model_fields
+        if name not in ("learning_rate", "critic")
     }
-    return UpdateValues(learning_rate=learning_rate, **values)
+    critic = outcome.update.critic
+    return UpdateValues(
+        learning_rate=learning_rate, critic=None if critic is None else CriticValues(**asdict(critic)), **values
+    )
 
 
 def _reward_mean(groups: Sequence[RolloutGroup]) -> float:

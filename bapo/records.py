@@ -119,6 +119,24 @@ class BufferState(Record):
     """Removed for their age (high-quality buffer)."""
 
 
+class CriticValues(Record):
+    """What the step did to the critic of a method that has one; means over the tokens of the whole batch."""
+
+    loss: float
+    """½·mean of the squared error, clipped; mean over the mini-batches."""
+    explained_variance: float | None
+    """1 - Var(R - V) / Var(R) before the update: 1 is perfect, 0 no better than one number for all, below 0 worse.
+    None where all returns R are equal."""
+    value_mean: float
+    """V before the update."""
+    return_mean: float
+    """R, what the values are trained towards."""
+    grad_norm: float
+    clip_fraction: float
+    """Share of tokens whose gradient value clipping took."""
+    learning_rate: float
+
+
 class UpdateValues(Record):
     """What the optimizer step did; token means."""
 
@@ -145,6 +163,8 @@ class UpdateValues(Record):
     """½·mean|ρ - 1| per source, before the update."""
     tv_sequences: Mapping[BatchSource, float] = {}
     """The same over whole responses."""
+    critic: CriticValues | None = None
+    """None where the method has no critic. In its warm-up the policy stays as it is: `grad_norm` above is 0."""
 
 
 class Cost(Record):
@@ -396,8 +416,22 @@ def _step_metrics(record: StepRecord) -> dict[str, float]:
             "bapo/update/num_tokens": update.num_tokens,
             "bapo/update/num_groups_skipped": update.num_groups_skipped,
         }
+        if update.critic is not None:
+            values |= _critic_metrics(update.critic)
         values |= {f"bapo/tv/tokens/{source}": value for source, value in update.tv_tokens.items()}
         values |= {f"bapo/tv/sequences/{source}": value for source, value in update.tv_sequences.items()}
     values |= {f"timing_s/{name}": value for name, value in record.timing.items()}
     values |= {f"bapo/system/{name}": value for name, value in record.system.items()}
     return {name: float(value) for name, value in values.items() if value is not None and math.isfinite(value)}
+
+
+def _critic_metrics(critic: CriticValues) -> dict[str, float | None]:
+    return {
+        "critic/vf_loss": critic.loss,
+        "critic/vf_explained_var": critic.explained_variance,
+        "critic/values/mean": critic.value_mean,
+        "critic/returns/mean": critic.return_mean,
+        "critic/grad_norm": critic.grad_norm,
+        "critic/vf_clipfrac": critic.clip_fraction,
+        "critic/lr": critic.learning_rate,
+    }

@@ -8,7 +8,16 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from bapo.config.engine import EngineConfig
-from bapo.config.method import BapoConfig, BapoMiniConfig, DapoConfig, GrpoConfig, MethodConfig
+from bapo.config.method import (
+    BapoConfig,
+    BapoMiniConfig,
+    BaPpoConfig,
+    CriticConfig,
+    DapoConfig,
+    GrpoConfig,
+    MethodConfig,
+    PpoConfig,
+)
 from bapo.config.objective import (
     LengthPenalty,
     Objective,
@@ -204,10 +213,24 @@ class RunConfig(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _engine_has_a_critic(self) -> Self:
+        if self.critic is not None and self.engine.type == "verl":
+            raise ValueError(
+                f"method.type|{self.method.type} has a critic, which only the local engine trains so far: choose "
+                "engine.type local, or a method without critic"
+            )
+        return self
+
     @property
     def needs(self) -> Needs:
         """What a machine must have free for the run."""
         return needs(self.engine, self.resources)
+
+    @property
+    def critic(self) -> CriticConfig | None:
+        """The value model of a method that has one."""
+        return self.method.critic if isinstance(self.method, PpoConfig | BaPpoConfig) else None
 
     @property
     def objective(self) -> Objective:

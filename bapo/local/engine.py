@@ -20,11 +20,13 @@ from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.config.objective import LengthPenalty
 from bapo.draws import seed_of
 from bapo.engine import BatchItem, Generation, GenerationStats, Policy, ResponseSample, UpdateStats
+from bapo.local.batches import TrainingGroup, training_group
+from bapo.local.critic import Critic
 from bapo.local.payload import GroupPayload, read_payloads, write_payloads
 from bapo.local.policy import load_language_model
 from bapo.local.prompts import encode_task
 from bapo.local.sampling import SampledGroup, sample
-from bapo.local.update import TrainingGroup, Updater, training_group
+from bapo.local.update import Updater
 from bapo.rollout import RolloutGroup
 from bapo.tasks.base import Problem, Task
 
@@ -33,12 +35,14 @@ CURRENT_FOLDER = "model"
 ROLLOUT_FOLDER = "rollout-model"
 """α's weights, where they differ from the current ones."""
 OPTIMIZER_FILE = "optimizer.safetensors"
+CRITIC_FOLDER = "critic"
+CRITIC_OPTIMIZER_FILE = "critic-optimizer.safetensors"
 GROUPS_FILE = "groups.safetensors"
 STATE_FILE = "engine.json"
 
 
 class LocalEngine:
-    """A model in training, its delayed copy α, its optimizer.
+    """A model in training, its delayed copy α, its optimizer, and a critic where the method has one.
 
     Every random draw comes from a generator of its own, keyed by (seed, step, purpose): there is no running random
     state that a checkpoint would have to keep.
@@ -63,7 +67,8 @@ class LocalEngine:
         self._eos_token_ids = language_model.eos_token_ids
         context = getattr(self._model.config, "max_position_embeddings", None)
         self._prompts = encode_task(task, self._tokenizer, config.rollout, context)
-        self._updater = Updater(self._model, config)
+        self._critic = Critic(self._model, config, config.critic) if config.critic else None
+        self._updater = Updater(self._model, config, self._critic)
         self._process = psutil.Process()
         # α shares the current weights until the first update after a synchronisation; then it needs its own.
         self._rollout_version = 0
@@ -170,7 +175,7 @@ class LocalEngine:
     # ------------------------------------------------------------ checkpoint
 
     def save(self, folder: Path, groups: Sequence[RolloutGroup]) -> None:
-        """Write model, α, optimizer and the groups' payloads; the models as Hugging Face folders.
+        """Write model, α, critic, optimizers and the groups' payloads; the models as Hugging Face folders.
 
         Raises OSError where the disk is full or refuses.
         """
@@ -178,7 +183,10 @@ class LocalEngine:
             self._model.save_pretrained(folder / CURRENT_FOLDER)
             if not self._rollout_is_current:
                 self._policy_model(Policy.ROLLOUT).save_pretrained(folder / ROLLOUT_FOLDER)
-            save_file(self._updater.state(), folder / OPTIMIZER_FILE)
+            save_file(self._updater.optimizer.state(), folder / OPTIMIZER_FILE)
+            if self._critic is not None:
+                self._critic.model.save_pretrained(folder / CRITIC_FOLDER)
+                save_file(self._critic.optimizer.state(), folder / CRITIC_OPTIMIZER_FILE)
             write_payloads(folder / GROUPS_FILE, [_payload(group) for group in groups])
         except SafetensorError as error:
             # The values are our own, so that only writing them can fail.
@@ -196,7 +204,10 @@ class LocalEngine:
             _load_weights(self._model, folder / ROLLOUT_FOLDER)
             self._keep_rollout_weights()
         _load_weights(self._model, folder / CURRENT_FOLDER)
-        self._updater.load_state(load_file(folder / OPTIMIZER_FILE))
+        self._updater.optimizer.load_state(load_file(folder / OPTIMIZER_FILE))
+        if self._critic is not None:
+            _load_weights(self._critic.model, folder / CRITIC_FOLDER)
+            self._critic.optimizer.load_state(load_file(folder / CRITIC_OPTIMIZER_FILE))
         return read_payloads(folder / GROUPS_FILE)
 
     # ------------------------------------------------------------ surroundings

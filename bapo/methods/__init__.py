@@ -12,6 +12,7 @@ from bapo.methods.dapo import Dapo
 from bapo.methods.grpo import Grpo
 from bapo.methods.gspo import Gspo
 from bapo.methods.mopps import Mopps
+from bapo.methods.ppo import Ppo
 from bapo.methods.remix import Remix
 from bapo.methods.repo import Repo
 
@@ -26,6 +27,8 @@ METHODS: dict[str, Callable[[RunConfig], Method]] = {
     "repo": Repo,
     "remix": Remix,
     "arpo": Arpo,
+    "ppo": Ppo,
+    "ba_ppo": Bapo,
 }
 """Method class of each `method.type`."""
 

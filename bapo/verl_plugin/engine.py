@@ -18,9 +18,9 @@ from transformers import AutoConfig, GenerationConfig
 from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.draws import seed_of
 from bapo.engine import BatchItem, Generation, Policy, ResponseSample, UpdateStats
+from bapo.local.batches import mini_batches
 from bapo.local.policy import load_tokenizer, model_folder
 from bapo.local.prompts import encode_task
-from bapo.local.update import mini_batches
 from bapo.rollout import RolloutGroup
 from bapo.tasks.base import Problem, Task
 from bapo.verl_plugin.agent_loop import PARTITION

@@ -12,6 +12,7 @@ from bapo.records import (
     AnyRecord,
     BufferState,
     Cost,
+    CriticValues,
     EvaluationRecord,
     EventRecord,
     Interval,
@@ -177,6 +178,30 @@ def test_metric_names_hold_a_slash_and_values_are_finite() -> None:
     for record in (step(), skipped_step(), EVALUATION, TRACKING):
         values = metrics(record)
         assert all("/" in name and math.isfinite(value) for name, value in values.items())
+
+
+def test_metrics_of_a_critic_have_verls_names_and_are_only_there_with_one() -> None:
+    values: dict[str, float | None] = {
+        "loss": 0.125, "explained_variance": 0.25, "value_mean": 0.375, "return_mean": 0.5, "grad_norm": 1.5,
+        "clip_fraction": 0.0625, "learning_rate": 1e-3,
+    }  # fmt: skip
+    expected = {
+        "critic/vf_loss": 0.125, "critic/vf_explained_var": 0.25, "critic/values/mean": 0.375,
+        "critic/returns/mean": 0.5, "critic/grad_norm": 1.5, "critic/vf_clipfrac": 0.0625, "critic/lr": 1e-3,
+    }  # fmt: skip
+
+    def critic_metrics(**changes: Any) -> dict[str, float]:
+        record = step(update=update(**changes))
+        assert parse_record(dump_record(record)) == record
+        return {name: value for name, value in metrics(record).items() if name.startswith("critic/")}
+
+    rewards = {"critic/rewards/mean": 0.25}
+    assert critic_metrics() == rewards
+    assert critic_metrics(critic=CriticValues.model_validate(values)) == expected | rewards
+    # All rewards equal: nothing to explain.
+    del expected["critic/vf_explained_var"]
+    without = CriticValues.model_validate(values | {"explained_variance": None})
+    assert critic_metrics(critic=without) == expected | rewards
 
 
 def test_a_skipped_step_has_no_figures_of_an_update() -> None:

@@ -286,7 +286,7 @@ def _assert_equal_updates(verl_engine: Any, batch: Sequence[BatchItem], config: 
 
 def _optimizer_state(local: Any) -> dict[str, Any]:
     """Of the local engine's policy."""
-    state: dict[str, Any] = local._updater.state()
+    state: dict[str, Any] = local._updater.optimizer.state()
     return state
 
 

@@ -34,7 +34,9 @@ MethodConfig = Annotated[
     | MoppsConfig
     | RepoConfig
     | RemixConfig
-    | ArpoConfig,
+    | ArpoConfig
+    | PpoConfig
+    | BaPpoConfig,
     Field(discriminator="type"),
 ]
 

@@ -62,7 +62,8 @@ def test_a_misspelt_field_gets_the_nearest_name(changes: dict[str, Any], message
     [
         (
             {"method.type": "grpo", "method.c1": 0.2},
-            "method.c1 = 0.2: grpo has no c1; it belongs to bapo: remove it, or change method.type",
+            f"method.c1 = 0.2: grpo has no c1; it belongs to {listed(owners('method.c1'), 'and')}: remove it, "
+            "or change method.type",
         ),
         (
             {"method.type": "grpo", "method.v": 2},
@@ -71,7 +72,12 @@ def test_a_misspelt_field_gets_the_nearest_name(changes: dict[str, Any], message
         ),
         (
             {"method.type": "bapo_mini", "method.filter.type": "range"},
-            "method.filter = {'type': 'range'}: bapo_mini has no filter; it belongs to bapo: remove it, "
+            "method.filter = {'type': 'range'}: bapo_mini has no filter; it belongs to bapo and ba_ppo: remove it, "
+            "or change method.type",
+        ),
+        (
+            {"method.type": "grpo", "method.critic.learning_rate": 1e-3},
+            "method.critic = {'learning_rate': 0.001}: grpo has no critic; it belongs to ppo and ba_ppo: remove it, "
             "or change method.type",
         ),
     ],

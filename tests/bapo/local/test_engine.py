@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from transformers import AutoModelForTokenClassification
 
 from bapo.checkpoint import CheckpointError, newest_sound, write_checkpoint
 from bapo.config import ConfigError, RunConfig, apply_changes
@@ -169,10 +170,11 @@ def test_an_empty_batch_is_refused(engine: LocalEngine) -> None:
         engine.update([], step=1)
 
 
-@pytest.mark.parametrize("is_synchronised", [False, True])
+@pytest.mark.parametrize(("is_synchronised", "method"), [(False, "bapo"), (True, "bapo"), (False, "ppo")])
 def test_a_restored_engine_goes_on_bit_for_bit(
-    engine: LocalEngine, toy_folder: Path, tmp_path: Path, is_synchronised: bool
+    toy_folder: Path, tmp_path: Path, is_synchronised: bool, method: str
 ) -> None:
+    engine = make_engine(toy_folder, method__type=method)
     engine.update(items(generate(engine)), step=1)
     stored = generate(engine, step=2).groups
     engine.update(items(generate(engine, step=2)), step=2)
@@ -180,7 +182,7 @@ def test_a_restored_engine_goes_on_bit_for_bit(
         engine.sync_rollout_policy(2)
     engine.save(tmp_path, stored)
 
-    restored = make_engine(toy_folder)
+    restored = make_engine(toy_folder, method__type=method)
     payloads = restored.load(tmp_path)
     groups = [
         RolloutGroup(group.prompt_id, group.num_correct, 6, group.policy_version, group.step, payload)
@@ -201,6 +203,18 @@ def test_a_checkpoint_holds_a_model_folder_to_start_from(engine: LocalEngine, tm
     engine.save(tmp_path, [])
     continued = make_engine(tmp_path / "model")
     assert equal(generate(engine, Policy.CURRENT), generate(continued))
+
+
+def test_a_critic_is_saved_as_a_model_folder_beside_the_policy(toy_folder: Path, tmp_path: Path) -> None:
+    engine = make_engine(toy_folder, method__type="ppo")
+    # A step makes α differ, so that all three models are there.
+    engine.update(items(generate(engine)), step=1)
+    engine.save(tmp_path, [])
+    critic = AutoModelForTokenClassification.from_pretrained(tmp_path / "critic", local_files_only=True)
+    assert critic.config.num_labels == 1
+    assert critic.score.weight.abs().max() > 0
+    assert (tmp_path / "model").is_dir()
+    assert (tmp_path / "rollout-model").is_dir()
 
 
 def test_a_disk_that_takes_no_more_leaves_the_checkpoint_before(engine: LocalEngine, tmp_path: Path) -> None:

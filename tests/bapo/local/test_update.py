@@ -10,8 +10,9 @@ from transformers import PreTrainedModel
 from bapo.config import RunConfig
 from bapo.config.resolve import apply_changes
 from bapo.engine import UpdateStats
+from bapo.local.batches import TrainingGroup, mini_batches, training_group
 from bapo.local.forward import response_logprobs
-from bapo.local.update import TrainingGroup, Updater, mini_batches, training_group
+from bapo.local.update import Updater
 from bapo.losses import LossInputs, policy_loss, token_weights
 from bapo.rollout import BatchSource
 
@@ -53,11 +54,10 @@ def reference_loss(model: PreTrainedModel, groups: Sequence[TrainingGroup], conf
             logprobs.append(distributions.log_prob(torch.tensor(response)))
             entropies.append(distributions.entropy())
     lengths = [length for group in groups for length in group.payload.sampled.lengths]
-    advantages = torch.tensor([value for group in groups for value in group.advantages])
     inputs = LossInputs(
         torch.cat(logprobs),
         torch.cat([group.payload.sampled.logprobs for group in groups]),
-        advantages.repeat_interleave(torch.tensor(lengths)),
+        torch.cat([group.advantages for group in groups]),
         torch.cat(entropies),
         token_weights(lengths, config.objective.aggregation, num_tokens=sum(lengths), num_responses=len(lengths)),
         lengths,
@@ -129,13 +129,13 @@ def test_without_any_gradient_adam_moves_by_its_momentum(
     twin = type(toy_model)(toy_model.config).eval()
     twin.load_state_dict(toy_model.state_dict())
     optimizer = torch.optim.AdamW(twin.parameters(), lr=0.01, weight_decay=0)
-    moments = {name: value.clone() for name, value in updater.state().items()}
+    moments = {name: value.clone() for name, value in updater.optimizer.state().items()}
     for name, parameter in twin.named_parameters():
         optimizer.state[parameter] = {key: moments[f"{name}:{key}"] for key in ("step", "exp_avg", "exp_avg_sq")}
         parameter.grad = torch.zeros_like(parameter)
     optimizer.step()
 
-    homogeneous = [group for group in groups if not any(group.advantages)]
+    homogeneous = [group for group in groups if not group.advantages.any()]
     stats = updater.update(homogeneous, step=2)
     torch.testing.assert_close(toy_model.state_dict(), twin.state_dict(), rtol=0, atol=1e-7)
     assert (stats.num_groups_skipped, stats.num_tokens, stats.num_mini_batches) == (2, 0, 1)
@@ -218,7 +218,7 @@ def test_total_variation_is_measured_before_the_update_whatever_the_mini_batches
 def test_entropy_is_the_mean_over_the_tokens_trained_on(
     toy_model: PreTrainedModel, groups: list[TrainingGroup]
 ) -> None:
-    trained = [group for group in groups if any(group.advantages)]
+    trained = [group for group in groups if group.advantages.any()]
     entropies = []
     for group in trained:
         for response in group.payload.sampled.responses():
@@ -232,11 +232,11 @@ def test_entropy_is_the_mean_over_the_tokens_trained_on(
 
 def test_a_restored_optimizer_goes_on_bit_for_bit(toy_model: PreTrainedModel, groups: list[TrainingGroup]) -> None:
     updater = Updater(toy_model, run_config())
-    assert updater.state() == {}
+    assert updater.optimizer.state() == {}
     updater.update(groups, step=1)
     twin = type(toy_model)(toy_model.config).eval()
     twin.load_state_dict(toy_model.state_dict())
     restored = Updater(twin, run_config())
-    restored.load_state({name: value.clone() for name, value in updater.state().items()})
+    restored.optimizer.load_state({name: value.clone() for name, value in updater.optimizer.state().items()})
     assert updater.update(groups, step=2) == restored.update(groups, step=2)
     assert all(torch.equal(one, other) for one, other in zip(toy_model.parameters(), twin.parameters(), strict=True))

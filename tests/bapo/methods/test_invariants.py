@@ -34,21 +34,21 @@ def threshold_ranges(draw: st.DrawFn) -> dict[str, list[str]]:
 
 @st.composite
 def method_sections(draw: st.DrawFn) -> dict[str, Any]:
-    others = ["grpo", "grpo_delayed", "dapo", "gspo", "mopps"]
-    kind = draw(st.sampled_from([*others, *["bapo"] * 5, "bapo_mini"]))
+    others = ["grpo", "grpo_delayed", "dapo", "gspo", "mopps", "ppo"]
+    kind = draw(st.sampled_from([*others, *["bapo"] * 5, "ba_ppo", "bapo_mini"]))
     section: dict[str, Any] = {"type": kind}
     if kind == "mopps":
         section["decay"] = draw(st.floats(0, 1))
-    if kind == "grpo_delayed" or kind.startswith("bapo"):
+    if kind in ("grpo_delayed", "bapo", "ba_ppo", "bapo_mini"):
         section["v"] = draw(few)
-    if kind.startswith("bapo"):
+    if kind in ("bapo", "ba_ppo", "bapo_mini"):
         section |= {
             "m": draw(few),
             "max_reevaluated_prompts": draw(st.integers(0, 6)),
             "difficult_buffer": {"capacity": draw(st.none() | st.integers(1, 8))},
             "high_quality_buffer": {"capacity": draw(st.none() | st.integers(1, 8)), "max_age_steps": draw(few)},
         }
-    if kind == "bapo":
+    if kind in ("bapo", "ba_ppo"):
         section |= draw(threshold_ranges()) | {
             "c1": draw(accuracies),
             "filter": {"type": draw(st.sampled_from(["range", "gaussian", "uniform"]))},
