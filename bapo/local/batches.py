@@ -39,8 +39,7 @@ def training_group(
     *,
     shaping: LengthPenalty | None = None,
 ) -> TrainingGroup:
-    """The group with these advantages of its responses, or with those relative to itself (Eq. 2), of its rewards as
-    shaped."""
+    """The group with these advantages of its responses, or those of its shaped rewards relative to itself (Eq. 2)."""
     if advantages is None:
         rewards = shaped_rewards(payload.rewards, payload.sampled.lengths, shaping)
         of_responses = group_advantages(torch.tensor([rewards], dtype=torch.float32))[0]
