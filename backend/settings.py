@@ -59,8 +59,8 @@ class Settings(ServiceSettings):
     """A run that its machines failed this often in a row, without completing a further step, has failed; a run's
     `resources.retries` goes before."""
     retry_delay_seconds: float = Field(default=10.0, ge=0)
-    """How long a run waits that its machines failed twice in a row without a further step, such as with a full disk;
-    twice as long after each further time, and at most sixteen times as long."""
+    """How long a run waits that its machines failed twice in a row without a further step; twice as long after each
+    further time, and at most sixteen times as long. After a full disk it waits six times as long, from the first on."""
     max_running_per_user: int | None = Field(default=None, ge=0)
     """Most runs of one person that workers hold at a time; without it no limit. Administrators set a person's own."""
     queue_patience_seconds: float = Field(default=4 * 3_600.0, gt=0)

@@ -159,6 +159,10 @@ def _header() -> dmc.Group:
                                     dmc.MenuLabel("", id="user"),
                                     dmc.MenuItem("Account", href="/account", leftSection=icon("user", 16)),
                                     dmc.MenuItem("Projects", href="/projects", leftSection=icon("data", 16)),
+                                    # A page of the server, not of the dashboard.
+                                    dmc.MenuItem(
+                                        "API", href="/api/v1/docs", target="_blank", leftSection=icon("notes", 16)
+                                    ),
                                     # Only what the caller may do: filled by `who`.
                                     html.Div(id="menu-administration"),
                                     dmc.MenuDivider(),

@@ -18,6 +18,8 @@ class Ending(BaseModel):
 
     status: Literal["succeeded", "failed", "stopped", "lost"]
     reason: str | None = None
+    cannot_write: bool = False
+    """Whether its disk took no more, which seldom changes within seconds."""
 
 
 class Attempt(BaseModel):

@@ -16,6 +16,7 @@ from bapo.config import ConfigError, resolve
 from bapo.control import ControlRequest, append_request, read_requests
 from bapo.journal import RECORDS_FILE
 from bapo.run_folder import claim_config, read_config
+from bapo.trainer import cannot_write
 from bapo.verl_plugin.interpreter import trainer_python
 from bapo.verl_plugin.leftovers import clean_up_after
 from worker.attempts import Attempt, AttemptStore, Ending
@@ -171,7 +172,8 @@ class AttemptSupervisor(threading.Thread):
                 return None
             except OSError as error:
                 # A full disk, no memory for a process: nothing that a later try must find again.
-                self._note(ending=Ending(status="lost", reason=f"the trainer could not be started: {error}"))
+                reason = f"the trainer could not be started: {error}"
+                self._note(ending=Ending(status="lost", reason=reason, cannot_write=cannot_write(error)))
                 return None
         if trainer is not None:
             self._note(pid=trainer.pid, created=trainer.created)
@@ -237,7 +239,7 @@ class AttemptSupervisor(threading.Thread):
         ended = self.attempt.ending is not None
         try:
             if not self.attempt.announced and (self.attempt.folder / RECORDS_FILE).exists():
-                self._post_outcome("running", None)
+                self._post_outcome("running")
                 self._note(announced=True)
             while self._uploader.pump(everything=ended):
                 if self._revoked:
@@ -269,16 +271,16 @@ class AttemptSupervisor(threading.Thread):
     def _report(self) -> bool:
         assert self.attempt.ending is not None, "only an ended attempt is reported"
         try:
-            self._post_outcome(self.attempt.ending.status, self.attempt.ending.reason)
+            self._post_outcome(**self.attempt.ending.model_dump(exclude_defaults=True))
         except (httpx.TransportError, ApiError) as error:
             self._postpone(error)
             return False
         log.info("run %s, attempt %d: %s", self.attempt.run_id, self.attempt.number, self.attempt.ending.status)
         return True
 
-    def _post_outcome(self, status: str, reason: str | None) -> None:
-        body = {"fencing_token": self.attempt.fencing_token, "status": status, "step": self.step, "reason": reason}
-        self._client.post_outcome(self.attempt.run_id, AttemptOutcome.model_validate(body))
+    def _post_outcome(self, status: str, **ending: object) -> None:
+        body = {"fencing_token": self.attempt.fencing_token, "status": status, "step": self.step}
+        self._client.post_outcome(self.attempt.run_id, AttemptOutcome.model_validate(body | ending))
 
     def _postpone(self, error: httpx.TransportError | ApiError) -> None:
         if not is_unreachable(error):

@@ -13,7 +13,6 @@ import subprocess
 import sys
 from collections import deque
 from pathlib import Path
-from typing import Literal
 
 import psutil
 from pydantic import ValidationError
@@ -145,10 +144,12 @@ def ending_of(attempt: Attempt, exit_code: int | None) -> Ending:
         return Ending(status=json.loads(summary.read_bytes())["status"])
     failure = _recorded_failure(attempt.folder / RECORDS_FILE)
     if failure is not None:
-        return Ending(status="lost" if failure.data.get("cannot_write") else "failed", reason=failure.message)
+        cannot_write = bool(failure.data.get("cannot_write"))
+        return Ending(status="lost" if cannot_write else "failed", reason=failure.message, cannot_write=cannot_write)
     if exit_code is not None and exit_code > 0:
-        status: Literal["lost", "failed"] = "lost" if exit_code == EXIT_CANNOT_WRITE else "failed"
-        return Ending(status=status, reason=_last_line(attempt.folder / LOG_FILE) or f"exit code {exit_code}")
+        cannot_write = exit_code == EXIT_CANNOT_WRITE
+        reason = _last_line(attempt.folder / LOG_FILE) or f"exit code {exit_code}"
+        return Ending(status="lost" if cannot_write else "failed", reason=reason, cannot_write=cannot_write)
     how = f"was ended by {signal.Signals(-exit_code).name}" if exit_code else "is gone without a summary"
     return Ending(status="lost", reason=f"the trainer {how}")
 

@@ -11,7 +11,7 @@ from backend.artifacts.store import ArtifactStore
 from backend.context import DbSession, SettingsOf, new_router
 from backend.permissions import Reader, Writer
 from backend.runs import repository as runs
-from backend.runs.steering import lock_own
+from backend.runs.access import lock_own
 from bapo.api import ArtifactCreate, ArtifactInfo, ArtifactPage
 
 router = new_router("artifacts")

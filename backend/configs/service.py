@@ -7,8 +7,10 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from backend.checkpoints import service as checkpoints
 from backend.configs.theory import constants, threshold_map
 from backend.errors import presentable
+from backend.models import Run
 from backend.queue.matching import why_never
 from backend.resources import references
 from backend.runs import repository
@@ -17,6 +19,7 @@ from bapo.api import ConfigDraft, ConfigReport, FieldProblem
 from bapo.config import ConfigError, ConfigProblem, Resolution, RunConfig, apply_changes, resolve
 from bapo.config.recipes import Recipe, shipped_recipes
 from bapo.config.resolve import ExplicitConfig, difference, flatten
+from bapo.fork import fork_problems
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ def parent_project(session: Session, draft: ConfigDraft) -> str | None:
 def check(session: Session, draft: ConfigDraft, project_id: str | None) -> CheckedDraft:
     """Resolve a draft in the light of a project.
 
-    Raises ConfigError with every problem, Problem 404 for an unknown parent.
+    Raises ConfigError with every problem, Problem 404 for an unknown parent or a checkpoint that it does not keep.
     """
     explicit: ExplicitConfig = {}
     recipe_name = draft.recipe
@@ -59,11 +62,32 @@ def check(session: Session, draft: ConfigDraft, project_id: str | None) -> Check
             raise ConfigError([ConfigProblem("recipe", draft.recipe, remedy)])
         parent = repository.get(session, draft.parent_id)
         explicit, recipe_name = parent.explicit, parent.recipe
+        if draft.fork_step is not None:
+            checkpoints.find(session, parent, draft.fork_step)
+            explicit = _config_in_force(session, parent, draft.fork_step)
     elif draft.recipe is not None:
         explicit = recipe(draft.recipe).explicit
     resolution = resolve(references.resolved(session, apply_changes(explicit, draft.changes), project_id))
-    diff = difference(resolution.config, RunConfig.model_validate(explicit))
+    base = RunConfig.model_validate(explicit)
+    if draft.parent_id is not None and draft.fork_step is not None:
+        problems = fork_problems(resolution.config, base, draft.fork_step)
+        if problems:
+            raise ConfigError(problems)
+    diff = difference(resolution.config, base)
     return CheckedDraft(resolution, recipe_name, draft.parent_id, diff)
+
+
+def _config_in_force(session: Session, run: Run, step: int) -> ExplicitConfig:
+    """What the run set, with the changes that its checkpoint of `step` completed steps contains."""
+    explicit: ExplicitConfig = run.explicit
+    applied = [
+        control
+        for control in repository.controls(session, run.id)
+        if control.kind == "change" and control.state == "applied" and (control.applied_step or 0) <= step
+    ]
+    for control in sorted(applied, key=lambda each: (each.applied_step or 0, each.created_at, each.id)):
+        explicit = apply_changes(explicit, control.changes)
+    return explicit
 
 
 def _capacity_warnings(session: Session, config: RunConfig) -> list[FieldProblem]:

@@ -13,7 +13,7 @@ from backend.records.repository import last_event
 from backend.resources.references import uses
 from backend.resources.repository import note_use
 from backend.runs import repository as runs
-from backend.runs.steering import lock_own
+from backend.runs.access import lock_own
 from backend.runs.submission import new_run
 from backend.workers.repository import next_fencing_token
 from bapo.api import ImportCreate, ImportInfo, RunStatus

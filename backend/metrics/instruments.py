@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from sqlalchemy import event
+from sqlalchemy.orm import Session
 
 REGISTRY = CollectorRegistry()
 
@@ -42,3 +44,8 @@ RUNS_LOST = Counter("bapo_runs_lost", "Attempts given up because their worker fe
 STREAMS = Gauge("bapo_event_streams", "Open event streams.", registry=REGISTRY)
 STREAMS_CUT = Counter("bapo_event_streams_cut", "Event streams cut off: the reader fell behind.", registry=REGISTRY)
 EVENTS = Counter("bapo_events", "Events handed to the open streams.", registry=REGISTRY)
+
+
+def count_on_commit(session: Session, counter: Counter, amount: float) -> None:
+    """Count what is stored once it is: what is rolled back is sent again, and would count twice."""
+    event.listen(session, "after_commit", lambda _: counter.inc(amount), once=True)

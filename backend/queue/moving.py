@@ -11,8 +11,8 @@ from backend.errors import Problem
 from backend.events.repository import announce_status
 from backend.queue import planning
 from backend.queue.repository import Candidate
+from backend.runs import access, waiting
 from backend.runs import repository as runs
-from backend.runs import steering
 from backend.settings import Settings
 from backend.workers.repository import lock_waiting
 from bapo.api import QueueMove, RunStatus
@@ -31,7 +31,7 @@ def move(session: Session, run_id: str, request: QueueMove, caller: Principal, s
         if caller.role == "admin" or each.owner_id == run.owner_id
     ]
     lock_waiting(session, reordered, waits=True)
-    run = steering.lock_own(session, run_id, caller)
+    run = access.lock_own(session, run_id, caller)
     if run.status is not RunStatus.QUEUED or run.held_at is not None:
         state = "held" if run.held_at is not None else run.status.value
         remedy = f"a {state} run has no place in the queue: only runs that wait to start do"
@@ -51,7 +51,7 @@ def move(session: Session, run_id: str, request: QueueMove, caller: Principal, s
             field="before" if is_before else "after",
             value=target.id,
         )
-    steering.set_priority(session, run, target.priority, caller)
+    waiting.set_priority(session, run, target.priority, caller)
     # With its new priority it is in another part of the line.
     session.flush()
     line = [each for each in planning.line(session, settings)[0] if each.priority == target.priority]

@@ -64,8 +64,8 @@ def store(session: Session, run: Run, batch: RecordBatch) -> int:
         text = "".join(line.text + "\n" for line in lines)
         repository.add_log(session, run.id, batch.attempt, text)
     repository.set_next_offset(session, run.id, batch.attempt, batch.kind, batch.end_offset)
-    instruments.INGEST_LINES.labels(batch.kind).inc(len(lines))
-    instruments.INGEST_BYTES.labels(batch.kind).inc(batch.end_offset - stored)
+    instruments.count_on_commit(session, instruments.INGEST_LINES.labels(batch.kind), len(lines))
+    instruments.count_on_commit(session, instruments.INGEST_BYTES.labels(batch.kind), batch.end_offset - stored)
     return batch.end_offset
 
 
@@ -146,7 +146,7 @@ def _store_records(session: Session, run: Run, attempt: int, lines: Sequence[Par
     if sparse:
         repository.upsert_sparse(session, sparse)
     metric_keys.add(session, run.id, set().union(*(line.metrics for line in lines)))
-    instruments.INGEST_POINTS.inc(sum(len(line.metrics) for line in lines))
+    instruments.count_on_commit(session, instruments.INGEST_POINTS, sum(len(line.metrics) for line in lines))
     for line in lines:
         _follow(session, run, line.record)
     if run.eval_name is not None and any(isinstance(line.record, EvaluationRecord) for line in lines):

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from backend.auth.service import Principal
 from backend.errors import Problem
 from backend.models import Run
-from backend.runs import repository, steering
+from backend.runs import access, editing, repository, stopping, waiting
 from bapo.api import BulkAnswer, BulkRequest, BulkResult, RunUpdate
 from bapo.api.runs import MAX_TAGS, BulkAction
 
@@ -17,22 +17,22 @@ _Steer = Callable[[Session, Run, Principal], None]
 
 
 def _archive(session: Session, run: Run, caller: Principal) -> None:
-    steering.archive(session, run, caller, is_archived=True)
+    editing.archive(session, run, caller, is_archived=True)
 
 
 def _unarchive(session: Session, run: Run, caller: Principal) -> None:
-    steering.archive(session, run, caller, is_archived=False)
+    editing.archive(session, run, caller, is_archived=False)
 
 
 _STEERING: Mapping[BulkAction, _Steer] = {
-    "start": steering.start,
-    "resume": steering.resume,
-    "retry": steering.retry,
-    "hold": steering.hold,
-    "release": steering.release,
+    "start": waiting.start,
+    "resume": waiting.resume,
+    "retry": waiting.retry,
+    "hold": waiting.hold,
+    "release": waiting.release,
     "archive": _archive,
     "unarchive": _unarchive,
-    "delete": steering.delete,
+    "delete": editing.delete,
 }
 
 
@@ -56,20 +56,20 @@ def _perform(session: Session, run_id: str, request: BulkRequest, caller: Princi
         repository.get(session, run_id)
         repository.set_star(session, run_id, caller.id, is_starred=request.action == "star")
         return
-    run = steering.lock_own(session, run_id, caller)
+    run = access.lock_own(session, run_id, caller)
     if request.action == "stop":
-        steering.stop(session, run, caller, request.when)
+        stopping.stop(session, run, caller, request.when)
         return
     if request.action == "pause":
-        steering.pause(session, run, caller, request.when)
+        stopping.pause(session, run, caller, request.when)
         return
     if request.tag is None:
         _STEERING[request.action](session, run, caller)
         return
     others = [tag for tag in run.tags if tag != request.tag]
     if request.action == "untag":
-        steering.update(session, run, RunUpdate(tags=others), caller)
+        editing.update(session, run, RunUpdate(tags=others), caller)
     elif len(others) >= MAX_TAGS:
         raise Problem(422, "too_many_tags", f"the run has {MAX_TAGS} tags already: take one away first", field="tag")
     elif len(others) == len(run.tags):
-        steering.update(session, run, RunUpdate(tags=[*others, request.tag]), caller)
+        editing.update(session, run, RunUpdate(tags=[*others, request.tag]), caller)

@@ -13,7 +13,20 @@ from backend.errors import Problem
 from backend.idempotency import IdempotencyKey, once
 from backend.models import Run
 from backend.permissions import Reader, Writer
-from backend.runs import bulk, export, filters, forks, listing, presentation, repository, steering
+from backend.runs import (
+    access,
+    bulk,
+    editing,
+    export,
+    filters,
+    forks,
+    listing,
+    presentation,
+    repository,
+    steering,
+    stopping,
+    waiting,
+)
 from backend.runs.submission import Submission, submit
 from backend.settings import Settings
 from bapo.api import (
@@ -45,7 +58,7 @@ def _detail(session: Session, settings: Settings, run_id: str, caller: Principal
     around = presentation.Surroundings(
         repository.worker_name(session, row.run),
         None if parent is None else parent.name,
-        steering.stopping_when(session, row.run),
+        stopping.stopping_when(session, row.run),
     )
     return presentation.detail(row, around, caller, settings)
 
@@ -113,7 +126,7 @@ def get_run(caller: Reader, session: DbSession, settings: SettingsOf, run_id: st
 @router.patch("/runs/{run_id}", summary="Change name, tags or notes; archive a run")
 def update_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str, body: RunUpdate) -> RunDetail:
     """What is left out stays as it is."""
-    steering.update(session, steering.lock_own(session, run_id, caller), body, caller)
+    editing.update(session, access.lock_own(session, run_id, caller), body, caller)
     return _detail(session, settings, run_id, caller)
 
 
@@ -134,13 +147,13 @@ def unstar_run(caller: Reader, session: DbSession, run_id: str) -> None:
 @router.delete("/runs/{run_id}", status_code=204, summary="Delete a draft or an ended run")
 def delete_run(caller: Writer, session: DbSession, run_id: str) -> None:
     """Its records and downloads go at once, its folder as soon as a worker of its machine is there."""
-    steering.delete(session, steering.lock_own(session, run_id, caller), caller)
+    editing.delete(session, access.lock_own(session, run_id, caller), caller)
 
 
 @router.post("/runs/{run_id}/start", summary="Queue a draft")
 def start_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
     """From here on a worker may take it."""
-    steering.start(session, steering.lock_own(session, run_id, caller), caller)
+    waiting.start(session, access.lock_own(session, run_id, caller), caller)
     return _detail(session, settings, run_id, caller)
 
 
@@ -149,9 +162,9 @@ def stop_run(
     caller: Writer, session: DbSession, settings: SettingsOf, run_id: str, body: StopRequest | None = None
 ) -> StopAnswer:
     """At the next step boundary, after a checkpoint, unless the body says otherwise; at once where nothing trains."""
-    run = steering.lock_own(session, run_id, caller)
-    steering.stop(session, run, caller, (body or StopRequest()).when)
-    lost = steering.steps_lost(session, run)
+    run = access.lock_own(session, run_id, caller)
+    stopping.stop(session, run, caller, (body or StopRequest()).when)
+    lost = stopping.steps_lost(session, run)
     return StopAnswer(**_detail(session, settings, run_id, caller).model_dump(), steps_lost=lost)
 
 
@@ -160,14 +173,14 @@ def pause_run(
     caller: Writer, session: DbSession, settings: SettingsOf, run_id: str, body: PauseRequest | None = None
 ) -> RunDetail:
     """It stops at the next step boundary or after the next regular checkpoint, and frees its machine."""
-    steering.pause(session, steering.lock_own(session, run_id, caller), caller, (body or PauseRequest()).when)
+    stopping.pause(session, access.lock_own(session, run_id, caller), caller, (body or PauseRequest()).when)
     return _detail(session, settings, run_id, caller)
 
 
 @router.post("/runs/{run_id}/resume", summary="Queue a paused run again")
 def resume_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
     """A new attempt goes on from the last checkpoint."""
-    steering.resume(session, steering.lock_own(session, run_id, caller), caller)
+    waiting.resume(session, access.lock_own(session, run_id, caller), caller)
     return _detail(session, settings, run_id, caller)
 
 
@@ -182,7 +195,7 @@ def retry_run(
     """A new attempt goes on from the last checkpoint. With the same key again, it is not tried a second time."""
 
     def retry() -> RunDetail:
-        steering.retry(session, steering.lock_own(session, run_id, caller), caller)
+        waiting.retry(session, access.lock_own(session, run_id, caller), caller)
         return _detail(session, settings, run_id, caller)
 
     return once(session, caller, idempotency_key, f"retry {run_id}", RunDetail, retry)
@@ -191,14 +204,14 @@ def retry_run(
 @router.post("/runs/{run_id}/hold", summary="Keep a waiting run from starting")
 def hold_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
     """Until it is released; its age keeps counting."""
-    steering.hold(session, steering.lock_own(session, run_id, caller), caller)
+    waiting.hold(session, access.lock_own(session, run_id, caller), caller)
     return _detail(session, settings, run_id, caller)
 
 
 @router.post("/runs/{run_id}/release", summary="Let a held run start")
 def release_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
     """It takes the place of its age again."""
-    steering.release(session, steering.lock_own(session, run_id, caller), caller)
+    waiting.release(session, access.lock_own(session, run_id, caller), caller)
     return _detail(session, settings, run_id, caller)
 
 
@@ -247,14 +260,14 @@ def fork_run(
 @router.post("/runs/{run_id}/parameters", status_code=202, summary="Change parameters of a running run")
 def change_parameters(caller: Writer, session: DbSession, run_id: str, body: ParameterChange) -> ControlInfo:
     """Checked at once against the run's config; the trainer takes it at a step boundary and answers in the journal."""
-    run = steering.lock_own(session, run_id, caller)
+    run = access.lock_own(session, run_id, caller)
     return presentation.control(steering.change_parameters(session, run, body, caller))
 
 
 @router.delete("/runs/{run_id}/parameters/{control_id}", summary="Take back a change of parameters that waits")
 def withdraw_parameters(caller: Writer, session: DbSession, run_id: str, control_id: str) -> ControlInfo:
     """While a worker holds the run, its trainer says whether that was in time: until then the change is pending."""
-    run = steering.lock_own(session, run_id, caller)
+    run = access.lock_own(session, run_id, caller)
     return presentation.control(steering.withdraw(session, run, control_id, caller))
 
 

@@ -7,18 +7,18 @@ import hashlib
 from sqlalchemy.orm import Session
 
 from backend.auth.service import Principal
-from backend.checkpoints import service as checkpoints
+from backend.configs import service as configs
 from backend.errors import Problem
 from backend.events.repository import announce_status
 from backend.models import Run, RunStorage
 from backend.resources import references
 from backend.resources.repository import note_use
 from backend.runs import inheritance, lifecycle, repository
+from backend.runs.access import require
 from backend.runs.submission import new_run, once
-from bapo.api import RunFork, RunStatus
-from bapo.config import ConfigError, RunConfig, apply_changes, resolve
-from bapo.config.resolve import ExplicitConfig, difference
-from bapo.fork import fork_problems
+from bapo.api import ConfigDraft, RunFork, RunStatus
+from bapo.config import RunConfig
+from bapo.config.resolve import difference
 
 
 def fork(session: Session, parent: Run, body: RunFork, idempotency_key: str | None, caller: Principal) -> Run:
@@ -31,32 +31,15 @@ def fork(session: Session, parent: Run, body: RunFork, idempotency_key: str | No
     return once(session, caller, idempotency_key, digest, lambda: _create(session, parent, body, caller))
 
 
-def config_in_force(session: Session, run: Run, step: int) -> ExplicitConfig:
-    """What the run set, with the changes that its checkpoint of `step` completed steps contains."""
-    explicit: ExplicitConfig = run.explicit
-    applied = [
-        control
-        for control in repository.controls(session, run.id)
-        if control.kind == "change" and control.state == "applied" and (control.applied_step or 0) <= step
-    ]
-    for control in sorted(applied, key=lambda each: (each.applied_step or 0, each.created_at, each.id)):
-        explicit = apply_changes(explicit, control.changes)
-    return explicit
-
-
 def _create(session: Session, parent: Run, body: RunFork, caller: Principal) -> Run:
     if parent.import_source is not None:
         remedy = "an imported run's checkpoints are not here: clone it to start anew"
         raise Problem(409, "no_checkpoints", remedy, field="id", value=parent.id)
+    require(parent, "fork")
     if not caller.may_write_in(parent.project_id):
         raise Problem(403, "forbidden", "you may only look into this run's project: ask its administrators", field="id")
-    checkpoints.find(session, parent, body.step)
-    in_force = config_in_force(session, parent, body.step)
-    theirs = RunConfig.model_validate(in_force)
-    resolution = resolve(references.resolved(session, apply_changes(in_force, body.changes), parent.project_id))
-    problems = fork_problems(resolution.config, theirs, body.step)
-    if problems:
-        raise ConfigError(problems)
+    draft = ConfigDraft(parent_id=parent.id, fork_step=body.step, changes=body.changes)
+    resolution = configs.check(session, draft, parent.project_id).resolution
     run = new_run(session, body.name, resolution.config, caller, project_id=parent.project_id, group=body.group)
     run.recipe, run.parent_id = parent.recipe, parent.id
     run.forked_from, run.fork_step = parent.id, body.step

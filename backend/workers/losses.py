@@ -16,18 +16,29 @@ from bapo.api import RunStatus
 
 LOST = "lost"
 FIRST_PAUSED_RETRY = 2
-"""What has failed twice is likely to be still so in a moment, such as a full disk."""
+"""What has failed twice is likely to be still so in a moment."""
 MOST_DOUBLINGS = 4
 
 
-def pause_seconds(num_fruitless: int, settings: Settings) -> float:
-    """How long a run waits after so many failures in a row without a further step: the first time not at all."""
+DISK_PAUSES = 6.0
+"""A full disk stays full until somebody has made room: its pauses are so many times as long, from the first on."""
+
+
+def pause_seconds(num_fruitless: int, settings: Settings, *, cannot_write: bool = False) -> float:
+    """How long a run waits after so many failures in a row without a further step.
+
+    The first time not at all, unless the disk took no more.
+    """
+    if cannot_write:
+        return DISK_PAUSES * settings.retry_delay_seconds * 2.0 ** min(MOST_DOUBLINGS, max(0, num_fruitless - 1))
     if num_fruitless < FIRST_PAUSED_RETRY:
         return 0.0
     return settings.retry_delay_seconds * 2.0 ** min(MOST_DOUBLINGS, num_fruitless - FIRST_PAUSED_RETRY)
 
 
-def lose(session: Session, run: Run, attempt: Attempt, reason: str, settings: Settings) -> None:
+def lose(
+    session: Session, run: Run, attempt: Attempt, reason: str, settings: Settings, *, cannot_write: bool = False
+) -> None:
     """Give an attempt up. The run is queued again, unless it should stop anyway or never gets any further."""
     lifecycle.end_attempt(session, attempt, LOST, reason)
     should_stop, should_pause = run.status is RunStatus.STOPPING, run.status is RunStatus.PAUSING
@@ -47,7 +58,7 @@ def lose(session: Session, run: Run, attempt: Attempt, reason: str, settings: Se
         lifecycle.move(session, run, RunStatus.FAILED, author=lifecycle.SYSTEM, reason=given_up)
     else:
         run.retry_reason = reason
-        pause = timedelta(seconds=pause_seconds(run.num_attempts_without_progress, settings))
+        pause = timedelta(seconds=pause_seconds(run.num_attempts_without_progress, settings, cannot_write=cannot_write))
         run.not_before = runs.clock(session) + pause if pause else None
         retry = {"retry": run.num_attempts_without_progress, "retries": most}
         lifecycle.move(session, run, RunStatus.QUEUED, author=lifecycle.SYSTEM, reason=reason, detail=retry)

@@ -191,7 +191,8 @@ def note_outcome(session: Session, run_id: str, outcome: AttemptOutcome, caller:
         return
     reason = None if outcome.reason is None else outcome.reason.replace("\x00", "\ufffd")[:10_000]
     if outcome.status == "lost":
-        losses.lose(session, run, attempt, reason or "the trainer is gone", settings)
+        reason = reason or "the trainer is gone"
+        losses.lose(session, run, attempt, reason, settings, cannot_write=outcome.cannot_write)
         return
     lifecycle.end_attempt(session, attempt, outcome.status, reason)
     if outcome.status == "stopped":

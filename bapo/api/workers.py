@@ -197,3 +197,5 @@ class AttemptOutcome(Body):
     again."""
     step: int = 0
     reason: str | None = None
+    cannot_write: bool = False
+    """Of what is `lost`: its disk took no more. It is tried again after a pause, as room seldom comes at once."""

@@ -11,7 +11,7 @@ from frontend.components.attributes import attributes
 from frontend.components.icon import icon
 
 
-def shown_once(label: str, secret: str, note: str) -> html.Div:
+def shown_once(label: str, secret: str, note: Any) -> html.Div:
     """The secret in a field of its own, a button that copies it, and what it is good for."""
     copied: Any = [
         dmc.Code(secret, className="once-secret", block=True, **attributes(aria_label=label)),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bapo.api import ParameterChange, RunCreate, RunDetail, RunFork, RunStatus
+from bapo.api import ConfigDraft, ParameterChange, RunCreate, RunDetail, RunFork, RunStatus
 from bapo.client import ApiError, Client
 from bapo.records import EventRecord
 from tests.backend.fake_worker import FakeWorker
@@ -92,6 +92,16 @@ def test_what_cannot_go_on_is_refused_by_field(
     with pytest.raises(ApiError) as refusal:
         fork(admin, parent, at, changes=changes)
     assert (refusal.value.status, refusal.value.body.field) == (status, field)
+    # The form says so while people type.
+    with pytest.raises(ApiError) as refusal:
+        admin.validate(ConfigDraft(parent_id=parent.id, fork_step=at, changes=changes))
+    assert (refusal.value.status, refusal.value.body.field) == (status, field)
+
+
+def test_a_draft_of_a_fork_starts_from_the_config_in_force(admin: Client, parent: RunDetail) -> None:
+    report = admin.validate(ConfigDraft(parent_id=parent.id, fork_step=60, changes={"method.v": 2}))
+    assert report.config["method"]["c1"] == 0.25
+    assert {field: tuple(pair) for field, pair in report.diff.items()} == {"method.v": (5, 2)}
 
 
 def test_a_worker_learns_where_a_fork_begins_and_its_records_go_on(
@@ -141,6 +151,9 @@ def test_only_a_run_with_steps_offers_a_fork(admin: Client, parent: RunDetail) -
     assert "fork" in parent.allowed_actions
     draft = admin.create_run(RunCreate(name="draft", recipe="countdown-demo", start=False))
     assert "fork" not in draft.allowed_actions
-    with pytest.raises(ApiError, match="no_checkpoint"):
+    with pytest.raises(ApiError, match=r"a draft run cannot do this \(fork\)"):
         fork(admin, draft)
+    fresh = admin.create_run(RunCreate(name="fresh", recipe="countdown-demo"))
+    with pytest.raises(ApiError, match="no_checkpoint"):
+        fork(admin, fresh)
     assert admin.run(draft.id).status is RunStatus.DRAFT

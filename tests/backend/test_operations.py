@@ -8,8 +8,12 @@ from pathlib import Path
 
 import httpx
 import pytest
+from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.parser import text_string_to_metric_families
+from sqlalchemy import select
 
+from backend.database import Database
+from backend.metrics.instruments import count_on_commit
 from backend.metrics.state import reason_label
 from backend.readiness import STUCK_SECONDS
 from bapo.api import RunCreate
@@ -196,3 +200,16 @@ def test_the_diagnosis_is_for_administrators(server: BackendServer) -> None:
     assert {file.mode for file in found.secret_files} == {"600"}
     with Client(server.url, token=server.worker_token) as worker, pytest.raises(ApiError, match="HTTP 403"):
         worker.diagnosis()
+
+
+def test_what_is_rolled_back_is_not_counted(database: Database) -> None:
+    counter = Counter("tried", "Of this test.", registry=CollectorRegistry())
+    with database.session() as session:
+        session.begin()
+        count_on_commit(session, counter, 3)
+        session.rollback()
+    assert counter.collect()[0].samples[0].value == 0
+    with database.session() as session, session.begin():
+        session.execute(select(1))
+        count_on_commit(session, counter, 2)
+    assert counter.collect()[0].samples[0].value == 2

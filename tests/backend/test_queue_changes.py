@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from sqlalchemy import func, select
 
 from backend.database import Database
 from backend.models import Run
+from backend.settings import Settings
+from backend.workers.losses import pause_seconds
 from bapo.api import (
+    AttemptOutcome,
     BulkRequest,
     ConfigDraft,
     DrainRequest,
@@ -309,6 +313,40 @@ def test_a_run_is_tried_again_as_often_as_it_says_and_shows_why(
     worker.report(claim, "lost", "killed after a step")
     assert (people.run(run_id).status, people.run(run_id).num_retries) == (RunStatus.QUEUED, 0)
     worker.close()
+
+
+def test_a_full_disk_is_waited_for_from_the_first_time_on(
+    server: BackendServer, people: Client, rows: Database
+) -> None:
+    worker = FakeWorker(server)
+    run_id = submit(people, "r")
+    for retry, pause in ((1, 60.0), (2, 120.0)):
+        claim = worker.claim(run_id)
+        outcome = AttemptOutcome(
+            fencing_token=claim.fencing_token, status="lost", reason="cannot append", cannot_write=True
+        )
+        worker.client.post_outcome(run_id, outcome)
+        assert people.run(run_id).num_retries == retry
+        with rows.session() as session, session.begin():
+            run = session.get_one(Run, run_id)
+            assert run.not_before is not None
+            waits = (run.not_before - session.scalars(select(func.now())).one()).total_seconds()
+            # Six times ten seconds, then twice that; some of it has gone by.
+            assert pause / 2 < waits <= pause
+            run.not_before = None
+    worker.close()
+
+
+@pytest.mark.parametrize(
+    ("num_fruitless", "cannot_write", "seconds"),
+    [
+        *((0, True, 60), (1, True, 60), (2, True, 120), (5, True, 960), (9, True, 960)),
+        *((1, False, 0), (2, False, 10), (3, False, 20), (6, False, 160), (9, False, 160)),
+    ],
+)
+def test_pauses_double_up_to_sixteen_times(num_fruitless: int, cannot_write: bool, seconds: float) -> None:
+    settings = Settings.model_construct(retry_delay_seconds=10.0)
+    assert pause_seconds(num_fruitless, settings, cannot_write=cannot_write) == seconds
 
 
 def test_no_retries_and_failures_of_the_run_itself_end_it(server: BackendServer, people: Client) -> None:

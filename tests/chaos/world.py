@@ -28,7 +28,12 @@ T = TypeVar("T")
 LEASE_SECONDS = 4.0
 PATIENCE_SECONDS = 180.0
 """How long the server may be away."""
-SETTINGS = {"BAPO_LEASE_SECONDS": str(LEASE_SECONDS), "BAPO_MAX_ATTEMPTS_WITHOUT_PROGRESS": "25"}
+SETTINGS = {
+    "BAPO_LEASE_SECONDS": str(LEASE_SECONDS),
+    "BAPO_MAX_ATTEMPTS_WITHOUT_PROGRESS": "25",
+    # After a full disk a run waits six times as long.
+    "BAPO_RETRY_DELAY_SECONDS": "1",
+}
 LOCAL, REMOTE = "local", "remote"
 
 INJECTED_CLOCK = """

@@ -115,13 +115,17 @@ def test_a_trainer_that_could_not_write_is_tried_again(attempt: Attempt) -> None
     journal = Journal(attempt.folder)
     journal.write(EventRecord.model_validate({**failed, "data": {"bad_input": False, "cannot_write": True}}))
     journal.close()
-    assert ending_of(attempt, 4) == Ending(status="lost", reason="CheckpointError: no space left on device")
+    assert ending_of(attempt, 4) == Ending(
+        status="lost", reason="CheckpointError: no space left on device", cannot_write=True
+    )
 
 
 def test_the_exit_code_says_so_where_the_journal_could_not(attempt: Attempt) -> None:
     attempt.folder.mkdir(parents=True)
     (attempt.folder / "trainer.log").write_text("JournalError: no space left on device\n")
-    assert ending_of(attempt, 4) == Ending(status="lost", reason="JournalError: no space left on device")
+    assert ending_of(attempt, 4) == Ending(
+        status="lost", reason="JournalError: no space left on device", cannot_write=True
+    )
     assert ending_of(attempt, 1).status == "failed"
 
 

@@ -53,8 +53,12 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
     if fork is not None and fork.step is None:
         return forking.nothing_to_fork(fork.parent)
     recipe = next((each for each in recipes if each.name == query.get("recipe", DEFAULT_RECIPE)), recipes[0])
-    in_force = fork.in_force if fork else {}
-    draft = ConfigDraft(parent_id=parent.id, changes=in_force) if parent else ConfigDraft(recipe=recipe.name)
+    # Without the step: a form that begins with what a fork cannot be, such as no step left, says so at its field.
+    draft = (
+        ConfigDraft(parent_id=parent.id, changes=fork.in_force if fork else {})
+        if parent
+        else ConfigDraft(recipe=recipe.name)
+    )
     base = flatten((await client.validate(draft)).config)
     fields = form_fields(infos, base)
     me = await client.me()
@@ -73,7 +77,6 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
                     "base": {field.info.path: field.base for field in fields},
                     "shown": {field.info.path: shown(field.info, field.base) for field in fields},
                     "key": uuid.uuid4().hex,
-                    "in_force": in_force,
                     "fork": {"run_id": fork.parent.id, "step": fork.step} if fork else None,
                 },
             ),

@@ -77,6 +77,9 @@ def typed_changes(
 
 
 def draft_of(start: Mapping[str, Any], changed: Mapping[str, Any], project: str | None) -> ConfigDraft:
-    """What the form describes; a fork's changes come after those in force at its step."""
-    changes_of_all = {**start.get("in_force", {}), **changed}
-    return ConfigDraft(recipe=start["recipe"], parent_id=start["parent_id"], changes=changes_of_all, project=project)
+    """What the form describes."""
+    fork = start.get("fork")
+    step = None if fork is None else fork["step"]
+    return ConfigDraft(
+        recipe=start["recipe"], parent_id=start["parent_id"], fork_step=step, changes=dict(changed), project=project
+    )

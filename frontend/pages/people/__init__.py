@@ -9,7 +9,7 @@ import dash_mantine_components as dmc
 import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
-from bapo.api import MembershipWrite, PersonCreate, PersonUpdate
+from bapo.api import MembershipWrite, PasswordLink, PersonCreate, PersonUpdate
 from bapo.client import ApiError
 from frontend.clientside import clientside
 from frontend.components.confirm import (
@@ -24,6 +24,7 @@ from frontend.components.confirm import (
     question,
 )
 from frontend.components.icon import icon
+from frontend.components.moment import moment
 from frontend.components.notices import error_text, toast
 from frontend.components.once import shown_once
 from frontend.components.refusals import at_fields
@@ -68,9 +69,13 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
     )
 
 
-def _link(origin: str | None, name: str, path: str) -> html.Div:
-    note = f"With it {name} sets a password, once, within three days. Hand it over as you trust; it is not shown again."
-    return shown_once(f"Link for {name}", f"{origin or ''}{path}", note)
+def _link(origin: str | None, name: str, link: PasswordLink) -> html.Div:
+    note: Any = [
+        f"With it {name} sets a password, once, until ",
+        moment(link.expires_at, relative=False),
+        ". Hand it over as you trust; it is not shown again.",
+    ]
+    return shown_once(f"Link for {name}", f"{origin or ''}{link.path}", note)
 
 
 def register(app: Dash, api: Api) -> None:
@@ -119,7 +124,7 @@ def _making(app: Dash, api: Api) -> None:
         except (ApiError, httpx.TransportError) as error:
             said, rest = at_fields(error, ("name",))
             return no_update, said[0], no_update, rest, no_update, no_update
-        return False, "", "", "", _link(origin, made.name, made.link.path), table
+        return False, "", "", "", _link(origin, made.name, made.link), table
 
 
 def _changing(app: Dash, api: Api) -> None:
@@ -148,7 +153,7 @@ def _changing(app: Dash, api: Api) -> None:
                 await client.update_person(trigger["id"], PersonUpdate(disabled=False))
             else:
                 made = await client.new_password_link(trigger["id"])
-                link = _link(origin, trigger["name"], made.path)
+                link = _link(origin, trigger["name"], made)
             return await _table(api), link, no_update
         except (ApiError, httpx.TransportError) as error:
             told = toast(error_text(error), title="Not changed")

@@ -1,0 +1,37 @@
+"""Who may change a run, and what can be done with it now."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from backend.auth.service import Principal
+from backend.errors import Problem
+from backend.models import Run
+from backend.runs import repository, states
+
+
+def lock_own(session: Session, run_id: str, caller: Principal) -> Run:
+    """Lock a run that this caller may change. Raises Problem 404 and 403."""
+    run = repository.lock(session, run_id)
+    if not caller.may_change(run):
+        raise Problem(
+            403,
+            "not_your_run",
+            "only its owner and administrators change a run: clone it instead",
+            field="id",
+            value=run_id,
+        )
+    return run
+
+
+def require(run: Run, action: states.Action) -> None:
+    """Raises Problem 409 naming the state, the action, and what is possible."""
+    if action not in states.actions(run.status):
+        possible = ", ".join(states.actions(run.status))
+        raise Problem(
+            409,
+            "illegal_transition",
+            f"a {run.status.value} run cannot do this ({action}): possible now is {possible}",
+            field="status",
+            value=run.status.value,
+        )
