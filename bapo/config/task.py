@@ -22,6 +22,9 @@ class CountdownTaskConfig(Section):
     """Training problems generated, or used from the file."""
     num_test: Annotated[int, Field(ge=1, le=100_000)] = 200
     """Problems in each held-out set, CD-34 and CD-4."""
+    held_out: Literal["test", "validation"] = "test"
+    """Which held-out problems are evaluated: the test sets, or others of the same kinds for choosing settings, so that
+    nothing is chosen by the test sets."""
     min_number: Annotated[int, Field(ge=1, le=10_000)] = 1
     """Smallest number of a generated problem."""
     max_number: Annotated[int, Field(ge=1, le=10_000)] = 12

@@ -42,6 +42,7 @@ def build_countdown(
     test_file: str | None = None,
     num_train: int = 2048,
     num_test: int = 200,
+    held_out: str = "test",
     min_number: int = 1,
     max_number: int = 12,
     max_target: int = 40,
@@ -53,7 +54,8 @@ def build_countdown(
     """Countdown from files, or generated where none is named; arguments are the fields of the `task` section.
 
     No held-out problem has the numbers of a training problem, in any order. Of a train file, at most `num_train`
-    problems are used. Without a test file, the held-out sets are taken out of the train file.
+    problems are used. Without a test file, the held-out sets are taken out of the train file. With `held_out`
+    "validation", the evaluation sets are others of the same kinds; of the generator, they cost no training problem.
 
     Raises:
         ConfigError: a file cannot be used, or there are not enough problems.
@@ -62,13 +64,17 @@ def build_countdown(
     rows = read_problems(train_file, field="task.train_file") if train_file else None
     if test_file:
         test_rows = read_problems(test_file, field="task.test_file")
-        held_out = _held_out_from(test_rows, num_test, seed, field="task.test_file", path=test_file)
+        tests = _held_out_from(test_rows, num_test, seed, field="task.test_file", path=test_file)
     elif rows is not None:
-        held_out = _held_out_from(rows, num_test, seed, field="task.train_file", path=train_file)
+        tests = _held_out_from(rows, num_test, seed, field="task.train_file", path=train_file)
     else:
-        held_out = _generated_held_out(num_test, limits, seed)
+        tests = _generated_held_out(num_test, limits, seed, Split.TEST)
+    held_out_multisets = _multisets(tests)
+    evaluated = tests
+    if held_out == "validation":
+        evaluated = _validation(rows, held_out_multisets, num_test, limits, seed, path=train_file)
+        held_out_multisets |= _multisets(evaluated)
 
-    held_out_multisets = {problem.multiset for problems in held_out.values() for problem in problems}
     if rows is not None:
         train = [row for row in rows if row.multiset not in held_out_multisets]
         num_withheld = len(rows) - len(train)
@@ -85,7 +91,7 @@ def build_countdown(
         num_withheld = 0
     return CountdownTask(
         as_problems(train, "countdown", prompt_template),
-        {name: as_problems(problems, name, prompt_template) for name, problems in held_out.items()},
+        {name: as_problems(problems, name, prompt_template) for name, problems in evaluated.items()},
         num_withheld,
         verify=load_verifier(verifier),
     )
@@ -110,32 +116,62 @@ def _generated_train(
     )
 
 
-def _generated_held_out(count: int, limits: ProblemRange, seed: int) -> dict[str, Sequence[CountdownProblem]]:
+def _multisets(held_out: Mapping[str, Sequence[CountdownProblem]]) -> set[tuple[int, ...]]:
+    return {problem.multiset for problems in held_out.values() for problem in problems}
+
+
+def _validation(
+    rows: Sequence[CountdownProblem] | None,
+    test_multisets: Collection[tuple[int, ...]],
+    count: int,
+    limits: ProblemRange,
+    seed: int,
+    *,
+    path: str | None,
+) -> dict[str, Sequence[CountdownProblem]]:
+    """Sets like the test sets, none of whose problems has the numbers of a test problem."""
+    if rows is None:
+        return _generated_held_out(count, limits, seed, Split.VALIDATION, test_multisets)
+    others = [row for row in rows if row.multiset not in test_multisets]
+    return _held_out_from(others, count, seed, field="task.train_file", path=path, purpose="countdown-validation")
+
+
+def _generated_held_out(
+    count: int, limits: ProblemRange, seed: int, split: Split, without_multisets: Collection[tuple[int, ...]] = ()
+) -> dict[str, Sequence[CountdownProblem]]:
     """CD-34 and CD-4 of the generator: no problem in both."""
     mixed = distinct_problems(
         count,
         replace(limits, num_operands=(3, 4)),
-        Split.TEST,
-        generator(seed, 0, "countdown-test-34"),
+        split,
+        generator(seed, 0, f"countdown-{split}-34"),
+        without_multisets=without_multisets,
         field="task.num_test",
     )
     four = distinct_problems(
         count,
         replace(limits, num_operands=(4,)),
-        Split.TEST,
-        generator(seed, 0, "countdown-test-4"),
+        split,
+        generator(seed, 0, f"countdown-{split}-4"),
         without=mixed,
+        without_multisets=without_multisets,
         field="task.num_test",
     )
     return {CD_34: mixed, CD_4: four}
 
 
 def _held_out_from(
-    rows: Sequence[CountdownProblem], count: int, seed: int, *, field: str, path: str | None
+    rows: Sequence[CountdownProblem],
+    count: int,
+    seed: int,
+    *,
+    field: str,
+    path: str | None,
+    purpose: str = "countdown-test",
 ) -> dict[str, Sequence[CountdownProblem]]:
     """CD-34 and CD-4 drawn from rows of a file: no problem in both, none twice in another order."""
     order = list(rows)
-    generator(seed, 0, "countdown-test").shuffle(order)
+    generator(seed, 0, purpose).shuffle(order)
     taken: set[tuple[tuple[int, ...], int]] = set()
 
     def take(name: str, fits: Callable[[CountdownProblem], bool]) -> list[CountdownProblem]:

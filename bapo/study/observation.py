@@ -1,0 +1,111 @@
+"""What a report reads of one run, from its folder or from a server's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bapo.comparison import Curve, Floats, cumulative_at, curve
+from bapo.journal import merged_records
+from bapo.records import AnyRecord, EvaluationRecord, StepRecord, TrackingRecord, metrics
+from bapo.rollout import BatchSource
+from bapo.run_folder import read_config
+from bapo.study.declaration import MEAN, Budget, Metric
+
+ROLLOUTS, TOKENS = "bapo/cost/num_rollouts", "bapo/cost/num_tokens"
+STEP_SECONDS, STEP_CPU, METHOD_SECONDS = "timing_s/step", "timing_s/step_cpu", "timing_s/batch"
+COUNTS = ("fresh", "x1", "x2", "x3", "batch", "batch_size", "reevaluated", "improved")
+TV = {source: f"bapo/tv/tokens/{source}" for source in map(str, BatchSource)}
+GRAD_NORM, CLIP_FRACTION, RATIO_MAX = "actor/grad_norm", "actor/pg_clipfrac", "bapo/ratio/max"
+
+METRIC_KEYS = (
+    *(ROLLOUTS, TOKENS, STEP_SECONDS, STEP_CPU, METHOD_SECONDS),
+    *(f"bapo/batch/{name}" for name in COUNTS),
+    *TV.values(),
+    *(GRAD_NORM, CLIP_FRACTION, RATIO_MAX),
+)
+"""Metrics of training steps that a report reads."""
+
+
+class Observation(NamedTuple):
+    """A run and what it recorded."""
+
+    config: Mapping[str, Any]
+    """Complete and nested."""
+    steps: NDArray[np.int64]
+    columns: Mapping[str, Floats]
+    """`METRIC_KEYS` by step; NaN where a step lacks one."""
+    evaluations: Sequence[EvaluationRecord]
+    tracking: Sequence[TrackingRecord]
+
+    def column(self, key: str) -> Floats:
+        """A metric by step; NaN where a step lacks it."""
+        return self.columns.get(key, np.full(len(self.steps), np.nan))
+
+    def groups(self, name: str) -> Floats:
+        """One of `COUNTS` by step."""
+        return self.column(f"bapo/batch/{name}")
+
+    def spent(self, budget: Budget) -> Floats:
+        """What had been spent after each step; empty where nobody counted it."""
+        match budget:
+            case "steps":
+                return self.steps.astype(np.float64)
+            case "rollouts":
+                return np.asarray(np.maximum.accumulate(np.nan_to_num(self.column(ROLLOUTS))))
+            case "compute":
+                seconds = self.column(STEP_CPU)
+                known: Floats = np.cumsum(np.nan_to_num(seconds))
+                return np.empty(0) if np.isnan(seconds).all() else known
+
+    def accuracy(self, test_set: str, metric: Metric, budget: Budget, sets: Sequence[str]) -> Curve:
+        """A figure of the evaluations over what had been spent; `sets` are those that the mean is taken over."""
+        wanted = sets if test_set == MEAN else [test_set]
+        by_step: dict[int, list[float]] = {}
+        for record in self.evaluations:
+            if record.dataset in wanted and (value := figure_of(record, metric)) is not None:
+                by_step.setdefault(record.step, []).append(value)
+        # A mean over fewer sets would be another figure.
+        found = {step: sum(values) / len(values) for step, values in by_step.items() if len(values) == len(wanted)}
+        at = np.array(sorted(found), np.int64)
+        values = np.array([found[step] for step in sorted(found)], np.float64)
+        if budget == "steps":
+            return curve(at.astype(np.float64), values)
+        spent = self.spent(budget)
+        if not len(spent):
+            return curve(np.empty(0), np.empty(0))
+        return curve(cumulative_at(self.steps, spent, at), values)
+
+
+def figure_of(record: EvaluationRecord, metric: Metric) -> float | None:
+    """avg@k, greedy accuracy or pass@k of an evaluation."""
+    match metric:
+        case "avg":
+            return record.avg_at_k.value
+        case "greedy":
+            return record.greedy.value
+        case "pass":
+            interval = record.pass_at.get(record.num_samples)
+            return None if interval is None else interval.value
+
+
+def observe(config: Mapping[str, Any], records: Sequence[AnyRecord]) -> Observation:
+    """A run from its journal's records, in the order of their steps."""
+    steps = [record for record in records if isinstance(record, StepRecord)]
+    rows = [metrics(record) for record in steps]
+    return Observation(
+        config=config,
+        steps=np.array([record.step for record in steps], np.int64),
+        columns={key: np.array([row.get(key, np.nan) for row in rows], np.float64) for key in METRIC_KEYS},
+        evaluations=[record for record in records if isinstance(record, EvaluationRecord)],
+        tracking=[record for record in records if isinstance(record, TrackingRecord)],
+    )
+
+
+def observe_folder(run_folder: Path) -> Observation:
+    """A run from its folder. Raises ConfigError where the folder is none of a run."""
+    return observe(read_config(run_folder).model_dump(mode="json"), merged_records(run_folder))

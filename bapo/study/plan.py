@@ -1,0 +1,183 @@
+"""From a declaration to its runs: which there are, what each sets, and whether it can run."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+from bapo.config.errors import ConfigError, ConfigProblem
+from bapo.config.recipes import shipped_recipes
+from bapo.config.resolve import Resolution, apply_changes, resolve
+from bapo.config.run import RunConfig
+from bapo.study.declaration import Arm, Declaration, Regime, slug
+from bapo.tasks.countdown.task import CD_4, CD_34
+
+Stage = Literal["tuning", "final"]
+TEST_SETS = {"countdown": (CD_34, CD_4)}
+"""What each task evaluates on."""
+
+
+class PlannedRun(NamedTuple):
+    """One run of a study."""
+
+    name: str
+    """Unique in the study, and the name of its folder."""
+    stage: Stage
+    regime: str
+    arm: str
+    seed: int
+    point: Mapping[str, Any]
+    """Of the tuning grid; what was chosen of it in a final run."""
+    changes: Mapping[str, Any]
+    """All fields that it sets on top of the recipe."""
+
+
+Choices = Mapping[tuple[str, str], Mapping[str, Any]]
+"""(regime, arm) → the point of the tuning grid that was chosen."""
+
+
+def base_of(study: Declaration) -> dict[str, Any]:
+    """What all runs start from. Raises ConfigError for a recipe that there is not."""
+    if study.recipe is None:
+        return apply_changes({}, study.config)
+    for recipe in shipped_recipes():
+        if recipe.name == study.recipe:
+            return recipe.explicit
+    names = ", ".join(recipe.name for recipe in shipped_recipes())
+    # A file could change while the study runs.
+    remedy = f"no such recipe: take one of {names}, or write the fields under [config]"
+    raise ConfigError([ConfigProblem("recipe", study.recipe, remedy)])
+
+
+def tuning_points(study: Declaration) -> list[dict[str, Any]]:
+    """Every combination of the tuning grid."""
+    if study.tuning is None:
+        return []
+    grid = study.tuning.grid
+    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+
+
+def tuning_runs(study: Declaration) -> list[PlannedRun]:
+    """The runs that choose settings, on validation problems."""
+    if study.tuning is None:
+        return []
+    beside = {**study.tuning.set, "task.held_out": "validation"}
+    return [
+        PlannedRun(
+            _name(regime.name, arm.name, f"tuning-{number}", f"seed-{seed}"),
+            "tuning",
+            regime.name,
+            arm.name,
+            seed,
+            point,
+            _changes(study, regime, arm, {**beside, **point}, seed),
+        )
+        for regime in study.regimes
+        for arm in study.tuned_arms
+        for number, point in enumerate(tuning_points(study), start=1)
+        for seed in study.tuning.seeds
+    ]
+
+
+def final_runs(study: Declaration, choices: Choices) -> list[PlannedRun]:
+    """The runs that the results are read from, seed by seed: a study that is cut short has whole seeds."""
+    return [
+        PlannedRun(
+            _name(regime.name, arm.name, f"seed-{seed}"),
+            "final",
+            regime.name,
+            arm.name,
+            seed,
+            choices.get((regime.name, arm.name), {}),
+            _changes(study, regime, arm, choices.get((regime.name, arm.name), {}), seed),
+        )
+        for regime in study.regimes
+        for seed in study.seeds
+        for arm in study.arms
+    ]
+
+
+def _name(*parts: str) -> str:
+    return "--".join(slug(part) for part in parts)
+
+
+def _changes(study: Declaration, regime: Regime, arm: Arm, last: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    return {
+        **study.set,
+        **regime.set,
+        "method.type": arm.method,
+        **arm.set,
+        **last,
+        "training.seed": seed,
+    }
+
+
+def resolved(study: Declaration, run: PlannedRun) -> Resolution:
+    """A run's complete config. Raises ConfigError where it cannot run."""
+    return resolve(apply_changes(base_of(study), run.changes))
+
+
+def check(study: Declaration) -> list[ConfigProblem]:
+    """Make sure that every run of a study can run; the warnings, each with where in the file it comes from.
+
+    Raises ConfigError naming each field, value and remedy.
+    """
+    base = base_of(study)
+    problems: dict[str, ConfigProblem] = {}
+    warnings: dict[str, ConfigProblem] = {}
+    seen: set[str] = set()
+    for run in (*final_runs(study, {}), *tuning_runs(study)):
+        # Seeds change nothing about what is legal.
+        kind = json.dumps([run.stage, run.regime, run.arm, dict(run.point)], default=str)
+        if kind in seen:
+            continue
+        seen.add(kind)
+        try:
+            resolution = resolve(apply_changes(base, run.changes))
+        except ConfigError as error:
+            found = [_placed(study, run, problem) for problem in error.problems]
+        else:
+            warned = [_placed(study, run, problem) for problem in resolution.warnings] if run.stage == "final" else []
+            warnings |= {str(each): each for each in warned}
+            found = _evaluated(study, resolution.config)
+        problems |= {str(each): each for each in found}
+    if problems:
+        raise ConfigError(list(problems.values()))
+    return list(warnings.values())
+
+
+def _placed(study: Declaration, run: PlannedRun, problem: ConfigProblem) -> ConfigProblem:
+    """Where in the study file the field stands that a run's config refuses."""
+    field = problem.field
+    arm = next(arm for arm in study.arms if arm.name == run.arm)
+    regime = next(regime for regime in study.regimes if regime.name == run.regime)
+    if field == "method.type":
+        return ConfigProblem(f"arms.{arm.name}.method", problem.value, problem.remedy)
+    places: list[tuple[str, Mapping[str, Any]]] = [
+        ("tuning.grid", run.point if run.stage == "tuning" else {}),
+        ("tuning.set", study.tuning.set if study.tuning and run.stage == "tuning" else {}),
+        (f"arms.{arm.name}.set", arm.set),
+        (f"regimes.{regime.name}.set", regime.set),
+        ("set", study.set),
+        ("config", study.config),
+    ]
+    for place, fields in places:
+        if any(each == field or each.startswith(f"{field}.") or field.startswith(f"{each}.") for each in fields):
+            return ConfigProblem(f"{place}.{field}", problem.value, problem.remedy)
+    return ConfigProblem(f"arms.{arm.name}.{field}", problem.value, problem.remedy)
+
+
+def _evaluated(study: Declaration, config: RunConfig) -> list[ConfigProblem]:
+    """What is missing for the results to be read."""
+    problems = []
+    if not config.evaluation.enabled:
+        problems.append(ConfigProblem("set.evaluation.enabled", False, "a study needs evaluations: leave it true"))
+    known = TEST_SETS[config.task.type]
+    problems += [
+        ConfigProblem("test_sets", name, f"the task evaluates on {' and '.join(known)}: take from these")
+        for name in study.test_sets
+        if name not in known
+    ]
+    return problems

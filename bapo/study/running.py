@@ -1,0 +1,127 @@
+"""Makes the runs of a study in its folder: several trainers at once, none twice, interrupted ones resumed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from bapo.config.errors import ConfigError, ConfigProblem
+from bapo.study.folder import FAILURE_FILE, StudyFolder, is_held, prepare, state_of
+from bapo.study.plan import PlannedRun, final_runs, resolved, tuning_runs
+from bapo.study.report import choose
+from bapo.verl_plugin.interpreter import trainer_python
+
+EXIT_STOPPED = 3
+"""Of a trainer that was asked to stop, as `bapo.trainer` has it."""
+LOOK_SECONDS = 0.5
+"""Between two looks at a trainer that an earlier, killed `bapo study` left behind."""
+
+
+class Outcome(NamedTuple):
+    """How one run ended."""
+
+    run: PlannedRun
+    state: str
+    reason: str | None
+    seconds: float
+    """Of this call; 0 for a run that was done already."""
+
+
+Say = Callable[[Outcome], None]
+
+
+class StudyRunner:
+    """Works through a study's runs with several trainers at once."""
+
+    def __init__(self, folder: StudyFolder, *, workers: int, say: Say) -> None:
+        self._folder = folder
+        self._workers = workers
+        self._say = say
+        self._stopped = threading.Event()
+        self._guard = threading.Lock()
+        self._trainers: set[subprocess.Popen[bytes]] = set()
+
+    def run(self) -> list[Outcome]:
+        """Make what is missing: first the runs that choose settings, then those that count.
+
+        Raises ConfigError where another `bapo study` is at work in the folder, or no setting could be chosen.
+        """
+        with self._folder.exclusive():
+            outcomes = []
+            if self._folder.choices is None:
+                outcomes += self._make(tuning_runs(self._folder.study))
+                if self._stopped.is_set():
+                    return outcomes
+                self._choose()
+            return outcomes + self._make(final_runs(self._folder.study, self._folder.choices or {}))
+
+    def stop(self) -> None:
+        """Let the trainers end at their next step boundary, with a checkpoint, and start no more."""
+        self._stopped.set()
+        with self._guard:
+            for trainer in self._trainers:
+                trainer.send_signal(signal.SIGTERM)
+
+    def _choose(self) -> None:
+        infos = [info for info in self._folder.runs() if info.stage == "tuning"]
+        failed = [info for info in infos if info.state != "done"]
+        if failed:
+            remedy = f"it is {failed[0].state} ({failed[0].reason or 'no reason known'}): mend that, then call again"
+            raise ConfigError([ConfigProblem("tuning run", failed[0].name, remedy)])
+        self._folder.write_choices(choose(self._folder.study, infos, self._folder.observed(infos)))
+
+    def _make(self, runs: Sequence[PlannedRun]) -> list[Outcome]:
+        with ThreadPoolExecutor(self._workers) as pool:
+            return list(pool.map(self._make_one, runs))
+
+    def _make_one(self, run: PlannedRun) -> Outcome:
+        place = self._folder.run_folder(run)
+        while is_held(place) and not self._stopped.wait(LOOK_SECONDS):
+            pass
+        state, reason, _ = state_of(place)
+        begin = time.monotonic()
+        if state != "done" and not self._stopped.is_set():
+            self._train(run)
+            state, reason, _ = state_of(place)
+        outcome = Outcome(run, state, reason, time.monotonic() - begin)
+        self._say(outcome)
+        return outcome
+
+    def _train(self, run: PlannedRun) -> None:
+        place = prepare(self._folder, run)
+        config = resolved(self._folder.study, run).config
+        command = [trainer_python(config), "-m", "bapo.trainer", str(place)]
+        with (place / "trainer.log").open("ab") as log, self._guard:
+            if self._stopped.is_set():
+                return
+            trainer = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                # A Ctrl-C is for us: we ask the trainers to stop with a checkpoint.
+                start_new_session=True,
+                env=os.environ | {"OMP_NUM_THREADS": str(config.engine.threads)},
+            )
+            self._trainers.add(trainer)
+        code = trainer.wait()
+        with self._guard:
+            self._trainers.discard(trainer)
+        _note_failure(place, code)
+
+
+def _note_failure(place: Path, code: int) -> None:
+    """The last line of a trainer's log is the reason; one that was killed has none, but an exit code."""
+    note = place / FAILURE_FILE
+    if code in (0, EXIT_STOPPED):
+        note.unlink(missing_ok=True)
+        return
+    lines = (place / "trainer.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    note.write_text(f"exit code {code}: {lines[-1] if lines else 'nothing was said'}"[:2_000], encoding="utf-8")
