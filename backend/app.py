@@ -33,6 +33,7 @@ import backend.resources.endpoints
 import backend.runs.endpoints
 import backend.samples.endpoints
 import backend.storage.endpoints
+import backend.studies.endpoints
 import backend.sweeps.endpoints
 import backend.views.endpoints
 import backend.webhooks.endpoints
@@ -54,6 +55,7 @@ from backend.metrics.middleware import RequestMetrics
 from backend.permissions import declared_routes
 from backend.settings import Settings
 from backend.storage.keeper import Keeper
+from backend.studies.following import StudyFollower
 from backend.visits.cache import VisitCache
 from backend.webhooks.delivering import Deliverer
 from backend.workers.dispatcher import Dispatcher
@@ -83,6 +85,7 @@ ROUTERS = (
     backend.queue.endpoints.router,
     backend.resources.endpoints.router,
     backend.sweeps.endpoints.router,
+    backend.studies.endpoints.router,
     backend.storage.endpoints.router,
     backend.views.endpoints.router,
     backend.what_if.endpoints.router,
@@ -98,12 +101,13 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def _wake(dispatcher: Dispatcher, follower: AlertFollower) -> Callable[[StreamEvent], None]:
+def _wake(dispatcher: Dispatcher, follower: AlertFollower, studies: StudyFollower) -> Callable[[StreamEvent], None]:
     """A run may be waiting, or a slot free; and there may be something to tell."""
 
     def observer(event: StreamEvent) -> None:
         if event.event == "status":
             dispatcher.wake()
+            studies.wake()
         if event.event != "alert":
             follower.wake()
 
@@ -133,7 +137,8 @@ def create_app(settings: Settings) -> FastAPI:
     keeper = Keeper(database, settings)
     deliverer = Deliverer(database, settings.webhook_policy)
     follower = AlertFollower(database, settings.public_url, deliverer.wake)
-    background = (context.dispatcher, keeper, follower, deliverer)
+    studies = StudyFollower(database)
+    background = (context.dispatcher, keeper, follower, deliverer, studies)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -142,7 +147,7 @@ def create_app(settings: Settings) -> FastAPI:
         if settings.metrics_token_file is not None:
             bootstrap.token_in(settings.metrics_token_file)
         anyio.to_thread.current_default_thread_limiter().total_tokens = NUM_THREADS
-        context.hub.observe(_wake(context.dispatcher, follower))
+        context.hub.observe(_wake(context.dispatcher, follower, studies))
         context.hub.observe_deletions(context.forget_run)
         async with context.hub.running():
             for thread in background:

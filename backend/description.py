@@ -27,6 +27,7 @@ TAGS = [
     {"name": "workers", "description": "The workers, and the routes that only they may call."},
     {"name": "queue", "description": "What waits and why; order, limits."},
     {"name": "sweeps", "description": "Several runs made and read as one."},
+    {"name": "studies", "description": "Runs that were declared beforehand, and one report of them."},
     {"name": "checkpoints", "description": "What a run can be forked and downloaded from."},
     {"name": "artifacts", "description": "Files of runs, to be downloaded."},
     {"name": "samples", "description": "Responses that runs kept as text."},

@@ -18,6 +18,7 @@ from backend.models.requests import IdempotentRequest
 from backend.models.resources import Resource, RunResource
 from backend.models.runs import Attempt, AuditRow, Control, Run, RunGroup, RunStar, Sweep
 from backend.models.stream import StreamRow
+from backend.models.studies import Study, StudyRun
 from backend.models.views import SavedView
 from backend.models.webhooks import Delivery, Webhook
 from backend.models.workers import Worker
@@ -57,6 +58,8 @@ __all__ = [
     "SparseRecord",
     "StepRow",
     "StreamRow",
+    "Study",
+    "StudyRun",
     "Sweep",
     "User",
     "Webhook",

@@ -48,7 +48,7 @@ class RunGroup(Base):
     __tablename__ = "run_groups"
     __table_args__ = (
         UniqueConstraint("project_id", "name"),
-        CheckConstraint("kind IN ('group', 'sweep')", name="kind"),
+        CheckConstraint("kind IN ('group', 'sweep', 'study')", name="kind"),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True, default=new_id)

@@ -20,6 +20,7 @@ from bapo.calls.runs import RunCalls
 from bapo.calls.samples import SampleCalls
 from bapo.calls.service import ServiceCalls
 from bapo.calls.storage import StorageCalls
+from bapo.calls.studies import StudyCalls
 from bapo.calls.sweeps import SweepCalls
 from bapo.calls.views import ViewCalls
 from bapo.calls.webhooks import WebhookCalls
@@ -43,6 +44,7 @@ class Calls(
     ViewCalls,
     ArtifactCalls,
     SweepCalls,
+    StudyCalls,
     CheckpointCalls,
     CompareCalls,
     WhatIfCalls,

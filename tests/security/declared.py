@@ -110,6 +110,13 @@ read POST /api/v1/runs/{run_id}/what-if
 admin GET /api/v1/storage
 admin POST /api/v1/storage/compact
 admin DELETE /api/v1/storage/deletions/{deletion_id}
+read GET /api/v1/studies
+write POST /api/v1/studies
+read POST /api/v1/studies/preview
+read GET /api/v1/studies/shipped
+read GET /api/v1/studies/{study_id}
+write POST /api/v1/studies/{study_id}/actions
+read GET /api/v1/studies/{study_id}/report
 read GET /api/v1/sweeps
 write POST /api/v1/sweeps
 read POST /api/v1/sweeps/preview
