@@ -10,11 +10,13 @@ from types import FrameType
 import uvicorn
 
 from bapo import log
+from bapo.api import StudyReport
 from bapo.settings import SettingsError, load, warn_of_unknown_variables
 from frontend.app import create_app
 from frontend.figures.groups import BY_CONFIG
 from frontend.gate import Gate
 from frontend.report.command import write_report
+from frontend.report.study import study_document
 from frontend.settings import FrontendSettings
 
 GRACE_SECONDS = 5
@@ -46,7 +48,14 @@ def main() -> None:
     report.add_argument("--out", type=Path, default=Path("report.html"))
     report.add_argument("--group", default=BY_CONFIG, help="config, method, run, or a config field such as method.c1")
     report.add_argument("--title", default=None)
+    study = commands.add_parser("study-report", help="write a study's report.json as one HTML file")
+    study.add_argument("report", type=Path)
+    study.add_argument("--out", type=Path, default=Path("report.html"))
     arguments = parser.parse_args()
+    if arguments.command == "study-report":
+        content = study_document(StudyReport.model_validate_json(arguments.report.read_bytes()))
+        arguments.out.write_bytes(content)
+        return
     if arguments.command == "report":
         write_report(arguments.folders, arguments.out, by=arguments.group, title=arguments.title)
         return

@@ -71,8 +71,8 @@ def made_runs(session: Session, study_ids: Sequence[str]) -> dict[str, list[Made
         .order_by(StudyRun.study_id, StudyRun.position)
     )
     found: dict[str, list[MadeRun]] = {study_id: [] for study_id in study_ids}
-    for study_id, *made in session.execute(query):
-        found[study_id].append(MadeRun(*made))
+    for study_id, name, run, was_submitted in session.execute(query):
+        found[study_id].append(MadeRun(name, run, was_submitted))
     return found
 
 

@@ -36,6 +36,8 @@ body { margin: 0 auto; padding: 24px 16px 64px; max-width: 1180px; background: v
 h1 { font-size: 24px; line-height: 1.3; margin: 0 0 4px; overflow-wrap: anywhere; }
 h2 { font-size: 18px; margin: 40px 0 12px; }
 a { color: var(--bapo-accent); } .facts { color: var(--bapo-muted); font-size: 13px; }
+dl.study-head { display: grid; grid-template-columns: max-content 1fr; gap: 6px 16px; }
+dl.study-head dt { color: var(--bapo-muted); } dl.study-head dd { margin: 0; overflow-wrap: anywhere; }
 details { margin: 6px 0; } summary { cursor: pointer; overflow-wrap: anywhere; }
 pre { overflow: auto; max-height: 480px; padding: 12px; font: 12px/1.5 var(--bapo-mono); background: var(--bapo-page);
   border: 1px solid var(--bapo-border); border-radius: 6px; }
@@ -55,12 +57,17 @@ def report(selection: Selection, *, title: str, base_url: str | None = None, now
         f"BAPO Control Plane {version('bapo-control-plane')} · plotly {plotly.__version__} · figures and tables "
         f"numbered as in {PAPER}"
     )
+    return document(title, facts, [_groups(selection.groups)], sections, [_runs(selection.runs, base_url)])
+
+
+def document(title: str, facts: str, before: Sequence[str], sections: Sequence[Section], after: Sequence[str]) -> bytes:
+    """A file of sections; `before` and `after` are HTML, all else is text."""
     body = [
         f"<h1>{html.escape(title)}</h1>",
         f'<p class="facts">{html.escape(facts)}</p>',
-        _groups(selection.groups),
+        *before,
         *(_section(section) for section in sections),
-        _runs(selection.runs, base_url),
+        *after,
     ]
     head = [
         '<meta charset="utf-8">',

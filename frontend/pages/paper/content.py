@@ -22,10 +22,11 @@ def body(selection: Selection, sections: Sequence[Section]) -> list[Any]:
         **attributes(aria_label="Figures and tables"),
     )
     listed = [html.Ul([html.Li(remark) for remark in remarks], className="paper-remarks")] if remarks else []
-    return [contents, *listed, *(_section(section) for section in sections)]
+    return [contents, *listed, *(section_part(section) for section in sections)]
 
 
-def _section(section: Section) -> html.Section:
+def section_part(section: Section) -> html.Section:
+    """One section: heading, table, a place for its figures, caption."""
     title = html.H3([html.Span(section.number, className="paper-number"), section.title], className="paper-title")
     head: list[Any] = [title]
     parts: list[Any] = []
