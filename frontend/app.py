@@ -29,6 +29,7 @@ from frontend.pages import (
     run,
     runs,
     storage,
+    studies,
     sweeps,
 )
 from frontend.session import Api
@@ -54,6 +55,9 @@ PAGES = (
     shell.Page(re.compile(r"/compare"), "Compare", compare.layout, query_makes_page=False),
     shell.Page(re.compile(r"/sweeps"), "Sweeps", sweeps.list_layout, query_makes_page=False),
     shell.Page(re.compile(r"/sweeps/(?P<sweep_id>[^/]+)"), "Sweep", sweeps.layout, query_makes_page=False),
+    shell.Page(re.compile(r"/studies"), "Studies", studies.list_layout, query_makes_page=False),
+    shell.Page(re.compile(r"/studies/new"), "New study", studies.new_layout, query_makes_page=True),
+    shell.Page(re.compile(r"/studies/(?P<study_id>[^/]+)"), "Study", studies.layout, query_makes_page=False),
     shell.Page(re.compile(r"/queue"), "Queue", queue.queue_layout, query_makes_page=False),
     shell.Page(re.compile(r"/workers"), "Workers", queue.workers_layout, query_makes_page=False),
     shell.Page(re.compile(r"/account"), "Account", account.layout, query_makes_page=False),
@@ -102,6 +106,7 @@ def create_app(settings: FrontendSettings) -> Gate:
         resources,
         compare,
         sweeps,
+        studies,
         account,
         people,
         projects,

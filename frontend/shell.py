@@ -41,6 +41,7 @@ NAVIGATION: tuple[tuple[str, str, IconName], ...] = (
     ("New run", "/new", "plus"),
     ("Compare", "/compare", "compare"),
     ("Sweeps", "/sweeps", "sweep"),
+    ("Studies", "/studies", "study"),
     ("Queue", "/queue", "queue"),
     ("Workers", "/workers", "worker"),
     ("Data & models", "/data", "data"),

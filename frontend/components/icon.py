@@ -39,6 +39,7 @@ IconName = Literal[
     "star",
     "star-filled",
     "stop",
+    "study",
     "sun",
     "sweep",
     "tag",

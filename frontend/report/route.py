@@ -1,4 +1,4 @@
-"""GET /reports/paper.html?runs=a,b,c&group=method: the selected runs as one HTML file."""
+"""GET /reports/paper.html?runs=a,b,c&group=method: the selected runs as one HTML file; and those of studies."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from frontend.figures.groups import BY_CONFIG
 from frontend.report.contents import selection_of
 from frontend.report.document import TITLE, report
 from frontend.report.fetching import fetch_runs
+from frontend.report.study_route import asked_for, study_report
 from frontend.session import Api
 
 REPORTS_PREFIX = "/reports/"
@@ -26,8 +27,18 @@ MOST_TITLE = 200
 
 async def reports(request: Request, api: Api) -> Response:
     """The file as a download; problems as the API answers them."""
-    if request.url.path != PATH or request.method not in ("GET", "HEAD"):
+    study = asked_for(request.url.path)
+    if (study is None and request.url.path != PATH) or request.method not in ("GET", "HEAD"):
         return _problem(404, "not_found", "there is nothing at this address")
+    try:
+        return await (_paper(request, api) if study is None else study_report(request, api, *study))
+    except ApiError as error:
+        return _answer(error.body, error.status)
+    except httpx.TransportError:
+        return _problem(502, "backend_unreachable", "the BAPO server does not answer: try again in a moment")
+
+
+async def _paper(request: Request, api: Api) -> Response:
     run_ids = run_ids_of(request.query_params)
     if not run_ids:
         return _problem(422, "invalid", "name at least one run, such as ?runs=a,b", field="runs")
@@ -35,12 +46,8 @@ async def reports(request: Request, api: Api) -> Response:
     try:
         runs = await fetch_runs(api.client(), run_ids)
         selection = selection_of(runs, request.query_params.get("group") or BY_CONFIG)
-    except ApiError as error:
-        return _answer(error.body, error.status)
     except ValueError as error:
         return _problem(422, "invalid", str(error))
-    except httpx.TransportError:
-        return _problem(502, "backend_unreachable", "the BAPO server does not answer: try again in a moment")
     base_url = str(request.base_url).rstrip("/")
     # Drawing takes a second or so of one core: other requests go on meanwhile.
     content = await asyncio.to_thread(report, selection, title=title, base_url=base_url)

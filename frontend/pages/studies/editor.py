@@ -1,0 +1,242 @@
+"""A new study: its file, pasted, uploaded or started from a shipped one, with what is wrong with it while typing."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dash_mantine_components as dmc
+import httpx
+from dash import Dash, Input, Output, State, dcc, html, no_update
+
+from bapo.api import FieldProblem, StudyCreate, StudyPreview, StudyWrite
+from bapo.client import ApiError
+from frontend import formatting
+from frontend.components.icon import icon
+from frontend.components.notices import error_text
+from frontend.pages.new_run.inputs import first_choice
+from frontend.session import Api
+
+DEBOUNCE_MILLISECONDS = 500
+MOST_BYTES = 400_000
+
+
+async def new_layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> Any:
+    """The form."""
+    client = api.client()
+    me = await client.me()
+    found = await client.shipped_studies()
+    projects = [each.name for each in me.projects if each.role != "viewer" and not each.is_archived]
+    text = next((each.text for each in found.items if each.name == query.get("from")), "")
+    return html.Div(
+        [
+            dcc.Link("Studies", href="/studies", className="crumb"),
+            dmc.Title("New study", order=2, mb=4),
+            dmc.Text(
+                "The file says what is compared, with which seeds, on which test sets, and which comparison decides. "
+                "It stays as it is once the first run exists.",
+                size="sm",
+                c="dimmed",
+                mb="md",
+            ),
+            dcc.Store(id="study-shipped", data={each.name: each.text for each in found.items}),
+            html.Div(
+                [
+                    dmc.Stack(
+                        [
+                            dmc.Select(
+                                id="study-start",
+                                label="Start from a shipped study",
+                                placeholder="Choose one, or paste your own below",
+                                data=[
+                                    {"value": each.name, "label": f"{each.title} ({each.num_runs} runs)"}
+                                    for each in found.items
+                                ],
+                                value=query.get("from"),
+                                clearable=True,
+                            ),
+                            dcc.Upload(
+                                html.Div("Drop a .toml file here, or choose one", className="study-drop"),
+                                id="study-upload",
+                                max_size=MOST_BYTES,
+                                accept=".toml",
+                            ),
+                            dmc.Textarea(
+                                id="study-text",
+                                label="Study file",
+                                value=text,
+                                autosize=True,
+                                minRows=22,
+                                maxRows=44,
+                                debounce=DEBOUNCE_MILLISECONDS,
+                                spellCheck=False,
+                            ),
+                        ],
+                        gap="sm",
+                    ),
+                    html.Div(
+                        [
+                            html.Div(id="study-preview", role="status"),
+                            dmc.Select(
+                                id="study-project",
+                                label="Project",
+                                data=projects,
+                                value=first_choice(projects, query.get("project")),
+                                allowDeselect=False,
+                                mt="md",
+                                style={} if len(projects) > 1 else {"display": "none"},
+                            ),
+                            dmc.NumberInput(
+                                id="study-priority",
+                                label="Priority",
+                                description="In the queue, 0 to 100; higher first.",
+                                value=50,
+                                min=0,
+                                max=100,
+                                allowDecimal=False,
+                                mt="sm",
+                            ),
+                            html.Div(id="study-refusal"),
+                            dmc.Button(
+                                "Make the runs",
+                                id="study-create",
+                                leftSection=icon("play", 16),
+                                disabled=True,
+                                fullWidth=True,
+                                mt="md",
+                            ),
+                        ],
+                        className="panel-card",
+                    ),
+                ],
+                className="study-form",
+            ),
+        ]
+    )
+
+
+def preview_panel(found: StudyPreview) -> list[Any]:
+    """What a file says, or what is wrong with it."""
+    if found.problems:
+        return [
+            html.H3("This cannot be made yet", className="chart-title"),
+            html.Ul([_problem(each) for each in found.problems], className="study-problems"),
+        ]
+    arms = ", ".join(arm.name for arm in found.arms)
+    lines = [
+        ("Question", found.question),
+        ("Arms", arms),
+        ("Regimes", ", ".join(found.regimes)),
+        ("Seeds", ", ".join(map(str, found.seeds))),
+        ("Test sets", ", ".join(found.test_sets)),
+        ("Decides", found.primary),
+        ("Runs", _runs(found)),
+        ("Time", _time(found)),
+    ]
+    return [
+        html.H3(found.title, className="chart-title wrap-anywhere"),
+        html.Dl([part for label, text in lines for part in (html.Dt(label), html.Dd(text))], className="study-head"),
+        html.Ul([_problem(each, is_warning=True) for each in found.warnings], className="study-problems"),
+    ]
+
+
+def _runs(found: StudyPreview) -> str:
+    tuning = f", {found.num_tuning_runs:,} of them to choose settings" if found.num_tuning_runs else ""
+    return f"{found.num_runs:,}{tuning}"
+
+
+def _time(found: StudyPreview) -> str:
+    if found.seconds is None:
+        return "unknown: no run like these has ended here"
+    low, high = formatting.duration(found.seconds.low), formatting.duration(found.seconds.high)
+    return f"about {formatting.duration(found.seconds.value)} ({low} to {high}), one run after the other"
+
+
+def _problem(problem: FieldProblem, *, is_warning: bool = False) -> html.Li:
+    given: list[Any] = [] if problem.value is None else [" = ", html.Code(str(problem.value))]
+    return html.Li(
+        [html.Code(problem.field), *given, html.Div(problem.remedy)], className="warning" if is_warning else ""
+    )
+
+
+def register(app: Dash, api: Api) -> None:
+    """Filling the file in, checking it, making it."""
+
+    @app.callback(
+        Output("study-text", "value"),
+        Output("study-refusal", "children", allow_duplicate=True),
+        Input("study-start", "value"),
+        State("study-shipped", "data"),
+        prevent_initial_call=True,
+    )
+    def start(name: str | None, shipped: Mapping[str, str]) -> Any:
+        return shipped.get(name or "", no_update), ""
+
+    @app.callback(
+        Output("study-text", "value", allow_duplicate=True),
+        Output("study-refusal", "children", allow_duplicate=True),
+        Input("study-upload", "contents"),
+        State("study-upload", "filename"),
+        prevent_initial_call=True,
+    )
+    def upload(contents: str | None, name: str | None) -> Any:
+        if not contents:
+            return no_update, no_update
+        try:
+            return base64.b64decode(contents.partition(",")[2]).decode("utf-8"), ""
+        except (binascii.Error, UnicodeDecodeError):
+            text = f"{name} is no text file: a study is written as TOML."
+            return no_update, dmc.Alert(text, color="red", variant="light", mt="sm")
+
+    @app.callback(
+        Output("study-preview", "children"),
+        Output("study-create", "disabled"),
+        Output("study-create", "children"),
+        Input("study-text", "value"),
+        Input("study-project", "value"),
+    )
+    async def preview(text: str | None, project: str | None) -> Any:
+        if not (text or "").strip():
+            hint = "Choose a shipped study, or paste a file, to see what it would make."
+            return html.P(hint, className="study-question"), True, "Make the runs"
+        try:
+            found = await api.client().preview_study(StudyWrite(text=text or "", project=project))
+        except ValueError:
+            return dmc.Alert("The file is too long.", color="red", variant="light"), True, "Make the runs"
+        except (ApiError, httpx.TransportError) as error:
+            return dmc.Alert(error_text(error), color="yellow", variant="light"), True, "Make the runs"
+        label = "Make the runs" if found.problems else f"Make the {found.num_runs:,} runs"
+        return preview_panel(found), bool(found.problems), label
+
+    @app.callback(
+        Output("url", "pathname", allow_duplicate=True),
+        Output("study-refusal", "children"),
+        Input("study-create", "n_clicks"),
+        State("study-text", "value"),
+        State("study-project", "value"),
+        State("study-priority", "value"),
+        running=[(Output("study-create", "loading"), True, False)],
+        prevent_initial_call=True,
+    )
+    async def create(clicks: int | None, text: str, project: str | None, priority: Any) -> Any:
+        if not clicks:
+            return no_update, no_update
+        try:
+            body = StudyCreate(text=text, project=project, priority=priority if priority not in ("", None) else 50)
+            made = await api.client().create_study(body)
+        except ValueError as error:
+            return no_update, _refusal([FieldProblem(field="priority", value=priority, remedy=str(error))])
+        except ApiError as error:
+            problems = error.body.problems or [
+                FieldProblem(field=error.body.field or "study", value=error.body.value, remedy=error.body.remedy)
+            ]
+            return no_update, _refusal(problems)
+        except httpx.TransportError as error:
+            return no_update, dmc.Alert(error_text(error), color="yellow", variant="light", mt="sm")
+        return f"/studies/{made.id}", ""
+
+
+def _refusal(problems: Sequence[FieldProblem]) -> html.Ul:
+    return html.Ul([_problem(each) for each in problems], className="study-problems", style={"marginTop": 12})
