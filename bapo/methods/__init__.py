@@ -9,6 +9,7 @@ from bapo.methods.arpo import Arpo
 from bapo.methods.bapo import Bapo
 from bapo.methods.base import ComposedBatch, Method
 from bapo.methods.dapo import Dapo
+from bapo.methods.dots import Dots
 from bapo.methods.grpo import Grpo
 from bapo.methods.gspo import Gspo
 from bapo.methods.mopps import Mopps
@@ -27,6 +28,7 @@ METHODS: dict[str, Callable[[RunConfig], Method]] = {
     "repo": Repo,
     "remix": Remix,
     "arpo": Arpo,
+    "dots": Dots,
     "ppo": Ppo,
     "ba_ppo": Bapo,
 }

@@ -31,8 +31,8 @@ class MixingMethod(PlainMethod):
         self._rollout_size = config.rollout.batch_size
         self._seed = config.training.seed
 
-    def _reused_share(self, step: int) -> float:
-        """Share of the training batch that comes from the buffer."""
+    def _reused_share(self, step: int) -> Fraction:
+        """Share of the training batch that comes from the buffer, exactly as the decimal it is written as."""
         raise NotImplementedError
 
     def _is_stored(self, group: RolloutGroup, step: int) -> bool:
@@ -40,8 +40,8 @@ class MixingMethod(PlainMethod):
         raise NotImplementedError
 
     def _most_reused(self, step: int) -> int:
-        """round(share·B), half up; the share counts as the decimal it is written as."""
-        return math.floor(Fraction(str(self._reused_share(step))) * self._batch_size + Fraction(1, 2))
+        """round(share·B), half up."""
+        return math.floor(self._reused_share(step) * self._batch_size + Fraction(1, 2))
 
     def _num_fresh(self, step: int) -> int:
         """Prompts to roll out: B less what the buffer gives, at least one and at most the rollout batch."""

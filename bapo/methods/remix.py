@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 from bapo.config.method import RemixConfig
 from bapo.config.run import RunConfig
@@ -39,8 +40,8 @@ class Remix(MixingMethod):
     def num_passes(self, step: int) -> int:
         return self._method.updates_per_batch if self._is_mixed(step) else 1
 
-    def _reused_share(self, step: int) -> float:
-        return self._method.reused_share if self._is_mixed(step) else 0.0
+    def _reused_share(self, step: int) -> Fraction:
+        return Fraction(str(self._method.reused_share)) if self._is_mixed(step) else Fraction(0)
 
     def _is_stored(self, group: RolloutGroup, step: int) -> bool:
         return self._is_mixed(step)

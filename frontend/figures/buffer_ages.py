@@ -35,13 +35,13 @@ def buffer_ages_data(series: Series, axis: XAxis) -> BufferAges:
     return BufferAges(axis, *(series.columns.get(key, missing) for key in KEYS))
 
 
-def buffer_ages_figure(data: BufferAges, palette: Palette) -> go.Figure:
-    """Mean ages solid, the oldest entries dotted."""
+def buffer_ages_figure(data: BufferAges, palette: Palette, *, has_difficult: bool = True) -> go.Figure:
+    """Mean ages solid, the oldest entries dotted; only those of stored groups where there is no difficult buffer."""
     lines = (
         ("difficult, mean", data.difficult_mean, palette.bad, "solid", 2.0),
         ("difficult, oldest", data.difficult_max, palette.bad, "dot", 1.2),
-        ("high-quality, mean", data.high_quality_mean, palette.reused, "solid", 2.0),
-        ("high-quality, oldest", data.high_quality_max, palette.reused, "dot", 1.2),
+        ("stored groups, mean", data.high_quality_mean, palette.reused, "solid", 2.0),
+        ("stored groups, oldest", data.high_quality_max, palette.reused, "dot", 1.2),
     )
     traces = [
         go.Scatter(
@@ -52,6 +52,6 @@ def buffer_ages_figure(data: BufferAges, palette: Palette) -> go.Figure:
             line={"color": colour, "dash": dash, "width": width},
             hovertemplate="%{y:.1f} steps",
         )
-        for name, values, colour, dash, width in lines
+        for name, values, colour, dash, width in (lines if has_difficult else lines[2:])
     ]
     return over_training(traces, data.axis, yaxis={"title": {"text": "age in steps"}})

@@ -29,15 +29,16 @@ def buffer_sizes_data(series: Series, axis: XAxis) -> BufferSizes:
     return BufferSizes(axis, *(series.columns.get(key, missing) for key in KEYS))
 
 
-def buffer_sizes_figure(data: BufferSizes, palette: Palette) -> go.Figure:
-    """Both sizes, and the difficult buffer's capacity as a dashed line."""
+def buffer_sizes_figure(data: BufferSizes, palette: Palette, *, has_difficult: bool = True) -> go.Figure:
+    """Both sizes, and the difficult buffer's capacity as a dashed line; only stored groups where there is none."""
+    stored = ("stored groups", data.high_quality, {"color": palette.reused, "width": 2})
     lines = (
         ("difficult prompts", data.difficult, {"color": palette.bad, "width": 2}),
-        ("high-quality groups", data.high_quality, {"color": palette.reused, "width": 2}),
+        stored,
         ("difficult capacity", data.difficult_capacity, {"color": palette.reference, "dash": "dash", "width": 1.5}),
     )
     traces = [
         go.Scatter(x=data.axis.values, y=values, name=name, mode="lines", line=line, hovertemplate="%{y:,d}")
-        for name, values, line in lines
+        for name, values, line in (lines if has_difficult else (stored,))
     ]
     return over_training(traces, data.axis, yaxis={"title": {"text": "entries"}})

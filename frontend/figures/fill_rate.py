@@ -29,6 +29,12 @@ def fill_rate_data(series: Series, axis: XAxis) -> FillRate:
 
 def fill_rate_figure(data: FillRate, palette: Palette) -> go.Figure:
     """One line."""
-    yaxis = {"title": {"text": "batch / B"}, "tickformat": ".0%", "range": [0, 1.05], "fixedrange": True}
+    # At least up to 1, and beyond where stored responses come on top of B.
+    yaxis = {
+        "title": {"text": "batch / B"},
+        "tickformat": ".0%",
+        "autorangeoptions": {"include": [0, 1.05], "clipmin": 0},
+        "fixedrange": True,
+    }
     line = Line("fill rate", data.fill_rate, palette.series[2], width=2)
     return lines_figure([line], data.axis, hover="%{y:.1%}", yaxis=yaxis)

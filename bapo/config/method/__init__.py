@@ -35,6 +35,7 @@ MethodConfig = Annotated[
     | RepoConfig
     | RemixConfig
     | ArpoConfig
+    | DotsConfig
     | PpoConfig
     | BaPpoConfig,
     Field(discriminator="type"),

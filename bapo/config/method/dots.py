@@ -17,10 +17,16 @@ class DotsConfig(Section):
     v: StepInterval = 1
     """Rollout sync interval v: steps between two copies of the trained weights to the rollout policy α."""
     target_accuracy: Annotated[float, Field(gt=0, lt=1)] = 0.5
-    """Success rate that the chosen prompts shall have."""
-    candidates: Annotated[int, Field(ge=1, le=1000)] = 4
-    """Candidate prompts per prompt rolled out."""
+    """γ*: success rate that the chosen prompts shall have."""
+    candidates: Annotated[int, Field(ge=1, le=1000)] = 8
+    """Prompts drawn at random for each one that is rolled out."""
+    reference_prompts: Annotated[int, Field(ge=1, le=4096)] = 256
+    """K: prompts whose latest accuracy predicts that of others, the most recently answered ones."""
+    selection_temperature: Annotated[float, Field(gt=0, le=100)] = 1e-3
+    """τ: candidates are drawn with a chance that falls e-fold per τ of distance from the target."""
     fresh_share: Annotated[float, Field(gt=0, le=1)] = 0.5
-    """Share of the training batch that is rolled out anew."""
-    capacity: Capacity = 256
-    """Groups held, first in, first out."""
+    """Share δ of the training batch that is rolled out anew; the rest comes from the buffer."""
+    capacity: Capacity | None = None
+    """Groups held, one per prompt. Empty: no limit; for dots B, for arpo 256 where it replaces whole batches."""
+    max_age_steps: StepInterval | None = None
+    """Steps after which a stored group is no longer reused. Empty: no limit."""

@@ -25,6 +25,7 @@ from frontend.pages.run.charts import (
     note_of,
     smoothing_for,
 )
+from frontend.pages.run.charts.base import STORING
 from frontend.pages.run.data import Reading, Wanted, load
 from frontend.pages.run.header import action_style, reason, status_row
 from frontend.session import Api
@@ -62,7 +63,7 @@ def chart_panel(run: RunDetail, tab: str, recorded: Collection[str] = ()) -> lis
     ]
     hint = (
         [dmc.Text(f"{run.method} keeps no buffers: nothing is re-evaluated or reused.", size="sm", c="dimmed", mt="sm")]
-        if tab == "batch" and run.method in ("grpo", "grpo_delayed")
+        if tab == "batch" and run.method not in STORING
         else []
     )
     return [

@@ -175,6 +175,25 @@ def test_grpo_has_no_chart_of_buffers() -> None:
     assert names == {"batch-composition", "fill-rate", "rollouts"}
 
 
+@pytest.mark.parametrize("method", ["repo", "remix", "arpo", "dots"])
+def test_replay_methods_show_their_stored_groups_and_no_difficult_prompts(method: str, run_detail: RunDetail) -> None:
+    charts = {chart.name: chart for chart in charts_of("batch", method)}
+    assert set(charts) == {
+        "batch-composition", "fill-rate", "buffer-sizes", "buffer-ages", "turnover-high-quality", "rollouts",
+    }  # fmt: skip
+    columns: dict[str, list[float | None]] = {
+        "bapo/buffer/high_quality/size": [3, 5],
+        "bapo/buffer/high_quality/age_mean": [1, 1.5],
+        "bapo/buffer/high_quality/age_max": [1, 2],
+    }
+    series = Series(steps=[1, 2], columns=columns)
+    data = RunData(run_detail.model_copy(update={"method": method}), x_axis(series, "step", None), series)
+    shown = [
+        [list(trace.y) for trace in charts[name].draw(data, LIGHT).data] for name in ("buffer-sizes", "buffer-ages")
+    ]
+    assert shown == [[[3, 5]], [[1, 1.5], [1, 2]]]
+
+
 def test_steps_left_out_by_sampling_are_told(run_detail: RunDetail) -> None:
     series = Series(steps=[1, 5000], columns={})
     data = RunData(run_detail.model_copy(update={"step": 5000}), x_axis(series, "step", None), series)

@@ -12,8 +12,11 @@ from frontend.figures import scalar
 from frontend.pages.run.data import Need, RunData
 from frontend.theme import Palette
 
-BAPO = frozenset({"bapo"})
-BUFFERED = frozenset({"bapo", "bapo_mini"})
+BAPO = frozenset({"bapo", "ba_ppo"})
+BUFFERED = frozenset({"bapo", "bapo_mini", "ba_ppo"})
+"""Methods that remember difficult prompts and answer them again."""
+STORING = BUFFERED | {"repo", "remix", "arpo", "dots"}
+"""Methods that keep groups for reuse."""
 
 
 @dataclass(frozen=True, slots=True)

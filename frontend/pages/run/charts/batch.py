@@ -16,7 +16,7 @@ from frontend.figures import (
     thresholds,
     turnover,
 )
-from frontend.pages.run.charts.base import BAPO, BUFFERED, Chart
+from frontend.pages.run.charts.base import BAPO, BUFFERED, STORING, Chart
 from frontend.pages.run.data import RunData
 from frontend.theme import Palette
 
@@ -31,14 +31,28 @@ def _rollouts(data: RunData, palette: Palette) -> go.Figure:
     return rollouts.rollouts_figure(content, palette)
 
 
-TURNOVERS: tuple[tuple[turnover.Buffer, str, str], ...] = (
+def _buffer_sizes(data: RunData, palette: Palette) -> go.Figure:
+    has_difficult = data.run.method in BUFFERED
+    content = buffer_sizes.buffer_sizes_data(data.series, data.axis)
+    return buffer_sizes.buffer_sizes_figure(content, palette, has_difficult=has_difficult)
+
+
+def _buffer_ages(data: RunData, palette: Palette) -> go.Figure:
+    has_difficult = data.run.method in BUFFERED
+    content = buffer_ages.buffer_ages_data(data.series, data.axis)
+    return buffer_ages.buffer_ages_figure(content, palette, has_difficult=has_difficult)
+
+
+TURNOVERS: tuple[tuple[turnover.Buffer, frozenset[str], str, str], ...] = (
     (
         "difficult",
+        BUFFERED,
         "How fast do difficult prompts change?",
         "Where as many enter in a step as the buffer holds, re-evaluation meets what was only just rolled out.",
     ),
     (
         "high_quality",
+        STORING,
         "How fast do reusable groups change?",
         "A group expires when it is too old to be reused.",
     ),
@@ -55,7 +69,8 @@ CHARTS: tuple[Chart, ...] = (
         "batch",
         "What is each batch made of?",
         "Groups trained on in each step: X1 fresh from the rollout policy α, X2 difficult prompts that the current "
-        "policy answered again, X3 groups reused from the last steps; dashed: the batch size B (Eq. 7).",
+        "policy answered again, X3 groups reused from earlier steps, whole or in part; dashed: the batch size B "
+        "(Eq. 7), on top of which some methods reuse single responses.",
         lambda data, palette: batch_composition.batch_composition_figure(
             batch_composition.batch_composition_data(data.series, data.axis), palette
         ),
@@ -104,24 +119,20 @@ CHARTS: tuple[Chart, ...] = (
         "buffer-sizes",
         "batch",
         "What do the buffers hold?",
-        "Difficult prompts waiting to be re-evaluated, and high-quality groups that may be reused.",
-        lambda data, palette: buffer_sizes.buffer_sizes_figure(
-            buffer_sizes.buffer_sizes_data(data.series, data.axis), palette
-        ),
+        "Stored groups that may be reused, and where the method has them, difficult prompts waiting to be "
+        "re-evaluated.",
+        _buffer_sizes,
         buffer_sizes.KEYS,
-        methods=BUFFERED,
+        methods=STORING,
     ),
     Chart(
         "buffer-ages",
         "batch",
         "How old is it?",
-        "Steps since a difficult prompt was last evaluated, or a high-quality group generated; old groups are "
-        "off-policy.",
-        lambda data, palette: buffer_ages.buffer_ages_figure(
-            buffer_ages.buffer_ages_data(data.series, data.axis), palette
-        ),
+        "Steps since a difficult prompt was last evaluated, or a stored group generated; old groups are off-policy.",
+        _buffer_ages,
         buffer_ages.KEYS,
-        methods=BUFFERED,
+        methods=STORING,
     ),
     *(
         Chart(
@@ -131,16 +142,16 @@ CHARTS: tuple[Chart, ...] = (
             "Entries per step: what came in above zero, what went out below. " + explanation,
             partial(_turnover, buffer),
             turnover.keys(buffer),
-            methods=BUFFERED,
+            methods=methods,
         )
-        for buffer, title, explanation in TURNOVERS
+        for buffer, methods, title, explanation in TURNOVERS
     ),
     Chart(
         "rollouts",
         "batch",
         "What has it cost?",
-        "Responses generated for training so far, re-evaluations and dropped groups included; dashed: the fresh ones "
-        "alone, as GRPO would need.",
+        "Responses generated for training so far, re-evaluations and dropped groups included; dashed: a full batch of "
+        "fresh prompts in every step, as GRPO would need.",
         _rollouts,
         rollouts.KEYS,
         smoothing="never",
