@@ -344,6 +344,11 @@ def parse_record(line: str | bytes) -> AnyRecord:
     return _ADAPTER.validate_json(line)
 
 
+def read_record(content: Any) -> AnyRecord:
+    """A journal line that is parsed already. Raises pydantic.ValidationError as `parse_record`."""
+    return _ADAPTER.validate_python(content)
+
+
 def dump_record(record: Record) -> bytes:
     """One journal line, newline included."""
     return record.model_dump_json(by_alias=True).encode() + b"\n"
@@ -392,15 +397,15 @@ def _step_metrics(record: StepRecord) -> dict[str, float]:
         "bapo/batch/num_rounds": record.num_rounds,
         "bapo/policy/rollout_staleness": record.trainer_version - record.rollout_version,
     }
-    values |= {f"bapo/batch/{name}": value for name, value in record.counts.model_dump().items()}
-    values |= {f"bapo/thresholds/{name}": value for name, value in record.thresholds.model_dump().items()}
+    values |= _named("bapo/batch/", vars(record.counts))
+    values |= _named("bapo/thresholds/", vars(record.thresholds))
     for name, buffer in (
         ("difficult", record.difficult_buffer),
         ("high_quality", record.high_quality_buffer),
     ):
         if buffer is not None:
-            values |= {f"bapo/buffer/{name}/{key}": value for key, value in buffer.model_dump().items()}
-    values |= {f"bapo/cost/{name}": value for name, value in record.cost.model_dump().items()}
+            values |= _named(f"bapo/buffer/{name}/", vars(buffer))
+    values |= _named("bapo/cost/", vars(record.cost))
     if record.update is not None:
         update = record.update
         values |= {
@@ -418,11 +423,15 @@ def _step_metrics(record: StepRecord) -> dict[str, float]:
         }
         if update.critic is not None:
             values |= _critic_metrics(update.critic)
-        values |= {f"bapo/tv/tokens/{source}": value for source, value in update.tv_tokens.items()}
-        values |= {f"bapo/tv/sequences/{source}": value for source, value in update.tv_sequences.items()}
-    values |= {f"timing_s/{name}": value for name, value in record.timing.items()}
-    values |= {f"bapo/system/{name}": value for name, value in record.system.items()}
+        values |= _named("bapo/tv/tokens/", update.tv_tokens)
+        values |= _named("bapo/tv/sequences/", update.tv_sequences)
+    values |= _named("timing_s/", record.timing)
+    values |= _named("bapo/system/", record.system)
     return {name: float(value) for name, value in values.items() if value is not None and math.isfinite(value)}
+
+
+def _named(prefix: str, fields: Mapping[Any, float | None]) -> dict[str, float | None]:
+    return {prefix + name: value for name, value in fields.items()}
 
 
 def _critic_metrics(critic: CriticValues) -> dict[str, float | None]:

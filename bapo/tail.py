@@ -13,7 +13,7 @@ from bapo.journal import RECORDS_FILE, SAMPLES_FILE
 LOG_FILE = "trainer.log"
 """Standard output and error of a trainer that a worker started."""
 
-CHUNK_BYTES = 512 * 1024
+CHUNK_BYTES = 2 * 1024 * 1024
 """Most that is read at once, unless a single line is longer."""
 
 FileKind = Literal["records", "samples", "log"]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from bapo.records import AnyRecord, EventRecord, StepRecord, TrackingRecord
+
+if TYPE_CHECKING:
+    from backend.records.lines import VisitColumns
 
 MAX_INTEGER = 2**31 - 1
 MAX_BIGINT = 2**63 - 1
@@ -30,6 +34,17 @@ def fault(record: AnyRecord) -> str | None:
     return None
 
 
+def visits_fault(visits: VisitColumns) -> str | None:
+    """What is wrong with the prompts of a step."""
+    return _outside(visits.num_correct, 0, MAX_INTEGER) or _outside(visits.policy_version, -MAX_BIGINT, MAX_BIGINT)
+
+
+def _outside(values: Sequence[int], lowest: int, highest: int) -> str | None:
+    if not values or (lowest <= min(values) and max(values) <= highest):
+        return None
+    return _complaint(next(value for value in values if not lowest <= value <= highest))
+
+
 def _complaint(value: object) -> str:
     return f"{str(value)[:40]} is no number that can be stored here"
 
@@ -38,17 +53,11 @@ def _integers(record: AnyRecord) -> Iterator[int]:
     yield record.step
     if isinstance(record, StepRecord):
         yield record.num_steps
-        for visit in record.prompts:
-            yield visit.num_correct
     elif isinstance(record, TrackingRecord):
         yield record.replicate
 
 
 def _bigints(record: StepRecord) -> Iterable[int]:
     return chain(
-        (record.cost.num_rollouts,),
-        record.fresh_histogram,
-        record.reevaluated_histogram,
-        record.batch_histogram,
-        (visit.policy_version for visit in record.prompts),
+        (record.cost.num_rollouts,), record.fresh_histogram, record.reevaluated_histogram, record.batch_histogram
     )

@@ -7,12 +7,15 @@ into rows again, and made anew when it is complete.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import LiteralString
 
-from sqlalchemy import delete, select, text, update
+from sqlalchemy import delete, or_, select, update
 from sqlalchemy.orm import Session
 
 from backend.models import MetricChunk, StepRow
+from backend.records.repository import array_of, copy
 from bapo.records import StepRecord, metrics
 
 CHUNK_STEPS = 100
@@ -33,44 +36,51 @@ def last_step(chunk: int) -> int:
     return (chunk + 1) * CHUNK_STEPS
 
 
-_COMPLETE = text("""
-    SELECT (step - 1) / :size AS chunk FROM steps
-    WHERE run_id = :run_id AND metrics IS NOT NULL AND (step - 1) / :size = ANY(:chunks)
-    GROUP BY 1 HAVING count(*) = :size
-""")
-
-_COMPACT = text("""
-    WITH points AS (
-        SELECT steps.step, each.key, each.value::text::float8 AS value
-        FROM steps, jsonb_each(steps.metrics) AS each
-        WHERE steps.run_id = :run_id AND steps.step BETWEEN :first AND :last
-    ), keys AS (
-        SELECT key, count(*) AS points, array_agg(value ORDER BY step) AS series, array_agg(step ORDER BY step) AS steps
-        FROM points GROUP BY key
-    )
-    INSERT INTO metric_chunks (run_id, key, chunk, series)
-    SELECT :run_id, key, :chunk, CASE points WHEN :size THEN series ELSE (
-        SELECT array_agg(series[array_position(steps, step::int)] ORDER BY step)
-        FROM generate_series(CAST(:first AS int), CAST(:last AS int)) AS step
-    ) END
-    FROM keys
-""")
-"""Each row's metrics are unpacked once; a key that some step lacks is NULL there."""
+Metrics = Mapping[str, float]
 
 
-def compact(session: Session, run_id: str, chunks: Collection[int]) -> None:
-    """Turn those of the chunks into arrays that have all their steps."""
-    if not chunks:
-        return
-    parameters = {"run_id": run_id, "size": CHUNK_STEPS, "chunks": sorted(chunks)}
-    for chunk in session.scalars(_COMPLETE, parameters).all():
-        bounds = {"first": first_step(chunk), "last": last_step(chunk)}
-        session.execute(_COMPACT, {"run_id": run_id, "chunk": chunk, "size": CHUNK_STEPS, **bounds})
-        session.execute(
-            update(StepRow)
-            .where(StepRow.run_id == run_id, StepRow.step.between(bounds["first"], bounds["last"]))
-            .values(metrics=None)
+def completed(
+    session: Session, run_id: str, chunks: Collection[int], new: Collection[int]
+) -> dict[int, dict[int, Metrics]]:
+    """Those of the chunks that have all their steps with the new ones, and the metrics of their other steps."""
+    found: dict[int, dict[int, Metrics]] = {chunk: {} for chunk in chunks}
+    if _lacking(found, new):
+        query = select(StepRow.step, StepRow.metrics).where(
+            StepRow.run_id == run_id,
+            StepRow.metrics.is_not(None),
+            or_(*(StepRow.step.between(first_step(chunk), last_step(chunk)) for chunk in _lacking(found, new))),
         )
+        for step, metrics in session.execute(query):
+            if step not in new:
+                found[chunk_of(step)][step] = metrics
+    lacking = _lacking(found, new)
+    return {chunk: stored for chunk, stored in found.items() if chunk not in lacking}
+
+
+def _lacking(found: Mapping[int, Collection[int]], new: Collection[int]) -> set[int]:
+    counts = Counter(chunk_of(step) for step in new)
+    return {chunk for chunk, stored in found.items() if counts[chunk] + len(stored) < CHUNK_STEPS}
+
+
+def store(session: Session, run_id: str, chunk: int, metrics: Mapping[int, Metrics]) -> None:
+    """Turn the metrics of a chunk's steps into one array per key; NULL where a step lacks the key."""
+    by_step = [metrics[step] for step in range(first_step(chunk), last_step(chunk) + 1)]
+    keys = sorted(set().union(*by_step))
+    series = ((run_id, key, chunk, array_of([values.get(key) for values in by_step])) for key in keys)
+    copy(session, _COPY_CHUNKS, series)
+    session.execute(
+        update(StepRow)
+        .where(
+            StepRow.run_id == run_id,
+            StepRow.step.between(first_step(chunk), last_step(chunk)),
+            StepRow.metrics.is_not(None),
+        )
+        .values(metrics=None),
+        execution_options={"synchronize_session": False},
+    )
+
+
+_COPY_CHUNKS: LiteralString = "COPY metric_chunks (run_id, key, chunk, series) FROM STDIN"
 
 
 def dissolve(session: Session, run_id: str, chunks: Collection[int]) -> None:

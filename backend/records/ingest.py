@@ -3,45 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import orjson
-from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from backend.errors import Problem
 from backend.events.repository import announce
 from backend.metrics import instruments
 from backend.models import Run
-from backend.records import bounds, chunks, metric_keys, repository
+from backend.records import chunks, metric_keys, repository
 from backend.records.best import best_evaluation
+from backend.records.lines import Parsed, new_lines, parse
 from backend.records.repository import array_of
 from backend.runs import answers
 from backend.samples import repository as samples
 from bapo.api import RecordBatch
-from bapo.records import AnyRecord, EvaluationRecord, EventRecord, StepRecord, TrackingRecord, metrics, parse_record
+from bapo.records import AnyRecord, EvaluationRecord, EventRecord, StepRecord, TrackingRecord, metrics
 
 AVERAGE_WEIGHT = 0.2
 """Weight of the newest step in the average time of a step."""
-
-
-class Line(NamedTuple):
-    """A line and where it begins in its file."""
-
-    position: int
-    text: str
-
-
-class Parsed(NamedTuple):
-    """A line of records.jsonl."""
-
-    position: int
-    record: AnyRecord
-    content: dict[str, Any]
-    """The line as it stands, fields of a newer writer included."""
-    metrics: dict[str, float]
-    """Finite ones by name."""
 
 
 def store(session: Session, run: Run, batch: RecordBatch) -> int:
@@ -57,7 +39,7 @@ def store(session: Session, run: Run, batch: RecordBatch) -> int:
     if lines is None:
         return stored
     if batch.kind == "records":
-        _store_records(session, run, batch.attempt, [_parse(line, run, batch.attempt) for line in lines])
+        _store_records(session, run, batch.attempt, [parse(line, run, batch.attempt) for line in lines])
     elif batch.kind == "samples":
         samples.store(session, run.id, batch.attempt, lines)
     else:
@@ -82,108 +64,71 @@ def _check_offsets(batch: RecordBatch) -> None:
         )
 
 
-def new_lines(batch: RecordBatch, stored: int) -> Sequence[Line] | None:
-    """The lines from the stored offset on, with their places; None where the batch cannot be cut there."""
-    positions = [batch.start_offset]
-    for line in batch.lines:
-        positions.append(positions[-1] + len(line.encode()) + 1)
-    if positions[-1] == batch.end_offset:
-        if stored not in positions:
-            return None
-        begin = positions.index(stored)
-        places = positions[begin:-1]
-    else:
-        # Bytes that were not UTF-8 were replaced and count differently. Places need only be distinct.
-        if stored != batch.start_offset:
-            return None
-        begin = 0
-        places = [batch.start_offset + number for number in range(len(batch.lines))]
-    return [Line(place, _storable(line)) for place, line in zip(places, batch.lines[begin:], strict=True)]
-
-
-def _storable(line: str) -> str:
-    """PostgreSQL holds no NUL: a model's output may."""
-    return line.replace("\x00", "\ufffd").replace("\\u0000", "\\ufffd")
-
-
-def _parse(line: Line, run: Run, attempt: int) -> Parsed:
-    try:
-        record = parse_record(line.text)
-        content = orjson.loads(line.text)
-        if (fault := bounds.fault(record)) is not None:
-            raise ValueError(fault)
-    except ValueError as error:
-        # One bad line must not hold up all that follow.
-        record = _complaint(line, run, attempt, error)
-        content = record.model_dump(mode="json", by_alias=True)
-    values = metrics(record)
-    return Parsed(line.position, record, content, values if isinstance(record, StepRecord) else _finite(values))
-
-
-def _complaint(line: Line, run: Run, attempt: int, error: Exception) -> EventRecord:
-    cause = error.errors(include_url=False)[0]["msg"] if isinstance(error, ValidationError) else str(error)
-    return EventRecord(
-        attempt=attempt,
-        step=run.step,
-        event="warning",
-        message=f"the line at byte {line.position} of attempt-{attempt}/records.jsonl is no record: {cause}",
-        data={"line": line.text[:1_000]},
-    )
-
-
 def _store_records(session: Session, run: Run, attempt: int, lines: Sequence[Parsed]) -> None:
     steps = {line.record.step: line for line in lines if isinstance(line.record, StepRecord)}
-    newer: set[int] = set()
     if attempt < run.attempt:
-        newer = repository.steps_of_later_attempts(session, run.id, attempt, list(steps))
-    kept = [line for step, line in steps.items() if step not in newer]
-    touched = {chunks.chunk_of(line.record.step) for line in kept}
-    if kept:
-        chunks.dissolve(session, run.id, _complete(run, touched))
-        rows = (_step_columns(attempt, line) for line in kept)
-        repository.replace_steps(session, run.id, [line.record.step for line in kept], rows)
+        for step in repository.steps_of_later_attempts(session, run.id, attempt, list(steps)):
+            del steps[step]
+    names = _store_steps(session, run, attempt, steps)
     sparse = [_sparse_row(run.id, attempt, line) for line in lines if not isinstance(line.record, StepRecord)]
     if sparse:
         repository.upsert_sparse(session, sparse)
-    metric_keys.add(session, run.id, set().union(*(line.metrics for line in lines)))
-    instruments.count_on_commit(session, instruments.INGEST_POINTS, sum(len(line.metrics) for line in lines))
+        points = sum(len(row["metrics"]) for row in sparse)
+        instruments.count_on_commit(session, instruments.INGEST_POINTS, points)
+        names = names.union(*(row["metrics"] for row in sparse))
+    metric_keys.add(session, run.id, names)
     for line in lines:
         _follow(session, run, line.record)
     if run.eval_name is not None and any(isinstance(line.record, EvaluationRecord) for line in lines):
         # Read anew: what a later attempt repeats may have replaced the best one.
         run.eval_best, run.eval_best_step = best_evaluation(session, run.id, run.eval_name)
-    chunks.compact(session, run.id, _complete(run, touched))
     _announce(session, run, lines)
 
 
-def _complete(run: Run, touched: set[int]) -> set[int]:
-    """Those of the chunks that can have all their steps: their last one is there."""
-    return {chunk for chunk in touched if chunks.last_step(chunk) <= run.step}
+def _store_steps(session: Session, run: Run, attempt: int, lines: Mapping[int, Parsed]) -> frozenset[str]:
+    """Store steps over what is there of them; names of their metrics."""
+    if not lines:
+        return frozenset()
+    touched = {chunks.chunk_of(step) for step in lines}
+    chunks.dissolve(session, run.id, {chunk for chunk in touched if chunks.last_step(chunk) <= run.step})
+    newest = max(run.step, *lines)
+    complete = chunks.completed(
+        session, run.id, {chunk for chunk in touched if chunks.last_step(chunk) <= newest}, lines.keys()
+    )
+    values: dict[int, dict[str, float]] = {}
+
+    def rows() -> Iterator[repository.StepColumns]:
+        for step, line in lines.items():
+            values[step] = metrics(line.record)
+            # Those of a complete chunk go there at once.
+            waiting = None if chunks.chunk_of(step) in complete else values[step]
+            yield _step_columns(attempt, line, waiting)
+
+    repository.replace_steps(session, run.id, list(lines), rows())
+    for chunk, stored in complete.items():
+        new = {step: values[step] for step in lines if chunks.chunk_of(step) == chunk}
+        chunks.store(session, run.id, chunk, {**stored, **new})
+    instruments.count_on_commit(session, instruments.INGEST_POINTS, sum(map(len, values.values())))
+    return frozenset().union(*values.values())
 
 
-def _finite(values: dict[str, float]) -> dict[str, float]:
-    return {key: value for key, value in values.items() if math.isfinite(value)}
-
-
-def _step_columns(attempt: int, line: Parsed) -> repository.StepColumns:
-    record = line.record
+def _step_columns(attempt: int, line: Parsed, values: dict[str, float] | None) -> repository.StepColumns:
+    record, visits = line.record, line.visits
     assert isinstance(record, StepRecord), "sorted out by the caller"
-    visits = record.prompts
-    content = {name: value for name, value in line.content.items() if name != "prompts"}
     return repository.StepColumns(
         step=record.step,
         attempt=attempt,
-        metrics=orjson.dumps(line.metrics).decode(),
+        metrics=None if values is None else orjson.dumps(values).decode(),
         fresh_histogram=array_of(record.fresh_histogram),
         reevaluated_histogram=array_of(record.reevaluated_histogram),
         batch_histogram=array_of(record.batch_histogram),
-        record=orjson.dumps(content).decode(),
-        prompt_ids=array_of([visit.prompt_id for visit in visits]),
-        prompt_sources=array_of([visit.source for visit in visits]),
-        prompt_num_correct=array_of([visit.num_correct for visit in visits]),
-        prompt_policy_versions=array_of([visit.policy_version for visit in visits]),
-        prompt_in_batch=array_of([visit.in_batch for visit in visits]),
-        prompt_reasons=array_of([visit.reason for visit in visits]),
+        record=line.content,
+        prompt_ids=array_of(visits.prompt_id),
+        prompt_sources=array_of(visits.source),
+        prompt_num_correct=array_of(visits.num_correct),
+        prompt_policy_versions=array_of(visits.policy_version),
+        prompt_in_batch=array_of(visits.in_batch),
+        prompt_reasons=array_of(visits.reason),
     )
 
 
@@ -201,8 +146,8 @@ def _sparse_row(run_id: str, attempt: int, line: Parsed) -> dict[str, Any]:
         "step": line.record.step,
         "identity": identity,
         "attempt": attempt,
-        "metrics": line.metrics,
-        "record": line.content,
+        "metrics": {key: value for key, value in metrics(line.record).items() if math.isfinite(value)},
+        "record": orjson.loads(line.content),
     }
 
 

@@ -16,7 +16,7 @@ from bapo.records import SampleRecord
 from bapo.rollout import BatchSource
 
 if TYPE_CHECKING:
-    from backend.records.ingest import Line
+    from backend.records.lines import Line
 
 Columns = TypeVarTuple("Columns")
 

@@ -229,3 +229,32 @@ def test_records_are_read_page_by_page(worker: FakeWorker, admin: Client, run: R
             break
     assert found == [(record.step, record.type) for record in records]
     assert [item["step"] for item in admin.records(run.id, "step", from_step=2, to_step=3).items] == [2, 3]
+
+
+def test_prompts_written_by_another_hand_are_read_as_the_record_reads_them(
+    worker: FakeWorker, admin: Client, run: RunDetail
+) -> None:
+    claim = worker.begin(run)
+    first, second = (orjson.loads(line) for line in lines_of([step(1), step(2)]))
+    # A number as text and no reason: good. A source that is none: not.
+    first["prompts"][0] |= {"num_correct": "3", "newer": True}
+    del first["prompts"][0]["reason"]
+    second["prompts"][0]["source"] = "elsewhere"
+    worker.upload_lines(claim, [orjson.dumps(line).decode() for line in (first, second)])
+    (stored,) = admin.records(run.id, "step").items
+    assert parse_record(orjson.dumps(stored)) == step(1)
+    (warning,) = admin.records(run.id, "event").items
+    assert "is no record: Input should be" in warning["message"]
+
+
+@pytest.mark.parametrize(("field", "value"), [("num_correct", -1), ("num_correct", 2**31), ("policy_version", 2**63)])
+def test_prompts_with_numbers_that_no_column_holds_are_refused(
+    worker: FakeWorker, admin: Client, run: RunDetail, field: str, value: int
+) -> None:
+    claim = worker.begin(run)
+    line = orjson.loads(lines_of([step(1)])[0])
+    line["prompts"][1][field] = value
+    worker.upload_lines(claim, [orjson.dumps(line).decode(), *lines_of([step(2)])])
+    assert [item["step"] for item in admin.records(run.id, "step").items] == [2]
+    (warning,) = admin.records(run.id, "event").items
+    assert f"{value} is no number that can be stored here" in warning["message"]

@@ -1,0 +1,132 @@
+"""Lines of an attempt's files as they come in: cut at the offset that is wanted, and read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+
+from backend.models import Run
+from backend.records import bounds
+from bapo.api import RecordBatch
+from bapo.records import AnyRecord, EventRecord, PromptVisit, StepRecord, read_record
+from bapo.rollout import BatchSource
+
+_VISITS: TypeAdapter[list[PromptVisit]] = TypeAdapter(list[PromptVisit])
+_SOURCES = frozenset(source.value for source in BatchSource)
+
+
+class Line(NamedTuple):
+    """A line and where it begins in its file."""
+
+    position: int
+    text: str
+
+
+class VisitColumns(NamedTuple):
+    """The prompts of a step, field by field: a step has many, and they are stored so."""
+
+    prompt_id: Sequence[str] = ()
+    source: Sequence[str] = ()
+    num_correct: Sequence[int] = ()
+    policy_version: Sequence[int] = ()
+    in_batch: Sequence[bool] = ()
+    reason: Sequence[str | None] = ()
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every value has its field's type to the letter."""
+        return (
+            set(map(type, self.prompt_id)) <= {str}
+            and _SOURCES.issuperset(self.source)
+            and set(map(type, self.num_correct)) <= {int}
+            and set(map(type, self.policy_version)) <= {int}
+            and set(map(type, self.in_batch)) <= {bool}
+            and set(map(type, self.reason)) <= {str, type(None)}
+        )
+
+
+class Parsed(NamedTuple):
+    """A line of records.jsonl."""
+
+    position: int
+    record: AnyRecord
+    """A step's without its prompts."""
+    content: str
+    """The line as it stands, fields of a newer writer included; a step's without its prompts."""
+    visits: VisitColumns = VisitColumns()
+    """A step's prompts."""
+
+
+def new_lines(batch: RecordBatch, stored: int) -> Sequence[Line] | None:
+    """The lines from the stored offset on, with their places; None where the batch cannot be cut there."""
+    positions = [batch.start_offset]
+    for line in batch.lines:
+        positions.append(positions[-1] + (len(line) if line.isascii() else len(line.encode())) + 1)
+    if positions[-1] == batch.end_offset:
+        if stored not in positions:
+            return None
+        begin = positions.index(stored)
+        places = positions[begin:-1]
+    else:
+        # Bytes that were not UTF-8 were replaced and count differently. Places need only be distinct.
+        if stored != batch.start_offset:
+            return None
+        begin = 0
+        places = [batch.start_offset + number for number in range(len(batch.lines))]
+    return [Line(place, _storable(line)) for place, line in zip(places, batch.lines[begin:], strict=True)]
+
+
+def _storable(line: str) -> str:
+    """PostgreSQL holds no NUL: a model's output may."""
+    return line.replace("\x00", "\ufffd").replace("\\u0000", "\\ufffd")
+
+
+def parse(line: Line, run: Run, attempt: int) -> Parsed:
+    """A line of records.jsonl; of one that is no record, an event that says so."""
+    try:
+        content = orjson.loads(line.text)
+        visits = _take_visits(content)
+        record = read_record(content)
+        if (fault := bounds.fault(record) or bounds.visits_fault(visits)) is not None:
+            raise ValueError(fault)
+        if isinstance(record, StepRecord):
+            del content["prompts"]
+        stored = orjson.dumps(content).decode()
+    except (ValueError, orjson.JSONEncodeError) as error:
+        # One bad line must not hold up all that follow. What is nested too deeply can be read and not be written.
+        record = _complaint(line, run, attempt, error)
+        return Parsed(line.position, record, record.model_dump_json(by_alias=True))
+    return Parsed(line.position, record, stored, visits)
+
+
+def _take_visits(content: object) -> VisitColumns:
+    """The prompts of a step, put aside: one by one they would be most of what reading it takes."""
+    if not isinstance(content, dict) or content.get("type") != "step":
+        return VisitColumns()
+    visits = content.get("prompts")
+    if not isinstance(visits, list):
+        return VisitColumns()
+    content["prompts"] = []
+    try:
+        columns = VisitColumns(*([visit[name] for visit in visits] for name in VisitColumns._fields))
+    except (KeyError, TypeError):
+        columns = None
+    if columns is None or not columns.is_exact:
+        # Not as our writer writes them, and perhaps good all the same.
+        good = _VISITS.validate_python(visits)
+        columns = VisitColumns(*([getattr(visit, name) for visit in good] for name in VisitColumns._fields))
+    return columns
+
+
+def _complaint(line: Line, run: Run, attempt: int, error: Exception) -> EventRecord:
+    cause = error.errors(include_url=False)[0]["msg"] if isinstance(error, ValidationError) else str(error)
+    return EventRecord(
+        attempt=attempt,
+        step=run.step,
+        event="warning",
+        message=f"the line at byte {line.position} of attempt-{attempt}/records.jsonl is no record: {cause}",
+        data={"line": line.text[:1_000]},
+    )
