@@ -102,7 +102,7 @@ def test_a_study_is_made_once_queued_and_reported_while_its_runs_end(admin: Clie
     assert report.primary.difference is not None
     assert report.primary.difference.value == pytest.approx(0.375)
     assert [row.num_done for row in report.regimes[0].rows] == [2, 2]
-    assert report.regimes[0].unlocks[0].unlocked_null is not None
+    assert report.regimes[0].unlocks[0].lost_null is not None
     assert report.regimes[0].cost[0].rollouts is not None
     assert [run.run_id for run in report.runs] == [run.run_id for run in study.runs]
     # A run that is deleted is named, and its figures are gone.
