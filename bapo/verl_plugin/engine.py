@@ -21,13 +21,16 @@ from bapo.engine import BatchItem, Generation, Policy, ResponseSample, UpdateSta
 from bapo.local.batches import mini_batches
 from bapo.local.policy import load_tokenizer, model_folder
 from bapo.local.prompts import encode_task
+from bapo.local.batches import mini_batches
+from bapo.losses import LossInputs, policy_loss, token_weights
 from bapo.rollout import RolloutGroup
 from bapo.tasks.base import Problem, Task
 from bapo.verl_plugin.agent_loop import PARTITION
 from bapo.verl_plugin.cluster import Cluster
+from bapo.verl_plugin.critic import VerlCritic
 from bapo.verl_plugin.environment import PLATFORM_VARIABLE
 from bapo.verl_plugin.failures import REMEDY_ROLLOUT
-from bapo.verl_plugin.loss import BapoLoss, distance_sums
+from bapo.verl_plugin.loss import BapoLoss, BapoValueLoss, distance_sums, largest_ratio, recorded_sums
 from bapo.verl_plugin.payload import GroupPayload, read_payloads, write_payloads
 from bapo.verl_plugin.phases import Phases
 from bapo.verl_plugin.rows import Rows, responses_of
@@ -39,6 +42,7 @@ ACTOR_FOLDER = "actor"
 """verl's checkpoint of model and optimizer, with the model in Hugging Face format in `huggingface`."""
 ROLLOUT_FOLDER = "rollout-model"
 """α's shards, where they differ from the current weights."""
+CRITIC_FOLDER = "critic"
 STATE_FILE = "engine.json"
 
 
@@ -70,15 +74,20 @@ class VerlEngine:
         self._rollout = 0
         self._held: int | None = None
         self._rollout_version = 0
+        self._critic: VerlCritic | None = None
         self._cluster = Cluster(config, on_cpu=on_cpu)
         try:
             with self._cluster.plain_errors("the processes of verl did not start"):
                 tq.init(settings.transfer_queue)
                 self._trainer = BapoTrainer(settings, self._phases)
-                self._trainer.start(BapoLoss(config.objective))
+                self._trainer.start(
+                    BapoLoss(config.objective), BapoValueLoss(config.critic.value_clip) if config.critic else None
+                )
         except BaseException:
             self.close()
             raise
+        if config.critic is not None:
+            self._critic = VerlCritic(self._trainer, config.critic)
 
     # ------------------------------------------------------------ generation
 
@@ -180,8 +189,6 @@ class VerlEngine:
         """Train on X1 ∪ X2 ∪ X3. Raises ValueError on an empty batch."""
         if not batch:
             raise ValueError("the training batch is empty: a step without groups makes no update")
-        if self._rollout == self._current:
-            self._trainer.actor_rollout_wg.keep_rollout_weights()
         self._sleep()
         training = self._config.training
         batches = [
@@ -190,12 +197,23 @@ class VerlEngine:
                 len(batch), training.mini_batch_size, seed=training.seed, step=step, passes=passes
             )
         ]
+        one_pass = batches[: len(batches) // passes]
+        critic_stats = None
         with self._cluster.plain_errors("the update failed"):
-            later = self._distances_of_later(batches[1 : len(batches) // passes])
-            sums = [self._train(items, is_first=index == 0) for index, items in enumerate(batches)]
-        self._current += 1
+            if self._critic is not None:
+                critic_stats = self._critic.update(batch, batches)
+            later = self._distances_of_later(one_pass[1:])
+            if self._critic is not None and self._critic.warms_up(step):
+                sums = [self._measure(items, is_first=index == 0) for index, items in enumerate(one_pass)]
+            else:
+                if self._rollout == self._current:
+                    self._trainer.actor_rollout_wg.keep_rollout_weights()
+                sums = [self._train(items, is_first=index == 0) for index, items in enumerate(batches)]
+                self._current += 1
         num_skipped = sum(not self._has_gradient(item) for item in batch)
-        return update_stats(sums, later, num_groups_skipped=num_skipped, timing=self._phases.take())
+        return update_stats(
+            sums, later, num_groups_skipped=num_skipped, timing=self._phases.take(), critic=critic_stats
+        )
 
     def _train(self, items: Sequence[BatchItem], *, is_first: bool) -> dict[str, float]:
         """One optimizer step on a mini-batch."""
@@ -214,19 +232,45 @@ class VerlEngine:
             return {"bapo/tokens": 0.0, "bapo/loss": 0.0, "grad_norm": sums["grad_norm"]}
         return sums
 
+    def _measure(self, items: Sequence[BatchItem], *, is_first: bool) -> dict[str, float]:
+        """What an update of the mini-batch would be, without one."""
+        rows = Rows.of(items)
+        logprobs, entropies = self._trainer.logprobs(rows, entropies=True)
+        fields = ["rollout_log_probs", "advantages"]
+        data = tq.kv_batch_get(keys=rows.keys, partition_id=PARTITION, select_fields=fields)
+        rollout_logprobs = data["rollout_log_probs"].values()
+        lengths = rows.response_lengths
+        objective = self._config.objective
+        inputs = LossInputs(
+            policy_logprobs=torch.cat(logprobs),
+            rollout_logprobs=rollout_logprobs,
+            advantages=data["advantages"].values(),
+            entropies=torch.cat(entropies),
+            weights=token_weights(lengths, objective.aggregation, num_tokens=sum(lengths), num_responses=len(lengths)),
+            lengths=lengths,
+        )
+        output = policy_loss(inputs, objective)
+        sums = recorded_sums(output, inputs.entropies)
+        if is_first:
+            sums |= distance_sums(inputs.policy_logprobs - rollout_logprobs, lengths, rows.sources)
+        named = {f"bapo/{name}": float(value) for name, value in sums.items()}
+        return {**named, "bapo/ratio_largest": largest_ratio(output), "grad_norm": 0.0}
+
     def _distances_of_later(self, batches: Sequence[Sequence[BatchItem]]) -> dict[str, float]:
         """|ρ - 1| before the update in the mini-batches after the first, which need a forward pass of their own."""
         items = [item for batch in batches for item in batch if self._has_gradient(item)]
         if not items:
             return {}
         rows = Rows.of(items)
-        logprobs = self._trainer.logprobs(rows.keys, rows.lengths)
+        logprobs, _ = self._trainer.logprobs(rows)
         data = tq.kv_batch_get(keys=rows.keys, partition_id=PARTITION, select_fields=["rollout_log_probs"])
         log_ratios = torch.cat(logprobs) - data["rollout_log_probs"].values()
-        return distance_sums(log_ratios, [len(part) for part in logprobs], rows.sources)
+        return distance_sums(log_ratios, rows.response_lengths, rows.sources)
 
     def _has_gradient(self, item: BatchItem) -> bool:
         """Without advantages, KL penalty and entropy bonus, the loss of a group is constant."""
+        if self._critic is not None:
+            return True
         objective = self._config.objective
         if item.advantages is not None:
             has_advantages = any(item.advantages)
@@ -237,12 +281,16 @@ class VerlEngine:
     # ------------------------------------------------------------ checkpoint
 
     def save(self, folder: Path, groups: Sequence[RolloutGroup]) -> None:
-        """Write model, optimizer, α and the groups' rows. Raises OSError where the disk is full or refuses."""
+        """Write model, optimizer, α, critic and the groups' rows. Raises OSError where the disk is full or refuses."""
         workers = self._trainer.actor_rollout_wg
         try:
             workers.save_checkpoint(str(folder / ACTOR_FOLDER), None, self._current, max_ckpt_to_keep=None)
             if self._rollout != self._current:
                 workers.save_rollout_weights(str(folder / ROLLOUT_FOLDER))
+            if self._critic is not None:
+                self._trainer.critic_wg.save_checkpoint(
+                    str(folder / CRITIC_FOLDER), None, self._current, max_ckpt_to_keep=None
+                )
         except ray.exceptions.RayTaskError as error:
             # What is written is our own, so that only writing it can fail.
             raise OSError(str(error.cause)) from error
@@ -265,6 +313,8 @@ class VerlEngine:
         if not state["rollout_is_current"]:
             workers.load_rollout_weights(str(folder / ROLLOUT_FOLDER))
             self._rollout = -1
+        if self._critic is not None:
+            self._trainer.critic_wg.load_checkpoint(str(folder / CRITIC_FOLDER), None, del_local_after_load=False)
         payloads = read_payloads(folder)
         for payload in payloads:
             self._watch(payload)

@@ -10,7 +10,8 @@ from torch import Tensor
 from verl.utils.metric.utils import AggregationType, Metric
 
 from bapo.config.objective import Objective
-from bapo.losses import LossInputs, policy_loss, token_weights
+from bapo.critic import value_loss
+from bapo.losses import LossInputs, LossOutput, policy_loss, token_weights
 from bapo.records import RATIO_BIN_EDGES
 from bapo.rollout import BatchSource
 
@@ -54,23 +55,54 @@ class BapoLoss:
             ),
             self.objective,
         )
-        bins = torch.bucketize(output.ratios, torch.tensor(RATIO_BIN_EDGES, device=output.ratios.device), right=True)
-        counts = torch.bincount(bins, minlength=len(RATIO_BIN_EDGES) + 1).tolist()
-        sums = {
-            "loss": output.loss.detach(),
-            "tokens": float(len(logprobs)),
-            "entropy": entropies.detach().double().sum(),
-            "kl": output.kl.double().sum(),
-            "clipped": output.is_clipped.double().sum(),
-            "ratio": output.ratios.double().sum(),
-            **{f"bin_{index}": float(count) for index, count in enumerate(counts)},
-        }
+        sums = recorded_sums(output, entropies)
         if data[MEASURE_DISTANCE]:
             sums |= distance_sums((logprobs.detach() - rollout_logprobs).cpu(), lengths, data[SOURCE_FIELD].tolist())
         metrics = {f"bapo/{name}": Metric(AggregationType.SUM, value) for name, value in sums.items()}
-        largest = float(output.ratios.max()) if len(output.ratios) else 0.0
-        metrics["bapo/ratio_largest"] = Metric(AggregationType.MAX, largest)
+        metrics["bapo/ratio_largest"] = Metric(AggregationType.MAX, largest_ratio(output))
         return output.loss * data["dp_size"], metrics
+
+
+@dataclass(frozen=True, slots=True)
+class BapoValueLoss:
+    """The critic's loss in the place of verl's: called and averaged over the ranks like the policy's."""
+
+    value_clip: float
+
+    def __call__(self, model_output: dict[str, Any], data: Any, dp_group: Any = None) -> tuple[Tensor, dict[str, Any]]:
+        """`model_output` holds nested `values` over prompt and response tokens."""
+        is_response, _ = _response_tokens(data)
+        values = _at_responses(model_output["values"], data)[is_response]
+        output = value_loss(
+            values,
+            data["values"].values()[is_response],
+            data["returns"].values()[is_response],
+            torch.full_like(values, 1 / data[NUM_TOKENS], requires_grad=False),
+            value_clip=self.value_clip,
+        )
+        sums = {"critic_loss": output.loss.detach(), "critic_clipped": output.is_clipped.double().sum()}
+        metrics = {f"bapo/{name}": Metric(AggregationType.SUM, value) for name, value in sums.items()}
+        return output.loss * data["dp_size"], metrics
+
+
+def recorded_sums(output: LossOutput, entropies: Tensor) -> dict[str, Any]:
+    """What is recorded of the tokens of one forward pass, as sums over them."""
+    bins = torch.bucketize(output.ratios, torch.tensor(RATIO_BIN_EDGES, device=output.ratios.device), right=True)
+    counts = torch.bincount(bins, minlength=len(RATIO_BIN_EDGES) + 1).tolist()
+    return {
+        "loss": output.loss.detach(),
+        "tokens": float(len(output.ratios)),
+        "entropy": entropies.detach().double().sum(),
+        "kl": output.kl.double().sum(),
+        "clipped": output.is_clipped.double().sum(),
+        "ratio": output.ratios.double().sum(),
+        **{f"bin_{index}": float(count) for index, count in enumerate(counts)},
+    }
+
+
+def largest_ratio(output: LossOutput) -> float:
+    """0 where there are no tokens."""
+    return float(output.ratios.max()) if len(output.ratios) else 0.0
 
 
 def distance_sums(log_ratios: Tensor, lengths: list[int], sources: list[int]) -> dict[str, float]:

@@ -68,3 +68,23 @@ def keep_plain_weights() -> None:
     import vllm._custom_ops as custom_ops  # noqa: PLC0415  (only a vLLM worker has it loaded)
 
     custom_ops._supports_onednn = False
+
+
+def load_value_models_with_sdpa() -> None:
+    """Load a critic with PyTorch's own attention, in the process that holds it; a second time changes nothing.
+
+    verl/utils/model.py:649 asks for flash attention whatever the settings say, which only a GPU has.
+    """
+    import verl.utils.model as model  # noqa: PLC0415  (a process of verl has it loaded)
+    from transformers import AutoModelForTokenClassification  # noqa: PLC0415
+
+    def load_valuehead_model(local_path: str, torch_dtype: Any, model_config: Any, trust_remote_code: bool) -> Any:
+        return AutoModelForTokenClassification.from_pretrained(
+            local_path,
+            dtype=torch_dtype,
+            config=model_config,
+            attn_implementation="sdpa",
+            trust_remote_code=trust_remote_code,
+        )
+
+    model.load_valuehead_model = load_valuehead_model

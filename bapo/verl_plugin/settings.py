@@ -21,6 +21,10 @@ def verl_settings(config: RunConfig, *, model_folder: str, on_cpu: bool) -> Dict
     strategy = config.engine.verl.strategy
     if on_cpu and strategy == "megatron":
         raise ConfigError([ConfigProblem("engine.verl.strategy", strategy, "Megatron needs GPUs: choose fsdp2")])
+    if config.critic is not None and strategy == "megatron":
+        raise ConfigError(
+            [ConfigProblem("engine.verl.strategy", strategy, f"{config.method.type} has a critic: choose fsdp2")]
+        )
     with initialize_config_module("verl.trainer.config", version_base=None):
         settings = compose("ppo_trainer", overrides=_GROUPS[strategy])
     with open_dict(settings):
@@ -88,7 +92,7 @@ def _changes(config: RunConfig, model_folder: str, *, on_cpu: bool) -> dict[str,
         "algorithm.adv_estimator": ADVANTAGE_ESTIMATOR,
         # The ratio is π_θ / the behaviour policy: no log-probabilities of a third policy are computed.
         "algorithm.rollout_correction.bypass_mode": True,
-        "critic.enable": False,
+        "critic.enable": config.critic is not None,
         # The agent loop verifies by itself.
         "reward.num_workers": 0,
         "transfer_queue.enable": True,
@@ -145,6 +149,22 @@ def _changes(config: RunConfig, model_folder: str, *, on_cpu: bool) -> dict[str,
             "max_num_seqs": 256,
             "checkpoint_engine.update_weights_bucket_megabytes": 16,
         }
+    if config.critic is not None:
+        value_model = {
+            **{f"model.{name}": value for name, value in model.items()},
+            "strategy": verl.strategy,
+            "optim.lr": config.critic.learning_rate,
+            "optim.weight_decay": training.weight_decay,
+            "optim.clip_grad": training.max_grad_norm,
+            "use_dynamic_bsz": True,
+            "ppo_max_token_len_per_gpu": tokens,
+            "ppo_infer_max_token_len_per_gpu": tokens,
+            "fsdp.param_offload": verl.offload,
+            "fsdp.optimizer_offload": verl.offload,
+            "fsdp.mixed_precision": actor["fsdp_config.mixed_precision"],
+            "fsdp.use_torch_compile": not on_cpu,
+        }
+        changes |= {f"critic.{name}": value for name, value in value_model.items()}
     for section, values in (("model", model), ("actor", actor), ("rollout", server)):
         changes |= {f"actor_rollout_ref.{section}.{name}": value for name, value in values.items()}
     return changes

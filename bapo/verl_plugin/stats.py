@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from bapo.engine import GenerationStats, UpdateStats
+from bapo.engine import CriticStats, GenerationStats, UpdateStats
 from bapo.records import RATIO_BIN_EDGES
 from bapo.rollout import BatchSource
 from bapo.verl_plugin.payload import GroupPayload
@@ -30,6 +30,7 @@ def update_stats(
     *,
     num_groups_skipped: int,
     timing: Mapping[str, float],
+    critic: CriticStats | None,
 ) -> UpdateStats:
     """Token means of the mini-batches' sums, which `BapoLoss` names; `later` holds distances of the later ones.
 
@@ -70,4 +71,5 @@ def update_stats(
         tv_tokens=half_means("token"),
         tv_sequences=half_means("sequence"),
         timing=timing,
+        critic=critic,
     )

@@ -23,13 +23,21 @@ from bapo.advantages import group_advantages
 from bapo.config.task import TaskConfig
 from bapo.tasks.base import Problem
 from bapo.verl_plugin.agent_loop import AGENT_NAME, PARTITION, BapoAgentLoopManager, ResponseSummary
-from bapo.verl_plugin.loss import MEASURE_DISTANCE, NUM_RESPONSES, NUM_TOKENS, SOURCE_FIELD, BapoLoss
+from bapo.verl_plugin.critic_worker import BapoCriticWorker
+from bapo.verl_plugin.loss import (
+    MEASURE_DISTANCE,
+    NUM_RESPONSES,
+    NUM_TOKENS,
+    SOURCE_FIELD,
+    BapoLoss,
+    BapoValueLoss,
+)
 from bapo.verl_plugin.phases import Phases
 from bapo.verl_plugin.rows import Rows
 from bapo.verl_plugin.worker import BapoWorker, weight_update_seconds
 
 ADVANTAGE_ESTIMATOR = "bapo_group"
-TRAINED_FIELDS = [
+INPUT_FIELDS = [
     "prompts",
     "responses",
     "response_mask",
@@ -38,10 +46,10 @@ TRAINED_FIELDS = [
     "position_ids",
     "multi_modal_inputs",
     "rollout_log_probs",
-    "advantages",
-    SOURCE_FIELD,
 ]
-"""Of the rows that a training process reads."""
+"""What a forward pass reads of the rows."""
+TRAINED_FIELDS = [*INPUT_FIELDS, "advantages", SOURCE_FIELD]
+"""What an update of the policy reads."""
 _GRACE_SECONDS = 30
 """For the training processes to say themselves that vLLM did not answer in time."""
 
@@ -71,12 +79,14 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
         super().__init__(config)
         self._phases = phases
 
-    def start(self, loss: BapoLoss) -> None:
+    def start(self, loss: BapoLoss, value_loss: BapoValueLoss | None) -> None:
         """Start the workers, the rollout servers and the agent loop."""
         if self.config.trainer.device == "cpu":
             RolloutReplicaRegistry.register("vllm", _cpu_replica)
         self.init()
         self.actor_rollout_wg.set_loss_fn(loss)
+        if value_loss is not None:
+            self.critic_wg.set_loss_fn(value_loss)
         self.agent_loop_manager = BapoAgentLoopManager.create(
             config=self.config,
             llm_client=self.get_llm_client(),
@@ -93,6 +103,8 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
     def _init_resource_pool_mgr(self) -> None:
         super()._init_resource_pool_mgr()
         self.role_worker_mapping[Role.ActorRollout] = ray.remote(BapoWorker)
+        if self.use_critic:
+            self.role_worker_mapping[Role.Critic] = ray.remote(BapoCriticWorker)
 
     def _get_required_batch_multiple(self, dp_size: int) -> int:
         """A mini-batch may have any size; verl fills it up with rows without response tokens."""
@@ -177,18 +189,16 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
         batch = self._balanced(rows.keys, rows.lengths)
         # After balancing, so that the rows which that may add have one as well.
         with self._phases.timed("adv"):
-            self._compute_advantage(batch, {})
-            self._put_given_advantages(rows)
+            if self.use_critic:
+                _give_padding_targets(batch)
+            else:
+                self._compute_advantage(batch, {})
+                self._put_given_advantages(rows)
         batch.fields = TRAINED_FIELDS
         batch.extra_info.update(
             {
+                **self._one_step(batch),
                 "calculate_entropy": True,
-                "global_batch_size": len(batch),
-                "mini_batch_size": len(batch),
-                "epochs": 1,
-                "seed": 0,
-                "dataloader_kwargs": {"shuffle": False},
-                "temperature": self.config.actor_rollout_ref.rollout.temperature,
                 NUM_TOKENS: num_tokens,
                 NUM_RESPONSES: num_responses,
                 MEASURE_DISTANCE: measure_distance,
@@ -210,13 +220,24 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
             nested = torch.nested.as_nested_tensor(spread, layout=torch.jagged)
             tq.kv_batch_put(keys=keys, partition_id=PARTITION, fields=tu.get_tensordict({"advantages": nested}))
 
-    def logprobs(self, keys: Sequence[str], lengths: Sequence[int]) -> list[Tensor]:
-        """log π_θ of each row's response tokens under the current weights."""
-        batch = self._balanced(keys, lengths)
-        batch.fields = [name for name in TRAINED_FIELDS if name not in ("advantages", SOURCE_FIELD)]
+    def _one_step(self, batch: KVBatchMeta) -> dict[str, Any]:
+        """What makes one optimizer step of the whole batch."""
+        return {
+            "global_batch_size": len(batch),
+            "mini_batch_size": len(batch),
+            "epochs": 1,
+            "seed": 0,
+            "dataloader_kwargs": {"shuffle": False},
+            "temperature": self.config.actor_rollout_ref.rollout.temperature,
+        }
+
+    def logprobs(self, rows: Rows, *, entropies: bool = False) -> tuple[list[Tensor], list[Tensor]]:
+        """log π_θ of each row's response tokens under the current weights, and the entropies if they are asked for."""
+        batch = self._balanced(rows.keys, rows.lengths)
+        batch.fields = INPUT_FIELDS
         batch.extra_info.update(
             {
-                "calculate_entropy": False,
+                "calculate_entropy": entropies,
                 "compute_loss": False,
                 "temperature": self.config.actor_rollout_ref.rollout.temperature,
             }
@@ -224,11 +245,44 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
         with self._phases.timed("log_prob"):
             self.actor_rollout_wg.compute_log_prob(batch)
         _clear_padding(batch)
-        data = tq.kv_batch_get(keys=list(keys), partition_id=PARTITION, select_fields=["log_probs", "responses"])
-        sizes = data["responses"].offsets().diff().tolist()
-        ends = data["log_probs"].offsets()[1:].tolist()
-        flat = data["log_probs"].values()
-        return [flat[end - size - 1 : end - 1] for end, size in zip(ends, sizes, strict=True)]
+        names = ["log_probs", "entropy"] if entropies else ["log_probs"]
+        data = tq.kv_batch_get(keys=rows.keys, partition_id=PARTITION, select_fields=names)
+        found = [_before_responses(data[name], rows.response_lengths) for name in names]
+        return found[0], found[1] if entropies else []
+
+    # ------------------------------------------------------------ critic
+
+    def values(self, rows: Rows) -> list[Tensor]:
+        """V of the state before each row's response tokens."""
+        batch = self._balanced(rows.keys, rows.lengths)
+        batch.fields = INPUT_FIELDS
+        with self._phases.timed("values"):
+            self._compute_values(batch, {})
+        _clear_padding(batch)
+        data = tq.kv_batch_get(keys=rows.keys, partition_id=PARTITION, select_fields=["values"])
+        return list(data["values"].unbind())
+
+    def put_targets(self, rows: Rows, advantages: Tensor, returns: Tensor) -> None:
+        """Put the tokens' advantages and returns beside the rows."""
+        with self._phases.timed("adv"):
+            fields = {
+                name: torch.nested.as_nested_tensor(
+                    list(torch.split(values, rows.response_lengths)), layout=torch.jagged
+                )
+                for name, values in (("advantages", advantages), ("returns", returns))
+            }
+            tq.kv_batch_put(keys=rows.keys, partition_id=PARTITION, fields=tu.get_tensordict(fields))
+
+    def update_critic(self, rows: Rows) -> dict[str, float]:
+        """One optimizer step of the critic on these rows, which have values and returns."""
+        batch = self._balanced(rows.keys, rows.lengths)
+        _give_padding_targets(batch)
+        batch.fields = [*INPUT_FIELDS, "values", "returns"]
+        batch.extra_info.update({**self._one_step(batch), NUM_TOKENS: sum(rows.response_lengths)})
+        with self._phases.timed("update_critic"):
+            output = self.critic_wg.train_mini_batch(batch).get()
+        _clear_padding(batch)
+        return {name: float(value) for name, value in reduce_metrics(dict(output["metrics"])).items()}
 
     def _balanced(self, keys: Sequence[str], lengths: Sequence[int]) -> KVBatchMeta:
         """The rows, spread over the ranks by length, filled up where their number needs it."""
@@ -246,6 +300,22 @@ def _clear_padding(batch: KVBatchMeta) -> None:
     padding = [key for key, tag in zip(batch.keys, batch.tags, strict=True) if tag.get("is_padding")]
     if padding:
         tq.kv_clear(keys=padding, partition_id=PARTITION)
+
+
+def _give_padding_targets(batch: KVBatchMeta) -> None:
+    """Zeros at the one token of each row of padding, which verl makes with the targets of the row that it copies."""
+    padding = [key for key, tag in zip(batch.keys, batch.tags, strict=True) if tag.get("is_padding")]
+    if padding:
+        zeros = torch.nested.as_nested_tensor([torch.zeros(1) for _ in padding], layout=torch.jagged)
+        fields = tu.get_tensordict({name: zeros for name in ("advantages", "returns", "values")})
+        tq.kv_batch_put(keys=padding, partition_id=PARTITION, fields=fields)
+
+
+def _before_responses(values: Any, response_lengths: Sequence[int]) -> list[Tensor]:
+    """Of a nested tensor over prompt and response tokens, what predicts each response token."""
+    ends = values.offsets()[1:].tolist()
+    flat = values.values()
+    return [flat[end - length - 1 : end - 1] for end, length in zip(ends, response_lengths, strict=True)]
 
 
 def _objects(values: Sequence[Any]) -> np.ndarray[Any, Any]:
