@@ -21,7 +21,6 @@ from bapo.engine import BatchItem, Generation, Policy, ResponseSample, UpdateSta
 from bapo.local.batches import mini_batches
 from bapo.local.policy import load_tokenizer, model_folder
 from bapo.local.prompts import encode_task
-from bapo.local.batches import mini_batches
 from bapo.losses import LossInputs, policy_loss, token_weights
 from bapo.rollout import RolloutGroup
 from bapo.tasks.base import Problem, Task

@@ -75,8 +75,8 @@ def load_value_models_with_sdpa() -> None:
 
     verl/utils/model.py:649 asks for flash attention whatever the settings say, which only a GPU has.
     """
-    import verl.utils.model as model  # noqa: PLC0415  (a process of verl has it loaded)
     from transformers import AutoModelForTokenClassification  # noqa: PLC0415
+    from verl.utils import model  # noqa: PLC0415  (a process of verl has it loaded)
 
     def load_valuehead_model(local_path: str, torch_dtype: Any, model_config: Any, trust_remote_code: bool) -> Any:
         return AutoModelForTokenClassification.from_pretrained(

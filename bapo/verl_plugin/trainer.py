@@ -307,7 +307,7 @@ def _give_padding_targets(batch: KVBatchMeta) -> None:
     padding = [key for key, tag in zip(batch.keys, batch.tags, strict=True) if tag.get("is_padding")]
     if padding:
         zeros = torch.nested.as_nested_tensor([torch.zeros(1) for _ in padding], layout=torch.jagged)
-        fields = tu.get_tensordict({name: zeros for name in ("advantages", "returns", "values")})
+        fields = tu.get_tensordict(dict.fromkeys(("advantages", "returns", "values"), zeros))
         tq.kv_batch_put(keys=padding, partition_id=PARTITION, fields=fields)
 
 

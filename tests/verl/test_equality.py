@@ -16,6 +16,7 @@ from bapo.engine import BatchItem, Policy
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks import build_task
 from bapo.tasks.base import Problem, Task
+from tests.verl.comparing import assert_equal_updates, local_group, rows
 
 NUM_PROBLEMS, GROUP_SIZE = 12, 4
 SETTINGS = {
@@ -68,32 +69,6 @@ def _local(task: Task, model: str = "countdown-base") -> Any:
     return LocalEngine(_config(model__path=model), task)
 
 
-def _rows(groups: Sequence[RolloutGroup]) -> Any:
-    """The groups' rows in TransferQueue."""
-    import transfer_queue as tq  # noqa: PLC0415
-
-    keys = [key for group in groups for key in group.payload.keys]
-    return tq.kv_batch_get(keys=keys, partition_id="train")
-
-
-def _local_group(group: RolloutGroup) -> RolloutGroup:
-    """A group of the verl engine as one of the local engine."""
-    import torch  # noqa: PLC0415
-
-    from bapo.local.payload import GroupPayload  # noqa: PLC0415
-    from bapo.local.sampling import SampledGroup  # noqa: PLC0415
-
-    data = _rows([group])
-    sampled = SampledGroup(
-        token_ids=torch.cat(data["responses"].unbind()),
-        logprobs=torch.cat(data["rollout_log_probs"].unbind()),
-        lengths=tuple(response.length for response in group.payload.responses),
-        ended=tuple(response.ended for response in group.payload.responses),
-    )
-    payload = GroupPayload(tuple(data["prompts"].unbind()[0].tolist()), sampled, group.payload.rewards)
-    return RolloutGroup(group.prompt_id, group.num_correct, group.group_size, group.policy_version, group.step, payload)
-
-
 def _digest(engine: Any, folder: Path) -> str:
     """Of all weights that vLLM holds."""
     import ray  # noqa: PLC0415
@@ -127,7 +102,7 @@ def test_greedy_answers_and_rewards_agree(verl_engine: Any, task: Task) -> None:
 def test_prompts_are_the_same_tokens(verl_engine: Any, task: Task, problems: Sequence[Problem]) -> None:
     groups = verl_engine.generate(problems, group_size=1, policy=Policy.CURRENT, step=1, purpose="prompts").groups
     local = _local(task)
-    assert [tuple(row.tolist()) for row in _rows(groups)["prompts"].unbind()] == [
+    assert [tuple(row.tolist()) for row in rows(groups)["prompts"].unbind()] == [
         local._prompts[problem.prompt_id] for problem in problems
     ]
 
@@ -145,7 +120,7 @@ def test_log_probabilities_of_sampled_answers_agree(verl_engine: Any, task: Task
     lengths = [each.prompt_length + each.length for group in groups for each in group.payload.responses]
     trained = iter(verl_engine._trainer.logprobs(keys, lengths))
     for group in groups:
-        payload = _local_group(group).payload
+        payload = local_group(group).payload
         with torch.no_grad():
             expected, _ = response_logprobs(local._model, [payload], temperature=1.0, entropy_gradient=False)
         # vLLM's own, and those of the training process.
@@ -190,7 +165,7 @@ def test_one_update_on_a_batch_of_mixed_age_has_the_same_gradient(
         *(BatchItem(group, BatchSource.REEVALUATED) for group in new),
         *(BatchItem(group, BatchSource.REUSED) for group in stored),
     ]
-    stats = _assert_equal_updates(verl_engine, batch, _config(), tmp_path)
+    stats = assert_equal_updates(verl_engine, batch, _config(), tmp_path)
     assert stats.ratio_max > 1.05  # the batch is off policy
 
 
@@ -205,7 +180,7 @@ def test_parts_of_groups_with_given_advantages_have_the_same_gradient(
         BatchItem(groups[8], BatchSource.REUSED, None, (1.0, 0.0, 0.0, -2.0)),
         *(BatchItem(group, BatchSource.FRESH) for group in groups[9:]),
     ]
-    stats = _assert_equal_updates(verl_engine, batch, _config(), tmp_path)
+    stats = assert_equal_updates(verl_engine, batch, _config(), tmp_path)
     trained = [response.length for item in batch for response in _trained(item)]
     assert stats.num_tokens == sum(trained)
 
@@ -221,7 +196,7 @@ def test_a_ratio_of_whole_responses_has_the_same_gradient(
     workers = verl_engine._trainer.actor_rollout_wg
     workers.set_loss_fn(BapoLoss(config.objective))
     try:
-        stats = _assert_equal_updates(verl_engine, batch, config, tmp_path)
+        stats = assert_equal_updates(verl_engine, batch, config, tmp_path)
     finally:
         workers.set_loss_fn(BapoLoss(_config().objective))
     assert stats.clip_fraction > 0
@@ -239,65 +214,3 @@ def _off_policy_groups(verl_engine: Any, problems: Sequence[Problem]) -> Sequenc
 def _trained(item: BatchItem) -> Sequence[Any]:
     responses: Sequence[Any] = item.group.payload.responses
     return responses if item.responses is None else [responses[position] for position in item.responses]
-
-
-def _assert_equal_updates(verl_engine: Any, batch: Sequence[BatchItem], config: RunConfig, folder: Path) -> Any:
-    """Both engines update the same weights on the same batch: the same statistics, and the same gradient."""
-    import torch  # noqa: PLC0415
-
-    from bapo.local.engine import LocalEngine  # noqa: PLC0415
-
-    before, after = folder / "before", folder / "after"
-    before.mkdir()
-    after.mkdir()
-    verl_engine.save(before, ())
-    explicit = apply_changes(config.model_dump(mode="json"), {"model.path": str(before / "actor" / "huggingface")})
-    local = LocalEngine(resolve(explicit).config, build_task(config.task))
-    local_batch = [BatchItem(_local_group(item.group), item.source, item.responses, item.advantages) for item in batch]
-    local_stats = local.update(local_batch, step=2)
-    stats = verl_engine.update(batch, step=2)
-    verl_engine.save(after, ())
-
-    gradient = _gradient(before, after)
-    local_gradient = torch.cat(
-        [
-            # After one step of Adam, its first moment is (1 - β1) times the gradient.
-            value.flatten() / 0.1
-            for name, value in _optimizer_state(local).items()
-            if name.endswith(":exp_avg")
-        ]
-    )
-    assert stats.num_tokens == local_stats.num_tokens
-    assert stats.num_groups_skipped == local_stats.num_groups_skipped
-    assert stats.ratio_histogram == pytest.approx(local_stats.ratio_histogram, abs=2)
-    assert stats.grad_norm == pytest.approx(local_stats.grad_norm, rel=1e-3)
-    assert stats.loss == pytest.approx(local_stats.loss, abs=1e-5)
-    assert stats.kl == pytest.approx(local_stats.kl, rel=1e-3)
-    assert stats.entropy == pytest.approx(local_stats.entropy, rel=1e-4)
-    assert stats.clip_fraction == pytest.approx(local_stats.clip_fraction, abs=2 / stats.num_tokens)
-    for source in {item.source for item in batch}:
-        assert stats.tv_tokens[source] == pytest.approx(local_stats.tv_tokens[source], rel=1e-3, abs=1e-5)
-        assert stats.tv_sequences[source] == pytest.approx(local_stats.tv_sequences[source], rel=1e-3, abs=1e-5)
-    cosine = torch.nn.functional.cosine_similarity(gradient, local_gradient, dim=0)
-    assert float(cosine) >= 0.9999
-    assert float(gradient.norm()) == pytest.approx(float(local_gradient.norm()), rel=1e-3)
-    return stats
-
-
-def _optimizer_state(local: Any) -> dict[str, Any]:
-    """Of the local engine's policy."""
-    state: dict[str, Any] = local._updater.optimizer.state()
-    return state
-
-
-def _gradient(before: Path, after: Path) -> Any:
-    """Of the update between two checkpoints of the verl engine, from Adam's first moments m' = β1·m + (1 - β1)·g."""
-    import torch  # noqa: PLC0415
-
-    def moments(folder: Path) -> dict[int, Any]:
-        """By position of the parameter in the model."""
-        state = torch.load(folder / "actor" / "optim_world_size_1_rank_0.pt", weights_only=False)["state"]
-        return {name: getattr(values["exp_avg"], "_local_tensor", values["exp_avg"]) for name, values in state.items()}
-
-    first, second = moments(before), moments(after)
-    return torch.cat([((second[name] - 0.9 * first[name]) / 0.1).flatten() for name in sorted(second)])

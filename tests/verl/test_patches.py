@@ -60,3 +60,20 @@ dispatch_cpu_unquantized_gemm(layer, remove_weight=True)
 assert layer.weight.numel() == 64 * 64
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=240)
+
+
+def test_verl_asks_for_flash_attention_in_a_critic() -> None:
+    code = """
+from transformers import AutoConfig
+from bapo.local.policy import model_folder
+from bapo.verl_plugin import patches
+from verl.utils import model
+folder = str(model_folder("countdown-base"))
+config = AutoConfig.from_pretrained(folder, num_labels=1)
+"""
+    load = "model.load_valuehead_model(folder, None, config, False)\n"
+    assert "is not a value head model" in _failure(code + load)
+    patched = code + "patches.load_value_models_with_sdpa()\n" + load
+    subprocess.run(
+        [sys.executable, "-c", patched], env=os.environ | WITHOUT_PLUGIN, check=True, timeout=240, capture_output=True
+    )

@@ -1,0 +1,115 @@
+"""Both engines do one update on the same weights and the same groups, and are held against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bapo.config import RunConfig, apply_changes, resolve
+from bapo.engine import BatchItem
+from bapo.rollout import RolloutGroup
+from bapo.tasks import build_task
+
+
+def rows(groups: Sequence[RolloutGroup]) -> Any:
+    """The groups' rows in TransferQueue."""
+    import transfer_queue as tq  # noqa: PLC0415
+
+    keys = [key for group in groups for key in group.payload.keys]
+    return tq.kv_batch_get(keys=keys, partition_id="train")
+
+
+def local_group(group: RolloutGroup) -> RolloutGroup:
+    """A group of the verl engine as one of the local engine."""
+    import torch  # noqa: PLC0415
+
+    from bapo.local.payload import GroupPayload  # noqa: PLC0415
+    from bapo.local.sampling import SampledGroup  # noqa: PLC0415
+
+    data = rows([group])
+    sampled = SampledGroup(
+        token_ids=torch.cat(data["responses"].unbind()),
+        logprobs=torch.cat(data["rollout_log_probs"].unbind()),
+        lengths=tuple(response.length for response in group.payload.responses),
+        ended=tuple(response.ended for response in group.payload.responses),
+    )
+    payload = GroupPayload(tuple(data["prompts"].unbind()[0].tolist()), sampled, group.payload.rewards)
+    return RolloutGroup(group.prompt_id, group.num_correct, group.group_size, group.policy_version, group.step, payload)
+
+
+def assert_equal_updates(verl_engine: Any, batch: Sequence[BatchItem], config: RunConfig, folder: Path) -> Any:
+    """Both engines update the same weights on the same batch: the same statistics, and the same gradient."""
+
+    from bapo.local.engine import LocalEngine  # noqa: PLC0415
+
+    before, after = folder / "before", folder / "after"
+    before.mkdir()
+    after.mkdir()
+    verl_engine.save(before, ())
+    explicit = apply_changes(config.model_dump(mode="json"), {"model.path": str(before / "actor" / "huggingface")})
+    local = LocalEngine(resolve(explicit).config, build_task(config.task))
+    if local._critic is not None:
+        local._critic.model.load_state_dict(weights(before / "critic"))
+    local_batch = [BatchItem(local_group(item.group), item.source, item.responses, item.advantages) for item in batch]
+    local_stats = local.update(local_batch, step=2)
+    stats = verl_engine.update(batch, step=2)
+    verl_engine.save(after, ())
+
+    assert stats.num_tokens == local_stats.num_tokens
+    assert stats.num_groups_skipped == local_stats.num_groups_skipped
+    assert stats.ratio_histogram == pytest.approx(local_stats.ratio_histogram, abs=2)
+    assert stats.grad_norm == pytest.approx(local_stats.grad_norm, rel=1e-3)
+    assert stats.loss == pytest.approx(local_stats.loss, abs=1e-5)
+    assert stats.kl == pytest.approx(local_stats.kl, rel=1e-3)
+    assert stats.entropy == pytest.approx(local_stats.entropy, rel=1e-4)
+    assert stats.clip_fraction == pytest.approx(local_stats.clip_fraction, abs=2 / stats.num_tokens)
+    for source in {item.source for item in batch}:
+        assert stats.tv_tokens[source] == pytest.approx(local_stats.tv_tokens[source], rel=1e-3, abs=1e-5)
+        assert stats.tv_sequences[source] == pytest.approx(local_stats.tv_sequences[source], rel=1e-3, abs=1e-5)
+    _assert_close(_gradient(before / "actor", after / "actor"), _first_gradient(local._updater.optimizer))
+    if local._critic is not None:
+        _assert_close(_gradient(before / "critic", after / "critic"), _first_gradient(local._critic.optimizer))
+        for name, value in asdict(local_stats.critic).items():
+            assert getattr(stats.critic, name) == pytest.approx(value, rel=1e-3, abs=1e-5), name
+    return stats
+
+
+def weights(folder: Path) -> dict[str, Any]:
+    """Of the model that one training process of verl saved."""
+    import torch  # noqa: PLC0415
+
+    saved = torch.load(folder / "model_world_size_1_rank_0.pt", weights_only=False)
+    return {name: getattr(value, "_local_tensor", value) for name, value in saved.items()}
+
+
+def _assert_close(gradient: Any, expected: Any) -> None:
+    import torch  # noqa: PLC0415
+
+    cosine = torch.nn.functional.cosine_similarity(gradient, expected, dim=0)
+    assert float(cosine) >= 0.9999
+    assert float(gradient.norm()) == pytest.approx(float(expected.norm()), rel=1e-3)
+
+
+def _first_gradient(optimizer: Any) -> Any:
+    """Of the local engine: after one step of Adam, its first moment is (1 - β1) times the gradient."""
+    import torch  # noqa: PLC0415
+
+    moments = [value for name, value in optimizer.state().items() if name.endswith(":exp_avg")]
+    return torch.cat([value.flatten() / 0.1 for value in moments])
+
+
+def _gradient(before: Path, after: Path) -> Any:
+    """Of the update between two checkpoints of the verl engine, from Adam's first moments m' = β1·m + (1 - β1)·g."""
+    import torch  # noqa: PLC0415
+
+    def moments(folder: Path) -> dict[int, Any]:
+        """By position of the parameter in the model."""
+        state = torch.load(folder / "optim_world_size_1_rank_0.pt", weights_only=False)["state"]
+        return {name: getattr(values["exp_avg"], "_local_tensor", values["exp_avg"]) for name, values in state.items()}
+
+    first, second = moments(before), moments(after)
+    return torch.cat([((second[name] - 0.9 * first[name]) / 0.1).flatten() for name in sorted(second)])
