@@ -27,6 +27,7 @@ from bapo.verl_plugin.settings import logical_cpus
 _RAY_STARTS = 4
 """Tries."""
 _KNOCK_SECONDS = 10
+_LAST_WORDS_SECONDS = 1
 _LAST_LINES = 30
 """Of what each process wrote, shown where one failed."""
 
@@ -94,6 +95,8 @@ class Cluster:
         try:
             yield
         except (ray.exceptions.RayError, TimeoutError) as error:
+            # An error travels faster than what is written about it.
+            time.sleep(_LAST_WORDS_SECONDS)
             last_lines: list[str] = []
             # Those of vLLM's engine stand in its server's standard output.
             for path in sorted(self._folder.glob("session_latest/logs/worker-*.*")):
