@@ -213,15 +213,6 @@ class RunConfig(Section):
             )
         return self
 
-    @model_validator(mode="after")
-    def _engine_has_a_critic(self) -> Self:
-        if self.critic is not None and self.engine.type == "verl":
-            raise ValueError(
-                f"method.type|{self.method.type} has a critic, which only the local engine trains so far: choose "
-                "engine.type local, or a method without critic"
-            )
-        return self
-
     @property
     def needs(self) -> Needs:
         """What a machine must have free for the run."""

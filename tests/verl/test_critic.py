@@ -61,6 +61,8 @@ def test_before_training_every_value_is_0(engine: Any, batch: Sequence[BatchItem
     assert stats.critic.value_mean == 0
     assert stats.critic.explained_variance == pytest.approx(0, abs=1e-6)
     assert stats.num_mini_batches == 3
+    # By the later mini-batches, values have moved further than they may.
+    assert stats.critic.clip_fraction > 0
     assert stats.num_groups_skipped == 0
     assert stats.timing["verl/values"] > 0
     assert stats.timing["verl/update_critic"] > 0
@@ -76,7 +78,6 @@ def test_an_update_equals_the_local_engines(engine: Any, batch: Sequence[BatchIt
     finally:
         engine._config = own
     assert stats.critic.value_mean != 0
-    assert stats.critic.clip_fraction > 0
 
 
 def test_in_its_warm_up_the_policy_does_not_move(engine: Any, batch: Sequence[BatchItem], tmp_path: Path) -> None:

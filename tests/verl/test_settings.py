@@ -66,6 +66,20 @@ def test_megatron_needs_a_gpu() -> None:
         _settings(on_cpu=True, engine__verl__strategy="megatron")
 
 
+def test_a_critic_is_set_up_where_the_method_has_one() -> None:
+    changes = {"method__type": "ba_ppo", "method__critic": {"learning_rate": 1e-5}, "training__weight_decay": 0.1}
+    critic = _settings(**changes, engine__verl__offload=True).critic
+    assert (critic.enable, critic.strategy, critic.model.path) == (True, "fsdp2", "/models/base")
+    assert (critic.optim.lr, critic.optim.weight_decay, critic.optim.clip_grad) == (1e-5, 0.1, 1.0)
+    assert critic.fsdp.param_offload
+    assert not _settings().critic.enable
+
+
+def test_megatron_trains_no_critic() -> None:
+    with pytest.raises(ConfigError, match=r"engine\.verl\.strategy = 'megatron': ppo has a critic: choose fsdp2"):
+        _settings(method__type="ppo", engine__verl__strategy="megatron")
+
+
 def test_bfloat16_needs_a_gpu() -> None:
     with pytest.raises(ConfigError, match=r"engine\.verl\.dtype = 'bfloat16': without a GPU"):
         _settings(on_cpu=True, engine__verl__dtype="bfloat16")
