@@ -32,7 +32,7 @@ from bapo.verl_plugin.failures import REMEDY_ROLLOUT
 from bapo.verl_plugin.loss import BapoLoss, BapoValueLoss, distance_sums, largest_ratio, recorded_sums
 from bapo.verl_plugin.payload import GroupPayload, read_payloads, write_payloads
 from bapo.verl_plugin.phases import Phases
-from bapo.verl_plugin.rows import Rows, responses_of
+from bapo.verl_plugin.rows import Rows, responses_of, shaped
 from bapo.verl_plugin.settings import verl_settings
 from bapo.verl_plugin.stats import generation_stats, update_stats
 from bapo.verl_plugin.trainer import BapoTrainer
@@ -189,6 +189,8 @@ class VerlEngine:
         if not batch:
             raise ValueError("the training batch is empty: a step without groups makes no update")
         self._sleep()
+        if self._config.length_penalty is not None:
+            batch = [shaped(item, self._config.length_penalty) for item in batch]
         training = self._config.training
         batches = [
             [batch[position] for position in positions]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -188,18 +189,35 @@ def test_parts_of_groups_with_given_advantages_have_the_same_gradient(
 def test_a_ratio_of_whole_responses_has_the_same_gradient(
     verl_engine: Any, problems: Sequence[Problem], tmp_path: Path
 ) -> None:
-    from bapo.verl_plugin.loss import BapoLoss  # noqa: PLC0415
-
     changes = {"loss__ratio_level": "sequence", "loss__clip_low": 0.02, "loss__clip_high": 0.03}
     config = _config(**changes, loss__aggregation="response-mean")
     batch = [BatchItem(group, BatchSource.REUSED) for group in _off_policy_groups(verl_engine, problems)]
-    workers = verl_engine._trainer.actor_rollout_wg
+    with _configured(verl_engine, config):
+        assert assert_equal_updates(verl_engine, batch, config, tmp_path).clip_fraction > 0
+
+
+def test_a_penalty_on_long_responses_has_the_same_gradient(
+    verl_engine: Any, problems: Sequence[Problem], tmp_path: Path
+) -> None:
+    config = _config(method={"type": "dapo", "overlong_buffer_tokens": 12}, loss__entropy_coefficient=0.0)
+    batch = [BatchItem(group, BatchSource.FRESH) for group in _off_policy_groups(verl_engine, problems)]
+    with _configured(verl_engine, config):
+        assert_equal_updates(verl_engine, batch, config, tmp_path)
+
+
+@contextmanager
+def _configured(verl_engine: Any, config: RunConfig) -> Iterator[None]:
+    """The engine trains by another config for a while."""
+    from bapo.verl_plugin.loss import BapoLoss  # noqa: PLC0415
+
+    own, workers = verl_engine._config, verl_engine._trainer.actor_rollout_wg
+    verl_engine._config = config
     workers.set_loss_fn(BapoLoss(config.objective))
     try:
-        stats = assert_equal_updates(verl_engine, batch, config, tmp_path)
+        yield
     finally:
-        workers.set_loss_fn(BapoLoss(_config().objective))
-    assert stats.clip_fraction > 0
+        verl_engine._config = own
+        workers.set_loss_fn(BapoLoss(own.objective))
 
 
 def _off_policy_groups(verl_engine: Any, problems: Sequence[Problem]) -> Sequence[RolloutGroup]:
