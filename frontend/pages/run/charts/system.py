@@ -123,6 +123,8 @@ CHARTS: tuple[Chart, ...] = (
         _verl_phases,
         verl_phases.KEYS,
         live="rebuild",
+        wide=True,
+        height=320,
         only_recorded=True,
     ),
     Chart(
