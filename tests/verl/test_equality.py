@@ -112,14 +112,14 @@ def test_log_probabilities_of_sampled_answers_agree(verl_engine: Any, task: Task
     import torch  # noqa: PLC0415
 
     from bapo.local.forward import response_logprobs  # noqa: PLC0415
+    from bapo.verl_plugin.rows import Rows  # noqa: PLC0415
 
     groups = verl_engine.generate(
         problems, group_size=GROUP_SIZE, policy=Policy.CURRENT, step=1, purpose="sampled"
     ).groups
     local = _local(task)
-    keys = [key for group in groups for key in group.payload.keys]
-    lengths = [each.prompt_length + each.length for group in groups for each in group.payload.responses]
-    trained = iter(verl_engine._trainer.logprobs(keys, lengths))
+    logprobs, _ = verl_engine._trainer.logprobs(Rows.of([BatchItem(group, BatchSource.FRESH) for group in groups]))
+    trained = iter(logprobs)
     for group in groups:
         payload = local_group(group).payload
         with torch.no_grad():
