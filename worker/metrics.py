@@ -5,8 +5,6 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import logging
-import shutil
-import subprocess
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -17,12 +15,10 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from bapo import __version__
+from worker.gpu_readings import gpu_readings
 from worker.health import STALE_AFTER_SECONDS
 
 log = logging.getLogger(__name__)
-
-_GPU_QUERY = ("utilization.gpu", "memory.used", "memory.total", "temperature.gpu")
-_MEBIBYTE = 1024.0 * 1024.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,34 +64,11 @@ def _gpus() -> Iterable[Metric]:
         GaugeMetricFamily("bapo_worker_gpu_memory_total_bytes", "Memory of a GPU.", labels=["gpu"]),
         GaugeMetricFamily("bapo_worker_gpu_temperature_celsius", "Temperature of a GPU.", labels=["gpu"]),
     ]
-    for index, values in enumerate(gpu_readings()):
+    for index, *values in gpu_readings():
         for family, value in zip(families, values, strict=True):
             if value is not None:
                 family.add_metric([str(index)], value)
     return families
-
-
-def gpu_readings() -> list[list[float | None]]:
-    """Of each GPU: load in percent, memory used and there in bytes, temperature; None for what it does not tell."""
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return []
-    query = [program, f"--query-gpu={','.join(_GPU_QUERY)}", "--format=csv,noheader,nounits"]
-    result = subprocess.run(query, capture_output=True, text=True, check=False)
-    return [parse_reading(line) for line in result.stdout.splitlines()] if result.returncode == 0 else []
-
-
-def parse_reading(line: str) -> list[float | None]:
-    """A line of `nvidia-smi`, memory in bytes: `37, 1024, 143771, 41`; `[N/A]` where a GPU does not tell."""
-    found: list[float | None] = []
-    for name, text in zip(_GPU_QUERY, line.split(","), strict=True):
-        try:
-            value = float(text)
-        except ValueError:
-            found.append(None)
-            continue
-        found.append(value * _MEBIBYTE if name.startswith("memory") else value)
-    return found
 
 
 def serve(host: str, port: int, token_file: Path | None, state: Callable[[], WorkerState]) -> ThreadingHTTPServer:

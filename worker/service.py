@@ -23,6 +23,7 @@ from worker import health, metrics
 from worker.attempts import Attempt, AttemptStore
 from worker.chores import TIMEOUT_SECONDS, ChoreThread
 from worker.delivery import Delivery
+from worker.gpu_readings import GpuWatch
 from worker.metrics import WorkerState
 from worker.supervision import STOP_GRACE_SECONDS, AttemptSupervisor
 from worker.system import folder_of_runs, gpus, memory_gib, utilisation
@@ -92,6 +93,7 @@ class Worker:
             Client(options.server, token=options.token, timeout_seconds=TIMEOUT_SECONDS), options.folder / "outgoing"
         )
         self._runs_dir: Path | None = None
+        self._gpu_watch = GpuWatch()
 
     def stop(self) -> None:
         """Ask the worker to give its runs back and end. Safe to call from a signal handler."""
@@ -110,6 +112,8 @@ class Worker:
             heart = threading.Thread(target=self._beat, args=(welcome,), name="heartbeat", daemon=True)
             heart.start()
             self._chores.start()
+            if self._gpus:
+                self._gpu_watch.start()
             self._take_deliveries()
         self._shut_down()
 
@@ -210,7 +214,7 @@ class Worker:
 
     def _system(self) -> dict[str, float]:
         folder = self._options.runs_dir or self._runs_dir
-        return utilisation() | ({} if folder is None else folder_of_runs(folder))
+        return utilisation() | self._gpu_watch.latest | ({} if folder is None else folder_of_runs(folder))
 
     # ------------------------------------------------------------ runs
 

@@ -11,7 +11,7 @@ from backend.context import DbSession, PricesOf, new_router
 from backend.errors import not_found
 from backend.permissions import Reader
 from backend.projects import choice
-from bapo.api import ConfigDraft, ConfigFieldInfo, ConfigFieldPage, ConfigReport, RecipeInfo, RecipePage, RunEstimate
+from bapo.api import ConfigCheck, ConfigFieldInfo, ConfigFieldPage, ConfigReport, RecipeInfo, RecipePage, RunEstimate
 from bapo.config.documentation import documentation
 from bapo.config.recipes import Recipe, shipped_recipes
 
@@ -22,9 +22,14 @@ def _info(recipe: Recipe) -> RecipeInfo:
     return RecipeInfo(name=recipe.name, title=recipe.title, description=recipe.description, config=recipe.explicit)
 
 
-def _checked(session: Session, draft: ConfigDraft) -> service.CheckedDraft:
+def _checked(session: Session, draft: ConfigCheck) -> service.CheckedDraft:
     parent_project = service.parent_project(session, draft)
-    return service.check(session, draft, choice.for_reading(session, draft.project, beside=parent_project))
+    return service.check(
+        session,
+        draft,
+        choice.for_reading(session, draft.project, beside=parent_project),
+        fork_step=draft.fork_step,
+    )
 
 
 @router.get("/recipes", summary="Named starting points")
@@ -49,7 +54,7 @@ def list_config_fields(_: Reader) -> ConfigFieldPage:
 
 
 @router.post("/configs/validate", summary="Check a config")
-def validate_config(_: Reader, session: DbSession, draft: ConfigDraft) -> ConfigReport:
+def validate_config(_: Reader, session: DbSession, draft: ConfigCheck) -> ConfigReport:
     """The complete config, warnings, the difference to its parent, the threshold map and K1..K3.
 
     A config that cannot run answers 422 with field, value and remedy of every problem.
@@ -58,7 +63,7 @@ def validate_config(_: Reader, session: DbSession, draft: ConfigDraft) -> Config
 
 
 @router.post("/configs/estimate", summary="What a config will take")
-def estimate_config(_: Reader, session: DbSession, prices: PricesOf, draft: ConfigDraft) -> RunEstimate:
+def estimate_config(_: Reader, session: DbSession, prices: PricesOf, draft: ConfigCheck) -> RunEstimate:
     """Rollouts by arithmetic; tokens, duration and cost with ranges from similar runs that have ended, named.
 
     A config that cannot run answers 422 with field, value and remedy of every problem.

@@ -49,8 +49,10 @@ def parent_project(session: Session, draft: ConfigDraft) -> str | None:
     return repository.get(session, draft.parent_id).project_id
 
 
-def check(session: Session, draft: ConfigDraft, project_id: str | None) -> CheckedDraft:
-    """Resolve a draft in the light of a project.
+def check(
+    session: Session, draft: ConfigDraft, project_id: str | None, *, fork_step: int | None = None
+) -> CheckedDraft:
+    """Resolve a draft in the light of a project; with `fork_step`, of a fork of the parent's checkpoint of that step.
 
     Raises ConfigError with every problem, Problem 404 for an unknown parent or a checkpoint that it does not keep.
     """
@@ -62,15 +64,15 @@ def check(session: Session, draft: ConfigDraft, project_id: str | None) -> Check
             raise ConfigError([ConfigProblem("recipe", draft.recipe, remedy)])
         parent = repository.get(session, draft.parent_id)
         explicit, recipe_name = parent.explicit, parent.recipe
-        if draft.fork_step is not None:
-            checkpoints.find(session, parent, draft.fork_step)
-            explicit = _config_in_force(session, parent, draft.fork_step)
+        if fork_step is not None:
+            checkpoints.find(session, parent, fork_step)
+            explicit = _config_in_force(session, parent, fork_step)
     elif draft.recipe is not None:
         explicit = recipe(draft.recipe).explicit
     resolution = resolve(references.resolved(session, apply_changes(explicit, draft.changes), project_id))
     base = RunConfig.model_validate(explicit)
-    if draft.parent_id is not None and draft.fork_step is not None:
-        problems = fork_problems(resolution.config, base, draft.fork_step)
+    if draft.parent_id is not None and fork_step is not None:
+        problems = fork_problems(resolution.config, base, fork_step)
         if problems:
             raise ConfigError(problems)
     diff = difference(resolution.config, base)

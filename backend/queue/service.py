@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import heapq
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from sqlalchemy.orm import Session
 
 from backend.auth.service import Principal
 from backend.models import Run
 from backend.queue import planning, repository
+from backend.queue.expectation import Waiting, expected_seconds
 from backend.queue.repository import HeldRow, WaitingRow
 from backend.runs.presentation import eta_seconds, max_retries
 from backend.settings import Settings
 from backend.workers import repository as workers
 from backend.workers.freshness import fresh_seconds
 from bapo.api import GpuSlot, HeldRun, QueueState, WaitingRun, WorkerSlots
+from bapo.config.resources import Needs
 
 MOST_WAITING = 500
 
@@ -60,7 +61,7 @@ def state(session: Session, settings: Settings, caller: Principal) -> QueueState
     rows = repository.waiting(session, [run.id for run in (*in_line, *kept)][:MOST_WAITING])
     # Nobody expects a held run to start.
     starting = [row for row in rows if row.run.held_at is None]
-    expected = expected_seconds([row.promised_to is not None for row in starting], online)
+    expected = expected_seconds([_in_line(row, settings) for row in starting], online)
     expected += [None] * (len(rows) - len(starting))
     return QueueState(
         waiting=[
@@ -82,20 +83,10 @@ def _without(worker: WorkerSlots, unseen: Collection[str]) -> WorkerSlots:
     return worker.model_copy(update={"runs": runs, "gpus": gpus})
 
 
-def expected_seconds(promised: Sequence[bool], online: Sequence[WorkerSlots]) -> list[float | None]:
-    """When each waiting run, in order, is expected to get a slot: the k-th takes the k-th slot that becomes free.
-
-    Only slots whose run's remaining time is known count, each once: how long a waiting run itself will take is not
-    guessed. A run that was promised to a worker has its slot already.
-    """
-    free: list[float] = []
-    for worker in online:
-        if worker.draining:
-            continue
-        free += [0.0] * (worker.slots - len(worker.runs))
-        free += [run.eta_seconds for run in worker.runs if run.eta_seconds is not None]
-    heapq.heapify(free)
-    return [0.0 if has_slot else (heapq.heappop(free) if free else None) for has_slot in promised]
+def _in_line(row: WaitingRow, settings: Settings) -> Waiting:
+    run = row.run
+    needs = Needs(run.num_gpus_needed, run.gpus_optional, run.memory_gib or 0.0, run.gpu_memory_gib)
+    return Waiting(needs, row.promised_to is not None, None if settings.runs_dir_shared else run.host)
 
 
 def _retry(run: Run, settings: Settings) -> str | None:

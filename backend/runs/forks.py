@@ -38,8 +38,8 @@ def _create(session: Session, parent: Run, body: RunFork, caller: Principal) -> 
     require(parent, "fork")
     if not caller.may_write_in(parent.project_id):
         raise Problem(403, "forbidden", "you may only look into this run's project: ask its administrators", field="id")
-    draft = ConfigDraft(parent_id=parent.id, fork_step=body.step, changes=body.changes)
-    resolution = configs.check(session, draft, parent.project_id).resolution
+    draft = ConfigDraft(parent_id=parent.id, changes=body.changes)
+    resolution = configs.check(session, draft, parent.project_id, fork_step=body.step).resolution
     run = new_run(session, body.name, resolution.config, caller, project_id=parent.project_id, group=body.group)
     run.recipe, run.parent_id = parent.recipe, parent.id
     run.forked_from, run.fork_step = parent.id, body.step

@@ -84,6 +84,7 @@ from bapo.api.compare import (
     TrackedResult,
 )
 from bapo.api.configs import (
+    ConfigCheck,
     ConfigDraft,
     ConfigFieldInfo,
     ConfigFieldPage,
@@ -349,6 +350,7 @@ __all__ = [
     "ComparedGroup",
     "ComparedRunInfo",
     "Comparison",
+    "ConfigCheck",
     "ConfigDifference",
     "ConfigDraft",
     "ConfigFieldInfo",

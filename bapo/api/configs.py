@@ -55,13 +55,18 @@ class ConfigDraft(Body):
     recipe: Text | None = Field(default=None, examples=["countdown-demo"])
     parent_id: Text | None = None
     """Start from this run's config (clone)."""
-    fork_step: int | None = Field(default=None, ge=1, le=2**31 - 1)
-    """Start from the parent's config as it was in force at its checkpoint of this step, and say what a fork of that
-    checkpoint cannot change."""
     changes: JsonObject = Field(default={}, examples=[{"method.c1": 0.25, "training.steps": 50}])
     """Dotted fields and their new values."""
     project: Text | None = Field(default=None, max_length=200, examples=["default"])
     """Name of what the run belongs to; empty: the parent's project, or the caller's only one, or the first."""
+
+
+class ConfigCheck(ConfigDraft):
+    """A config to check before a run, or a fork, is made of it."""
+
+    fork_step: int | None = Field(default=None, ge=1, le=2**31 - 1)
+    """Start from the parent's config as it was in force at its checkpoint of this step, and say what a fork of that
+    checkpoint cannot change."""
 
 
 class ThresholdMapRow(Body):

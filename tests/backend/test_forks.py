@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bapo.api import ConfigDraft, ParameterChange, RunCreate, RunDetail, RunFork, RunStatus
+from bapo.api import ConfigCheck, ParameterChange, RunCreate, RunDetail, RunFork, RunStatus
 from bapo.client import ApiError, Client
 from bapo.records import EventRecord
 from tests.backend.fake_worker import FakeWorker
@@ -94,12 +94,12 @@ def test_what_cannot_go_on_is_refused_by_field(
     assert (refusal.value.status, refusal.value.body.field) == (status, field)
     # The form says so while people type.
     with pytest.raises(ApiError) as refusal:
-        admin.validate(ConfigDraft(parent_id=parent.id, fork_step=at, changes=changes))
+        admin.validate(ConfigCheck(parent_id=parent.id, fork_step=at, changes=changes))
     assert (refusal.value.status, refusal.value.body.field) == (status, field)
 
 
 def test_a_draft_of_a_fork_starts_from_the_config_in_force(admin: Client, parent: RunDetail) -> None:
-    report = admin.validate(ConfigDraft(parent_id=parent.id, fork_step=60, changes={"method.v": 2}))
+    report = admin.validate(ConfigCheck(parent_id=parent.id, fork_step=60, changes={"method.v": 2}))
     assert report.config["method"]["c1"] == 0.25
     assert {field: tuple(pair) for field, pair in report.diff.items()} == {"method.v": (5, 2)}
 

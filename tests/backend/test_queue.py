@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
-from backend.queue.service import expected_seconds
-from bapo.api import HeldRun, RunCreate, RunStatus, WorkerSlots
+from bapo.api import RunCreate, RunStatus
 from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import event, step
 from tests.services import BackendServer, wait_until
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def submit(client: Client, name: str, priority: int = 50) -> str:
@@ -63,47 +58,3 @@ def test_a_cancelled_run_leaves_the_queue(people: Client) -> None:
     run_id = submit(people, "changed my mind")
     assert people.stop(run_id).status is RunStatus.CANCELLED
     assert people.queue().waiting == []
-
-
-def _worker(*eta_seconds: float | None, slots: int) -> WorkerSlots:
-    runs = [
-        HeldRun(
-            id="r",
-            name="r",
-            owner="o",
-            method="bapo",
-            status=RunStatus.RUNNING,
-            attempt=1,
-            state="running",
-            since=NOW,
-            lease_expires_at=None,
-            step=1,
-            num_steps=2,
-            eta_seconds=eta,
-            may_cancel=True,
-        )
-        for eta in eta_seconds
-    ]
-    return WorkerSlots(
-        id="w",
-        name="w",
-        host="h",
-        version="0",
-        slots=slots,
-        gpus=[],
-        online=True,
-        last_seen_at=NOW,
-        registered_at=NOW,
-        system={},
-        runs=runs,
-    )
-
-
-def test_waiting_runs_take_the_slots_as_they_become_free() -> None:
-    online = [_worker(300.0, 60.0, slots=2), _worker(120.0, None, slots=3)]
-    # One slot is free now, the next after 60, 120 and 300 s; of the fifth nobody knows.
-    assert expected_seconds([False] * 5, online) == [0.0, 60.0, 120.0, 300.0, None]
-
-
-def test_a_promised_run_has_its_slot_already() -> None:
-    assert expected_seconds([True, False], [_worker(90.0, slots=1)]) == [0.0, 90.0]

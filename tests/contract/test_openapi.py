@@ -102,7 +102,7 @@ def test_every_operation_is_explained(description: dict[str, Any]) -> None:
 
 def test_bodies_have_examples(description: dict[str, Any]) -> None:
     schemas = description["components"]["schemas"]
-    for name in ("RunCreate", "ConfigDraft", "ParameterChange", "RunUpdate", "Login"):
+    for name in ("RunCreate", "ConfigCheck", "ParameterChange", "RunUpdate", "Login"):
         properties = schemas[name]["properties"].values()
         assert "examples" in schemas[name] or any("examples" in each for each in properties), name
 

@@ -14,7 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.deployment.compose import free_port
 from worker import health
-from worker.metrics import WorkerState, parse_reading, serve
+from worker.gpu_readings import GpuReading, as_system, gpu_readings, parse_reading
+from worker.metrics import WorkerState, serve
 
 STATE = WorkerState(slots=2, trainers=1, gpus=0, seconds_since_heartbeat=3.0, upload_lag_bytes=17)
 
@@ -65,8 +66,32 @@ def test_other_machines_are_not_let_in_without_a_token() -> None:
 
 def test_a_line_of_nvidia_smi() -> None:
     # 1 MiB = 1,048,576 bytes.
-    assert parse_reading("37, 1, 2, 41") == [37.0, 1_048_576.0, 2_097_152.0, 41.0]
-    assert parse_reading("[N/A], 1, 2, [Not Supported]") == [None, 1_048_576.0, 2_097_152.0, None]
+    busy = parse_reading("0, 37, 1, 2, 41")
+    assert busy == GpuReading(0, 37.0, 1_048_576.0, 2_097_152.0, 41.0)
+    silent = parse_reading("3, [N/A], 1, 2, [Not Supported]")
+    assert silent == GpuReading(3, None, 1_048_576.0, 2_097_152.0, None)
+    # As a heartbeat carries it, by the driver's number.
+    assert as_system([busy, silent]) == {
+        "gpu_0_percent": 37.0,
+        "gpu_0_memory_used_bytes": 1_048_576.0,
+        "gpu_3_memory_used_bytes": 1_048_576.0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [("echo '1, 50, 3, 4, 60'", [50.0]), ("exit 9", []), ("sleep 600", [])],
+    ids=["answers", "fails", "hangs"],
+)
+def test_a_driver_that_does_not_answer_holds_up_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, expected: list[float]
+) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text(f"#!/bin/sh\nexec {script}\n" if script.startswith("sleep") else f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr("worker.gpu_readings.PATIENCE_SECONDS", 2.0)
+    assert [each.load_percent for each in gpu_readings()] == expected
 
 
 def test_the_health_command_follows_the_stamp(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,8 +18,9 @@ from frontend.pages.new_run import fork as forking
 from frontend.pages.new_run import form, several
 from frontend.pages.new_run.fields import config_field
 from frontend.pages.new_run.fork import Fork
-from frontend.pages.new_run.inputs import FORM, first_choice, form_fields
+from frontend.pages.new_run.inputs import FORM, form_fields
 from frontend.pages.new_run.values import FormField, shown
+from frontend.projects import first_choice, writable_projects
 from frontend.session import Api
 
 SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
@@ -61,8 +62,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
     )
     base = flatten((await client.validate(draft)).config)
     fields = form_fields(infos, base)
-    me = await client.me()
-    writable = [each.name for each in me.projects if each.role != "viewer" and not each.is_archived]
+    writable = writable_projects(await client.me())
     wanted = parent.project if parent else query.get("project")
     project = first_choice(writable, wanted)
     given = {field.info.path: value for field in fields for value in _given(field, query.get("set"))}

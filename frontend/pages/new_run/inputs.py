@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from bapo.api import ConfigDraft, ConfigFieldInfo, FieldProblem
+from bapo.api import ConfigCheck, ConfigFieldInfo, FieldProblem
 from bapo.client import ApiError
 from frontend.pages.new_run.values import FormField, changes
 
@@ -22,17 +22,6 @@ Ids = Sequence[Mapping[str, Any]]
 def form_fields(infos: Sequence[ConfigFieldInfo], base: Mapping[str, Any]) -> list[FormField]:
     """Each field with the value it starts from: the base's, else its default."""
     return [FormField(info, base.get(info.path, info.default)) for info in infos]
-
-
-DEFAULT_PROJECT = "default"
-
-
-def first_choice(projects: Sequence[str], wanted: str | None) -> str | None:
-    """The project that the form begins with: the wanted one, the only one, or the default one; None: choose."""
-    for name in (wanted, *(projects if len(projects) == 1 else ()), DEFAULT_PROJECT):
-        if name in projects:
-            return name
-    return None
 
 
 def typed_values(ids: Ids, values: Sequence[Any]) -> dict[str, list[Any]]:
@@ -76,10 +65,10 @@ def typed_changes(
     return fields, changes(fields, typed, str(typed[METHOD][0]))
 
 
-def draft_of(start: Mapping[str, Any], changed: Mapping[str, Any], project: str | None) -> ConfigDraft:
+def draft_of(start: Mapping[str, Any], changed: Mapping[str, Any], project: str | None) -> ConfigCheck:
     """What the form describes."""
     fork = start.get("fork")
     step = None if fork is None else fork["step"]
-    return ConfigDraft(
+    return ConfigCheck(
         recipe=start["recipe"], parent_id=start["parent_id"], fork_step=step, changes=dict(changed), project=project
     )

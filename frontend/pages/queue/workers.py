@@ -28,6 +28,9 @@ NO_WORKERS = (
 )
 
 
+GIB = 1024.0**3
+
+
 def worker_board(workers: Sequence[WorkerSlots], now: datetime) -> Any:
     """A card for each worker, with one line for each slot."""
     if not workers:
@@ -91,23 +94,36 @@ def _gpu_board(worker: WorkerSlots) -> html.Div | None:
     if not worker.gpus:
         return None
     names = {run.id: run.name for run in worker.runs}
-    return html.Div([_gpu(gpu, names) for gpu in worker.gpus], className="gpus")
+    return html.Div([_gpu(gpu, names, worker.system) for gpu in worker.gpus], className="gpus")
 
 
-def _gpu(gpu: GpuSlot, names: Mapping[str, str]) -> html.Div:
+def _gpu(gpu: GpuSlot, names: Mapping[str, str], system: Mapping[str, float]) -> html.Div:
     memory = f"{gpu.memory_gib:.0f} GiB" if gpu.memory_gib else "memory not known"
     holder = names.get(gpu.run_id or "", "a run of another project") if gpu.is_held else "free"
+    load, used = system.get(f"gpu_{gpu.index}_percent"), system.get(f"gpu_{gpu.index}_memory_used_bytes")
+    if used is not None and gpu.memory_gib:
+        memory = f"{used / GIB:.0f} of {gpu.memory_gib:.0f} GiB"
     return html.Div(
-        [html.B(f"GPU {gpu.index}"), html.Span(memory), html.Span(holder, className="gpu-holder")],
+        [
+            html.B(f"GPU {gpu.index}"),
+            html.Span(memory),
+            *([] if load is None else [html.Span(f"{load:.0f} %", className="gpu-load"), _load_bar(gpu.index, load)]),
+            html.Span(holder, className="gpu-holder"),
+        ],
         className=f"gpu {'gpu-held' if gpu.is_held else 'gpu-free'}",
         title=f"{gpu.name}, {memory}: {holder}",
     )
 
 
+def _load_bar(index: int, load: float) -> dmc.Progress:
+    label = f"Load of GPU {index}"
+    return dmc.Progress(value=load, size="xs", color="gray", className="gpu-bar", **attributes(aria_label=label))
+
+
 def _meters(worker: WorkerSlots) -> html.Div:
     """What the machine reported, as bars where it is a share."""
     system = worker.system
-    shares = [(label, system[key]) for key, label in (("cpu_percent", "CPU"), ("gpu_percent", "GPU")) if key in system]
+    shares = [("CPU", system["cpu_percent"])] if "cpu_percent" in system else []
     if system.get("memory_total_bytes"):
         shares.append(("Memory", 100 * system.get("memory_used_bytes", 0.0) / system["memory_total_bytes"]))
     reserved = sum(run.memory_gib for run in worker.runs)

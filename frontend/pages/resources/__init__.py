@@ -17,6 +17,7 @@ from frontend.components.notices import error_text, toast
 from frontend.pages.resources.details import contents_panel, runs_panel
 from frontend.pages.resources.registering import KINDS, file_options, register_dialog
 from frontend.pages.resources.tables import sections
+from frontend.projects import writable_projects
 from frontend.session import Api
 
 PREVIEW_ROWS = 20
@@ -24,7 +25,9 @@ PREVIEW_ROWS = 20
 
 async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
     """All that is registered, by kind."""
-    page = await api.client().resources()
+    client = api.client()
+    page = await client.resources()
+    me = await client.me()
     return html.Div(
         [
             dcc.Store(id="resource-open"),
@@ -44,8 +47,8 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
                 c="dimmed",
                 mb="md",
             ),
-            html.Div(sections(page), id="resources"),
-            register_dialog(page.roots),
+            html.Div(sections(page, shows_projects=len(me.projects) > 1), id="resources"),
+            register_dialog(page.roots, writable_projects(me)),
             dmc.Drawer(
                 html.Div(id="resource-content"),
                 id="resource-drawer",
@@ -71,7 +74,8 @@ def _lists(app: Dash, api: Api) -> None:
     @app.callback(Output("resources", "children"), Input("resources-changed", "data"), prevent_initial_call=True)
     async def refresh(_: int) -> Any:
         try:
-            return sections(await api.client().resources())
+            client = api.client()
+            return sections(await client.resources(), shows_projects=len((await client.me()).projects) > 1)
         except (ApiError, httpx.TransportError) as error:
             return dmc.Alert(error_text(error), color="red", variant="light")
 
@@ -100,6 +104,7 @@ def _registering(app: Dash, api: Api) -> None:
         Output("resource-name", "error"),
         Output("resource-path", "error"),
         Output("resource-function", "error"),
+        Output("resource-project", "error"),
         Output("resource-problem", "children"),
         Output("resources-changed", "data"),
         Output("notifications", "sendNotifications", allow_duplicate=True),
@@ -109,6 +114,7 @@ def _registering(app: Dash, api: Api) -> None:
         State("resource-path", "value"),
         State("resource-function", "value"),
         State("resource-description", "value"),
+        State("resource-project", "value"),
         State("resources-changed", "data"),
         prevent_initial_call=True,
     )
@@ -119,16 +125,18 @@ def _registering(app: Dash, api: Api) -> None:
         path: str | None,
         function: str | None,
         description: str | None,
+        project: str | None,
         changed: int,
     ) -> Any:
         if not clicks:
-            return (no_update,) * 7
+            return (no_update,) * 8
         body = ResourceCreate.model_construct(
             kind=kind,
             name=(name or "").strip(),
             path=(path or "").strip(),
             function=(function or "").strip() or None if kind == "verifier" else None,
             description=description or "",
+            project=project,
         )
         try:
             # The server checks it: its words are the same here, over REST and in scripts.
@@ -136,14 +144,14 @@ def _registering(app: Dash, api: Api) -> None:
         except ApiError as error:
             found = {problem.field: problem.remedy for problem in error.body.problems}
             found |= {error.body.field: error.body.remedy} if error.body.field else {}
-            known = [found.pop(field, "") for field in ("name", "path", "function")]
+            known = [found.pop(field, "") for field in ("name", "path", "function", "project")]
             rest = dmc.Alert(error_text(error), color="red", variant="light") if not any(known) else ""
             return no_update, *known, rest, no_update, no_update
         except httpx.TransportError as error:
             alert = dmc.Alert(error_text(error), color="red", variant="light")
-            return no_update, "", "", "", alert, no_update, no_update
+            return no_update, "", "", "", "", alert, no_update, no_update
         told = toast(f"Configs can refer to it as @{info.name}.", title="Registered", colour="green")
-        return False, "", "", "", "", changed + 1, told
+        return False, "", "", "", "", "", changed + 1, told
 
 
 def _looking_in(app: Dash, api: Api) -> None:

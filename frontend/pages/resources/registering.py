@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import dash_mantine_components as dmc
 
 from bapo.api import ResourceFile, ResourceKind
+from frontend.projects import first_choice
 
 
 class KindText(NamedTuple):
@@ -41,7 +42,7 @@ KINDS: Mapping[ResourceKind, KindText] = {
 }
 
 
-def register_dialog(roots: Sequence[str]) -> dmc.Modal:
+def register_dialog(roots: Sequence[str], projects: Sequence[str]) -> dmc.Modal:
     """Kind, file, name and description; the server checks them."""
     permitted = (
         f"Permitted folders: {', '.join(roots)}"
@@ -79,6 +80,18 @@ def register_dialog(roots: Sequence[str]) -> dmc.Modal:
                     label="Name",
                     description="Letters, digits, dots, hyphens and underscores; configs say @name",
                     withAsterisk=True,
+                ),
+                dmc.Select(
+                    id="resource-project",
+                    label="Project",
+                    description="Whose runs may refer to it",
+                    data=list(projects),
+                    value=first_choice(projects, None),
+                    allowDeselect=False,
+                    placeholder="choose one",
+                    # Where there is only one, nobody has to choose.
+                    style={} if len(projects) != 1 else {"display": "none"},
+                    comboboxProps={"withinPortal": True},
                 ),
                 dmc.Textarea(id="resource-description", label="Description", autosize=True, minRows=2, maxRows=6),
                 dmc.Text(permitted, size="xs", c="dimmed", className="wrap-anywhere"),

@@ -20,8 +20,8 @@ from frontend.pages.resources.registering import KINDS
 HEAD = ("Name", "What it is", "Path", "Runs", "Registered", "")
 
 
-def sections(page: ResourcePage) -> list[Any]:
-    """Every kind that has something; where nothing is registered, what to do."""
+def sections(page: ResourcePage, *, shows_projects: bool = False) -> list[Any]:
+    """Every kind that has something; where nothing is registered, what to do. Who has several projects sees which."""
     if not page.items:
         text = (
             "Give a data set, a base model or your own verifier a name, and every form and script can refer to it."
@@ -34,16 +34,16 @@ def sections(page: ResourcePage) -> list[Any]:
     for kind, words in KINDS.items():
         items = [info for info in page.items if info.kind == kind]
         if items:
-            found += [html.H3(words.plural, className="section-title"), _table(items)]
+            found += [html.H3(words.plural, className="section-title"), _table(items, shows_projects)]
     return found
 
 
-def _table(items: Sequence[ResourceInfo]) -> html.Div:
+def _table(items: Sequence[ResourceInfo], shows_projects: bool) -> html.Div:
     now = datetime.now(UTC)
     table = dmc.Table(
         [
             dmc.TableThead(dmc.TableTr([dmc.TableTh(title) for title in HEAD])),
-            dmc.TableTbody([_row(info, now) for info in items]),
+            dmc.TableTbody([_row(info, now, shows_projects) for info in items]),
         ],
         highlightOnHover=True,
         verticalSpacing="xs",
@@ -52,7 +52,7 @@ def _table(items: Sequence[ResourceInfo]) -> html.Div:
     return html.Div(dmc.ScrollArea(table, type="auto"), className="panel-card")
 
 
-def _row(info: ResourceInfo, now: datetime) -> dmc.TableTr:
+def _row(info: ResourceInfo, now: datetime, shows_projects: bool) -> dmc.TableTr:
     missing = dmc.Badge("file is gone", color="red", variant="light", size="sm") if not info.is_present else None
     show = html.Button(
         f"@{info.name}", id={"type": "resource-show", "id": info.id}, className="resource-name", title="Look inside"
@@ -75,7 +75,7 @@ def _row(info: ResourceInfo, now: datetime) -> dmc.TableTr:
             dmc.TableTd(f"{info.num_runs:,}", className="number"),
             dmc.TableTd(
                 [
-                    html.Div(info.author),
+                    html.Div([info.author, f" in {info.project}" if shows_projects else ""]),
                     html.Div(moment(info.created_at, now=now), className="queue-detail nowrap"),
                 ]
             ),

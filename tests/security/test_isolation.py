@@ -1,0 +1,212 @@
+"""Artifacts, alerts, webhooks, sweeps, names of data and streams of another project, asked for by their own ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import delete, select
+
+from backend.database import Database
+from backend.models import Membership, User
+from bapo.api import (
+    ArtifactCreate,
+    FillRateCondition,
+    ResourceCreate,
+    RuleDraft,
+    RuleScope,
+    RuleWrite,
+    RunCreate,
+    RunDetail,
+    StreamEvent,
+    SweepActionRequest,
+    SweepCreate,
+    WebhookWrite,
+)
+from bapo.client import ApiError, Client
+from tests.backend.fake_worker import FakeWorker
+from tests.backend.test_alerts import filled
+from tests.services import OTHER_PROJECT, BackendServer, add_person, running_backend, wait_until
+
+HIDDEN = (404, "not_found")
+
+
+@pytest.fixture(scope="module")
+def permitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a data set."""
+    folder = tmp_path_factory.mktemp("permitted")
+    (folder / "train.jsonl").write_text('{"nums": [3, 4], "target": 7}\n' * 30)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def backend_server(
+    postgres_url: str, tmp_path_factory: pytest.TempPathFactory, permitted: Path
+) -> Iterator[BackendServer]:
+    folder = tmp_path_factory.mktemp("backend")
+    with running_backend(postgres_url, folder, "redis://127.0.0.1:1/0", resource_roots=str(permitted)) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def worker(backend_server: BackendServer) -> Iterator[FakeWorker]:
+    worker = FakeWorker(backend_server)
+    yield worker
+    worker.close()
+
+
+@pytest.fixture(scope="module")
+def foreign(member: Client, worker: FakeWorker) -> RunDetail:
+    """A run of the default project that has ended with a batch hardly filled."""
+    run = member.create_run(RunCreate(name="secret plans", recipe="countdown-demo"))
+    claim = worker.begin(run)
+    worker.upload(claim, [filled(number, 0.1) for number in (1, 2, 3)])
+    worker.report(claim, "succeeded")
+    return member.run(run.id)
+
+
+@pytest.fixture(scope="module")
+def own(outsider: Client) -> RunDetail:
+    """A run of the outsider's own project."""
+    return outsider.create_run(RunCreate(name="own", recipe="countdown-demo", start=False))
+
+
+def refused(call: Callable[[], object]) -> tuple[int, str]:
+    """Status and code of a refusal."""
+    with pytest.raises(ApiError) as error:
+        call()
+    return error.value.status, error.value.body.code
+
+
+def test_artifacts_do_not_exist_for_others_not_even_under_their_own_run(
+    member: Client, outsider: Client, foreign: RunDetail, own: RunDetail
+) -> None:
+    artifact = member.request_artifact(foreign.id, ArtifactCreate(kind="config"))
+    wait_until(lambda: member.artifact(foreign.id, artifact.id).state == "ready")
+    for run_id in (foreign.id, own.id):
+        assert refused(lambda run_id=run_id: outsider.artifact(run_id, artifact.id)) == HIDDEN  # type: ignore[misc]
+        assert refused(lambda run_id=run_id: outsider.delete_artifact(run_id, artifact.id)) == HIDDEN  # type: ignore[misc]
+        address = f"/api/v1/runs/{run_id}/artifacts/{artifact.id}/content"
+        assert outsider.http.get(address).status_code == 404
+    assert refused(lambda: outsider.request_artifact(foreign.id, ArtifactCreate(kind="journal"))) == HIDDEN
+    assert outsider.artifacts(own.id).items == []
+    # And under the wrong run not for those who may see it either.
+    theirs = member.create_run(RunCreate(name="another", recipe="countdown-demo", start=False))
+    assert refused(lambda: member.artifact(theirs.id, artifact.id)) == HIDDEN
+    assert member.artifact(foreign.id, artifact.id).state == "ready"
+
+
+def test_alerts_and_rules_do_not_exist_for_others(
+    member: Client, outsider: Client, worker: FakeWorker, foreign: RunDetail
+) -> None:
+    body = RuleWrite(name="batches", condition=FillRateCondition(below=0.5, steps=2))
+    rule = member.create_alert_rule(body)
+    watched = member.create_run(RunCreate(name="watched", recipe="countdown-demo"))
+    worker.upload(worker.begin(watched), [filled(number, 0.1) for number in (1, 2, 3)])
+    wait_until(lambda: bool(member.run_alerts(watched.id).items))
+    (alert,) = member.run_alerts(watched.id).items
+    assert refused(lambda: outsider.alert(alert.id)) == HIDDEN
+    assert refused(lambda: outsider.run_alerts(watched.id)) == HIDDEN
+    assert outsider.alerts(state="all").items == []
+    assert outsider.alert_summary().num_open == 0
+    assert refused(lambda: outsider.acknowledge_alerts([alert.id])) == HIDDEN
+    assert member.alert(alert.id).acknowledged_at is None
+    assert refused(lambda: outsider.alert_rule(rule.id)) == HIDDEN
+    assert refused(lambda: outsider.replace_alert_rule(rule.id, body)) == HIDDEN
+    assert refused(lambda: outsider.delete_alert_rule(rule.id)) == HIDDEN
+    assert rule.id not in {each.id for each in outsider.alert_rules().items}
+    # A rule of one's own neither watches, nor tries, a run of others.
+    scope = RuleScope(run_id=foreign.id)
+    assert refused(lambda: outsider.create_alert_rule(body.model_copy(update={"scope": scope})))[0] in (404, 422)
+    draft = RuleDraft(condition=body.condition)
+    assert foreign.id not in {run.run_id for run in outsider.preview_alert_rule(draft).runs}
+    assert refused(lambda: outsider.preview_alert_rule(draft.model_copy(update={"scope": scope})))[0] in (404, 422)
+    other = body.model_copy(update={"project": "default"})
+    assert refused(lambda: outsider.create_alert_rule(other))[0] in (403, 422)
+
+
+def test_webhooks_do_not_exist_for_others(member: Client, outsider: Client) -> None:
+    body = WebhookWrite.model_validate({"name": "ours", "url": "https://hooks.example.org/x", "events": ["run.failed"]})
+    hook = member.create_webhook(body)
+    calls: list[Callable[[], object]] = [
+        lambda: outsider.webhook(hook.id),
+        lambda: outsider.replace_webhook(hook.id, body),
+        lambda: outsider.delete_webhook(hook.id),
+        lambda: outsider.renew_webhook_secret(hook.id),
+        lambda: outsider.test_webhook(hook.id),
+        lambda: outsider.deliveries(hook.id),
+        lambda: outsider.send_delivery_again(hook.id, 1),
+    ]
+    assert [refused(call) for call in calls] == [HIDDEN] * len(calls)
+    assert outsider.webhooks().items == []
+    assert refused(lambda: outsider.create_webhook(body.model_copy(update={"project": "default"})))[0] in (403, 422)
+    assert member.webhook(hook.id).name == "ours"
+
+
+def test_sweeps_do_not_exist_for_others(member: Client, outsider: Client, foreign: RunDetail) -> None:
+    plan = {"name": "theirs", "recipe": "countdown-demo", "grid": {"training.seed": [1, 2]}, "start": False}
+    sweep = member.create_sweep(SweepCreate.model_validate(plan))
+    assert refused(lambda: outsider.sweep(sweep.id)) == HIDDEN
+    assert refused(lambda: outsider.change_sweep(sweep.id, SweepActionRequest(action="start"))) == HIDDEN
+    assert outsider.sweeps().items == []
+    of_foreign = {"name": "x", "parent_id": foreign.id, "grid": {"training.seed": [1]}}
+    assert refused(lambda: outsider.create_sweep(SweepCreate.model_validate(of_foreign))) == HIDDEN
+    assert refused(lambda: outsider.create_sweep(SweepCreate.model_validate({**plan, "project": "default"})))[0] in (
+        403,
+        422,
+    )
+    assert {run.status for run in member.sweep(sweep.id).runs} == {"draft"}
+
+
+def test_names_of_data_do_not_exist_for_others(member: Client, outsider: Client, permitted: Path) -> None:
+    body = ResourceCreate(kind="dataset", name="planning", path=str(permitted / "train.jsonl"))
+    data = member.register_resource(body)
+    assert refused(lambda: outsider.resource_preview(data.id)) == HIDDEN
+    assert refused(lambda: outsider.resource_runs(data.id)) == HIDDEN
+    assert refused(lambda: outsider.remove_resource(data.id)) == HIDDEN
+    assert outsider.resources().items == []
+    refers = RunCreate(name="x", recipe="countdown-demo", changes={"task.train_file": "@planning"}, start=False)
+    assert refused(lambda: outsider.create_run(refers))[0] == 422
+    assert refused(lambda: outsider.register_resource(body.model_copy(update={"project": "default"})))[0] in (403, 422)
+    # The name is free in their own project.
+    assert outsider.register_resource(body).project == OTHER_PROJECT
+    assert member.create_run(refers).status == "draft"
+
+
+def test_streams_leave_out_what_happens_elsewhere(
+    backend_server: BackendServer, member: Client, outsider: Client, own: RunDetail, database: Database
+) -> None:
+    assert refused(lambda: outsider.events(_unseen(member).id).__enter__()) == HIDDEN
+    hidden = _unseen(member)
+    with outsider.events() as events:
+        member.start(hidden.id)
+        outsider.start(own.id)
+        assert _first(events).data["run_id"] == own.id
+    # What was missed is made up for, of one's own runs.
+    with outsider.events(last_event_id=0) as events:
+        seen = [_first(events).data["run_id"] for _ in range(2)]
+    assert hidden.id not in seen
+    # Who leaves a project while a stream is open hears no more of it.
+    token = add_person(backend_server, "both", projects={"default": "member", OTHER_PROJECT: "member"})
+    last = _unseen(member)
+    with backend_server.client(token) as both, both.events() as events:
+        member.start(last.id)
+        assert _first(events).data["run_id"] == last.id
+        with database.session() as session, session.begin():
+            user = session.scalars(select(User).where(User.name == "both")).one()
+            (left,) = (project.id for project in both.me().projects if project.name == "default")
+            leaves = (Membership.user_id == user.id) & (Membership.project_id == left)
+            session.execute(delete(Membership).where(leaves))
+        wait_until(lambda: [each.name for each in both.me().projects] == [OTHER_PROJECT])
+        member.stop(last.id)
+        outsider.stop(own.id)
+        assert _first(events).data["run_id"] == own.id
+
+
+def _unseen(member: Client) -> RunDetail:
+    return member.create_run(RunCreate(name="elsewhere", recipe="countdown-demo", start=False))
+
+
+def _first(events: Iterator[StreamEvent]) -> StreamEvent:
+    return next(event for event in events if event.event == "status")
