@@ -159,10 +159,9 @@ def _cell(run: StudyRunInfo) -> Any:
     if text is None:
         text = f"{run.step / run.num_steps:.0%}" if run.num_steps and run.step else "·" if run.run_id else ""
     title = f"{run.arm}, seed {run.seed}: {run.state}" + (f" ({run.reason})" if run.reason else "")
-    label = attributes(aria_label=title)
     if run.run_id is None:
-        return html.Span(text, className=f"study-cell {run.state}", title=title, **label)
-    return dcc.Link(text, href=f"/runs/{run.run_id}", className=f"study-cell {run.state}", title=title, **label)
+        return html.Span(text, className=f"study-cell {run.state}", title=title)
+    return dcc.Link(text, href=f"/runs/{run.run_id}", className=f"study-cell {run.state}", title=title)
 
 
 # ---------------------------------------------------------------- the report
