@@ -57,7 +57,11 @@ def primary_result(found: StudyDifference) -> str:
         "open": "the interval holds 0, so that neither is shown to be better",
         "unknown": "one seed gives no interval, so that nothing is shown",
     }
-    return f"{tables.points(found.difference)} points over {found.difference.n} seeds{size}: {ends[found.verdict]}."
+    return f"{tables.points(found.difference)} points over {_seeds(found.difference.n)}{size}: {ends[found.verdict]}."
+
+
+def _seeds(number: int) -> str:
+    return f"{number} seed{'s' if number != 1 else ''}"
 
 
 def _undone(report: StudyReport) -> Iterator[str]:
@@ -82,7 +86,8 @@ def undone_lines(report: StudyReport) -> list[str]:
     found: dict[tuple[str, str, str, str, str], list[int]] = {}
     for run in report.runs:
         if run.state != "done":
-            reason = run.reason or ""
+            # Why something waits changes by the minute.
+            reason = (run.reason or "") if run.state not in ("waiting", "training") else ""
             found.setdefault((run.stage, run.regime, run.arm, run.state, reason), []).append(run.seed)
     lines = []
     for (stage, regime, arm, state, reason), seeds in found.items():

@@ -81,7 +81,7 @@ def test_the_report_is_there_and_grows_while_runs_end(
     expect(page.locator("#study-name")).to_have_text(study.title)
     expect(page.locator(".study-cell.done")).to_have_count(2 + 1)  # One explains the colour.
     result = page.locator(".study-head .result")
-    expect(result).to_contain_text("+25.0 points over 1 seeds: one seed gives no interval")
+    expect(result).to_contain_text("+25.0 points over 1 seed: one seed gives no interval")
     expect(page.locator("#study-report")).to_contain_text("A, seed 2: waiting")
     table = page.locator("#results")
     expect(table).to_contain_text("1 of 2")

@@ -16,7 +16,7 @@ from bapo.client import ApiError
 from frontend import formatting
 from frontend.components.icon import icon
 from frontend.components.notices import error_text
-from frontend.pages.new_run.inputs import first_choice
+from frontend.projects import first_choice
 from frontend.session import Api
 
 DEBOUNCE_MILLISECONDS = 500
