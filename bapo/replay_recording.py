@@ -87,9 +87,8 @@ def require_known_method(config: RunConfig) -> None:
     """Raise ConfigError where the method is none whose batches can be replayed."""
     if config.method.type not in REPLAYABLE_METHODS:
         known = ", ".join(REPLAYABLE_METHODS)
-        raise ConfigError(
-            [ConfigProblem("method.type", config.method.type, f"its batches cannot be replayed: only those of {known}")]
-        )
+        remedy = f"its batches cannot be replayed, only those of {known}: submit a run with it instead"
+        raise ConfigError([ConfigProblem("method.type", config.method.type, remedy)])
 
 
 def _phases(config: RunConfig, changes: Sequence[ParameterChange]) -> list[Phase]:

@@ -13,6 +13,7 @@ from bapo.recording import CostCounter, accuracy_histogram, sample_records, step
 from bapo.records import Cost, StepRecord
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks.base import Problem
+from tests.bapo.methods import replaying
 
 UPDATE = UpdateStats(
     loss=0.5, entropy=1.0, grad_norm=2.0, kl=0.1, clip_fraction=0.2, ratio_mean=1.0, ratio_max=1.5,
@@ -100,6 +101,15 @@ def record(outcome: StepOutcome, method: Bapo) -> StepRecord:
 def test_histograms_count_groups_by_number_correct() -> None:
     assert accuracy_histogram([group("a", 0), group("b", 4), group("c", 4)], 4) == [1, 0, 0, 0, 2]
     assert accuracy_histogram([], 2) == [0, 0, 0]
+
+
+def test_the_reward_of_the_batch_is_that_of_the_responses_trained_on() -> None:
+    outcome, method = second_step()
+    # Three of four right, and of a stored group the two responses that are right.
+    whole = BatchItem(group("f", 3), BatchSource.FRESH)
+    part = BatchItem(replaying.group("s", "0110", 1), BatchSource.REUSED, responses=(1, 2), advantages=(0.0, 0.0))
+    outcome.batch = replace(outcome.batch, items=[whole, part])
+    assert record(outcome, method).batch_reward_mean == 5 / 6
 
 
 def test_cost_counts_every_response_dropped_ones_included() -> None:

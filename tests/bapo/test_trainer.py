@@ -231,6 +231,36 @@ def test_a_resumed_method_that_chooses_its_prompts_equals_an_undisturbed_one(tmp
     ]
 
 
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"method.type": "repo", "method.strategy": "variance", "method.retrieved_responses": 5},
+        {"method.type": "remix", "method.reincarnation_step": 3},
+        {"method.type": "arpo", "method.replaces": "response"},
+        {"method.type": "dots"},
+    ],
+    ids=lambda own: own["method.type"],
+)
+def test_a_resumed_replay_method_equals_an_undisturbed_one(tmp_path: Path, own: dict[str, Any]) -> None:
+    changes = {name: value for name, value in SMALL.items() if not name.startswith("method.")}
+    # Every prompt comes up every second step.
+    few = {
+        "task.num_train": 24, "training.steps": 4, "training.checkpoint_interval": 2, "tracking.num_prompts": 0,
+        "evaluation.enabled": False,
+    }  # fmt: skip
+    settings = resolve(apply_changes({}, changes | few | own)).config
+    train(tmp_path / "undisturbed", settings)
+    stopping = StopAfter(3)
+    train(tmp_path / "resumed", settings, observer=stopping, stop=stopping.stop)
+    shutil.rmtree(tmp_path / "resumed" / "checkpoints" / "step-000003")
+    train(tmp_path / "resumed", settings)
+    assert lines(tmp_path / "resumed") == lines(tmp_path / "undisturbed")
+    steps = [record for record in merged_records(tmp_path / "resumed") if isinstance(record, StepRecord)]
+    assert sum(record.counts.x3 for record in steps) > 0
+    assert sum(record.update.num_mini_batches for record in steps if record.update) > 4
+    assert all(record.high_quality_buffer is not None for record in steps)
+
+
 def test_bad_input_ends_the_process_with_a_message_and_exit_code_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -239,6 +239,8 @@ def test_thresholds_that_admit_nothing_at_the_recorded_accuracies_are_named() ->
         ({"method.m": 0}, "method.m", "at least 1"),
         ({"method.cl": 0.5}, "method.cl", "did you mean method.c1"),
         ({"method.c2": [0.9, 0.9]}, "method.c2", "above c3"),
+        ({"method.type": "repo"}, "method.type", "cannot be replayed, only those of bapo"),
+        ({"method.type": "dots"}, "method.type", "submit a run with it instead"),
     ],
 )
 def test_what_cannot_be_replayed_is_refused_by_field(changes: dict[str, Any], field: str, remedy: str) -> None:

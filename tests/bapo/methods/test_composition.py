@@ -50,6 +50,22 @@ def test_a_prompt_twice_in_a_batch_is_our_bug() -> None:
         composition.result([], [])
 
 
+def test_responses_that_join_a_prompt_take_no_room_and_are_told_apart_by_their_step() -> None:
+    composition = Composition(2, repeats_prompts=True)
+    older = RolloutGroup("a", 4, 8, policy_version=1, step=2)
+    composition.train_on(group("a"), BatchSource.FRESH)
+    composition.join(older, BatchSource.REUSED, responses=(1, 5), advantages=(0.5, -0.5))
+    assert composition.room == 1
+    composition.train_on(group("b"), BatchSource.FRESH)
+    assert composition.room == 0
+    result = composition.result([group("a"), group("b")], [])
+    assert [item.num_responses for item in result.items] == [8, 2, 8]
+    assert (result.counts.x1, result.counts.x3, result.counts.fill_rate) == (2, 1, 1.5)
+    composition.join(older, BatchSource.REUSED, responses=(2,), advantages=(1.0,))
+    with pytest.raises(AssertionError):
+        composition.result([], [])
+
+
 @pytest.mark.parametrize(
     ("num_correct", "reason"), [(0, "all_wrong"), (1, "filtered"), (7, "filtered"), (8, "all_correct")]
 )
