@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import Field
@@ -26,6 +26,16 @@ class RecipePage(Page):
     items: Sequence[RecipeInfo]
 
 
+class ConfigFieldVariant(Body):
+    """What is otherwise about a config field in one method."""
+
+    description: str
+    default: Any
+    optional: bool
+    minimum: float | None
+    maximum: float | None
+
+
 class ConfigFieldInfo(Body):
     """What a form needs to know of one config field."""
 
@@ -41,6 +51,8 @@ class ConfigFieldInfo(Body):
     choices: Sequence[str]
     method_types: Sequence[str]
     """Methods that know the field; empty for fields of all methods."""
+    variants: Mapping[str, ConfigFieldVariant] = {}
+    """Method → what differs there from the above, which is that of the first of `method_types`."""
 
 
 class ConfigFieldPage(Page):

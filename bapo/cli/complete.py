@@ -46,6 +46,13 @@ def complete_recipes(incomplete: str) -> Words:
     return _beginning(incomplete, ((each.name, each.title) for each in shipped_recipes()))
 
 
+def complete_methods(incomplete: str) -> Words:
+    """Types of methods."""
+    from bapo.config.documentation import method_types  # noqa: PLC0415 - imports pydantic
+
+    return _beginning(incomplete, ((each, "") for each in method_types()))
+
+
 def complete_fields(incomplete: str) -> Words:
     """`FIELD=`, and after the equals sign the values of a field that has few."""
     from bapo.config.documentation import documentation  # noqa: PLC0415 - imports pydantic

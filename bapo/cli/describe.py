@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated
 
@@ -10,11 +11,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from bapo.cli.complete import complete_recipes
+from bapo.cli.complete import complete_methods, complete_recipes
 from bapo.cli.failures import plain_errors
 from bapo.cli.output import JsonOption, print_json
 from bapo.config import resolve
-from bapo.config.documentation import FieldDocumentation, documentation
+from bapo.config.documentation import FieldDocumentation, FieldVariant, documentation, method_types
 from bapo.config.recipes import load_recipe, shipped_recipes
 from bapo.config.resolve import flatten
 
@@ -47,10 +48,18 @@ def recipes(
 
 def config(
     search: Annotated[str | None, typer.Argument(help="Only fields whose name contains this text.")] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(help="Only what this method knows, with its values.", autocompletion=complete_methods),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Explain the config fields: meaning, range, default."""
+    if method is not None and method not in method_types():
+        raise typer.BadParameter(f"no such method: take one of {', '.join(method_types())}", param_hint="--method")
     fields = [field for field in documentation() if search is None or search in field.path]
+    if method is not None:
+        fields = [field.in_method(method) for field in fields if not field.method_types or method in field.method_types]
     if not fields:
         raise typer.BadParameter(
             f"no config field has {search!r} in its name: leave it out to see all", param_hint="search"
@@ -60,9 +69,22 @@ def config(
         return
     table = Table("field", "default", "values", "meaning", show_lines=True)
     for field in fields:
-        methods = f" Methods: {', '.join(field.method_types)}." if field.method_types else ""
-        table.add_row(field.path, json.dumps(field.default), values_of(field), field.description + methods)
+        variants = {} if method else field.variants
+        table.add_row(field.path, _default(field, variants), values_of(field), _meaning(field, variants))
     Console().print(table)
+
+
+def _default(field: FieldDocumentation, variants: Mapping[str, FieldVariant]) -> str:
+    """The default, and beneath it those of methods that have another one."""
+    others = [f"{name}: {json.dumps(each.default)}" for name, each in variants.items() if each.default != field.default]
+    return "\n".join([json.dumps(field.default), *others])
+
+
+def _meaning(field: FieldDocumentation, variants: Mapping[str, FieldVariant]) -> str:
+    """The description, those of methods for which the field means something else, and which methods have it."""
+    others = [f"{name}: {each.description}" for name, each in variants.items() if each.description != field.description]
+    methods = [f"Methods: {', '.join(field.method_types)}."] if field.method_types else []
+    return "\n".join([" ".join([field.description, *methods]), *others])
 
 
 def values_of(field: FieldDocumentation) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -14,6 +15,21 @@ from pydantic_core import to_jsonable_python
 
 from bapo.config.fractions import format_fraction
 from bapo.config.run import RunConfig
+
+METHOD_TYPE = "method.type"
+"""Its description is that of the method."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldVariant:
+    """What is otherwise about a field in one method."""
+
+    description: str
+    default: Any
+    """JSON value."""
+    optional: bool
+    minimum: float | None
+    maximum: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,35 +49,62 @@ class FieldDocumentation:
     choices: tuple[str, ...]
     method_types: tuple[str, ...]
     """Methods that know the field; empty for fields of all methods."""
+    variants: Mapping[str, FieldVariant] = field(default_factory=dict)
+    """Method → what differs there from the above, which is that of the first of `method_types`."""
+
+    def in_method(self, method_type: str) -> FieldDocumentation:
+        """The field as it is in one method."""
+        variant = self.variants.get(method_type)
+        if variant is None:
+            return self
+        return replace(
+            self,
+            description=variant.description,
+            default=variant.default,
+            optional=variant.optional,
+            minimum=variant.minimum,
+            maximum=variant.maximum,
+        )
 
 
 @cache
 def documentation() -> tuple[FieldDocumentation, ...]:
     """All fields, in the order of the config; a method field that several methods know appears once."""
     merged: dict[str, FieldDocumentation] = {}
-    for field in _fields(RunConfig, "", ()):
-        known = merged.get(field.path)
-        if known is None:
-            merged[field.path] = field
-        else:
-            merged[field.path] = FieldDocumentation(
-                known.path,
-                known.description,
-                known.default,
-                known.kind,
-                known.optional,
-                known.minimum,
-                known.maximum,
-                tuple(dict.fromkeys(known.choices + field.choices)),
-                known.method_types + field.method_types,
-            )
+    for found in _fields(RunConfig, "", ()):
+        known = merged.get(found.path)
+        merged[found.path] = found if known is None else _merged(known, found)
     return tuple(merged.values())
+
+
+def _merged(known: FieldDocumentation, other: FieldDocumentation) -> FieldDocumentation:
+    """The field with what another method has otherwise."""
+    assert known.kind == other.kind, f"{known.path} is of different kinds in different methods"
+    variants = dict(known.variants)
+    theirs, ours = _variant(other), _variant(known)
+    if known.path == METHOD_TYPE:
+        # Each class has its own type as the default, but the default of a config is the first one.
+        theirs = replace(theirs, default=known.default)
+    if theirs != ours:
+        variants |= dict.fromkeys(other.method_types, theirs)
+    return replace(
+        known,
+        choices=tuple(dict.fromkeys(known.choices + other.choices)),
+        method_types=known.method_types + other.method_types,
+        variants=variants,
+    )
+
+
+def _variant(documented: FieldDocumentation) -> FieldVariant:
+    return FieldVariant(
+        documented.description, documented.default, documented.optional, documented.minimum, documented.maximum
+    )
 
 
 @cache
 def method_types() -> tuple[str, ...]:
     """Every `method.type`."""
-    return next(field.choices for field in documentation() if field.path == "method.type")
+    return next(each.choices for each in documentation() if each.path == METHOD_TYPE)
 
 
 def _members(annotation: Any) -> tuple[Any, ...]:
@@ -102,7 +145,7 @@ def _document(
     default = info.get_default(call_default_factory=True)
     return FieldDocumentation(
         path=prefix + name,
-        description=" ".join((info.description or "").split()),
+        description=_text(inspect.getdoc(section) if prefix + name == METHOD_TYPE else info.description),
         default=to_jsonable_python(default, fallback=format_fraction),
         kind=_kind(members, is_fraction=is_fraction),
         optional=type(None) in members,
@@ -111,6 +154,10 @@ def _document(
         choices=_choices(members),
         method_types=method_types,
     )
+
+
+def _text(description: str | None) -> str:
+    return " ".join((description or "").split())
 
 
 def _choices(members: tuple[Any, ...]) -> tuple[str, ...]:

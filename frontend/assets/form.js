@@ -9,9 +9,42 @@
   const PAUSE_MS = 300;
   let typing = null;
   let typed = 0;
+  // What the form shows by itself of each input, and for which method.
+  let filled = null;
+
+  function sameValue(left, right) {
+    return JSON.stringify(left) === JSON.stringify(right);
+  }
+
+  function startShown(start) {
+    const method = filled && filled.key === start.key ? filled.method : start.method;
+    return (path) => (start.looks[method][path] || { shown: start.shown[path] }).shown;
+  }
+
+  // Another method: its fields show its own values, except those that somebody has typed into.
+  function follow(values, ids, start) {
+    if (!filled || filled.key !== start.key) filled = { key: start.key, method: start.method, shown: { ...start.shown } };
+    const method = values[ids.findIndex((id) => id.path === "method.type")];
+    if (method === filled.method || !start.looks[method]) return;
+    filled.method = method;
+    for (const [path, look] of Object.entries(start.looks[method])) {
+      clientside.set_props({ type: "new-wrap", path }, { description: look.text });
+      if (path === "method.type") continue;
+      clientside.set_props({ type: "new-was", path }, { children: look.was });
+      const places = ids.flatMap((id, place) => (id.path === path ? [place] : []));
+      const isTouched = places.some((place) => !sameValue(values[place], filled.shown[path][ids[place].part]));
+      filled.shown[path] = look.shown;
+      if (isTouched) continue;
+      for (const place of places) {
+        const value = look.shown[ids[place].part];
+        if (!sameValue(value, values[place])) clientside.set_props(ids[place], { value });
+      }
+    }
+  }
 
   clientside.form = {
-    pause() {
+    pause(values, ids, start) {
+      follow(values, ids, start);
       clearTimeout(typing);
       typing = setTimeout(() => {
         if (document.getElementById("new-submit")) clientside.set_props("new-typed", { data: ++typed });
@@ -23,7 +56,8 @@
     reset(clicks, ids, start) {
       const button = clientside.callback_context.triggered_id;
       if (!button || !clicks.some(Boolean)) return ids.map(noUpdate);
-      return ids.map((id) => (id.path === button.path ? start.shown[id.path][id.part] : noUpdate()));
+      const shown = startShown(start);
+      return ids.map((id) => (id.path === button.path ? shown(id.path)[id.part] : noUpdate()));
     },
   };
 })();

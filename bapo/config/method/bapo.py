@@ -45,7 +45,6 @@ class BapoConfig(Section):
     """BAPO: fresh, re-evaluated and reused groups make the training batch (arXiv:2602.20722)."""
 
     type: Literal["bapo"] = "bapo"
-    """The method; a new one replaces the section by that method's defaults."""
     v: StepInterval = 5
     """Rollout sync interval v: steps between two copies of the trained weights to the rollout policy α."""
     m: StepInterval = 5

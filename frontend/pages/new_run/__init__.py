@@ -18,16 +18,21 @@ from frontend.pages.new_run import fork as forking
 from frontend.pages.new_run import form, several
 from frontend.pages.new_run.fields import config_field
 from frontend.pages.new_run.fork import Fork
-from frontend.pages.new_run.inputs import FORM, form_fields
+from frontend.pages.new_run.inputs import FORM, METHOD, form_fields
+from frontend.pages.new_run.methods import bases_by_method, looks_by_method
 from frontend.pages.new_run.values import FormField, shown
 from frontend.projects import first_choice, writable_projects
 from frontend.session import Api
 
+OWN_FIELDS = "The method's own fields"
+NO_FIELDS = "This method has none."
+
 SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Training", "", ("method.type", "training.steps", "training.learning_rate", "training.seed")),
     (
-        "Buffers and thresholds",
-        "Which prompts are difficult, which groups may be reused, and how often the policies are brought up to date.",
+        OWN_FIELDS,
+        "What is rolled out, kept, answered again and trained on. A field that was not changed here shows what the "
+        "method takes by itself.",
         (
             "method.c1",
             "method.v",
@@ -61,7 +66,11 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
         else ConfigDraft(recipe=recipe.name)
     )
     base = flatten((await client.validate(draft)).config)
-    fields = form_fields(infos, base)
+    explicit = flatten(parent.explicit if parent else recipe.config)
+    bases = bases_by_method(infos, {**explicit, **in_force}, base)
+    wished = str(parse_changes(query.get("set")).get(METHOD))
+    method = wished if wished in bases else str(base[METHOD])
+    fields = form_fields(infos, bases[method], method)
     writable = writable_projects(await client.me())
     wanted = parent.project if parent else query.get("project")
     project = first_choice(writable, wanted)
@@ -74,8 +83,11 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
                     "recipe": None if parent else recipe.name,
                     "parent_id": parent.id if parent else None,
                     "origin": f"“{parent.name}”" if parent else f"the recipe {recipe.name}",
-                    "base": {field.info.path: field.base for field in fields},
+                    "bases": bases,
+                    # What the inputs show for the method that the form begins with, and what another one shows.
+                    "method": method,
                     "shown": {field.info.path: shown(field.info, field.base) for field in fields},
+                    "looks": looks_by_method(infos, bases),
                     "key": uuid.uuid4().hex,
                     "fork": {"run_id": fork.parent.id, "step": fork.step} if fork else None,
                 },
@@ -85,7 +97,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
             dcc.Store(id="new-fields", data=[info.model_dump(mode="json") for info in infos]),
             forking.heading(fork) if fork else _heading(parent, recipe, recipes),
             html.Div(
-                [_form(fields, parent, recipe, given, _project(writable, project), fork), _summary()],
+                [_form(fields, method, parent, recipe, given, _project(writable, project), fork), _summary()],
                 className="form-columns",
             ),
         ],
@@ -169,6 +181,7 @@ def _project(writable: Sequence[str], chosen: str | None) -> dmc.Select:
 
 def _form(
     fields: Sequence[FormField],
+    method: str,
     parent: RunDetail | None,
     recipe: RecipeInfo,
     given: Mapping[str, Any],
@@ -179,10 +192,11 @@ def _form(
 
     def field_of(field: FormField, width: str = "normal") -> html.Div:
         value = given.get(field.info.path, field.base)
-        return config_field(FORM, field.info, value, width=width, base=field)
+        return config_field(FORM, field.info, value, method, width=width, base=field)
 
     by_path = {field.info.path: field for field in fields}
-    prominent = {path for _, _, paths in SECTIONS for path in paths}
+    listed = [(title, text, (*paths, *_of_other_methods(fields, title))) for title, text, paths in SECTIONS]
+    prominent = {path for _, _, paths in listed for path in paths}
     suggested = f"{parent.name} (changed)"[:200] if parent else recipe.title
     if fork is not None:
         suggested = f"{fork.parent.name[:170]} from step {fork.step}"
@@ -215,10 +229,11 @@ def _form(
                     ],
                     className="field-grid four" if len(paths) == 4 else "field-grid",
                 ),
+                *([html.Div(NO_FIELDS, className="no-fields")] if title == OWN_FIELDS else []),
             ],
             className="panel-card",
         )
-        for title, text, paths in SECTIONS
+        for title, text, paths in listed
     ]
     rest: dict[str, list[FormField]] = {}
     for field in fields:
@@ -228,7 +243,10 @@ def _form(
         [
             dmc.AccordionItem(
                 [
-                    dmc.AccordionControl([html.Code(section), f" · {len(members)} more"]),
+                    # How many there are of a method depends on the method.
+                    dmc.AccordionControl(
+                        [html.Code(section), " · more" if section == "method" else f" · {len(members)} more"]
+                    ),
                     dmc.AccordionPanel(html.Div([field_of(field) for field in members], className="field-grid")),
                 ],
                 value=section,
@@ -250,6 +268,17 @@ def _form(
         ],
         className="form-main",
     )
+
+
+def _of_other_methods(fields: Sequence[FormField], title: str) -> list[str]:
+    """Fields of methods that have few: those of BAPO that are not listed stand with all others below."""
+    if title != OWN_FIELDS:
+        return []
+    return [
+        field.info.path
+        for field in fields
+        if field.info.method_types and not {"bapo", "bapo_mini"} & set(field.info.method_types)
+    ]
 
 
 def _summary() -> html.Div:

@@ -11,6 +11,7 @@ from dash import html
 from bapo.api import ConfigFieldInfo
 from frontend.components.attributes import attributes
 from frontend.components.explained import explained
+from frontend.pages.new_run.methods import base_text, field_text
 from frontend.pages.new_run.values import OFF, ON, FormField, shown
 from frontend.symbols import SYMBOLS
 
@@ -35,20 +36,22 @@ def reset_id(form: str, path: str) -> dict[str, str]:
     return {"type": f"{form}-reset", "path": path}
 
 
+def was_id(form: str, path: str) -> dict[str, str]:
+    """Identifier of the value that the field started from."""
+    return {"type": f"{form}-was", "path": path}
+
+
 def config_field(
-    form: str, info: ConfigFieldInfo, value: Any, *, width: str = "normal", base: FormField | None = None
+    form: str, info: ConfigFieldInfo, value: Any, method: str, *, width: str = "normal", base: FormField | None = None
 ) -> html.Div:
-    """The field with its value; where it has a base, what that is and a way back to it, for when it differs."""
-    symbol = SYMBOLS.get(info.path)
+    """The field as it is in the method; where it has a base, what that is and a way back, for when it differs."""
     label: Any = _label(info)
-    legal = symbol.legal if symbol and symbol.legal else _legal(info)
-    description = None if symbol else info.description or None
     return html.Div(
         [
             dmc.InputWrapper(
                 _inputs(form, info, shown(info, value)),
                 label=label,
-                description=" ".join(part for part in (description, legal) if part) or None,
+                description=field_text(info, method),
                 id=wrap_id(form, info.path),
                 inputWrapperOrder=["label", "input", "description", "error"],
                 className="field-wrap",
@@ -64,10 +67,9 @@ def config_field(
 
 def _was(form: str, base: FormField) -> html.Div:
     """Shown by the style sheet while the field differs."""
-    text = ", ".join(str(part) for value in shown(base.info, base.base) for part in _listed(value)) or "empty"
     return html.Div(
         [
-            html.Span(["was ", html.Code(text, className="diff-old")]),
+            html.Span(["was ", html.Code(base_text(base), id=was_id(form, base.info.path), className="diff-old")]),
             dmc.Button(
                 "Reset",
                 id=reset_id(form, base.info.path),
@@ -78,10 +80,6 @@ def _was(form: str, base: FormField) -> html.Div:
         ],
         className="field-was",
     )
-
-
-def _listed(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list) else [value]
 
 
 def _label(info: ConfigFieldInfo) -> html.Span:
@@ -97,16 +95,6 @@ def _label(info: ConfigFieldInfo) -> html.Span:
         ],
         className="field-label",
     )
-
-
-def _legal(info: ConfigFieldInfo) -> str:
-    if info.kind in ("choice", "choices", "flag", "text", "list") or (info.minimum is None and info.maximum is None):
-        return ""
-    if info.minimum is None:
-        return f"At most {info.maximum:,g}."
-    if info.maximum is None:
-        return f"At least {info.minimum:,g}."
-    return f"{info.minimum:,g} to {info.maximum:,g}."
 
 
 def _inputs(form: str, info: ConfigFieldInfo, values: Sequence[Any]) -> Any:

@@ -70,6 +70,8 @@ def _typing(app: Dash) -> None:
         "pause",
         Output("new-told", "data"),
         Input({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "value"),
+        State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "id"),
+        State("new-start", "data"),
         initial=False,
     )
 

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from bapo.api import ConfigCheck, ConfigFieldInfo, FieldProblem
 from bapo.client import ApiError
-from frontend.pages.new_run.values import FormField, changes
+from frontend.pages.new_run.values import FormField, changes, in_method
 
 FORM = "new"
 METHOD = "method.type"
@@ -19,9 +19,10 @@ _INFOS = TypeAdapter(list[ConfigFieldInfo])
 Ids = Sequence[Mapping[str, Any]]
 
 
-def form_fields(infos: Sequence[ConfigFieldInfo], base: Mapping[str, Any]) -> list[FormField]:
-    """Each field with the value it starts from: the base's, else its default."""
-    return [FormField(info, base.get(info.path, info.default)) for info in infos]
+def form_fields(infos: Sequence[ConfigFieldInfo], base: Mapping[str, Any], method: str) -> list[FormField]:
+    """Each field, as it is in the method, with the value that it starts from: the base's, else its default."""
+    own = (in_method(info, method) for info in infos)
+    return [FormField(info, base.get(info.path, info.default)) for info in own]
 
 
 def typed_values(ids: Ids, values: Sequence[Any]) -> dict[str, list[Any]]:
@@ -60,9 +61,10 @@ def typed_changes(
     infos: Any, start: Mapping[str, Any], values: Sequence[Any], ids: Ids
 ) -> tuple[list[FormField], dict[str, Any]]:
     """The form's fields, and those that differ from where it started."""
-    fields = form_fields(_INFOS.validate_python(infos), start["base"])
     typed = typed_values(ids, values)
-    return fields, changes(fields, typed, str(typed[METHOD][0]))
+    method = str(typed[METHOD][0])
+    fields = form_fields(_INFOS.validate_python(infos), start["bases"][method], method)
+    return fields, changes(fields, typed, method)
 
 
 def draft_of(start: Mapping[str, Any], changed: Mapping[str, Any], project: str | None) -> ConfigCheck:

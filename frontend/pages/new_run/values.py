@@ -114,6 +114,12 @@ def changes(fields: Sequence[FormField], typed: Typed, method: str) -> dict[str,
     return changed
 
 
+def in_method(info: ConfigFieldInfo, method: str) -> ConfigFieldInfo:
+    """The field as it is in one method."""
+    variant = info.variants.get(method)
+    return info if variant is None else info.model_copy(update=variant.model_dump())
+
+
 def knows(info: ConfigFieldInfo, method: str) -> bool:
     """Whether the method has the field."""
     return not info.method_types or method in info.method_types

@@ -95,7 +95,7 @@ def _copy(label: str, text: str) -> dmc.CopyButton:
 
 
 def _rows(run: RunDetail) -> list[dmc.TableTr]:
-    described = {field.path: field for field in documentation()}
+    described = {field.path: field.in_method(run.method) for field in documentation()}
     explicit = flatten(run.explicit)
     rows = []
     for path, value in flatten(run.config).items():

@@ -56,7 +56,9 @@ def values_in_force(run: RunDetail, controls: Sequence[ControlInfo]) -> dict[str
 def drawer_body(run: RunDetail, infos: Sequence[ConfigFieldInfo], controls: Sequence[ControlInfo]) -> html.Div:
     """Fields with the values in force, and the requests so far."""
     values = values_in_force(run, controls)
-    by_path = {field.info.path: field for field in form_fields(infos, values) if knows(field.info, run.method)}
+    by_path = {
+        field.info.path: field for field in form_fields(infos, values, run.method) if knows(field.info, run.method)
+    }
     fields = [by_path[path] for path in CHANGEABLE_FIELDS if path in by_path]
     if not fields:
         text = f"{run.method} has no parameter that a running run can change. Clone the run to change others."
@@ -71,7 +73,8 @@ def drawer_body(run: RunDetail, infos: Sequence[ConfigFieldInfo], controls: Sequ
                 mb="md",
             ),
             html.Div(
-                [config_field(FORM, info, value, width="full") for info, value in fields], className="drawer-fields"
+                [config_field(FORM, info, value, run.method, width="full") for info, value in fields],
+                className="drawer-fields",
             ),
             dmc.NumberInput(
                 id="change-step",
@@ -164,7 +167,7 @@ def _previewing(app: Dash, api: Api) -> None:
                 await client.history(run_id),
             )
             base = values_in_force(run, history.controls)
-            wanted = changes(form_fields(infos, base), typed_values(ids, values), run.method)
+            wanted = changes(form_fields(infos, base, run.method), typed_values(ids, values), run.method)
             known = {path: value for path, value in base.items() if path in CHANGEABLE_FIELDS}
             report = await client.validate(ConfigDraft(parent_id=run_id, changes={**known, **wanted}))
         except (ApiError, httpx.TransportError):
@@ -234,7 +237,7 @@ def _requesting(app: Dash, api: Api) -> None:
                 (await client.config_fields()).items,
                 await client.history(run_id),
             )
-            fields = form_fields(infos, values_in_force(run, history.controls))
+            fields = form_fields(infos, values_in_force(run, history.controls), run.method)
             wanted = changes(fields, typed_values(ids, values), run.method)
             if not wanted:
                 text = "Nothing differs from the values in force: change a field first."

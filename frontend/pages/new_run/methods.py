@@ -1,0 +1,93 @@
+"""What the form shows otherwise where another method is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bapo.api import ConfigFieldInfo
+from bapo.config.objective import default_aggregation, default_clip_range, default_ratio_level
+from frontend.pages.new_run.inputs import METHOD, form_fields
+from frontend.pages.new_run.values import FormField, knows, shown
+from frontend.symbols import SYMBOLS
+
+
+def bases_by_method(
+    infos: Sequence[ConfigFieldInfo], explicit: Mapping[str, Any], base: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """For each method, what the form starts from: its own fields, and all that belong to no method.
+
+    A change of method keeps what was set before as far as the new method knows the field; all else gets that method's
+    default. `explicit` and `base` by dotted path: what was set, and what is in force before any change.
+    """
+    chosen = next(info for info in infos if info.path == METHOD)
+    own = {
+        method: [info for info in infos if info.method_types and info.path != METHOD and knows(info, method)]
+        for method in chosen.choices
+    }
+    others = {path: value for path, value in base.items() if not path.startswith("method.") or path == METHOD}
+    return {
+        method: dict(base)
+        if method == base[METHOD]
+        else others | {field.info.path: field.base for field in form_fields(members, explicit, method)}
+        for method, members in own.items()
+    }
+
+
+def field_text(info: ConfigFieldInfo, method: str) -> str | None:
+    """What stands beneath a field: its meaning where no symbol explains it, its range, and the method's own value."""
+    symbol = SYMBOLS.get(info.path)
+    legal = symbol.legal if symbol and symbol.legal else _legal(info)
+    description = None if symbol and info.path != METHOD else info.description
+    return " ".join(part for part in (description, legal, _of_method(info.path, method)) if part) or None
+
+
+def base_text(field: FormField) -> str:
+    """The value that a field started from, in words."""
+    parts = [
+        part for value in shown(field.info, field.base) for part in (value if isinstance(value, list) else [value])
+    ]
+    return ", ".join(str(part) for part in parts) or "empty"
+
+
+def looks_by_method(
+    infos: Sequence[ConfigFieldInfo], bases: Mapping[str, Mapping[str, Any]]
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """For each method and field that depends on it: the inputs' values, their words, and the text beneath."""
+    return {
+        method: {
+            field.info.path: {
+                "shown": shown(field.info, field.base),
+                "was": base_text(field),
+                "text": field_text(field.info, method),
+            }
+            for field in form_fields(infos, base, method)
+            if (field.info.method_types and knows(field.info, method)) or _of_method(field.info.path, method)
+        }
+        for method, base in bases.items()
+    }
+
+
+def _of_method(path: str, method: str) -> str:
+    """What is in force where a field of the loss is left to the method."""
+    match path:
+        case "loss.clip_low":
+            return f"{method} has {default_clip_range(method)[0]:g}."
+        case "loss.clip_high":
+            return f"{method} has {default_clip_range(method)[1]:g}."
+        case "loss.aggregation":
+            return f"{method} has {default_aggregation(method)}."
+        case "loss.ratio_level":
+            return f"{method} has {default_ratio_level(method)}."
+        case _:
+            return ""
+
+
+def _legal(info: ConfigFieldInfo) -> str:
+    if info.kind in ("choice", "choices", "flag", "text", "list") or (info.minimum is None and info.maximum is None):
+        return ""
+    if info.minimum is None:
+        return f"At most {info.maximum:,g}."
+    if info.maximum is None:
+        return f"At least {info.minimum:,g}."
+    return f"{info.minimum:,g} to {info.maximum:,g}."
