@@ -82,3 +82,28 @@ def test_kind_and_range_are_read_off_the_types(
 def test_choices_are_listed() -> None:
     assert field("method.without").choices == ("reevaluated", "reused")
     assert field("loss.aggregation").choices == ("auto", "token-mean", "response-mean")
+
+
+@pytest.mark.parametrize("method", METHOD_CONFIGS)
+def test_each_methods_own_default_is_the_one_that_it_gets(method: str) -> None:
+    values = dumped(method)
+    for documented in documentation():
+        if method in documented.method_types and documented.path != "method.type":
+            assert documented.in_method(method).default == values[documented.path], documented.path
+
+
+def test_a_shared_field_tells_what_a_method_has_otherwise() -> None:
+    sync = field("method.v")
+    assert sync.default == sync.in_method("grpo_delayed").default == 5
+    assert sync.in_method("arpo").default == 1
+    assert "grpo_delayed" not in sync.variants
+    again = field("method.m").in_method("bapo_mini")
+    assert (again.default, again.minimum) == (5, 1)
+    assert again.description.startswith("Re-evaluation interval m: all-wrong prompts")
+
+
+def test_the_type_is_described_by_its_method() -> None:
+    kind = field("method.type")
+    assert kind.description.startswith("BAPO: fresh, re-evaluated and reused groups")
+    assert kind.in_method("dapo").description.startswith("DAPO: prompts are rolled out until")
+    assert {kind.in_method(method).default for method in METHOD_CONFIGS} == {"bapo"}

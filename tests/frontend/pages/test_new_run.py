@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 
-from bapo.api import FieldProblem
+from bapo.api import ConfigFieldInfo, FieldProblem
+from bapo.config import apply_changes, resolve
+from bapo.config.documentation import documentation
+from bapo.config.resolve import METHOD_CONFIGS, flatten
 from frontend.pages.new_run import SECTIONS
 from frontend.pages.new_run.inputs import by_field, typed_values
+from frontend.pages.new_run.methods import bases_by_method, looks_by_method
+from frontend.pages.new_run.values import same
 
 
 def test_a_problem_belongs_to_its_field_also_when_it_lies_inside() -> None:
@@ -44,3 +51,40 @@ def test_the_two_inputs_of_a_range_stay_in_order() -> None:
 )
 def test_the_fields_that_most_runs_are_about_stand_first(path: str) -> None:
     assert any(path in paths for _, _, paths in SECTIONS)
+
+
+FIELDS = [ConfigFieldInfo.model_validate(asdict(field)) for field in documentation()]
+BASE = flatten(resolve({"method": {"c1": "1/4", "v": 7}}).config.model_dump(mode="json"))
+
+
+def test_a_change_of_method_keeps_what_was_set_and_takes_its_own_defaults() -> None:
+    bases = bases_by_method(FIELDS, {"method.c1": "1/4", "method.v": 7}, BASE)
+    assert bases["bapo"] == BASE
+    assert bases["arpo"]["method.v"] == 7
+    assert bases_by_method(FIELDS, {}, BASE)["arpo"]["method.v"] == 1
+    assert "method.c1" not in bases["dapo"]
+    assert bases["dapo"]["method.max_rounds"] == 4
+    # The base's own type: choosing another one is a change.
+    assert {base["method.type"] for base in bases.values()} == {"bapo"}
+
+
+@pytest.mark.parametrize("method", METHOD_CONFIGS)
+def test_what_the_form_shows_for_a_method_is_what_a_run_of_it_gets(method: str) -> None:
+    explicit = {"method": {"c1": "1/4", "v": 7}}
+    base = bases_by_method(FIELDS, flatten(explicit), BASE)[method]
+    config = resolve(apply_changes(explicit, {"method.type": method})).config.model_dump(mode="json")
+    for path, value in flatten(config).items():
+        if path != "method.type":
+            info = next(field for field in FIELDS if field.path == path)
+            assert same(info, base[path], value), path
+
+
+def test_the_text_beneath_a_field_is_the_methods() -> None:
+    looks = looks_by_method(FIELDS, bases_by_method(FIELDS, {}, BASE))
+    assert looks["gspo"]["method.type"]["text"].startswith("GSPO: GRPO with one length-normalised ratio")
+    assert looks["gspo"]["loss.clip_low"]["text"].endswith("gspo has 0.0003.")
+    assert looks["gspo"]["loss.ratio_level"]["text"].endswith("gspo has sequence.")
+    assert "method.c1" not in looks["gspo"]
+    assert looks["bapo"]["method.c2"]["shown"] == ["1/8", "1/2"]
+    assert looks["bapo"]["method.c2"]["was"] == "1/8, 1/2"
+    assert looks["dapo"]["method.overlong_buffer_tokens"]["was"] == "empty"

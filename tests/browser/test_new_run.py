@@ -1,0 +1,74 @@
+"""The form of a new run: another method brings its own fields and values."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import BackendServer, Visitor
+
+pytestmark = pytest.mark.browser
+
+
+def field(page: Page, path: str) -> Locator:
+    return page.locator(f'[data-field="{path}"]')
+
+
+def choose(page: Page, method: str) -> None:
+    field(page, "method.type").locator("input").first.click()
+    page.get_by_role("option", name=method, exact=True).click()
+
+
+def test_the_form_follows_the_method(visitor: Visitor) -> None:
+    page = visitor.page
+    page.goto("/new?recipe=countdown-demo")
+    expect(page.locator("#new-submit")).to_be_enabled()
+    sync = field(page, "method.v").locator("input")
+    expect(sync).to_have_value("5")
+
+    # DAPO has rounds and no thresholds; its clip range stands at the field that is left to the method.
+    choose(page, "dapo")
+    expect(field(page, "method.max_rounds").locator("input")).to_have_value("4")
+    expect(field(page, "method.c1")).to_be_hidden()
+    expect(field(page, "method.type")).to_contain_text("DAPO: prompts are rolled out until B groups have mixed rewards")
+    page.get_by_role("button", name="loss", exact=False).first.click()
+    expect(field(page, "loss.clip_high")).to_contain_text("dapo has 0.28.")
+    expect(page.locator("#new-diff")).to_contain_text("dapo")
+    expect(page.locator("#new-submit")).to_be_enabled()
+
+    # What nobody typed takes the value of the new method; what somebody typed stays.
+    field(page, "method.max_rounds").locator("input").fill("2")
+    choose(page, "arpo")
+    expect(sync).to_have_value("1")
+    choose(page, "dapo")
+    expect(field(page, "method.max_rounds").locator("input")).to_have_value("2")
+    expect(field(page, "method.max_rounds")).to_have_class(re.compile("changed"))
+    field(page, "method.max_rounds").get_by_role("button").click()
+    expect(field(page, "method.max_rounds").locator("input")).to_have_value("4")
+
+    # A method without fields says so.
+    choose(page, "gspo")
+    expect(page.get_by_text("This method has none.")).to_be_visible()
+    expect(page.locator("#new-problems")).to_contain_text("gspo does what grpo does")
+    choose(page, "bapo")
+    expect(sync).to_have_value("5")
+    expect(page.locator("#new-diff")).to_contain_text("Nothing")
+
+
+def test_a_run_of_another_method_gets_what_the_form_showed(visitor: Visitor, backend_server: BackendServer) -> None:
+    page = visitor.page
+    page.goto("/new?recipe=countdown-demo")
+    expect(page.locator("#new-submit")).to_be_enabled()
+    choose(page, "mopps")
+    field(page, "method.target_accuracy").locator("input").fill("0.4")
+    expect(page.locator("#new-diff")).to_contain_text("target_accuracy")
+    expect(page.locator("#new-draft")).to_be_enabled()
+    page.locator("#new-draft").click()
+    page.wait_for_url(re.compile("/runs/"))
+    with backend_server.client() as client:
+        (run,) = client.runs(method="mopps").items
+        assert client.run(run.id).config["method"] == {
+            "type": "mopps", "target_accuracy": 0.4, "candidates": 8, "decay": 0.5, "prior_strength": 1.0,
+        }  # fmt: skip
