@@ -67,7 +67,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
     )
     base = flatten((await client.validate(draft)).config)
     explicit = flatten(parent.explicit if parent else recipe.config)
-    bases = bases_by_method(infos, {**explicit, **in_force}, base)
+    bases = bases_by_method(infos, {**explicit, **draft.changes}, base)
     wished = str(parse_changes(query.get("set")).get(METHOD))
     method = wished if wished in bases else str(base[METHOD])
     fields = form_fields(infos, bases[method], method)
