@@ -22,7 +22,7 @@ from bapo.methods.bapo import bapo_config
 from bapo.replay_plan import Entries, Phase, PlannedStep, numbering, plan
 from bapo.replay_stream import Answers, Counts, Outlook, RecordedStream
 
-REPLAYABLE_METHODS = ("bapo", "bapo_mini", "grpo", "grpo_delayed")
+REPLAYABLE_METHODS = ("bapo", "bapo_mini", "grpo", "grpo_delayed", "ppo", "ba_ppo")
 """`method.type` of the runs, and of the changes, that can be replayed."""
 
 

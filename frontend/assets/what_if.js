@@ -44,7 +44,9 @@
       clearTimeout(timer);
       timer = setTimeout(() => ask(QUICK_DRAWS), PAUSE_MS);
       const method = values["method.type"];
-      const kinds = ["all", ...(method.startsWith("bapo") ? ["buffers"] : []), ...(method === "bapo" ? ["bapo"] : [])];
+      const hasThresholds = method === "bapo" || method === "ba_ppo";
+      const hasBuffers = hasThresholds || method === "bapo_mini";
+      const kinds = ["all", ...(hasBuffers ? ["buffers"] : []), ...(hasThresholds ? ["bapo"] : [])];
       const filter = values["method.filter.type"];
       const classes = ["panel-card", "what-if-controls", ...kinds.map((kind) => `has-${kind}`), `filter-${filter}`];
       return [

@@ -152,6 +152,8 @@ def test_what_a_checkpoint_can_go_on_with(changes: dict[str, Any]) -> None:
         ("rollout.group_size", 8, "groups of the parent's size"),
         ("engine.type", "verl", "each engine writes checkpoints of its own kind"),
         ("training.steps", 4, "begins after step 4"),
+        # Its buffers would do, but there is no critic in the checkpoint.
+        ("method.type", "ba_ppo", "the checkpoint holds the state of bapo"),
     ],
 )
 def test_what_it_cannot_go_on_with(field: str, value: Any, reason: str) -> None:

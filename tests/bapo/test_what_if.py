@@ -166,6 +166,18 @@ def test_a_grpo_run_shows_what_bapo_would_have_made_of_its_groups() -> None:
     assert sum(answer.forecast.x1) < sum(answer.recorded.x1)
 
 
+@pytest.mark.parametrize(("with_critic", "without"), [("ba_ppo", "bapo"), ("ppo", "grpo")])
+def test_a_critic_changes_nothing_about_the_batches(with_critic: str, without: str) -> None:
+    sizes = {"batch_size": BATCH}
+    run = recording(resolve({"method": {"type": with_critic}, "training": sizes, "rollout": sizes}).config)
+    same, other = what_if(run, {}), what_if(run, {"method.type": without})
+    assert same.forecast == other.forecast
+    assert same.changes == {}
+    if with_critic == "ba_ppo":
+        wider = {"method.c2": [0, 0], "method.c3": [0.75, 0.75]}
+        assert what_if(run, wider).totals.x3_share.forecast > same.totals.x3_share.recorded
+
+
 def test_a_bapo_run_shows_what_grpo_would_have_made_of_its_groups() -> None:
     answer = what_if(recording(config()), {"method.type": "grpo"})
     assert answer.forecast.x1 == [BATCH] * 12

@@ -14,6 +14,7 @@ from bapo.records import (
     AnyRecord,
     BufferState,
     Cost,
+    CriticValues,
     EvaluationRecord,
     EventRecord,
     Interval,
@@ -44,6 +45,7 @@ class Simulation:
     evaluation_interval: int = 50
     tracking_interval: int = 25
     seconds_per_step: float = 0.8
+    has_critic: bool = False
     records: list[AnyRecord] = field(default_factory=list)
     last_step: int = 0
 
@@ -205,6 +207,7 @@ class Simulation:
                 num_tokens=batch * GROUP_SIZE * 11,
                 num_groups_skipped=0,
                 learning_rate=3e-4,
+                critic=_critic(step, reward, self._draws) if self.has_critic else None,
             ),
             reward_mean=reward,
             batch_reward_mean=0.4 + self._draws.random() * 0.1,
@@ -225,6 +228,19 @@ class Simulation:
 
 def _interval(value: float, half_width: float) -> Interval:
     return Interval(value=value, low=max(0.0, value - half_width), high=min(1.0, value + half_width))
+
+
+def _critic(step: int, reward: float, draws: random.Random) -> CriticValues:
+    explained = 1 - math.exp(-step / 60)
+    return CriticValues(
+        loss=0.2 * (1 - explained) + 0.02,
+        explained_variance=explained,
+        value_mean=reward * explained,
+        return_mean=reward,
+        grad_norm=0.5 + draws.random() * 0.3,
+        clip_fraction=abs(draws.gauss(0.01, 0.01)),
+        learning_rate=1e-3,
+    )
 
 
 def _buffer(size: int, capacity: int | None, draws: random.Random) -> BufferState:

@@ -40,6 +40,8 @@ _KNOWN: Mapping[str, Metric] = {
     "actor/grad_norm": Metric("How large are the gradients?", "gradient norm"),
     "actor/ppo_kl": Metric("How far does the policy move?", "KL (nats per token)"),
     "actor/pg_clipfrac": Metric("How much is clipped?", "share of tokens", is_share=True),
+    "critic/vf_explained_var": Metric("What does the critic foresee?", "explained variance"),
+    "critic/vf_loss": Metric("Does the critic's error fall?", "value loss"),
     "bapo/batch/fill_rate": Metric("Are the batches full?", "share of B", is_share=True),
     "bapo/cost/num_rollouts": Metric("What has it cost?", "responses"),
     "bapo/tracking/accuracy": Metric("Do the tracked prompts improve?", "accuracy", is_share=True),

@@ -90,6 +90,26 @@ def recorded_run(admin: Client, recorded_folders: Mapping[str, Path]) -> str:
     return import_folder(admin, recorded_folders["bapo-seed-1"])
 
 
+def test_charts_of_the_critic_are_there_for_methods_that_have_one(
+    ask: Any, admin: Client, backend_server: BackendServer
+) -> None:
+    added = {chart.name for chart in charts_of("overview", "ba_ppo")} - {chart.name for chart in _charts("overview")}
+    assert added == {"explained-variance", "values", "value-loss", "value-clipped", "critic-grad-norm"}
+    assert charts_of("overview", "ppo") == charts_of("overview", "ba_ppo")
+    assert charts_of("batch", "ba_ppo") == charts_of("batch", "bapo") != charts_of("batch", "ppo")
+    draft = RunCreate(name="critic", recipe="countdown-demo", changes={"method.type": "ba_ppo"})
+    run = admin.create_run(draft)
+    worker = FakeWorker(backend_server)
+    worker.upload(worker.begin(run), Simulation(12, has_critic=True).train(12).records)
+    data = ask(lambda client: _load(client, run.id, view_of({"charts": sorted(added)})))
+    figures = {name: drawn(BY_NAME[name], data[name], LIGHT) for name in added}
+    assert not any(is_empty(figure) for figure in figures.values())
+    expected, came = figures["values"].data[:2]
+    assert (expected.name, came.name) == ("expected value", "return that came")
+    assert all(value < rewarded for value, rewarded in zip(expected.y, came.y, strict=True))
+    worker.close()
+
+
 @pytest.mark.parametrize("tab", TABS)
 def test_before_the_first_step_only_the_base_model_is_known(ask: Any, admin: Client, tab: str) -> None:
     run = admin.create_run(RunCreate(name="empty", recipe="countdown-demo"))

@@ -47,6 +47,8 @@ def test_controls_that_nobody_moved_change_nothing() -> None:
         ({"method.difficult_buffer.capacity": 9}, {"method.difficult_buffer.capacity": 9}),
         ({"parts": ["reused"]}, {"method.without": ["reevaluated"]}),
         ({"parts": []}, {"method.without": ["reevaluated", "reused"]}),
+        ({"method.type": "ba_ppo", "method.c1": 2}, {"method.type": "ba_ppo", "method.c1": "1/4"}),
+        ({"method.type": "ppo", "method.c1": 2, "parts": []}, {"method.type": "ppo"}),
         # GRPO has no c1.
         ({"method.type": "grpo", "method.c1": 3}, {"method.type": "grpo"}),
         ({"method.type": "bapo_mini", "method.m": 3, "method.c1": 3}, {"method.type": "bapo_mini", "method.m": 3}),

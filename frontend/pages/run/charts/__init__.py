@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from frontend.figures.marks import add_marks
 from frontend.figures.smoothing import WINDOW_STEPS, smoothed_figure
-from frontend.pages.run.charts import batch, difficulty, off_policy, overview, system
+from frontend.pages.run.charts import batch, critic, difficulty, off_policy, overview, system
 from frontend.pages.run.charts.base import Chart
 from frontend.pages.run.data import RunData
 from frontend.theme import Palette
@@ -17,6 +17,7 @@ __all__ = ["BY_NAME", "CHARTS", "Chart", "charts_named", "charts_of", "drawn", "
 
 CHARTS: tuple[Chart, ...] = (
     *overview.CHARTS,
+    *critic.CHARTS,
     *batch.CHARTS,
     *difficulty.CHARTS,
     *off_policy.CHARTS,

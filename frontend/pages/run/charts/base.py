@@ -13,10 +13,13 @@ from frontend.pages.run.data import Need, RunData
 from frontend.theme import Palette
 
 BAPO = frozenset({"bapo", "ba_ppo"})
-BUFFERED = frozenset({"bapo", "bapo_mini", "ba_ppo"})
+"""Methods with thresholds."""
+BUFFERED = BAPO | {"bapo_mini"}
 """Methods that remember difficult prompts and answer them again."""
 STORING = BUFFERED | {"repo", "remix", "arpo", "dots"}
 """Methods that keep groups for reuse."""
+CRITIC = frozenset({"ppo", "ba_ppo"})
+"""Methods that train a value model beside the policy."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,59 @@
+"""Does the critic foresee what comes? For methods that have one."""
+
+from __future__ import annotations
+
+from frontend.figures import values
+from frontend.pages.run.charts.base import CRITIC, Chart, scalar_chart
+
+CHARTS: tuple[Chart, ...] = (
+    scalar_chart(
+        "explained-variance",
+        "overview",
+        "critic/vf_explained_var",
+        "Critic: explained variance",
+        "How much of the differences between returns the values foresee, before the update: 1 is all, 0 is what one "
+        "number for all tokens would do, below 0 is worse than that. A gap where all returns were equal.",
+        "share of variance",
+        from_zero=False,
+        methods=CRITIC,
+    ),
+    Chart(
+        "values",
+        "overview",
+        "Critic: values and returns",
+        "Mean over the batch's tokens: what the critic expected before the update, and the returns that it is trained "
+        "towards. The advantage of a token is the difference.",
+        lambda data, palette: values.values_figure(values.values_data(data.series, data.axis), palette),
+        values.KEYS,
+        methods=CRITIC,
+        height=220,
+    ),
+    scalar_chart(
+        "value-loss",
+        "overview",
+        "critic/vf_loss",
+        "Critic: value loss",
+        "Half the mean squared error of the values, with values held near the old ones; mean over the mini-batches.",
+        "loss",
+        methods=CRITIC,
+    ),
+    scalar_chart(
+        "value-clipped",
+        "overview",
+        "critic/vf_clipfrac",
+        "Critic: clipped values",
+        "Share of tokens whose value had moved further than method.critic.value_clip within the step, so that they "
+        "gave no gradient. With one pass and one mini-batch it is 0.",
+        "share of tokens",
+        methods=CRITIC,
+    ),
+    scalar_chart(
+        "critic-grad-norm",
+        "overview",
+        "critic/grad_norm",
+        "Critic: gradient norm",
+        "Norm of the critic's gradient before it is scaled down to training.max_grad_norm.",
+        "norm",
+        methods=CRITIC,
+    ),
+)
