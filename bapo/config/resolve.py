@@ -40,7 +40,8 @@ def resolve(explicit: Mapping[str, Any]) -> Resolution:
         config = RunConfig.model_validate(explicit)
     except ValidationError as error:
         raise ConfigError(problems_of(error)) from None
-    return Resolution(config, deepcopy(dict(explicit)), (*_reuse_warnings(config), *_ratio_warnings(config)))
+    warnings = (*_reuse_warnings(config), *_ratio_warnings(config), *_critic_warnings(config))
+    return Resolution(config, deepcopy(dict(explicit)), warnings)
 
 
 def _reuse_warnings(config: RunConfig) -> Iterable[ConfigProblem]:
@@ -75,6 +76,18 @@ def _ratio_warnings(config: RunConfig) -> Iterable[ConfigProblem]:
             "with one update per step every ratio is 1, nothing is clipped, and gspo does what grpo does: give less "
             f"than training.batch_size, such as {max(1, config.training.batch_size // 4)} (the source takes four "
             "mini-batches)",
+        )
+
+
+def _critic_warnings(config: RunConfig) -> Iterable[ConfigProblem]:
+    """A warm-up that ends the run: of use only where a fork goes on from it."""
+    critic, steps = config.critic, config.training.steps
+    if critic is not None and steps is not None and critic.warmup_steps >= steps:
+        yield ConfigProblem(
+            "method.critic.warmup_steps",
+            critic.warmup_steps,
+            f"the run has {steps} steps, so that only its critic is trained and the policy never moves: give fewer, or "
+            "more training.steps",
         )
 
 

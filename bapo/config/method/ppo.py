@@ -16,13 +16,13 @@ class CriticConfig(Section):
     learning_rate: Annotated[float, Field(gt=0, le=1)] = 1e-3
     """Adam's learning rate for the critic."""
     gae_lambda: Annotated[float, Field(ge=0, le=1)] = 1.0
-    """λ of generalised advantage estimation."""
+    """λ of generalised advantage estimation: 1 takes what came, 0 what the critic says of the next token."""
     discount: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """γ per token."""
+    """γ per token; 1 weighs a reward alike however long the response is."""
     value_clip: Annotated[float, Field(gt=0, le=100)] = 0.5
-    """Most that a value may move from its old one before its loss is cut."""
+    """Most that a value may move within a step before its gradient is cut, in rewards."""
     warmup_steps: Annotated[int, Field(ge=0, le=1_000_000)] = 0
-    """Steps in which only the critic is trained."""
+    """First steps of the run, in which only the critic is trained and the policy stays as it is."""
 
 
 class PpoConfig(Section):

@@ -74,6 +74,14 @@ def test_gspo_with_one_update_per_step_is_warned_that_it_is_grpo() -> None:
     assert not resolved({**sizes, "training.mini_batch_size": 15}).warnings
 
 
+@pytest.mark.parametrize(("warmup_steps", "is_warned"), [(9, False), (10, True)])
+def test_a_run_that_ends_within_the_critics_warm_up_is_warned_of(warmup_steps: int, is_warned: bool) -> None:
+    changes = {"method.type": "ppo", "method.critic.warmup_steps": warmup_steps, "training.steps": 10}
+    assert [(each.field, each.value) for each in resolved(changes).warnings] == (
+        [("method.critic.warmup_steps", 10)] if is_warned else []
+    )
+
+
 # ---------------------------------------------------------------- changes
 
 
