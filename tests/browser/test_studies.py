@@ -65,7 +65,7 @@ def test_a_file_is_checked_while_it_is_typed_and_then_made(page: Page, admin: Cl
 def test_a_shipped_study_is_a_start(page: Page) -> None:
     page.goto("/studies")
     page.get_by_role("link", name="New study").click()
-    page.get_by_label("Start from a shipped study").click()
+    page.locator("#study-start").click()
     page.get_by_role("option", name=re.compile("Stability of BAPO")).click()
     expect(page.get_by_label("Study file")).to_have_value(re.compile('title = "Stability of BAPO"'))
     expect(page.locator("#study-create")).to_have_text("Make the 25 runs")

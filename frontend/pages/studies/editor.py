@@ -16,7 +16,7 @@ from bapo.client import ApiError
 from frontend import formatting
 from frontend.components.icon import icon
 from frontend.components.notices import error_text
-from frontend.projects import first_choice
+from frontend.projects import first_choice, writable_projects
 from frontend.session import Api
 
 DEBOUNCE_MILLISECONDS = 500
@@ -28,7 +28,7 @@ async def new_layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -
     client = api.client()
     me = await client.me()
     found = await client.shipped_studies()
-    projects = [each.name for each in me.projects if each.role != "viewer" and not each.is_archived]
+    projects = writable_projects(me)
     text = next((each.text for each in found.items if each.name == query.get("from")), "")
     return html.Div(
         [
