@@ -7,26 +7,37 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 NUM_TEST_SETS = 2
-"""CD-34 and CD-4."""
+"""Of Countdown: CD-34 and CD-4."""
 
 
 class PlannedRollouts(NamedTuple):
-    """Responses by purpose; those of re-evaluation are an upper bound."""
+    """Responses by purpose; those of re-evaluation are an upper bound. None: it depends on data that nobody counted."""
 
-    steps: int
-    fresh: int
-    reevaluated_at_most: int
-    tracking: int
-    evaluation: int
+    steps: int | None
+    fresh: int | None
+    reevaluated_at_most: int | None
+    tracking: int | None
+    evaluation: int | None
 
 
-def planned_rollouts(config: Mapping[str, Any]) -> PlannedRollouts:
-    """Count the responses of a complete config."""
+class DataSizes(NamedTuple):
+    """How many problems a task has, where that is known."""
+
+    train: int | None
+    held_out: int | None
+    """In all its sets together."""
+
+
+def planned_rollouts(config: Mapping[str, Any], files: Mapping[str, int] | None = None) -> PlannedRollouts:
+    """Count the responses of a complete config; `files`: rows of data files by path, as far as they are known."""
     rollout, training, method = config["rollout"], config["training"], config["method"]
     group_size, prompts = int(rollout["group_size"]), int(rollout["batch_size"])
+    sizes = data_sizes(config["task"], files or {})
     steps = training["steps"]
     if steps is None:
-        steps = training["epochs"] * math.ceil(config["task"]["num_train"] / prompts)
+        if sizes.train is None:
+            return PlannedRollouts(None, None, None, None, None)
+        steps = training["epochs"] * math.ceil(sizes.train / prompts)
     reevaluated = 0
     if "m" in method and "reevaluated" not in method.get("without", ()):
         capacity = method["difficult_buffer"]["capacity"] or int(training["batch_size"])
@@ -36,13 +47,40 @@ def planned_rollouts(config: Mapping[str, Any]) -> PlannedRollouts:
     samplings = 2 + _regular(steps, tracking["interval"]) + 1 if tracking["num_prompts"] else 0
     # Step 0, every interval, and the last step; each problem k times and once greedily.
     rounds = 1 + _regular(steps, evaluation["interval"]) + 1 if evaluation["enabled"] else 0
+    per_problem = rounds * (evaluation["num_samples"] + 1)
     return PlannedRollouts(
         steps=steps,
         fresh=steps * prompts * group_size,
         reevaluated_at_most=reevaluated,
         tracking=samplings * tracking["num_prompts"] * group_size,
-        evaluation=rounds * NUM_TEST_SETS * config["task"]["num_test"] * (evaluation["num_samples"] + 1),
+        evaluation=_times(per_problem, sizes.held_out),
     )
+
+
+def data_sizes(task: Mapping[str, Any], files: Mapping[str, int]) -> DataSizes:
+    """Problems of a task's section; of files, those whose rows are known, held-out ones among them not taken out."""
+    match task["type"]:
+        case "file":
+            train = _least(files.get(task["train_file"]), task["max_train_problems"])
+            held_out = [_least(files.get(path), task["max_test_problems"]) for path in task["test_files"]]
+            known = [count for count in held_out if count is not None]
+            return DataSizes(train, sum(known) if len(known) == len(held_out) else None)
+        case "reasoning_gym":
+            num = len(task["datasets"])
+            return DataSizes(num * task["num_per_dataset"], num * task["num_test_per_dataset"])
+        case _:
+            return DataSizes(task["num_train"], NUM_TEST_SETS * task["num_test"])
+
+
+def _times(per_problem: int, problems: int | None) -> int | None:
+    if per_problem == 0:
+        return 0
+    return None if problems is None else per_problem * problems
+
+
+def _least(rows: int | None, most: int | None) -> int | None:
+    """None where the rows are not known: there may be fewer than the most that are used."""
+    return None if rows is None else rows if most is None else min(rows, most)
 
 
 def _regular(steps: int, interval: int) -> int:

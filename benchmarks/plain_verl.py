@@ -23,11 +23,11 @@ POLL_SECONDS = 0.1
 
 def reward(data_source: str, solution_str: str, ground_truth: str, extra_info: Any = None, **_: Any) -> float:
     """The verifier of our runs, as verl calls one; it loads this function out of this file."""
-    from bapo.config.task import TaskConfig  # noqa: PLC0415
+    from bapo.config.task import CountdownTaskConfig  # noqa: PLC0415
     from bapo.tasks import verifier  # noqa: PLC0415
 
     problem = Problem("", data_source, "", json.loads(ground_truth))
-    return float(verifier(TaskConfig())(problem, solution_str))
+    return float(verifier(CountdownTaskConfig())(problem, solution_str))
 
 
 def write_problems(problems: list[Problem], path: Path) -> None:

@@ -19,7 +19,13 @@ router = new_router("configs")
 
 
 def _info(recipe: Recipe) -> RecipeInfo:
-    return RecipeInfo(name=recipe.name, title=recipe.title, description=recipe.description, config=recipe.explicit)
+    return RecipeInfo(
+        name=recipe.name,
+        title=recipe.title,
+        description=recipe.description,
+        config=recipe.explicit,
+        sources=recipe.sources,
+    )
 
 
 def _checked(session: Session, draft: ConfigCheck) -> service.CheckedDraft:

@@ -17,11 +17,12 @@ from sqlalchemy import and_, select
 from sqlalchemy.orm import Session
 
 from backend.models import Run, StepRow
+from backend.resources.repository import num_rows
 from backend.runs.cost import SECONDS_PER_HOUR, Prices, cost
 from backend.runs.usage import Usage, usage_of
 from bapo.api import EstimateRange, RunEstimate, RunStatus, SimilarRun
 from bapo.config import RunConfig
-from bapo.planned_rollouts import PlannedRollouts, planned_rollouts
+from bapo.planned_rollouts import planned_rollouts
 
 NEWEST_RUNS = 400
 """Ended runs that are looked at."""
@@ -50,24 +51,27 @@ class _Rates(NamedTuple):
 def estimate(session: Session, config: RunConfig, prices: Prices) -> RunEstimate:
     """Rollouts by arithmetic, and from similar runs tokens, duration and cost with ranges."""
     plain = config.model_dump(mode="json")
-    return _estimate(plain, _similar(session, plain), prices)
+    return _estimate(plain, _similar(session, plain), prices, num_rows(session))
 
 
 def estimates(session: Session, configs: Sequence[RunConfig], prices: Prices) -> list[RunEstimate]:
     """One for each config; configs of the same shape share their similar runs."""
     shapes: dict[str, list[_Rates]] = {}
     found = []
+    files = num_rows(session)
     for config in configs:
         plain = config.model_dump(mode="json")
         shape = json.dumps([_at(plain, path) for path in ("method.type", *_SAME, *_SCALES)])
         if shape not in shapes:
             shapes[shape] = _similar(session, plain)
-        found.append(_estimate(plain, shapes[shape], prices))
+        found.append(_estimate(plain, shapes[shape], prices, files))
     return found
 
 
-def _estimate(plain: Mapping[str, Any], rates: Sequence[_Rates], prices: Prices) -> RunEstimate:
-    planned = planned_rollouts(plain)
+def _estimate(
+    plain: Mapping[str, Any], rates: Sequence[_Rates], prices: Prices, files: Mapping[str, int]
+) -> RunEstimate:
+    planned = planned_rollouts(plain, files)
     known = RunEstimate(
         steps=planned.steps,
         fresh=planned.fresh,
@@ -76,9 +80,9 @@ def _estimate(plain: Mapping[str, Any], rates: Sequence[_Rates], prices: Prices)
         evaluation=planned.evaluation,
         currency=prices.currency,
     )
-    if not rates:
+    if not rates or planned.fresh is None or planned.reevaluated_at_most is None:
         return known
-    rollouts = [_rollouts(planned, each) for each in rates]
+    rollouts = [planned.fresh + planned.reevaluated_at_most * each.reevaluated_share for each in rates]
     seconds = [count * each.seconds_per_rollout for count, each in zip(rollouts, rates, strict=True)]
     # The machine that the most similar run had.
     num_gpus = rates[0].num_gpus
@@ -95,10 +99,6 @@ def _estimate(plain: Mapping[str, Any], rates: Sequence[_Rates], prices: Prices)
             "similar_runs": [each.run for each in rates],
         }
     )
-
-
-def _rollouts(planned: PlannedRollouts, rates: _Rates) -> float:
-    return planned.fresh + planned.reevaluated_at_most * rates.reevaluated_share
 
 
 def _range(values: Sequence[float]) -> EstimateRange | None:
@@ -164,6 +164,7 @@ def _rates(run: Run, num_tokens: int, usage: Usage, config: Mapping[str, Any]) -
     else:
         return None
     done = planned_rollouts({**run.config, "training": {**run.config["training"], "steps": run.step}})
+    assert done.fresh is not None, "the steps are given"
     again = max(0, run.num_rollouts - done.fresh)
     differs = [
         f"{path.rsplit('.', 1)[-1] if path != 'training.batch_size' else 'B'} {_at(run.config, path)}"

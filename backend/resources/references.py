@@ -11,11 +11,13 @@ from backend.resources import repository
 from bapo.api import ResourceKind
 from bapo.config import ConfigError, ConfigProblem, RunConfig, apply_changes
 from bapo.config.resolve import ExplicitConfig, flatten
+from bapo.config.verifiers import is_file_reference
 
 FIELDS: Mapping[str, ResourceKind] = {
     "model.path": "model",
     "task.train_file": "dataset",
     "task.test_file": "dataset",
+    "task.test_files": "dataset",
     "task.verifier": "verifier",
 }
 """Config fields that may refer to a resource."""
@@ -24,30 +26,61 @@ _KIND_NAMES: Mapping[ResourceKind, str] = {"model": "model", "dataset": "data se
 
 
 def resolved(session: Session, explicit: ExplicitConfig, project_id: str | None) -> ExplicitConfig:
-    """The config with paths in place of names. Raises ConfigError for names that are not registered in the project."""
+    """The config with paths in place of names.
+
+    Raises ConfigError for names that are not registered in the project, and for a verifier's file that is not: it
+    would be run by the workers, so that an administrator decides which are.
+    """
     given = flatten(explicit)
     changes: dict[str, Any] = {}
     problems: list[ConfigProblem] = []
     for field, kind in FIELDS.items():
         value = given.get(field)
-        if not isinstance(value, str) or not value.startswith("@"):
-            continue
-        resource = repository.named(session, project_id, kind, value.removeprefix("@"))
-        if resource is None:
-            known = (
-                ", ".join(f"@{name}" for name in repository.names(session, project_id, kind))
-                or "none is registered yet"
-            )
-            remedy = f"no {_KIND_NAMES[kind]} is registered under this name: take one of {known}"
-            problems.append(ConfigProblem(field, value, remedy))
-        else:
-            changes[field] = resource.path + (f":{resource.function}" if resource.function else "")
+        paths = [_path(session, field, kind, each, project_id) for each in _listed(value)]
+        problems += [path for path in paths if isinstance(path, ConfigProblem)]
+        if paths != _listed(value):
+            changes[field] = paths if isinstance(value, list | tuple) else paths[0]
     if problems:
         raise ConfigError(problems)
     return apply_changes(explicit, changes) if changes else explicit
 
 
+def _path(
+    session: Session, field: str, kind: ResourceKind, value: object, project_id: str | None
+) -> object | ConfigProblem:
+    """What stands in a config for what its author wrote."""
+    if not isinstance(value, str):
+        return value
+    known = f"take one of {_known(session, project_id, kind)}"
+    if not value.startswith("@"):
+        if kind != "verifier" or not is_file_reference(value):
+            return value
+        if repository.is_registered(session, project_id, kind, value):
+            return value
+        remedy = f"workers run only files that an administrator has registered in the project: {known}"
+        return ConfigProblem(field, value, remedy)
+    resource = repository.named(session, project_id, kind, value.removeprefix("@"))
+    if resource is None:
+        return ConfigProblem(field, value, f"no {_KIND_NAMES[kind]} is registered under this name: {known}")
+    return resource.path + (f":{resource.function}" if resource.function else "")
+
+
+def _known(session: Session, project_id: str | None, kind: ResourceKind) -> str:
+    return ", ".join(f"@{name}" for name in repository.names(session, project_id, kind)) or "none is registered yet"
+
+
+def _listed(value: object) -> list[object]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
 def uses(config: RunConfig) -> dict[str, str]:
-    """The files and folders that a config names, by field."""
+    """The files and folders that a config names, by field; those of a list by field and place, such as `….0`."""
     given = flatten(config.model_dump(mode="json"))
-    return {field: given[field] for field in FIELDS if given.get(field)}
+    found: dict[str, str] = {}
+    for field in FIELDS:
+        value = given.get(field)
+        if isinstance(value, list):
+            found |= {f"{field}.{place}": path for place, path in enumerate(value)}
+        elif value:
+            found[field] = value
+    return found

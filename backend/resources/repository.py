@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import Select, delete, func, select
+from sqlalchemy import ColumnElement, Select, delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -24,7 +24,7 @@ class ResourceRow(NamedTuple):
     project: str
 
 
-def _reference() -> object:
+def _reference() -> ColumnElement[str]:
     """What stands in a config that uses the resource."""
     return Resource.path + func.coalesce(":" + Resource.function, "")
 
@@ -73,6 +73,19 @@ def names_by_path(session: Session, kind: ResourceKind) -> Mapping[str, str]:
     """Path → name."""
     query = select(Resource.path, Resource.name).where(Resource.kind == kind).order_by(Resource.name.desc())
     return dict(session.execute(query).all())
+
+
+def num_rows(session: Session) -> Mapping[str, int]:
+    """Path → rows, of the registered data sets."""
+    rows = Resource.details["num_rows"].as_integer()
+    query = select(Resource.path, rows).where(Resource.kind == "dataset", rows.is_not(None))
+    return dict(session.execute(query).all())
+
+
+def is_registered(session: Session, project_id: str | None, kind: ResourceKind, reference: str) -> bool:
+    """Whether the project has a resource for which this stands in configs."""
+    query = select(Resource.id).where(Resource.project_id == project_id, Resource.kind == kind)
+    return session.scalars(query.where(_reference() == reference)).first() is not None
 
 
 def remove(session: Session, resource: Resource) -> None:

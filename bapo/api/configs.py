@@ -18,6 +18,8 @@ class RecipeInfo(Body):
     description: str
     config: dict[str, Any]
     """The fields that it sets."""
+    sources: dict[str, str] = Field(default={})
+    """Dotted field → where its value comes from: a table or section of the paper, or `assumed` with the reason."""
 
 
 class RecipePage(Page):
@@ -43,7 +45,9 @@ class ConfigFieldInfo(Body):
     """Dotted, such as `method.c1`."""
     description: str
     default: Any
-    kind: Literal["integer", "number", "fraction", "fraction_range", "text", "flag", "choice", "choices", "list"]
+    kind: Literal[
+        "integer", "number", "fraction", "fraction_range", "text", "flag", "choice", "choices", "list", "texts"
+    ]
     optional: bool
     """May be left empty."""
     minimum: float | None
@@ -53,6 +57,8 @@ class ConfigFieldInfo(Body):
     """Methods that know the field; empty for fields of all methods."""
     variants: Mapping[str, ConfigFieldVariant] = {}
     """Method → what differs there from the above, which is that of the first of `method_types`."""
+    task_types: Sequence[str] = ()
+    """Types of tasks that know the field; empty for fields of all tasks."""
 
 
 class ConfigFieldPage(Page):
@@ -126,13 +132,15 @@ class SimilarRun(Body):
 class RunEstimate(Body):
     """What a config will take. Rollouts by purpose follow from it; the rest rests on similar runs that have ended."""
 
-    steps: int
-    fresh: int
+    steps: int | None
+    """None, as the next three, where `training.epochs` counts them and how many problems a file has is not known."""
+    fresh: int | None
     """Rollouts of fresh prompts."""
-    reevaluated_at_most: int
+    reevaluated_at_most: int | None
     """Rollouts of difficult prompts answered again, if every re-evaluation is as large as it may be."""
-    tracking: int
-    evaluation: int
+    tracking: int | None
+    evaluation: int | None
+    """None too where the number of held-out problems is not known."""
     rollouts: EstimateRange | None = None
     """Of training: fresh and re-evaluated. None, as all that follows, where no run is similar."""
     tokens: EstimateRange | None = None

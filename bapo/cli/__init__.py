@@ -17,6 +17,7 @@ PANELS = (
             LazyCommand("recipes", "bapo.cli.describe:recipes", "List the recipes, or show one's complete config."),
             LazyCommand("config", "bapo.cli.describe:config", "Explain the config fields: meaning, range, default."),
             LazyCommand("study", "bapo.cli.studies:app", "Methods × seeds as one declared study and its report."),
+            LazyCommand("data", "bapo.cli.data:app", "Prepare the paper's data sets."),
             LazyCommand("report", "bapo.cli.report:report", "Write runs as the paper's figures into one HTML file."),
             LazyCommand("warm-start", "bapo.cli.warm_start:warm_start_model", "Make the small base model anew."),
         ),

@@ -26,7 +26,7 @@ def recipes(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the recipes, or show the complete config of one."""
+    """List the recipes, or show the complete config of one and where its values come from."""
     console = Console()
     if name is None:
         if as_json:
@@ -43,7 +43,8 @@ def recipes(
         print_json(config)
         return
     for field, value in flatten(config).items():
-        print(f"{field} = {json.dumps(value)}")
+        source = chosen.sources.get(field)
+        print(f"{field} = {json.dumps(value, ensure_ascii=False)}" + (f"  # {source}" if source else ""))
 
 
 def config(
@@ -84,7 +85,8 @@ def _meaning(field: FieldDocumentation, variants: Mapping[str, FieldVariant]) ->
     """The description, those of methods for which the field means something else, and which methods have it."""
     others = [f"{name}: {each.description}" for name, each in variants.items() if each.description != field.description]
     methods = [f"Methods: {', '.join(field.method_types)}."] if field.method_types else []
-    return "\n".join([" ".join([field.description, *methods]), *others])
+    tasks = [f"Tasks: {', '.join(field.task_types)}."] if field.task_types else []
+    return "\n".join([" ".join([field.description, *methods, *tasks]), *others])
 
 
 def values_of(field: FieldDocumentation) -> str:

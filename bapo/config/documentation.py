@@ -41,7 +41,9 @@ class FieldDocumentation:
     description: str
     default: Any
     """JSON value."""
-    kind: Literal["integer", "number", "fraction", "fraction_range", "text", "flag", "choice", "choices", "list"]
+    kind: Literal[
+        "integer", "number", "fraction", "fraction_range", "text", "flag", "choice", "choices", "list", "texts"
+    ]
     optional: bool
     """May be left empty."""
     minimum: float | None
@@ -49,6 +51,8 @@ class FieldDocumentation:
     choices: tuple[str, ...]
     method_types: tuple[str, ...]
     """Methods that know the field; empty for fields of all methods."""
+    task_types: tuple[str, ...] = ()
+    """Types of tasks that know the field; empty for fields of all tasks."""
     variants: Mapping[str, FieldVariant] = field(default_factory=dict)
     """Method → what differs there from the above, which is that of the first of `method_types`."""
 
@@ -69,16 +73,16 @@ class FieldDocumentation:
 
 @cache
 def documentation() -> tuple[FieldDocumentation, ...]:
-    """All fields, in the order of the config; a method field that several methods know appears once."""
+    """All fields, in the order of the config; one that several methods or tasks know appears once."""
     merged: dict[str, FieldDocumentation] = {}
-    for found in _fields(RunConfig, "", ()):
+    for found in _fields(RunConfig, "", {}):
         known = merged.get(found.path)
         merged[found.path] = found if known is None else _merged(known, found)
     return tuple(merged.values())
 
 
 def _merged(known: FieldDocumentation, other: FieldDocumentation) -> FieldDocumentation:
-    """The field with what another method has otherwise."""
+    """The field with what another method, or task, has otherwise."""
     assert known.kind == other.kind, f"{known.path} is of different kinds in different methods"
     variants = dict(known.variants)
     theirs, ours = _variant(other), _variant(known)
@@ -91,6 +95,7 @@ def _merged(known: FieldDocumentation, other: FieldDocumentation) -> FieldDocume
         known,
         choices=tuple(dict.fromkeys(known.choices + other.choices)),
         method_types=known.method_types + other.method_types,
+        task_types=known.task_types + other.task_types,
         variants=variants,
     )
 
@@ -107,6 +112,12 @@ def method_types() -> tuple[str, ...]:
     return next(each.choices for each in documentation() if each.path == METHOD_TYPE)
 
 
+@cache
+def task_types() -> tuple[str, ...]:
+    """Every `task.type`."""
+    return next(each.choices for each in documentation() if each.path == "task.type")
+
+
 def _members(annotation: Any) -> tuple[Any, ...]:
     """The parts of a (possibly annotated) union, or the annotation alone."""
     if hasattr(annotation, "__metadata__"):
@@ -116,15 +127,16 @@ def _members(annotation: Any) -> tuple[Any, ...]:
     return (annotation,)
 
 
-def _fields(section: type[BaseModel], prefix: str, method_types: tuple[str, ...]) -> Iterator[FieldDocumentation]:
+def _fields(section: type[BaseModel], prefix: str, types: Mapping[str, str]) -> Iterator[FieldDocumentation]:
+    """`types`: of the method or task that the section belongs to, by `method` or `task`."""
     for name, info in section.model_fields.items():
         members = _members(info.annotation)
         sections = [member for member in members if isinstance(member, type) and issubclass(member, BaseModel)]
         if not sections:
-            yield _document(section, name, info, members, prefix, method_types)
+            yield _document(section, name, info, members, prefix, types)
         for member in sections:
-            types = (member.model_fields["type"].default,) if name == "method" else method_types
-            yield from _fields(member, f"{prefix}{name}.", types)
+            own = {name: member.model_fields["type"].default} if name in ("method", "task") else types
+            yield from _fields(member, f"{prefix}{name}.", own)
 
 
 def _document(
@@ -133,7 +145,7 @@ def _document(
     info: FieldInfo,
     members: tuple[Any, ...],
     prefix: str,
-    method_types: tuple[str, ...],
+    types: Mapping[str, str],
 ) -> FieldDocumentation:
     schema = section.model_json_schema()["properties"][name]
     bounds = [schema, *schema.get("anyOf", [])]
@@ -152,7 +164,8 @@ def _document(
         minimum=lows[0] if lows else None,
         maximum=highs[0] if highs else None,
         choices=_choices(members),
-        method_types=method_types,
+        method_types=(types["method"],) if "method" in types else (),
+        task_types=(types["task"],) if "task" in types else (),
     )
 
 
@@ -174,6 +187,8 @@ def _kind(members: tuple[Any, ...], *, is_fraction: bool) -> Any:
     origins = {get_origin(member) or member for member in members}
     if is_fraction:
         return "fraction_range" if tuple in origins else "fraction"
+    if tuple in origins and any("str" in str(part) for member in members for part in get_args(member)):
+        return "texts"
     for origin, kind in (
         (Literal, "choice"),
         (frozenset, "choices"),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from bapo.config.documentation import documentation, method_types
+from bapo.config.documentation import FieldDocumentation, documentation, method_types, task_types
 from bapo.config.errors import ConfigProblem
 
 _REMEDIES = {
@@ -35,6 +35,9 @@ _REMEDIES = {
 }
 """Our words for pydantic's kinds of errors; the braces name its bounds."""
 
+_TYPES: Mapping[str, Callable[[], tuple[str, ...]]] = {"method": method_types, "task": task_types}
+"""Types of the sections that have several."""
+
 _LOOKALIKES = str.maketrans("lio", "110")
 
 
@@ -50,15 +53,16 @@ def _problem(finding: ErrorDetails) -> ConfigProblem:
     # Places in a list are not part of a field's name.
     path = [part for part in finding["loc"] if isinstance(part, str)]
     # A union puts the chosen member's tag into the path ("method", "bapo", "c1").
-    method_type = path.pop(1) if len(path) > 1 and path[0] == "method" and path[1] in method_types() else None
+    is_tagged = len(path) > 1 and path[1] in _TYPES.get(path[0], tuple)()
+    types = {path[0]: path.pop(1)} if is_tagged else {}
     field, value, context = ".".join(path), finding["input"], finding.get("ctx", {})
     match finding["type"]:
         case "extra_forbidden":
-            return ConfigProblem(field, value, _unknown_field(field, method_type))
+            return ConfigProblem(field, value, _unknown_field(field, types))
         case "union_tag_invalid":
-            return _unknown_method(value["type"])
+            return _unknown_type(field, value["type"])
         case "model_type" | "model_attributes_type":
-            return ConfigProblem(field or "config", value, f"must hold fields: {_choice(_members(field, method_type))}")
+            return ConfigProblem(field or "config", value, f"must hold fields: {_choice(_members(field, types))}")
         case "value_error":
             return _broken_rule(field, value, str(context["error"]))
         case kind if kind in _REMEDIES:
@@ -75,26 +79,28 @@ def _broken_rule(field: str, value: Any, message: str) -> ConfigProblem:
     return ConfigProblem(named, _value_at(value, named), remedy)
 
 
-def _unknown_method(method_type: object) -> ConfigProblem:
-    near = _nearest(str(method_type), method_types())
-    remedy = "no such method: " + (f"did you mean {near}?" if near else f"take {_choice(method_types())}")
-    return ConfigProblem("method.type", method_type, remedy)
+def _unknown_type(section: str, given: object) -> ConfigProblem:
+    known = _TYPES[section]()
+    near = _nearest(str(given), known)
+    remedy = f"no such {section}: " + (f"did you mean {near}?" if near else f"take {_choice(known)}")
+    return ConfigProblem(f"{section}.type", given, remedy)
 
 
-def _unknown_field(field: str, method_type: str | None) -> str:
+def _unknown_field(field: str, types: Mapping[str, str]) -> str:
     """Where the field belongs, or which known one looks most like it."""
     section, _, name = field.rpartition(".")
-    owners = {
-        owner
-        for known in documentation()
-        if known.path == field or known.path.startswith(f"{field}.")
-        for owner in known.method_types
-    }
-    if owners:
-        belongs = _choice((owner for owner in method_types() if owner in owners), "and")
-        return f"{method_type} has no {name}; it belongs to {belongs}: remove it, or change method.type"
-    members = _members(section, method_type)
-    elsewhere = [path for path in _paths(method_type) if path.rpartition(".")[2] == name]
+    for typed, own in types.items():
+        owners = {
+            owner
+            for known in documentation()
+            if known.path == field or known.path.startswith(f"{field}.")
+            for owner in _owners(known, typed)
+        }
+        if owners:
+            belongs = _choice((owner for owner in _TYPES[typed]() if owner in owners), "and")
+            return f"{own} has no {name}; it belongs to {belongs}: remove it, or change {typed}.type"
+    members = _members(section, types)
+    elsewhere = [path for path in _paths(types) if path.rpartition(".")[2] == name]
     near = _nearest(name, members)
     if elsewhere:
         guess = f"did you mean {_choice(elsewhere)}?"
@@ -107,19 +113,24 @@ def _unknown_field(field: str, method_type: str | None) -> str:
     return f"no such {'field' if section else 'section'}: {guess}"
 
 
-def _paths(method_type: str | None) -> list[str]:
-    """Every field that this method knows."""
+def _paths(types: Mapping[str, str]) -> list[str]:
+    """Every field that this method, or this task, knows."""
     return [
         known.path
         for known in documentation()
-        if not known.method_types or method_type is None or method_type in known.method_types
+        if all(not _owners(known, typed) or own in _owners(known, typed) for typed, own in types.items())
     ]
 
 
-def _members(section: str, method_type: str | None) -> list[str]:
+def _owners(known: FieldDocumentation, typed: str) -> tuple[str, ...]:
+    """Types of method, or of task, that know the field."""
+    return known.method_types if typed == "method" else known.task_types
+
+
+def _members(section: str, types: Mapping[str, str]) -> list[str]:
     """Fields and sections right under a section."""
     prefix = f"{section}." if section else ""
-    inside = (path.removeprefix(prefix) for path in _paths(method_type) if path.startswith(prefix))
+    inside = (path.removeprefix(prefix) for path in _paths(types) if path.startswith(prefix))
     return list(dict.fromkeys(path.partition(".")[0] for path in inside))
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from bapo.config.errors import ConfigError, ConfigProblem
+from bapo.config.resolve import flatten
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,12 @@ class Recipe:
     title: str
     description: str
     explicit: dict[str, Any]
+    sources: dict[str, str] = field(default_factory=dict)
+    """Dotted field → where its value comes from; a recipe of a paper names that of each field that it sets."""
+
+
+ASSUMED = "assumed"
+"""How the source of a value begins that no paper gives."""
 
 
 @cache
@@ -50,4 +58,14 @@ def load_recipe(name_or_path: str) -> Recipe:
 def _parse(name: str, text: str) -> Recipe:
     table = tomllib.loads(text)
     title, description = table.pop("title", name), table.pop("description", "")
-    return Recipe(name, title, description, table)
+    sources = _sources(table.pop("sources", {}))
+    unset = sources.keys() - flatten(table).keys()
+    if unset:
+        remedy = f"the recipe does not set it: set it, or leave it out of [sources] ({', '.join(sorted(unset))})"
+        raise ConfigError([ConfigProblem("sources", name, remedy)])
+    return Recipe(name, title, description, table, sources)
+
+
+def _sources(table: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """`[sources]` names the fields of each source; here it is turned round."""
+    return {path: source for source, paths in table.items() for path in paths}

@@ -14,12 +14,20 @@ from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.config.findings import problems_of
 from bapo.config.method import BapoConfig, MethodConfig
 from bapo.config.run import DEFAULT_METHOD_TYPE, RunConfig
+from bapo.config.task import DEFAULT_TASK_TYPE, TaskConfig
 from bapo.thresholds import admitting_r_tot_intervals, empty_r_tot_intervals
 
 METHOD_CONFIGS: dict[str, type[BaseModel]] = {
     member.model_fields["type"].default: member for member in get_args(get_args(MethodConfig)[0])
 }
 """Config class of each method type."""
+
+TASK_CONFIGS: dict[str, type[BaseModel]] = {
+    member.model_fields["type"].default: member for member in get_args(get_args(TaskConfig)[0])
+}
+"""Config class of each task type."""
+
+_TYPED_SECTIONS = (("method", METHOD_CONFIGS, DEFAULT_METHOD_TYPE), ("task", TASK_CONFIGS, DEFAULT_TASK_TYPE))
 
 ExplicitConfig = dict[str, Any]
 """Nested dictionary of the fields that a user or a recipe set; everything else has its default."""
@@ -106,14 +114,14 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
 
 
 def apply_changes(explicit: Mapping[str, Any], changes: Mapping[str, Any]) -> ExplicitConfig:
-    """Set dotted fields. A new `method.type` keeps only the explicitly set method fields that the new type knows."""
+    """Set dotted fields. Of a section with a new `type`, only those set fields that the type knows are kept."""
     changed = deepcopy(dict(explicit))
-    new_type = changes.get("method.type")
-    method = changed.get("method", {})
-    # A type that is no text, or a method that is no section, is left for the check of the whole config.
-    if isinstance(new_type, str) and isinstance(method, dict) and new_type != method.get("type", DEFAULT_METHOD_TYPE):
-        known = METHOD_CONFIGS[new_type].model_fields if new_type in METHOD_CONFIGS else method
-        changed["method"] = {field: value for field, value in method.items() if field in known}
+    for name, configs, default_type in _TYPED_SECTIONS:
+        new_type, typed = changes.get(f"{name}.type"), changed.get(name, {})
+        # A type that is no text, or a section that is none, is left for the check of the whole config.
+        if isinstance(new_type, str) and isinstance(typed, dict) and new_type != typed.get("type", default_type):
+            known = configs[new_type].model_fields if new_type in configs else typed
+            changed[name] = {field: value for field, value in typed.items() if field in known}
     for path, value in changes.items():
         *sections, leaf = path.split(".")
         section = changed

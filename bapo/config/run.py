@@ -27,7 +27,7 @@ from bapo.config.objective import (
 )
 from bapo.config.resources import Needs, ResourcesConfig, gpus_used, needs
 from bapo.config.section import PlainText, Section
-from bapo.config.task import TaskConfig
+from bapo.config.task import DEFAULT_TASK_TYPE, CountdownTaskConfig, TaskConfig
 
 
 class ModelConfig(Section):
@@ -148,8 +148,8 @@ class RunConfig(Section):
 
     model: ModelConfig = ModelConfig()
     """The base model."""
-    task: TaskConfig = TaskConfig()
-    """Problems and their verifier."""
+    task: TaskConfig = CountdownTaskConfig()
+    """Problems and their verifier; setting `type` replaces the section by that type's defaults."""
     method: MethodConfig = BapoConfig()
     """The algorithm; setting `type` replaces the section by that method's defaults."""
     rollout: RolloutConfig = RolloutConfig()
@@ -173,6 +173,11 @@ class RunConfig(Section):
     @classmethod
     def _method_has_a_type(cls, method: Any) -> Any:
         return {"type": DEFAULT_METHOD_TYPE, **method} if isinstance(method, Mapping) else method
+
+    @field_validator("task", mode="before")
+    @classmethod
+    def _task_has_a_type(cls, task: Any) -> Any:
+        return {"type": DEFAULT_TASK_TYPE, **task} if isinstance(task, Mapping) else task
 
     @model_validator(mode="after")
     def _length_given_once(self) -> Self:

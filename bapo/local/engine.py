@@ -53,6 +53,7 @@ class LocalEngine:
 
         Raises ConfigError where there is no such device, the model folder is unusable, or a prompt is too long.
         """
+        _refuse_images(config, task)
         self._config = config
         self._task = task
         self._device = _device(config)
@@ -213,7 +214,7 @@ class LocalEngine:
     # ------------------------------------------------------------ surroundings
 
     def utilisation(self) -> Mapping[str, float]:
-        """Resident memory now and at its peak, CPU load since the last call; the same of the GPU where there is one."""
+        """Memory now and at its peak, CPU load since the last call, GPU memory; how often the verifier has failed."""
         memory = self._process.memory_info().rss
         # macOS counts the peak in bytes, Linux in KiB, and brings it up to date less often.
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
@@ -221,6 +222,7 @@ class LocalEngine:
             "memory_bytes": float(memory),
             "memory_peak_bytes": float(max(memory, peak)),
             "cpu_percent": self._process.cpu_percent(),
+            "num_reward_failures": float(self._task.num_reward_failures),
         }
         if self._device.type == "cuda":
             free, total = torch.cuda.mem_get_info(self._device)
@@ -240,6 +242,18 @@ def _device(config: RunConfig) -> torch.device:
     if wanted == "cuda" and not torch.cuda.is_available():
         raise _problem("engine.device", wanted, "PyTorch finds no CUDA GPU here: choose cpu or auto")
     return torch.device("cuda" if wanted != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+def _refuse_images(config: RunConfig, task: Task) -> None:
+    """Its models read text alone."""
+    every = (task.train, *task.evaluation_sets.values())
+    if any(problem.images for problems in every for problem in problems):
+        raise _problem(
+            "engine.type",
+            config.engine.type,
+            f"the problems have images (column {getattr(config.task, 'image_column', 'images')}), and the local engine "
+            "reads text alone: choose verl and a model that sees, such as Qwen2.5-VL",
+        )
 
 
 def _load_weights(model: PreTrainedModel, folder: Path) -> None:

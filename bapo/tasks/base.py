@@ -7,10 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+ANSWER_TEXT = "text"
+"""Key of a problem's answer that is one text."""
 
-def prompt_identity(data_source: str, prompt: str) -> str:
-    """Stable identifier of a prompt: its data source and 64 bits of the hash of the raw prompt."""
-    return f"{data_source}:{hashlib.sha256(prompt.encode()).hexdigest()[:16]}"
+
+def prompt_identity(data_source: str, prompt: str, images: Sequence[bytes] = ()) -> str:
+    """Stable identifier of a prompt: its data source and 64 bits of the hash of the raw prompt and its images."""
+    digest = hashlib.sha256(prompt.encode())
+    for image in images:
+        digest.update(hashlib.sha256(image).digest())
+    return f"{data_source}:{digest.hexdigest()[:16]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +30,8 @@ class Problem:
     """Content of the user message, before the chat template."""
     answer: Mapping[str, object] = field(hash=False)
     """What the verifier needs; JSON values only."""
+    images: tuple[bytes, ...] = field(default=(), hash=False, repr=False)
+    """Encoded images (PNG, JPEG, WebP), in the order of the prompt's `<image>` marks."""
 
 
 class Task(Protocol):
@@ -40,6 +48,10 @@ class Task(Protocol):
     @property
     def evaluation_sets(self) -> Mapping[str, Sequence[Problem]]:
         """Held-out problems by the name of their set; none shares its content with a training problem."""
+
+    @property
+    def num_reward_failures(self) -> int:
+        """Responses so far that the verifier failed on, which got no reward."""
 
     def reward(self, problem: Problem, response_text: str) -> int:
         """1 for a verified response, 0 for any other; never raises on what a model wrote."""

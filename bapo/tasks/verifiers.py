@@ -1,64 +1,122 @@
-"""Verifiers by name, and one's own from a Python file."""
+"""Verifiers by name, of installed packages, and one's own from a Python file."""
 
 from __future__ import annotations
 
 import importlib.util
 import logging
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
 from bapo.config.errors import ConfigError, ConfigProblem
+from bapo.config.verifiers import checked_reference, installed_verifiers
 from bapo.tasks.base import Problem
-from bapo.tasks.countdown.reward import countdown_reward
+from bapo.tasks.countdown.reward import countdown_answer_problem, countdown_reward
+from bapo.tasks.exact import exact_reward, text_answer_problem
+from bapo.tasks.mathematics import math_reward
+from bapo.tasks.reasoning_gym import entry_problem, reasoning_gym_reward
 
 LOG = logging.getLogger(__name__)
 
-Verifier = Callable[[Problem, str], int]
-"""Reward of a response text: 1 or 0."""
+RewardFunction = Callable[[Problem, str], object]
+"""1 or True for a good response, 0 or False for any other."""
 
-BUILT_IN: dict[str, Verifier] = {"countdown": countdown_reward}
+
+class BuiltIn(NamedTuple):
+    """A verifier that comes with BAPO."""
+
+    function: RewardFunction
+    answer_problem: Callable[[Mapping[str, object]], str | None]
+    """What is wrong with a problem's answer, as this verifier needs it; None where nothing is."""
+
+
+BUILT_IN: Mapping[str, BuiltIn] = {
+    "countdown": BuiltIn(countdown_reward, countdown_answer_problem),
+    "exact": BuiltIn(exact_reward, text_answer_problem),
+    "math": BuiltIn(math_reward, text_answer_problem),
+    "reasoning_gym": BuiltIn(reasoning_gym_reward, entry_problem),
+}
+
+
+class Verdict(NamedTuple):
+    """What a verifier says of a response."""
+
+    reward: int
+    """1 or 0."""
+    failed: bool
+    """It raised, took too long, or answered something else than 0 or 1; the reward is then 0."""
 
 
 @dataclass
-class OwnVerifier:
-    """A user's function. What it raises costs the response its reward, never the run its life."""
+class Verifier:
+    """A function that verifies. What it raises costs the response its reward, never the run its life."""
 
     reference: str
-    function: Callable[[Problem, str], object]
+    function: RewardFunction
     num_failures: int = field(default=0, compare=False)
-    """Calls that raised, or answered something else than 0 or 1."""
+    """Responses that it failed on."""
+    _lock: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
-    def __call__(self, problem: Problem, response_text: str) -> int:
-        """1 where the function answers 1 or True, else 0."""
+    def judge(self, problem: Problem, response_text: str) -> Verdict:
+        """Reward 1 where the function answers 1 or True, else 0. Safe in threads where the function is."""
         try:
             answer = self.function(problem, response_text)
             if answer not in (0, 1):
                 raise ValueError(f"it answered {answer!r}, not 0 or 1")
         except Exception as error:
-            self.num_failures += 1
+            with self._lock:
+                self.num_failures += 1
+                is_first = self.num_failures == 1
             # Once: a function that fails on one response mostly fails on thousands.
-            if self.num_failures == 1:
+            if is_first:
                 kind = type(error).__name__
                 LOG.warning("verifier %s failed and gave no reward: %s: %s", self.reference, kind, error)
-            return 0
-        return int(answer == 1)
+            return Verdict(0, failed=True)
+        return Verdict(int(answer == 1), failed=False)
+
+    def __call__(self, problem: Problem, response_text: str) -> int:
+        """The reward alone."""
+        return self.judge(problem, response_text).reward
 
 
 def load_verifier(reference: str) -> Verifier:
     """The verifier that `task.verifier` names. Raises ConfigError where there is none."""
+    try:
+        checked_reference(reference)
+    except ValueError as error:
+        raise _problem(reference, str(error)) from None
     if reference in BUILT_IN:
-        return BUILT_IN[reference]
-    path, separator, name = reference.rpartition(":")
-    if not separator or not path.endswith(".py"):
-        raise _problem(reference, f"take {' or '.join(BUILT_IN)}, or FILE.py:FUNCTION with your own")
+        return Verifier(reference, BUILT_IN[reference].function)
+    if reference in installed_verifiers():
+        return Verifier(reference, _installed(reference))
+    path, _, name = reference.rpartition(":")
     if not Path(path).is_file():
         raise _problem(reference, f"there is no file {path}: give its path on the machine that trains")
     function = getattr(_module(Path(path), reference), name, None)
     if not callable(function):
         raise _problem(reference, f"{path} has no function {name}: write `def {name}(problem, response)`")
-    return OwnVerifier(reference, function)
+    return Verifier(reference, function)
+
+
+def answer_problem(reference: str, answer: Mapping[str, object]) -> str | None:
+    """What is wrong with an answer for this verifier; None where nothing is, or one's own verifier decides."""
+    return BUILT_IN[reference].answer_problem(answer) if reference in BUILT_IN else None
+
+
+def _installed(name: str) -> RewardFunction:
+    point = installed_verifiers()[name]
+    try:
+        function = point.load()
+    except Exception as error:
+        remedy = f"{point.value} cannot be imported ({type(error).__name__}: {error}): mend that package"
+        raise _problem(name, remedy) from error
+    if not callable(function):
+        raise _problem(name, f"{point.value} is no function of problem and response: mend that package")
+    found: RewardFunction = function
+    return found
 
 
 def _module(path: Path, reference: str) -> ModuleType:

@@ -19,7 +19,6 @@ from bapo.config.task import TaskConfig
 from bapo.draws import seed_of
 from bapo.tasks import Verifier, verifier
 from bapo.tasks.base import Problem
-from bapo.tasks.verifiers import OwnVerifier
 
 AGENT_NAME = "bapo_single_turn"
 PARTITION = "train"
@@ -52,12 +51,14 @@ class BapoAgentLoop(SingleTurnAgentLoop):  # type: ignore[misc]
         """Generate with the row's own seed, so that a draw depends on nothing else in the batch."""
         seed = seed_of(row["seed"], row["session_id"], row["prompt_id"])
         output: AgentLoopOutput = await super().run({**sampling_params, "seed": seed}, **row)
-        problem = Problem(row["prompt_id"], row["data_source"], row["raw_prompt"][0]["content"], row["answer"])
+        problem = Problem(row["prompt_id"], row["data_source"], row["prompt"], row["answer"])
         text = self.tokenizer.decode(output.response_ids, skip_special_tokens=True)
-        failures, begin = _num_failures(row["verifier"]), time.perf_counter()
-        output.reward_score = float(row["verifier"](problem, text))
+        begin = time.perf_counter()
+        # In a thread, since one that compares mathematics takes its time, and other responses go on meanwhile.
+        verdict = await asyncio.to_thread(row["verifier"].judge, problem, text)
         output.metrics.compute_score = time.perf_counter() - begin
-        output.extra_fields[REWARD_FAILED] = _num_failures(row["verifier"]) > failures
+        output.reward_score = float(verdict.reward)
+        output.extra_fields[REWARD_FAILED] = verdict.failed
         return output
 
 
@@ -130,11 +131,6 @@ class BapoAgentLoopManager(AgentLoopManagerTQ):  # type: ignore[misc]
         tq.kv_clear(keys=list(batch["uid"]), partition_id=PARTITION)
         summaries = {key: summary for answer, _ in answers for key, summary in answer.items()}
         return summaries, sum(seconds for _, seconds in answers)
-
-
-def _num_failures(verify: Verifier) -> int:
-    """How often a user's function has raised; it then gives no reward."""
-    return verify.num_failures if isinstance(verify, OwnVerifier) else 0
 
 
 @cache

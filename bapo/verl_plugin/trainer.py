@@ -32,6 +32,7 @@ from bapo.verl_plugin.loss import (
     BapoLoss,
     BapoValueLoss,
 )
+from bapo.verl_plugin.messages import message_content
 from bapo.verl_plugin.phases import Phases
 from bapo.verl_plugin.rows import Rows
 from bapo.verl_plugin.worker import BapoWorker, weight_update_seconds
@@ -155,7 +156,8 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
             "uid": list(uids),
             "prompt_id": [problem.prompt_id for problem in problems],
             "data_source": [problem.data_source for problem in problems],
-            "raw_prompt": [[{"role": "user", "content": problem.prompt}] for problem in problems],
+            "prompt": [problem.prompt for problem in problems],
+            "raw_prompt": [[{"role": "user", "content": message_content(problem)}] for problem in problems],
             "answer": [dict(problem.answer) for problem in problems],
             "agent_name": [AGENT_NAME] * len(problems),
         }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from bapo.tasks.base import Problem
 from bapo.tasks.countdown.expression import is_solution
 
@@ -12,3 +14,11 @@ def countdown_reward(problem: Problem, response_text: str) -> int:
     assert isinstance(nums, list)
     assert isinstance(target, int)
     return int(is_solution(response_text, nums, target))
+
+
+def countdown_answer_problem(answer: Mapping[str, object]) -> str | None:
+    """Why an answer is none of Countdown's; None where it is one."""
+    nums, target = answer.get("nums"), answer.get("target")
+    if isinstance(nums, list) and all(type(number) is int for number in nums) and type(target) is int:
+        return None
+    return "the answer lacks nums (list of whole numbers) or target (whole number), which Countdown's verifier needs"

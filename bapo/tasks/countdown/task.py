@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.draws import generator
@@ -11,7 +11,6 @@ from bapo.tasks.base import Problem
 from bapo.tasks.countdown.files import read_problems
 from bapo.tasks.countdown.generation import ProblemRange, Split, distinct_problems
 from bapo.tasks.countdown.problems import COMPACT_TEMPLATE, CountdownProblem, as_problems
-from bapo.tasks.countdown.reward import countdown_reward
 from bapo.tasks.verifiers import Verifier, load_verifier
 
 CD_34 = "CD-34"
@@ -29,7 +28,12 @@ class CountdownTask:
     num_withheld: int
     """Rows of the train file left out because a held-out problem has the same numbers."""
     name: str = "countdown"
-    verify: Verifier = countdown_reward
+    verify: Verifier = field(default_factory=lambda: load_verifier("countdown"))
+
+    @property
+    def num_reward_failures(self) -> int:
+        """Responses so far that the verifier failed on, which got no reward."""
+        return self.verify.num_failures
 
     def reward(self, problem: Problem, response_text: str) -> int:
         """1 for a good response, by the task's verifier, else 0."""

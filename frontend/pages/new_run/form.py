@@ -20,6 +20,7 @@ from frontend.pages.new_run import several
 from frontend.pages.new_run.inputs import (
     FORM,
     METHOD,
+    TASK,
     Ids,
     by_field,
     draft_of,
@@ -109,9 +110,10 @@ def _checking(app: Dash, api: Api) -> None:
         infos: Any,
     ) -> Any:
         fields, changed = typed_changes(infos, start, values, ids)
-        method = str(typed_values(ids, values)[METHOD][0])
+        typed = typed_values(ids, values)
+        method, task = str(typed[METHOD][0]), str(typed[TASK][0])
         paths = [output["id"]["path"] for output in ctx.outputs_list[0]]
-        known = {field.info.path: knows(field.info, method) for field in fields}
+        known = {field.info.path: knows(field.info, method, task) for field in fields}
         slots = [
             slot_class(name, is_known=known[path], is_changed=path in changed)
             for name, path in zip(classes, paths, strict=True)

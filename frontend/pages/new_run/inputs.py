@@ -13,6 +13,7 @@ from frontend.pages.new_run.values import FormField, changes, in_method
 
 FORM = "new"
 METHOD = "method.type"
+TASK = "task.type"
 
 _INFOS = TypeAdapter(list[ConfigFieldInfo])
 
@@ -64,7 +65,7 @@ def typed_changes(
     typed = typed_values(ids, values)
     method = str(typed[METHOD][0])
     fields = form_fields(_INFOS.validate_python(infos), start["bases"][method], method)
-    return fields, changes(fields, typed, method)
+    return fields, changes(fields, typed, method, str(typed[TASK][0]))
 
 
 def draft_of(start: Mapping[str, Any], changed: Mapping[str, Any], project: str | None) -> ConfigCheck:

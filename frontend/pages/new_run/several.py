@@ -25,7 +25,7 @@ NUM_ROWS = 4
 MOST_NAMED = 12
 
 _SPAN = re.compile(r"(-?\d+)\s*\.\.\s*(-?\d+)")
-_LISTED = ("fraction_range", "list", "choices")
+_LISTED = ("fraction_range", "list", "texts", "choices")
 """Kinds whose values have parts, so that a semicolon parts the values."""
 
 

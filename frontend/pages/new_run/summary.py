@@ -58,11 +58,11 @@ def diff_summary(report: ConfigReport, origin: str) -> html.Div:
 def estimate_summary(estimate: RunEstimate) -> html.Div:
     """What the run will take: rollouts by arithmetic, the rest from similar runs, with ranges."""
     rollouts = [
-        _row("training steps", formatting.count(estimate.steps)),
-        _row("fresh rollouts", formatting.count(estimate.fresh)),
-        _row("re-evaluations, at most", formatting.count(estimate.reevaluated_at_most)),
-        _row("tracking", formatting.count(estimate.tracking)),
-        _row("evaluation", formatting.count(estimate.evaluation)),
+        _row("training steps", _count(estimate.steps)),
+        _row("fresh rollouts", _count(estimate.fresh)),
+        _row("re-evaluations, at most", _count(estimate.reevaluated_at_most)),
+        _row("tracking", _count(estimate.tracking)),
+        _row("evaluation", _count(estimate.evaluation)),
     ]
     hours = "GPU-hours" if estimate.num_gpus else "CPU-hours"
     found = (
@@ -82,6 +82,15 @@ def estimate_summary(estimate: RunEstimate) -> html.Div:
             *rollouts,
         ]
     )
+
+
+def _count(value: int | None) -> Any:
+    """Registered data sets are counted; how many problems another file has is seen when it is read."""
+    if value is None:
+        return html.Span(
+            "as the data has", title="The file is not registered under Data and models, so nobody counted it."
+        )
+    return formatting.count(value)
 
 
 def _row(label: str, value: Any) -> html.Div:

@@ -61,12 +61,19 @@ def parsed(info: ConfigFieldInfo, inputs: Sequence[Any]) -> Any:
             return inputs[0] == ON
         case "choices":
             return sorted(inputs[0] or ())
-        case "list":
-            return [_number(part) for part in _text(inputs[0]).replace(",", " ").split()]
+        case "list" | "texts":
+            return _parts(info.kind, _text(inputs[0]))
     text = _text(inputs[0])
     if not text and info.optional:
         return None
     return _number(text) if info.kind in ("integer", "number") else text
+
+
+def _parts(kind: str, text: str) -> list[Any]:
+    """Numbers are parted by blanks as well; a text may hold some."""
+    if kind == "texts":
+        return [part.strip() for part in text.split(",") if part.strip()]
+    return [_number(part) for part in text.replace(",", " ").split()]
 
 
 def _text(value: Any) -> str:
@@ -88,7 +95,7 @@ def same(info: ConfigFieldInfo, left: Any, right: Any) -> bool:
         return bool(_exact(left) == _exact(right))
     if info.kind == "choices":
         return sorted(left or ()) == sorted(right or ())
-    if info.kind == "list":
+    if info.kind in ("list", "texts"):
         return list(left or ()) == list(right or ())
     return bool(left == right)
 
@@ -102,11 +109,11 @@ def _exact(value: Any) -> Any:
         return value if isinstance(value, Fraction) else str(value)
 
 
-def changes(fields: Sequence[FormField], typed: Typed, method: str) -> dict[str, Any]:
-    """The fields that differ from where the form started; those that the method does not know are left out."""
+def changes(fields: Sequence[FormField], typed: Typed, method: str, task: str) -> dict[str, Any]:
+    """The fields that differ from where the form started; those that method or task do not know are left out."""
     changed = {}
     for info, base in fields:
-        if info.path not in typed or not knows(info, method):
+        if info.path not in typed or not knows(info, method, task):
             continue
         value = parsed(info, typed[info.path])
         if not same(info, value, base):
@@ -120,6 +127,7 @@ def in_method(info: ConfigFieldInfo, method: str) -> ConfigFieldInfo:
     return info if variant is None else info.model_copy(update=variant.model_dump())
 
 
-def knows(info: ConfigFieldInfo, method: str) -> bool:
-    """Whether the method has the field."""
-    return not info.method_types or method in info.method_types
+def knows(info: ConfigFieldInfo, method: str, task: str | None = None) -> bool:
+    """Whether the method has the field, and the task, where one is given."""
+    is_of_method = not info.method_types or method in info.method_types
+    return is_of_method and (task is None or not info.task_types or task in info.task_types)

@@ -20,7 +20,7 @@ from frontend.components.chart_card import BLANK_FIGURE, GRAPH_CONFIG
 from frontend.components.notices import error_text, toast
 from frontend.figures.threshold_map import threshold_map_data, threshold_map_figure
 from frontend.pages.new_run.fields import config_field
-from frontend.pages.new_run.inputs import by_field, form_fields, problems_of, typed_values
+from frontend.pages.new_run.inputs import TASK, by_field, form_fields, problems_of, typed_values
 from frontend.pages.new_run.summary import problem_list, starvation_note
 from frontend.pages.new_run.values import changes, knows
 from frontend.pages.run.history import control_list
@@ -56,8 +56,9 @@ def values_in_force(run: RunDetail, controls: Sequence[ControlInfo]) -> dict[str
 def drawer_body(run: RunDetail, infos: Sequence[ConfigFieldInfo], controls: Sequence[ControlInfo]) -> html.Div:
     """Fields with the values in force, and the requests so far."""
     values = values_in_force(run, controls)
+    method, task = run.method, str(values[TASK])
     by_path = {
-        field.info.path: field for field in form_fields(infos, values, run.method) if knows(field.info, run.method)
+        field.info.path: field for field in form_fields(infos, values, method) if knows(field.info, method, task)
     }
     fields = [by_path[path] for path in CHANGEABLE_FIELDS if path in by_path]
     if not fields:
@@ -167,7 +168,8 @@ def _previewing(app: Dash, api: Api) -> None:
                 await client.history(run_id),
             )
             base = values_in_force(run, history.controls)
-            wanted = changes(form_fields(infos, base, run.method), typed_values(ids, values), run.method)
+            fields = form_fields(infos, base, run.method)
+            wanted = changes(fields, typed_values(ids, values), run.method, str(base[TASK]))
             known = {path: value for path, value in base.items() if path in CHANGEABLE_FIELDS}
             report = await client.validate(ConfigDraft(parent_id=run_id, changes={**known, **wanted}))
         except (ApiError, httpx.TransportError):
@@ -237,8 +239,9 @@ def _requesting(app: Dash, api: Api) -> None:
                 (await client.config_fields()).items,
                 await client.history(run_id),
             )
-            fields = form_fields(infos, values_in_force(run, history.controls), run.method)
-            wanted = changes(fields, typed_values(ids, values), run.method)
+            base = values_in_force(run, history.controls)
+            fields = form_fields(infos, base, run.method)
+            wanted = changes(fields, typed_values(ids, values), run.method, str(base[TASK]))
             if not wanted:
                 text = "Nothing differs from the values in force: change a field first."
                 return [None] * len(paths), dmc.Text(text, size="sm", c="dimmed", mt="sm"), no_update

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from bapo.config import RunConfig, apply_changes, resolve
-from bapo.config.documentation import FieldDocumentation, documentation, method_types
-from bapo.config.resolve import METHOD_CONFIGS, flatten
+from bapo.config.documentation import FieldDocumentation, documentation, method_types, task_types
+from bapo.config.resolve import METHOD_CONFIGS, TASK_CONFIGS, flatten
 
 
 def field(path: str) -> FieldDocumentation:
@@ -14,15 +14,22 @@ def field(path: str) -> FieldDocumentation:
     return found
 
 
-def dumped(method: str) -> dict[str, Any]:
-    config = resolve({"method": {"type": method}, "training": {"steps": 1}}).config
+TASKS: dict[str, dict[str, Any]] = {
+    "countdown": {},
+    "file": {"type": "file", "train_file": "train.parquet"},
+    "reasoning_gym": {"type": "reasoning_gym"},
+}
+
+
+def dumped(method: str, task: str = "countdown") -> dict[str, Any]:
+    config = resolve({"method": {"type": method}, "task": TASKS[task], "training": {"steps": 1}}).config
     return flatten(config.model_dump(mode="json"))
 
 
 def test_every_field_of_every_method_is_documented_once() -> None:
     paths = [each.path for each in documentation()]
     assert len(paths) == len(set(paths))
-    assert set(paths) == set().union(*(dumped(method) for method in METHOD_CONFIGS))
+    assert set(paths) == set().union(*(dumped(method, task) for method in METHOD_CONFIGS for task in TASK_CONFIGS))
 
 
 @pytest.mark.parametrize("documented", documentation(), ids=lambda each: each.path)
@@ -37,7 +44,8 @@ def test_every_default_is_accepted_as_a_value(documented: FieldDocumentation) ->
     changes = {documented.path: documented.default}
     # A section that the default method has not got belongs to another one.
     owner = {"method.type": documented.method_types[0]} if documented.method_types else {}
-    resolve(apply_changes({}, owner | changes))
+    task = TASKS[documented.task_types[0]] if documented.task_types else {}
+    resolve(apply_changes({"task": task}, owner | changes))
 
 
 def test_epochs_alone_take_the_place_of_the_default_steps() -> None:
@@ -47,8 +55,17 @@ def test_epochs_alone_take_the_place_of_the_default_steps() -> None:
 
 @pytest.mark.parametrize("method", METHOD_CONFIGS)
 def test_method_types_are_those_that_know_the_field(method: str) -> None:
-    known = {each.path for each in documentation() if not each.method_types or method in each.method_types}
+    of_countdown = [each for each in documentation() if not each.task_types or "countdown" in each.task_types]
+    known = {each.path for each in of_countdown if not each.method_types or method in each.method_types}
     assert known == set(dumped(method))
+
+
+@pytest.mark.parametrize("task", TASK_CONFIGS)
+def test_task_types_are_those_that_know_the_field(task: str) -> None:
+    of_bapo = [each for each in documentation() if not each.method_types or "bapo" in each.method_types]
+    known = {each.path for each in of_bapo if not each.task_types or task in each.task_types}
+    assert known == set(dumped("bapo", task))
+    assert task in task_types()
 
 
 def test_the_default_method_is_bapo() -> None:
@@ -68,6 +85,8 @@ def test_the_default_method_is_bapo() -> None:
         ("evaluation.enabled", "flag", None, None, False),
         ("task.num_operands", "list", None, None, False),
         ("task.train_file", "text", None, None, True),
+        ("task.test_files", "texts", None, None, False),
+        ("task.verifier", "text", None, None, False),
     ],
 )
 def test_kind_and_range_are_read_off_the_types(

@@ -28,6 +28,8 @@ class DigitTask:
     def _problem(self, text: str) -> Problem:
         return Problem(prompt_identity("digits", text), "digits", text, {"text": text})
 
+    num_reward_failures = 0
+
     def reward(self, problem: Problem, response_text: str) -> int:
         return int(sum(character.isdigit() for character in response_text) % 2 == 0)
 

@@ -10,7 +10,7 @@ import pytest
 from bapo.config import ConfigError
 from bapo.config.task import CountdownTaskConfig
 from bapo.tasks import Problem, build_task
-from bapo.tasks.verifiers import OwnVerifier, load_verifier
+from bapo.tasks.verifiers import load_verifier
 
 PROBLEM = Problem("countdown:1", "countdown", "3 4=7", {"nums": [3, 4], "target": 7})
 
@@ -39,7 +39,6 @@ def test_a_function_of_a_file_decides_the_reward(tmp_path: Path) -> None:
 def test_what_counts_as_a_reward(tmp_path: Path, answer: str, reward: int) -> None:
     verify = load_verifier(own(tmp_path, f"def reward(problem, response):\n    return {answer}\n"))
     assert verify(PROBLEM, "") == reward
-    assert isinstance(verify, OwnVerifier)
     assert verify.num_failures == 0
 
 
@@ -50,7 +49,6 @@ def test_a_failing_verifier_gives_no_reward_and_says_so_once(
     verify = load_verifier(own(tmp_path, f"def reward(problem, response):\n    {body}\n"))
     with caplog.at_level(logging.WARNING):
         assert [verify(PROBLEM, text) for text in ("a", "b")] == [0, 0]
-    assert isinstance(verify, OwnVerifier)
     assert verify.num_failures == 2
     assert len(caplog.records) == 1
 
@@ -72,7 +70,7 @@ def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, source: str, name
     assert remedy in problem.remedy
 
 
-@pytest.mark.parametrize("reference", ["exact", "mine.py", "/nowhere/mine.py:reward", "os:system"])
+@pytest.mark.parametrize("reference", ["exactly", "mine.py", "/nowhere/mine.py:reward", "os:system"])
 def test_what_names_no_verifier_is_refused(reference: str) -> None:
     with pytest.raises(ConfigError):
         load_verifier(reference)

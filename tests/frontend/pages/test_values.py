@@ -78,17 +78,17 @@ def test_only_what_differs_is_a_change() -> None:
         "method.v": ["7"],
         "training.steps": ["150"],
     }
-    assert changes(fields, typed, "bapo") == {"method.c2": ["1/8", "3/4"], "method.v": 7}
+    assert changes(fields, typed, "bapo", "countdown") == {"method.c2": ["1/8", "3/4"], "method.v": 7}
 
 
 def test_fields_of_another_method_are_left_out() -> None:
     fields = _form(method__c1=0.125, method__type="bapo")
     typed = {"method.c1": ["1/2"], "method.type": ["grpo"]}
-    assert changes(fields, typed, "grpo") == {"method.type": "grpo"}
+    assert changes(fields, typed, "grpo", "countdown") == {"method.type": "grpo"}
 
 
 def test_fields_that_the_form_does_not_show_are_left_alone() -> None:
-    assert changes(_form(method__c1=0.125, method__v=5), {"method.v": ["5"]}, "bapo") == {}
+    assert changes(_form(method__c1=0.125, method__v=5), {"method.v": ["5"]}, "bapo", "countdown") == {}
 
 
 def test_symbols_name_fields_that_exist() -> None:

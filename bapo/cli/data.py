@@ -1,0 +1,102 @@
+"""`bapo data`: published data sets to the files that tasks read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bapo.cli.failures import Exit, RefusedError, plain_errors
+from bapo.cli.lazy import group
+from bapo.cli.output import JsonOption, clean, print_json, print_table, say, table
+from bapo.datasets.catalogue import PUBLISHED, PublishedData
+from bapo.datasets.hub import download
+from bapo.datasets.preparation import MANIFEST_FILE, Preparation, PreparationError, prepare
+
+HUB = "hub"
+MOST_SHOWN = 20
+"""Bad rows that are listed; the manifest has all."""
+
+app = group("Prepare the data sets of the paper for training and testing.")
+
+
+def complete_datasets(incomplete: str) -> list[str]:
+    """Names of data sets that begin so."""
+    return [name for name in PUBLISHED if name.startswith(incomplete)]
+
+
+@app.command("list")
+def list_datasets(as_json: JsonOption = False) -> None:
+    """List the data sets that can be prepared, and where their authors publish them."""
+    if as_json:
+        print_json(
+            {"items": [{"name": each.name, "repository": each.repository, "about": each.about} for each in _all()]}
+        )
+        return
+    made = table("name", "published as", "what it is")
+    for each in _all():
+        made.add_row(each.name, each.repository, each.about)
+    print_table(made, cut=("what it is",))
+
+
+@app.command("prepare")
+def prepare_dataset(
+    name: Annotated[
+        str, typer.Argument(help="Which one; `bapo data list` shows all.", autocompletion=complete_datasets)
+    ],
+    source: Annotated[
+        str,
+        typer.Option("--from", metavar="FOLDER|hub", help="Folder with the published files, or hub to download them."),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder to write into; default: data/NAME.", file_okay=False)
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at the first bad row instead of leaving it out.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Convert the published files of a data set; the same files twice change nothing."""
+    with plain_errors():
+        data = PUBLISHED.get(name)
+        if data is None:
+            raise RefusedError(f"NAME = {name!r}: no such data set: take one of {', '.join(PUBLISHED)}")
+        folder = out or Path("data") / name
+        try:
+            files = download(data) if source == HUB else Path(source)
+            preparation, is_new = prepare(
+                data, files, folder, is_strict=strict, progress=lambda file, row: say(f"{file}: {row:,} rows")
+            )
+        except PreparationError as error:
+            away = source == HUB and "cannot be reached" in str(error)
+            raise RefusedError(str(error), Exit.SERVER_AWAY if away else Exit.BAD_INPUT) from None
+        except OSError as error:
+            raise RefusedError(f"{folder} cannot be written ({error})", Exit.FAILED) from None
+    if as_json:
+        print_json(preparation)
+        return
+    _report(preparation, folder, is_new=is_new)
+
+
+def _all() -> list[PublishedData]:
+    return list(PUBLISHED.values())
+
+
+def _report(preparation: Preparation, folder: Path, *, is_new: bool) -> None:
+    made = table(
+        "file", "rows read", "rows written", "bad rows", "SHA-256", right=("rows read", "rows written", "bad rows")
+    )
+    for each in preparation.files:
+        bad = each.num_read - each.num_written
+        made.add_row(
+            str(folder / each.file), f"{each.num_read:,}", f"{each.num_written:,}", f"{bad:,}", each.sha256[:16]
+        )
+    print_table(made)
+    if not is_new:
+        say("They were there already, from the same published files.")
+    for bad_row in preparation.bad_rows[:MOST_SHOWN]:
+        say(f"left out: {clean(bad_row.file)}, row {bad_row.row}: {clean(bad_row.reason)}")
+    rest = len(preparation.bad_rows) - MOST_SHOWN
+    if rest > 0:
+        say(f"and {rest:,} more, listed in {folder / MANIFEST_FILE}")

@@ -1,0 +1,1 @@
+"""Published data sets, from their authors' files to the files that tasks read."""

@@ -1,0 +1,148 @@
+"""The data sets that the paper trains and tests on: where they are published, and how their rows become problems.
+
+Files and columns are those of the authors' repositories on the Hugging Face hub.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow
+
+from bapo.datasets import rows
+
+IMAGE = pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())])
+TEXTS = pyarrow.schema([("prompt", pyarrow.string()), ("answer", pyarrow.string()), ("data_source", pyarrow.string())])
+PICTURES = TEXTS.append(pyarrow.field("images", pyarrow.list_(IMAGE)))
+NUMBERS = pyarrow.schema([("nums", pyarrow.list_(pyarrow.int64())), ("target", pyarrow.int64())])
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """One of the schemas in which a data set is published."""
+
+    names: tuple[str, ...]
+    convert: Callable[[Mapping[str, Any]], dict[str, Any]]
+    """A published row to one of ours, its source excepted. Raises `rows.RowError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file that is written."""
+
+    name: str
+    """Of the file, without its ending: the name of the held-out set."""
+    patterns: tuple[str, ...]
+    """Published files, as glob patterns within the folder; the first pattern that fits any file is used."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedData:
+    """A data set as its authors publish it."""
+
+    name: str
+    repository: str
+    """On the Hugging Face hub."""
+    parts: tuple[Part, ...]
+    schemas: tuple[Columns, ...]
+    """Tried in this order; the first one whose columns are all there is used."""
+    written: pyarrow.Schema
+    answers_by: str | None
+    """Verifier that must understand each answer; None where rows carry none."""
+    about: str
+
+
+def _mathematics(
+    name: str, repository: str, patterns: Sequence[str], schemas: Sequence[tuple[str, str]], about: str
+) -> PublishedData:
+    columns = tuple(Columns((prompt, answer), rows.question(prompt, answer)) for prompt, answer in schemas)
+    return PublishedData(name, repository, (Part(name, tuple(patterns)),), columns, TEXTS, "math", about)
+
+
+_ANY = ("*.parquet", "*.jsonl", "*.json", "data/*.parquet")
+
+PUBLISHED: Mapping[str, PublishedData] = {
+    each.name: each
+    for each in (
+        _mathematics(
+            "deepscaler",
+            "agentica-org/DeepScaleR-Preview-Dataset",
+            ("deepscaler.json", *_ANY),
+            [("problem", "answer")],
+            "Competition mathematics, about 40,000 training problems",
+        ),
+        PublishedData(
+            "countdown",
+            "Jiayi-Pan/Countdown-Tasks-3to4",
+            (Part("countdown", ("data/train-*.parquet", *_ANY)),),
+            (Columns(("nums", "target"), rows.countdown),),
+            NUMBERS,
+            None,
+            "Countdown with three or four numbers, about 490,000 problems",
+        ),
+        PublishedData(
+            "geometry3k",
+            "hiyouga/geometry3k",
+            tuple(
+                Part(f"geometry3k-{split}", (f"data/{split}-*.parquet", f"{split}-*.parquet", f"{split}.parquet"))
+                for split in ("train", "validation", "test")
+            ),
+            (Columns(("images", "problem", "answer"), rows.picture),),
+            PICTURES,
+            "math",
+            "Geometry with a diagram: 2,101 problems to train, 300 and 601 to test",
+        ),
+        _mathematics(
+            "aime24",
+            "HuggingFaceH4/aime_2024",
+            ("data/train-*.parquet", *_ANY),
+            [("problem", "answer"), ("Problem", "Answer")],
+            "AIME 2024, 30 problems",
+        ),
+        _mathematics(
+            "amc23",
+            "AI-MO/aimo-validation-amc",
+            ("data/train-*.parquet", *_ANY),
+            [("problem", "answer"), ("question", "answer")],
+            "AMC 12 of 2022 and 2023, 83 problems",
+        ),
+        _mathematics(
+            "math500",
+            "HuggingFaceH4/MATH-500",
+            ("test.jsonl", *_ANY),
+            [("problem", "answer")],
+            "MATH-500, 500 problems",
+        ),
+        _mathematics(
+            "minerva",
+            "math-ai/minervamath",
+            ("test.jsonl", *_ANY),
+            [("question", "answer"), ("problem", "answer")],
+            "Minerva's undergraduate problems, 272",
+        ),
+        PublishedData(
+            "olympiad",
+            "Hothan/OlympiadBench",
+            (
+                Part(
+                    "olympiad",
+                    (
+                        "OlympiadBench/OE_TO_maths_en_COMP/*.parquet",
+                        "OE_TO_maths_en_COMP/*.parquet",
+                        "OE_TO_maths_en_COMP.*",
+                        *_ANY,
+                    ),
+                ),
+            ),
+            (
+                Columns(("question", "final_answer"), rows.olympiad),
+                Columns(("question", "answer"), rows.question("question", "answer")),
+            ),
+            TEXTS,
+            "math",
+            "OlympiadBench, open-ended mathematics in English without images, 674 problems",
+        ),
+    )
+}

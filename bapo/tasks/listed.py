@@ -1,0 +1,28 @@
+"""A task of problems that are there as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bapo.tasks.base import Problem
+from bapo.tasks.verifiers import Verifier
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTask:
+    """Problems in the order in which they were read or generated, and what verifies them."""
+
+    name: str
+    train: Sequence[Problem]
+    evaluation_sets: Mapping[str, Sequence[Problem]]
+    verify: Verifier
+
+    @property
+    def num_reward_failures(self) -> int:
+        """Responses so far that the verifier failed on, which got no reward."""
+        return self.verify.num_failures
+
+    def reward(self, problem: Problem, response_text: str) -> int:
+        """1 for a good response, by the task's verifier, else 0."""
+        return self.verify(problem, response_text)

@@ -1,0 +1,108 @@
+"""Mathematical answers in \\boxed{…}: which one counts, and whether it equals the right one."""
+
+from __future__ import annotations
+
+import logging
+import re
+from functools import cache, lru_cache
+from typing import Any
+
+from bapo.tasks.base import ANSWER_TEXT, Problem
+from bapo.tasks.bounded import BoundedFunction
+
+LONGEST_ANSWER = 1_000
+"""Characters of a boxed answer that is looked at; a longer one is wrong."""
+_BOX = re.compile(r"\\f?box(?:ed)?\s*\{")
+_INTEGER = re.compile(r"[-+]?\d{1,300}")
+_IGNORED = re.compile(r"\\[,;:! ]|\\left(?![a-z])|\\right(?![a-z])|\\displaystyle|[\s$~]")
+
+
+def last_boxed(text: str) -> str | None:
+    """Content of the last \\boxed{…} (or \\fbox{…}); None without one, or where the last is not closed.
+
+    A last box that stays open belongs to a response that was cut: an earlier one is not its answer.
+    """
+    last = None
+    for match in _BOX.finditer(text):
+        last = match
+    if last is None:
+        return None
+    depth, place = 1, last.end()
+    while place < len(text):
+        character = text[place]
+        if character == "\\":
+            # An escaped brace is no brace.
+            place += 2
+            continue
+        depth += (character == "{") - (character == "}")
+        if depth == 0:
+            return text[last.end() : place].strip()
+        place += 1
+    return None
+
+
+def math_reward(problem: Problem, response_text: str) -> int:
+    """1 if the last boxed answer equals the problem's, as math-verify compares them, else 0.
+
+    Raises CallFailedError where the comparison takes too much time or memory.
+    """
+    answer = last_boxed(response_text)
+    return int(answer is not None and equal_answers(str(problem.answer[ANSWER_TEXT]), answer))
+
+
+def equal_answers(right: str, answer: str) -> bool:
+    """Whether two LaTeX answers are equal. Raises CallFailedError where that takes too much time or memory."""
+    if not answer or len(answer) > LONGEST_ANSWER:
+        return False
+    plain_right, plain_answer = _plain(right), _plain(answer)
+    if plain_right == plain_answer:
+        return bool(plain_answer)
+    if _INTEGER.fullmatch(plain_right) and _INTEGER.fullmatch(plain_answer):
+        return int(plain_right) == int(plain_answer)
+    return bool(_judge()(right, answer))
+
+
+def is_understood(right: str) -> bool:
+    """Whether math-verify can read a right answer, so that an equal one in other words will be recognised.
+
+    Raises CallFailedError where that takes too much time or memory.
+    """
+    if not right.strip() or len(right) > LONGEST_ANSWER or last_boxed(rf"\boxed{{{right}}}") != right.strip():
+        # An answer with a brace too many or too few is compared with nothing but itself.
+        return False
+    return bool(_INTEGER.fullmatch(_plain(right)) or _judge()(right, None))
+
+
+def _plain(answer: str) -> str:
+    """Without what changes only how it looks."""
+    plain = _IGNORED.sub("", answer.replace(r"\dfrac", r"\frac").replace(r"\tfrac", r"\frac"))
+    return plain.rstrip(".")
+
+
+@cache
+def _judge() -> BoundedFunction:
+    return BoundedFunction("bapo.tasks.mathematics:judged")
+
+
+# ---------------------------------------------------------------- in the judge's own process
+
+
+def judged(right: str, answer: str | None) -> bool:
+    """What math-verify says; without an answer, whether it can read the right one. Called in a process of its own."""
+    from math_verify import verify  # noqa: PLC0415  (sympy takes a second to import)
+
+    expected = _parsed(right)
+    if answer is None:
+        return bool(expected)
+    return bool(expected) and bool(verify(list(expected), list(_parsed(answer)), timeout_seconds=None))
+
+
+@lru_cache(maxsize=10_000)
+def _parsed(answer: str) -> tuple[Any, ...]:
+    # Not its parser of plain text, which ends in Python's `eval`.
+    from math_verify import LatexExtractionConfig, parse  # noqa: PLC0415  (as above)
+
+    # It warns that it is told to watch no clock: the process that it runs in has an end.
+    logging.getLogger("math_verify").setLevel(logging.ERROR)
+    config = LatexExtractionConfig(boxed_match_priority=0)
+    return tuple(parse(f"\\boxed{{{answer.strip().strip('$')}}}", [config], parsing_timeout=None))

@@ -1,0 +1,148 @@
+"""Problems of files with a prompt and an answer in each row, with images where there are any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Any
+
+from bapo.beneath import OutsideError, checked_parts, open_beneath
+from bapo.config.task import FileTaskConfig
+from bapo.draws import generator
+from bapo.tasks.base import ANSWER_TEXT, Problem, prompt_identity
+from bapo.tasks.rows import file_error, read_rows
+from bapo.tasks.verifiers import answer_problem
+
+IMAGE_MARK = "<image>"
+SOURCE_COLUMN = "data_source"
+"""Column that names where a problem belongs to; without it, the file's name does."""
+MOST_IMAGE_BYTES = 50_000_000
+_SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"BM")
+
+
+class RowError(ValueError):
+    """What is wrong with a row."""
+
+
+def file_problems(section: FileTaskConfig) -> tuple[Sequence[Problem], Mapping[str, Sequence[Problem]]]:
+    """Training problems, and held-out ones by the name of their file; what is held out is not trained on.
+
+    Raises:
+        ConfigError: a file cannot be used, or all its training problems are held out.
+    """
+    assert section.train_file is not None, "checked with the config"
+    held_out = {
+        PurePath(path).stem: _drawn(
+            read_problems(path, section, field="task.test_files"), section.max_test_problems, section.seed, path
+        )
+        for path in section.test_files
+    }
+    rows = read_problems(section.train_file, section, field="task.train_file")
+    # A prompt has another identity in another source.
+    withheld = {(problem.prompt, problem.images) for problems in held_out.values() for problem in problems}
+    train = [row for row in rows if (row.prompt, row.images) not in withheld]
+    if not train:
+        remedy = f"all {len(rows)} problems are held out, so none is left to train on: give other problems"
+        raise file_error("task.train_file", section.train_file, remedy)
+    return _drawn(train, section.max_train_problems, section.seed, "train"), held_out
+
+
+def _drawn(problems: Sequence[Problem], count: int | None, seed: int, purpose: str) -> Sequence[Problem]:
+    if count is None or count >= len(problems):
+        return problems
+    return generator(seed, 0, f"file:{PurePath(purpose).name}").sample(list(problems), count)
+
+
+def read_problems(path: str, section: FileTaskConfig, *, field: str) -> list[Problem]:
+    """The problems of a file, in its order.
+
+    Raises:
+        ConfigError: no such file, not parquet or JSONL, empty, a column missing, a bad row, or a problem twice; `field`
+            is the config field that named the file.
+    """
+    first_rows: dict[str, int] = {}
+    problems = []
+    columns = (section.prompt_column, section.answer_column)
+    for number, row in read_rows(path, field=field, columns=columns, also=(section.image_column, SOURCE_COLUMN)):
+        try:
+            problem = _problem(row, section, path)
+        except RowError as error:
+            raise file_error(field, path, f"row {number}: {error}; correct or remove the row") from None
+        earlier = first_rows.setdefault(problem.prompt_id, number)
+        if earlier != number:
+            remedy = f"rows {earlier} and {number} have the same prompt, by which a problem is known: remove one"
+            raise file_error(field, path, remedy)
+        problems.append(problem)
+    if not problems:
+        raise file_error(field, path, "the file has no rows; name a file with problems")
+    return problems
+
+
+def _problem(row: Mapping[str, Any], section: FileTaskConfig, path: str) -> Problem:
+    given, source = row[section.prompt_column], row.get(SOURCE_COLUMN) or PurePath(path).stem
+    if not isinstance(given, str) or not given.strip():
+        raise RowError(f"{section.prompt_column} must be a text, not {given!r:.80}")
+    if not isinstance(source, str):
+        raise RowError(f"{SOURCE_COLUMN} must be a text, not {source!r:.80}")
+    images = tuple(_images(row.get(section.image_column), section.image_column, path))
+    if given.count(IMAGE_MARK) != len(images) and (images or section.image_column in row):
+        raise RowError(
+            f"the prompt has {given.count(IMAGE_MARK)} times {IMAGE_MARK}, and {section.image_column} holds "
+            f"{len(images)} images"
+        )
+    answer = answer_of(row[section.answer_column], section.answer_column)
+    wrong = answer_problem(section.verifier, answer)
+    if wrong is not None:
+        raise RowError(wrong)
+    prompt = f"{given}\n\n{section.instruction}" if section.instruction else given
+    return Problem(prompt_identity(source, prompt, images), source, prompt, answer, images)
+
+
+def answer_of(given: Any, column: str) -> Mapping[str, object]:
+    """A row's answer as verifiers get it: a structure as it stands, a text or number under one key.
+
+    Raises RowError for anything else.
+    """
+    match given:
+        case dict() if given:
+            return given
+        case bool():
+            pass
+        case float() if given.is_integer():
+            return {ANSWER_TEXT: str(int(given))}
+        case str() | int() | float():
+            return {ANSWER_TEXT: str(given)}
+    raise RowError(f"{column} must be a text, a number or a structure, not {given!r:.80}")
+
+
+def _images(given: Any, column: str, path: str) -> Iterator[bytes]:
+    if given is None:
+        return
+    if not isinstance(given, list):
+        raise RowError(f"{column} must be a list of images, not {given!r:.80}")
+    for image in given:
+        data = image.get("bytes") if isinstance(image, dict) else None
+        name = image.get("path") if isinstance(image, dict) else image
+        if data is None and isinstance(name, str) and name:
+            data = _read(Path(path).parent, name)
+        if not isinstance(data, bytes):
+            raise RowError(f"{column} must hold bytes, or paths of files beside this one, not {image!r:.80}")
+        if not is_image(data):
+            raise RowError(f"{column} holds {len(data)} bytes that are no PNG, JPEG, WebP, GIF or BMP")
+        yield data
+
+
+def _read(folder: Path, name: str) -> bytes:
+    """A file beneath the folder and nowhere else: whoever wrote the data shall not choose what the trainer reads."""
+    try:
+        with open_beneath(folder, checked_parts(name)) as file:
+            return file.read(MOST_IMAGE_BYTES)
+    except OutsideError:
+        raise RowError(f"the path {name!r:.80} leads out of the file's folder") from None
+    except FileNotFoundError:
+        raise RowError(f"there is no image {name!r:.80} beside the file") from None
+
+
+def is_image(data: bytes) -> bool:
+    """Whether the bytes begin as one of the formats that image processors read."""
+    return data.startswith(_SIGNATURES) or (data[:4] == b"RIFF" and data[8:12] == b"WEBP")

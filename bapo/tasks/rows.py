@@ -1,0 +1,86 @@
+"""Rows of a parquet or JSONL file that a config names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+
+from bapo.config.errors import ConfigError, ConfigProblem
+
+Row = tuple[int, Mapping[str, Any]]
+"""Number of a row, from 1, and its values by column."""
+
+
+def read_rows(path: str, *, field: str, columns: Sequence[str], also: Sequence[str] = ()) -> Iterator[Row]:
+    """Each row with these columns; those in `also` only where the file has them. Other columns are ignored.
+
+    Raises:
+        ConfigError: no such file, not parquet or JSONL, or a column is missing; `field` is the config field that named
+            the file.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise file_error(field, path, "there is no such file; give the path of a parquet or JSONL file")
+    match file.suffix.lower():
+        case ".parquet":
+            return _parquet_rows(path, field, columns, also)
+        case ".jsonl":
+            return _jsonl_rows(path, field, columns)
+        case suffix:
+            raise file_error(
+                field, path, f"files end in .parquet or .jsonl, not {suffix!r}; convert or rename the file"
+            )
+
+
+def _parquet_rows(path: str, field: str, columns: Sequence[str], also: Sequence[str]) -> Iterator[Row]:
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            _require_columns(names, columns, path, field, "the file")
+            wanted = [*columns, *(name for name in also if name in names)]
+            row_number = 0
+            for batch in file.iter_batches(batch_size=1024, columns=wanted):
+                for row in batch.to_pylist():
+                    row_number += 1
+                    yield row_number, row
+    except pyarrow.ArrowException as error:
+        raise file_error(field, path, f"the file is not readable as parquet ({error}); write it again") from error
+
+
+def _jsonl_rows(path: str, field: str, columns: Sequence[str]) -> Iterator[Row]:
+    with Path(path).open(encoding="utf-8") as lines:
+        try:
+            for row_number, line in enumerate(lines, start=1):
+                if not line.strip():
+                    continue
+                try:
+                    row = json.loads(line)
+                except ValueError as error:
+                    raise file_error(field, path, f"row {row_number} is not JSON ({error}); correct it") from error
+                if not isinstance(row, dict):
+                    raise file_error(field, path, f"row {row_number} is not a JSON object; write one object per line")
+                _require_columns(list(row), columns, path, field, f"row {row_number}")
+                yield row_number, row
+        except UnicodeDecodeError as error:
+            raise file_error(field, path, f"the file is not UTF-8 text ({error}); convert it") from error
+
+
+def _require_columns(names: Sequence[str], columns: Sequence[str], path: str, field: str, holder: str) -> None:
+    missing = [name for name in columns if name not in names]
+    if missing:
+        raise file_error(
+            field,
+            path,
+            f"{holder} has no column {' and no column '.join(missing)} (found: {', '.join(names) or 'none'}); "
+            f"name the columns {' and '.join(columns)}",
+        )
+
+
+def file_error(field: str, path: str, remedy: str) -> ConfigError:
+    """What is wrong with a file, at the config field that names it."""
+    return ConfigError([ConfigProblem(field, path, remedy)])
