@@ -127,7 +127,7 @@ def test_thresholds_that_starve_reuse_are_warned_about(admin: Client) -> None:
         ({"rollout.group_size": 1}, "rollout.group_size", "2"),
         ({"method.type": "bapo_mini", "rollout.group_size": 7}, "rollout.group_size", "choose an even one"),
         ({"training.epochs": 2}, "training.steps", "exactly one"),
-        ({"method.type": "bappo"}, "method", "bapo"),
+        ({"method.type": "bapoo"}, "method", "bapo"),
         ({"method.type": ["bapo"]}, "method", ""),
         ({"method": 5}, "method", ""),
         ({"method": 5, "method.c1": 0.2}, "method.c1", "not a section"),

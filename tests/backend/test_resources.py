@@ -10,7 +10,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from bapo.api import ResourceCreate, ResourceInfo, RunCreate
+from bapo.api import ConfigDraft, ResourceCreate, ResourceInfo, RunCreate
 from bapo.client import ApiError, Client
 from tests.services import BackendServer, running_backend
 
@@ -56,7 +56,7 @@ def test_a_data_set_is_counted_and_shown_row_by_row(admin: Client, roots: Path, 
     info = register(admin, "dataset", f"planning-{suffix}", roots / f"train.{suffix}", description="thirty problems")
     assert info.details["num_rows"] == 30
     assert info.details["columns"] == ["nums", "target"]
-    assert info.fields == ["task.train_file", "task.test_file"]
+    assert info.fields == ["task.train_file", "task.test_file", "task.test_files"]
     # Rows 12 and 13, counted from 0, lie on both sides of no row group's end; 13 and 14 do (groups of 7).
     shown = admin.resource_preview(info.id, offset=12, limit=3)
     assert (shown.columns, shown.num_rows) == (["nums", "target"], 30)
@@ -90,6 +90,64 @@ def test_a_run_refers_to_it_by_name_and_is_listed(admin: Client, roots: Path) ->
     assert len(admin.resource_runs(data.id).items) == before + 1
     counts = {info.id: info.num_runs for info in admin.resources().items}
     assert counts[data.id] == counts[other.id] == before + 1
+
+
+def test_workers_run_only_files_that_an_administrator_has_registered(admin: Client, roots: Path) -> None:
+    def submit(verifier: str) -> str:
+        changes = {"task.verifier": verifier}
+        run = admin.create_run(RunCreate(name="own", recipe="countdown-demo", changes=changes, start=False))
+        return str(run.config["task"]["verifier"])
+
+    reference = f"{roots / 'mine.py'}:bad"
+    for unknown in (reference, f"{roots / 'mine.py'}:reward2", "/etc/evil.py:reward"):
+        with pytest.raises(ApiError) as caught:
+            submit(unknown)
+        body = caught.value.body
+        assert (caught.value.status, body.field, body.value) == (422, "task.verifier", unknown)
+        assert "workers run only files that an administrator has registered" in body.remedy
+    info = register(admin, "verifier", "theirs", roots / "mine.py", function="reward")
+    assert submit(f"{roots / 'mine.py'}:reward") == submit("@theirs")
+    admin.remove_resource(info.id)
+    # Names of installed verifiers need no registering; others are refused with those that there are.
+    assert submit("exact") == "exact"
+    with pytest.raises(ApiError) as caught:
+        submit("os:system")
+    assert caught.value.body.field == "task.verifier"
+
+
+def test_a_task_of_files_refers_to_several_data_sets(admin: Client, roots: Path) -> None:
+    for name, rows in (("sums", 40), ("aime", 3), ("amc", 5)):
+        lines = [json.dumps({"prompt": f"{name} {n}", "answer": n}) for n in range(rows)]
+        (roots / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+        register(admin, "dataset", name, roots / f"{name}.jsonl")
+    changes = {
+        "task.type": "file",
+        "task.train_file": "@sums",
+        "task.test_files": ["@aime", "@amc"],
+        "training.steps": None,
+        "training.epochs": 2,
+        "evaluation.interval": 1000,
+    }
+    run = admin.create_run(RunCreate(name="sums", recipe="countdown-demo", changes=changes, start=False))
+    assert run.config["task"]["test_files"] == [str(roots / "aime.jsonl"), str(roots / "amc.jsonl")]
+    (aime,) = [info for info in admin.resources().items if info.name == "aime"]
+    assert [use.field for use in admin.resource_runs(aime.id).items] == ["task.test_files.0"]
+    # Registered data sets are counted: two passes over 40 prompts at 32 a step are 4 steps of 256 rollouts; 8 held-out
+    # problems are answered 8 times and once greedily, before and after.
+    estimate = admin.estimate(ConfigDraft(recipe="countdown-demo", changes=changes))
+    assert (estimate.steps, estimate.fresh, estimate.evaluation) == (4, 1024, 2 * 8 * 9)
+    unknown = admin.estimate(
+        ConfigDraft(recipe="countdown-demo", changes=changes | {"task.train_file": "/other.jsonl"})
+    )
+    assert (unknown.steps, unknown.fresh) == (None, None)
+    with pytest.raises(ApiError) as caught:
+        admin.validate(
+            ConfigDraft(recipe="countdown-demo", changes=changes | {"task.test_files": ["@aime", "@nobody"]})
+        )
+    body = caught.value.body
+    assert (body.field, body.value) == ("task.test_files", "@nobody")
+    for name in ("sums", "aime", "amc"):
+        (roots / f"{name}.jsonl").unlink()
 
 
 def test_a_name_that_nobody_registered_is_refused_with_those_that_are(admin: Client) -> None:

@@ -25,7 +25,7 @@ KINDS: Mapping[ResourceKind, KindText] = {
         "Data set",
         "Data sets",
         "A .parquet or .jsonl file beneath a permitted folder",
-        "Problems to train or test on. Countdown reads the columns nums and target.",
+        "Problems to train or test on: the columns prompt and answer (task.type file), or nums and target (countdown).",
     ),
     "model": KindText(
         "Model",
