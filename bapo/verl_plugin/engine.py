@@ -30,6 +30,7 @@ from bapo.verl_plugin.critic import VerlCritic
 from bapo.verl_plugin.environment import PLATFORM_VARIABLE
 from bapo.verl_plugin.failures import REMEDY_ROLLOUT
 from bapo.verl_plugin.loss import BapoLoss, BapoValueLoss, distance_sums, largest_ratio, recorded_sums
+from bapo.verl_plugin.number_format import name_number_format
 from bapo.verl_plugin.payload import GroupPayload, read_payloads, write_payloads
 from bapo.verl_plugin.phases import Phases
 from bapo.verl_plugin.rows import Rows, responses_of, shaped
@@ -38,7 +39,8 @@ from bapo.verl_plugin.stats import generation_stats, update_stats
 from bapo.verl_plugin.trainer import BapoTrainer
 
 ACTOR_FOLDER = "actor"
-"""verl's checkpoint of model and optimizer, with the model in Hugging Face format in `huggingface`."""
+"""verl's checkpoint of model and optimizer, with the model in Hugging Face format in MODEL_FOLDER."""
+MODEL_FOLDER = "huggingface"
 ROLLOUT_FOLDER = "rollout-model"
 """α's shards, where they differ from the current weights."""
 CRITIC_FOLDER = "critic"
@@ -286,6 +288,7 @@ class VerlEngine:
         workers = self._trainer.actor_rollout_wg
         try:
             workers.save_checkpoint(str(folder / ACTOR_FOLDER), None, self._current, max_ckpt_to_keep=None)
+            name_number_format(folder / ACTOR_FOLDER / MODEL_FOLDER)
             if self._rollout != self._current:
                 workers.save_rollout_weights(str(folder / ROLLOUT_FOLDER))
             if self._critic is not None:

@@ -1,0 +1,26 @@
+"""The number format that a saved model folder names is that of its weights."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from safetensors import safe_open
+
+_NAMES = {"F32": "float32", "BF16": "bfloat16", "F16": "float16"}
+"""Of the safetensors format, and of Transformers."""
+
+
+def name_number_format(folder: Path) -> None:
+    """Put the format of the folder's weights into its config.json.
+
+    verl writes float32 weights and names bfloat16, to which everybody who loads the folder would then round them.
+    """
+    file = min(folder.glob("*.safetensors"))
+    with safe_open(file, framework="pt") as tensors:
+        found = tensors.get_slice(next(iter(tensors.keys()))).get_dtype()
+    path = folder / "config.json"
+    config = json.loads(path.read_text(encoding="utf-8"))
+    # Until Transformers 5 it was called torch_dtype.
+    config.pop("torch_dtype", None)
+    path.write_text(json.dumps({**config, "dtype": _NAMES[found]}, indent=2) + "\n", encoding="utf-8")
