@@ -41,4 +41,4 @@ def buffer_sizes_figure(data: BufferSizes, palette: Palette, *, has_difficult: b
         go.Scatter(x=data.axis.values, y=values, name=name, mode="lines", line=line, hovertemplate="%{y:,d}")
         for name, values, line in (lines if has_difficult else (stored,))
     ]
-    return over_training(traces, data.axis, yaxis={"title": {"text": "entries"}})
+    return over_training(traces, data.axis, yaxis={"title": {"text": "entries" if has_difficult else "stored groups"}})

@@ -20,7 +20,7 @@ class Rollouts(NamedTuple):
     axis: XAxis
     num_rollouts: Sequence[float | None]
     fresh_only: Sequence[float]
-    """What the same steps cost without re-evaluation: steps · fresh prompts · G, as under GRPO."""
+    """What full batches of fresh prompts cost in the same steps: steps · fresh prompts · G, as under GRPO."""
 
 
 def rollouts_data(series: Series, axis: XAxis, *, prompts_per_step: int, group_size: int) -> Rollouts:
@@ -33,7 +33,7 @@ def rollouts_data(series: Series, axis: XAxis, *, prompts_per_step: int, group_s
 
 
 def rollouts_figure(data: Rollouts, palette: Palette) -> go.Figure:
-    """Rollouts so far, and the fresh ones alone as a dashed reference."""
+    """Rollouts so far, and those of full fresh batches as a dashed reference."""
     traces = [
         go.Scatter(
             x=data.axis.values,
@@ -48,7 +48,7 @@ def rollouts_figure(data: Rollouts, palette: Palette) -> go.Figure:
         go.Scatter(
             x=data.axis.values,
             y=data.fresh_only,
-            name="without re-evaluation",
+            name="full fresh batches",
             mode="lines",
             line={"color": palette.reference, "dash": "dash", "width": 1.5},
             hovertemplate="%{y:,d}",

@@ -141,6 +141,6 @@ def test_a_chart_can_be_saved_and_linked(page: Page, long_run: PlayedRun) -> Non
     with page.expect_download() as download:
         page.get_by_role("menuitem", name="Download as CSV").click()
     lines = download.value.path().read_text().splitlines()
-    assert lines[0] == "step,all rollouts,without re-evaluation"
+    assert lines[0] == "step,all rollouts,full fresh batches"
     # The first step: 32 prompts of 8 responses.
     assert lines[1] == "1,256,256"

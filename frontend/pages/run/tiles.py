@@ -182,13 +182,13 @@ def _rollouts(run: RunDetail, course: Series, palette: Palette) -> Tile:
         "rollouts",
         "Rollouts",
         formatting.count(run.num_rollouts),
-        f"{formatting.signed_decimal(100 * extra, 1)}{formatting.THIN_SPACE}% over fresh"
+        f"{formatting.signed_decimal(100 * extra, 1)}{formatting.THIN_SPACE}% vs fresh batches"
         if extra is not None
         else "none yet",
         None,
         "neutral",
-        "Responses generated for training, re-evaluations and dropped groups included, beside what the fresh rollouts "
-        "alone cost.",
+        "Responses generated for training, re-evaluations and dropped groups included, beside what full batches of "
+        "fresh prompts cost.",
         _column(course, ROLLOUTS),
         palette.accent,
     )
