@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import tempfile
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,6 +39,18 @@ from bapo.study.running import Outcome, StudyRunner
 
 FORMATS = (".md", ".html", ".json")
 REPORT_NAMES = tuple(f"report{suffix}" for suffix in FORMATS)
+
+
+class Action(StrEnum):
+    """What can be done to all runs of a study."""
+
+    START = "start"
+    STOP = "stop"
+    PAUSE = "pause"
+    RESUME = "resume"
+    HOLD = "hold"
+    RELEASE = "release"
+    RETRY = "retry"
 
 
 class StudyGroup(TyperGroup):
@@ -335,13 +348,15 @@ def _print(study: StudyDetail) -> None:
 def change(
     client: Client,
     study: StudyArgument,
-    action: Annotated[str, typer.Argument(help="start, stop, pause, resume, hold, release or retry.")],
+    action: Annotated[Action, typer.Argument(help="What to do.")],
     when: Annotated[StopWhen, typer.Option(help="For stop and pause, as for one run.")] = StopWhen.STEP,
 ) -> None:
     """Do one thing to all runs of a study that allow it."""
-    asked: dict[str, Any] = {"action": action} | ({"when": when.value} if action in ("stop", "pause") else {})
+    asked: dict[str, Any] = {"action": action.value}
+    if action in (Action.STOP, Action.PAUSE):
+        asked["when"] = when.value
     answer = client.change_study(study, StudyActionRequest.model_validate(asked))
-    print(f"{study}: {action} done to {answer.num_done} runs, {answer.num_left} left as they are")
+    print(f"{study}: {action.value} done to {answer.num_done} runs, {answer.num_left} left as they are")
     for run_id, reason in answer.refused.items():
         say(f"{run_id}: {reason}")
     if answer.refused:

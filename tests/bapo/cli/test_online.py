@@ -414,6 +414,31 @@ def test_a_sweep_is_read_and_stopped_as_one(cli: Cli, admin: Client) -> None:
     assert {admin.run(each).status for each in identifiers} <= {"cancelled", "stopping"}
 
 
+def test_a_study_is_submitted_read_and_stopped_as_one(cli: Cli, admin: Client, tmp_path: Path) -> None:
+    file = tmp_path / "pair.toml"
+    file.write_text(
+        'title = "A pair"\nquestion = "Which?"\nrecipe = "countdown-demo"\nseeds = [1]\ntest_sets = ["CD-34"]\n'
+        'num_runs = 2\n[[arms]]\nname = "A"\nmethod = "bapo"\n[[arms]]\nname = "B"\nmethod = "grpo"\n'
+        '[primary]\narm = "A"\nagainst = "B"\n'
+    )
+    assert "A pair: 2 runs" in cli("study", "submit", str(file), "--dry-run").stdout
+    [study] = lines(cli("study", "submit", str(file), "--key", "pair-1"))
+    assert lines(cli("study", "submit", str(file), "--key", "pair-1")) == [study]
+    identifiers = lines(cli("study", "show", study, "--ids"))
+    assert [admin.run(each).method for each in identifiers] == ["bapo", "grpo"]
+    assert "A pair" in cli("study", "list").stdout
+    assert json.loads(cli("study", "show", study, "--json").stdout)["num_seeds"] == 1
+    assert cli("study", "change", study, "stop").stdout == f"{study}: stop done to 2 runs, 0 left as they are\n"
+    assert "0 of 2 declared runs are done" in cli("study", "report", study).stdout
+    out = tmp_path / "report.json"
+    cli("study", "report", study, "--out", str(out))
+    assert json.loads(out.read_text())["title"] == "A pair"
+    assert "end it in .md, .html, .json" in cli("study", "report", study, "--out", "report.txt", code=2).stderr
+    cli("study", "change", study, "dance", code=2)
+    file.write_text(file.read_text().replace("grpo", "gripo"))
+    assert "arms.B.method = 'gripo'" in cli("study", "submit", str(file), code=2).stderr
+
+
 def test_the_queue_is_held_released_and_ordered(cli: Cli, admin: Client, tmp_path: Path) -> None:
     # Far more memory than any worker has: they wait.
     waiting = [
