@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 
 from sqlalchemy.exc import OperationalError
@@ -70,7 +71,11 @@ def _serve(options: argparse.Namespace, settings: Settings) -> None:
     from backend.serve import build_server, listen  # noqa: PLC0415
 
     with listen(options.host, options.port) as listener:
-        build_server(settings).run(sockets=[listener])
+        server = build_server(settings)
+        # What was made so far lives as long as the process: no collection needs to walk over it again.
+        gc.collect()
+        gc.freeze()
+        server.run(sockets=[listener])
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, LiteralString, NamedTuple
 
 import orjson
-from sqlalchemy import Select, delete, func, select, tuple_
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import Integer, Select, any_, delete, func, literal, select, tuple_
+from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.orm import Session
 
 from backend.models import IngestOffset, LogPiece, SparseRecord, StepRow
@@ -68,7 +68,9 @@ def set_next_offset(session: Session, run_id: str, attempt: int, kind: str, offs
 
 def steps_of_later_attempts(session: Session, run_id: str, attempt: int, steps: Sequence[int]) -> set[int]:
     """Those of the steps that a later attempt has recorded."""
-    query = select(StepRow.step).where(StepRow.run_id == run_id, StepRow.step.in_(steps), StepRow.attempt > attempt)
+    query = select(StepRow.step).where(
+        StepRow.run_id == run_id, StepRow.step == any_(literal(steps, ARRAY(Integer))), StepRow.attempt > attempt
+    )
     return set(session.scalars(query))
 
 
@@ -78,7 +80,7 @@ def replace_steps(session: Session, run_id: str, steps: Sequence[int], rows: Ite
     A row that is made while it is asked for is made while PostgreSQL takes in the one before.
     """
     session.execute(
-        delete(StepRow).where(StepRow.run_id == run_id, StepRow.step.in_(steps)),
+        delete(StepRow).where(StepRow.run_id == run_id, StepRow.step == any_(literal(steps, ARRAY(Integer)))),
         execution_options={"synchronize_session": False},
     )
     copy(session, _COPY_STEPS, ((run_id, *row) for row in rows))
