@@ -136,7 +136,7 @@ class Critic:
                 values,
                 torch.cat([targets.old_values for targets in chosen]).to(values.device),
                 torch.cat([targets.returns for targets in chosen]).to(values.device),
-                torch.full_like(values, 1 / num_tokens, requires_grad=False),
+                torch.full_like(values, 1 / num_tokens),
                 value_clip=self._config.value_clip,
             )
             output.loss.backward()  # type: ignore[no-untyped-call]

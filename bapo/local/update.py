@@ -65,7 +65,8 @@ class Updater:
         loss = 0.0
         num_tokens = sum(group.num_tokens for group in batch)
         num_responses = sum(len(group.payload.rewards) for group in batch)
-        self.optimizer.zero_gradients()
+        if moves:
+            self.optimizer.zero_gradients()
         for micro_batch in self._micro_batches(batch):
             with torch.set_grad_enabled(moves):
                 logprobs, entropies = self._forward(
