@@ -28,7 +28,7 @@ _RAY_STARTS = 4
 """Tries."""
 _KNOCK_SECONDS = 10
 _LAST_WORDS_SECONDS = 1
-_LAST_LINES = 30
+_LAST_LINES = 100
 """Of what each process wrote, shown where one failed."""
 
 
