@@ -192,7 +192,8 @@ def _form(
 
     def field_of(field: FormField, width: str = "normal") -> html.Div:
         value = given.get(field.info.path, field.base)
-        return config_field(FORM, field.info, value, method, width=width, base=field)
+        source = None if parent else recipe.sources.get(field.info.path)
+        return config_field(FORM, field.info, value, method, width=width, base=field, source=source)
 
     by_path = {field.info.path: field for field in fields}
     listed = [(title, text, (*paths, *_of_other_methods(fields, title))) for title, text, paths in SECTIONS]

@@ -42,9 +42,19 @@ def was_id(form: str, path: str) -> dict[str, str]:
 
 
 def config_field(
-    form: str, info: ConfigFieldInfo, value: Any, method: str, *, width: str = "normal", base: FormField | None = None
+    form: str,
+    info: ConfigFieldInfo,
+    value: Any,
+    method: str,
+    *,
+    width: str = "normal",
+    base: FormField | None = None,
+    source: str | None = None,
 ) -> html.Div:
-    """The field as it is in the method; where it has a base, what that is and a way back, for when it differs."""
+    """The field as it is in the method; where it has a base, what that is and a way back, for when it differs.
+
+    `source`: where the base's value comes from.
+    """
     label: Any = _label(info)
     return html.Div(
         [
@@ -56,6 +66,7 @@ def config_field(
                 inputWrapperOrder=["label", "input", "description", "error"],
                 className="field-wrap",
             ),
+            *([html.Div(["Source: ", source], className="field-source")] if source else []),
             *([_was(form, base)] if base is not None else []),
             html.Div(id=warning_id(form, info.path), className="field-warning"),
         ],

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from bapo.config import ConfigError
 from bapo.config.task import CountdownTaskConfig
+from bapo.config.verifiers import BUILT_IN as NAMES
+from bapo.config.verifiers import installed_verifiers
 from bapo.tasks import Problem, build_task
-from bapo.tasks.verifiers import load_verifier
+from bapo.tasks.verifiers import BUILT_IN, load_verifier
 
 PROBLEM = Problem("countdown:1", "countdown", "3 4=7", {"nums": [3, 4], "target": 7})
 
@@ -74,3 +77,42 @@ def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, source: str, name
 def test_what_names_no_verifier_is_refused(reference: str) -> None:
     with pytest.raises(ConfigError):
         load_verifier(reference)
+
+
+@pytest.fixture
+def offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An installed package that offers verifiers."""
+    (tmp_path / "chemistry_rewards.py").write_text(
+        "def reward(problem, response):\n    return int(response == problem.answer['text'])\n\n\nnumber = 3\n"
+    )
+    info = tmp_path / "chemistry-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: chemistry\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[bapo.verifiers]\nchemistry = chemistry_rewards:reward\nbroken = no_such_module:f\nnumber = "
+        "chemistry_rewards:number\nmath = chemistry_rewards:reward\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    installed_verifiers.cache_clear()
+    yield
+    installed_verifiers.cache_clear()
+
+
+@pytest.mark.usefixtures("offered")
+def test_an_installed_package_offers_a_verifier_by_name() -> None:
+    verify = load_verifier("chemistry")
+    problem = Problem("c:1", "c", "Water?", {"text": "H2O"})
+    assert [verify(problem, text) for text in ("H2O", "CO2")] == [1, 0]
+    # What comes with BAPO keeps its name.
+    assert load_verifier("math")(problem, "H2O") == 0
+
+
+@pytest.mark.usefixtures("offered")
+@pytest.mark.parametrize(("name", "remedy"), [("broken", "cannot be imported"), ("number", "is no function")])
+def test_a_verifier_that_a_package_cannot_give_is_refused(name: str, remedy: str) -> None:
+    with pytest.raises(ConfigError, match=remedy):
+        load_verifier(name)
+
+
+def test_every_built_in_name_has_its_function() -> None:
+    assert tuple(sorted(BUILT_IN)) == tuple(sorted(NAMES))
