@@ -178,3 +178,19 @@ def test_a_sequence_ratio_is_the_geometric_mean_of_its_tokens_and_clipped_as_a_w
     assert output.loss.item() == pytest.approx(2 * mean - 1.1)
     # Each token of the first response has half of the ratio of each of its two summands.
     assert gradient.tolist() == pytest.approx([mean, mean, 0.0])
+
+
+def test_the_gradient_of_a_sequence_ratio_is_that_of_eq_5() -> None:
+    # arXiv:2507.18071, Eq. (10): a response adds s·Â·(1/|y|)·Σ_t ∇log π. Two responses of 3 and 1 tokens within the
+    # range, weights 1/(2·|y|): every token of the first has -s·Â/(2·3), the one of the second -s·Â/2.
+    weights = token_weights([3, 1], "response-mean", num_tokens=4, num_responses=2)
+    rollout = torch.full((4,), -1.0, dtype=torch.float64)
+    log_ratios = torch.tensor([0.03, -0.01, 0.01, -0.02], dtype=torch.float64)
+    policy = (rollout + log_ratios).requires_grad_()
+    advantages = torch.tensor([2.0, 2.0, 2.0, -1.0], dtype=torch.float64)
+    inputs = LossInputs(policy, rollout, advantages, torch.zeros(4), weights.double(), [3, 1])
+    output = policy_loss(inputs, Objective(ratio_level="sequence", clip_low=0.1, clip_high=0.1))
+    (gradient,) = torch.autograd.grad(output.loss, policy)
+    first, second = math.exp(0.01), math.exp(-0.02)
+    assert output.loss.item() == pytest.approx(-first + second / 2)
+    assert gradient.tolist() == pytest.approx([-first * 2 / 6] * 3 + [second / 2])

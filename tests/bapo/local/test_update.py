@@ -8,6 +8,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from bapo.config import RunConfig
+from bapo.config.objective import LengthPenalty
 from bapo.config.resolve import apply_changes
 from bapo.engine import UpdateStats
 from bapo.local.batches import TrainingGroup, mini_batches, training_group
@@ -171,6 +172,40 @@ def test_mini_batches_depend_on_seed_and_step_alone() -> None:
     draws = {(seed, step): mini_batches(12, 4, seed=seed, step=step) for seed in (0, 1) for step in (1, 2)}
     assert draws[0, 1] == mini_batches(12, 4, seed=0, step=1)
     assert len({str(draw) for draw in draws.values()}) == 4
+
+
+def test_statistics_of_a_sequence_ratio_count_each_token_with_its_responses_ratio(
+    toy_model: PreTrainedModel, make_payload: Any
+) -> None:
+    # Token ratios 1.44, 1 and 1, so that the responses of two tokens and of one have √1.44 = 1.2 and 1.
+    prompt, responses = [5, 6], [[7, 1], [8]]
+    policy = []
+    for response in responses:
+        logits = toy_model(input_ids=torch.tensor([prompt + response])).logits[0, 1:-1]
+        policy += torch.log_softmax(logits, -1).gather(1, torch.tensor(response).unsqueeze(1)).squeeze(1).tolist()
+    logprobs = [value - math.log(ratio) for value, ratio in zip(policy, [1.44, 1.0, 1.0], strict=True)]
+    group = training_group(make_payload(prompt, responses, [1, 0], logprobs=logprobs), BatchSource.FRESH)
+    stats = updated(toy_model, [group], run_config(method__type="gspo"))
+    assert stats.num_tokens == 3
+    assert stats.ratio_mean == pytest.approx((1.2 + 1.2 + 1) / 3, rel=1e-4)
+    assert stats.ratio_max == pytest.approx(1.2, rel=1e-4)
+    assert stats.ratio_histogram[6] == 1
+    assert sum(stats.ratio_histogram[9:11]) == 2
+    # 1.2 is above 1 + 4e-4 with a positive advantage; both tokens of that response are clipped.
+    assert stats.clip_fraction == pytest.approx(2 / 3)
+    # Of the tokens themselves: half of the mean of 0.44, 0 and 0.
+    assert stats.tv_tokens[BatchSource.FRESH] == pytest.approx(0.44 / 6, rel=1e-3)
+
+
+def test_long_responses_lose_advantage(toy_model: PreTrainedModel, make_payload: Any) -> None:
+    responses = [[7, 1], [7, 8, 7, 1], [7, 1], [8, 8, 7, 1]]
+    payload = make_payload([5, 6], responses, [1, 1, 0, 0], logprobs=[-1.0] * 12)
+    plain = training_group(payload, BatchSource.FRESH).advantages
+    shaped = training_group(payload, BatchSource.FRESH, shaping=LengthPenalty(4, 1, 1.0)).advantages
+    # Rewards 1, 1, 0, 0 become 1, 0, 0, -1: mean 0, variance 1/2.
+    firsts = [0, 2, 6, 8]
+    assert plain[firsts].tolist() == pytest.approx([1, 1, -1, -1], abs=1e-5)
+    assert shaped[firsts].tolist() == pytest.approx([math.sqrt(2), 0, 0, -math.sqrt(2)], abs=1e-5)
 
 
 def test_statistics_of_hand_made_ratios(toy_model: PreTrainedModel, make_payload: Any) -> None:
