@@ -11,13 +11,23 @@ NUM_TEST_SETS = 2
 
 
 class PlannedRollouts(NamedTuple):
-    """Responses by purpose; those of re-evaluation are an upper bound. None: it depends on data that nobody counted."""
+    """Responses by purpose; those of re-evaluation and of further rounds are upper bounds.
+
+    None: it depends on data that nobody counted.
+    """
 
     steps: int | None
     fresh: int | None
     reevaluated_at_most: int | None
     tracking: int | None
     evaluation: int | None
+    further_at_most: int | None = 0
+    """Of batches of prompts beyond the first one of a step (`method.max_rounds`)."""
+
+    @property
+    def uncertain(self) -> int:
+        """The upper bounds together."""
+        return (self.reevaluated_at_most or 0) + (self.further_at_most or 0)
 
 
 class DataSizes(NamedTuple):
@@ -36,7 +46,7 @@ def planned_rollouts(config: Mapping[str, Any], files: Mapping[str, int] | None 
     steps = training["steps"]
     if steps is None:
         if sizes.train is None:
-            return PlannedRollouts(None, None, None, None, None)
+            return PlannedRollouts(None, None, None, None, None, None)
         steps = training["epochs"] * math.ceil(sizes.train / prompts)
     reevaluated = 0
     if "m" in method and "reevaluated" not in method.get("without", ()):
@@ -52,6 +62,7 @@ def planned_rollouts(config: Mapping[str, Any], files: Mapping[str, int] | None 
         steps=steps,
         fresh=steps * prompts * group_size,
         reevaluated_at_most=reevaluated,
+        further_at_most=steps * (int(method.get("max_rounds", 1)) - 1) * prompts * group_size,
         tracking=samplings * tracking["num_prompts"] * group_size,
         evaluation=_times(per_problem, sizes.held_out),
     )

@@ -43,8 +43,8 @@ class _Rates(NamedTuple):
     run: SimilarRun
     seconds_per_rollout: float
     tokens_per_rollout: float
-    reevaluated_share: float
-    """Of the re-evaluation that its settings allowed."""
+    uncertain_share: float
+    """Of the re-evaluation, or the further rounds, that its settings allowed."""
     num_gpus: int
 
 
@@ -78,11 +78,12 @@ def _estimate(
         reevaluated_at_most=planned.reevaluated_at_most,
         tracking=planned.tracking,
         evaluation=planned.evaluation,
+        further_at_most=planned.further_at_most,
         currency=prices.currency,
     )
     if not rates or planned.fresh is None or planned.reevaluated_at_most is None:
         return known
-    rollouts = [planned.fresh + planned.reevaluated_at_most * each.reevaluated_share for each in rates]
+    rollouts = [planned.fresh + planned.uncertain * each.uncertain_share for each in rates]
     seconds = [count * each.seconds_per_rollout for count, each in zip(rollouts, rates, strict=True)]
     # The machine that the most similar run had.
     num_gpus = rates[0].num_gpus
@@ -175,6 +176,6 @@ def _rates(run: Run, num_tokens: int, usage: Usage, config: Mapping[str, Any]) -
         SimilarRun(id=run.id, name=run.name, steps=run.step, differs=differs),
         seconds / run.num_rollouts,
         num_tokens / run.num_rollouts,
-        min(1.0, again / done.reevaluated_at_most) if done.reevaluated_at_most else 0.0,
+        min(1.0, again / done.uncertain) if done.uncertain else 0.0,
         usage.num_gpus,
     )

@@ -28,6 +28,13 @@ def test_cost_without_reevaluation_tracking_and_evaluation() -> None:
     assert planned_rollouts(_config(method__without=["reevaluated"])).reevaluated_at_most == 0
 
 
+def test_further_rounds_are_bounded_by_the_rounds_of_a_step() -> None:
+    # 150 steps of 3 more batches of 32 prompts, 8 responses each.
+    planned = planned_rollouts(_config(method__type="dapo"))
+    assert (planned.fresh, planned.further_at_most, planned.uncertain) == (38_400, 115_200, 115_200)
+    assert planned_rollouts(_config(method__type="dapo", method__max_rounds=1)).further_at_most == 0
+
+
 def test_cost_of_a_larger_difficult_buffer_is_bounded_by_the_prompts_per_reevaluation() -> None:
     # 150 / 10 = 15 re-evaluations of min(128, 1000) prompts.
     config = _config(method__m=10, method__difficult_buffer__capacity=1000)

@@ -61,6 +61,7 @@ def estimate_summary(estimate: RunEstimate) -> html.Div:
         _row("training steps", _count(estimate.steps)),
         _row("fresh rollouts", _count(estimate.fresh)),
         _row("re-evaluations, at most", _count(estimate.reevaluated_at_most)),
+        *([_row("further rounds, at most", _count(estimate.further_at_most))] if estimate.further_at_most else []),
         _row("tracking", _count(estimate.tracking)),
         _row("evaluation", _count(estimate.evaluation)),
     ]

@@ -16,7 +16,7 @@ from frontend.figures import (
     thresholds,
     turnover,
 )
-from frontend.pages.run.charts.base import BAPO, BUFFERED, STORING, Chart
+from frontend.pages.run.charts.base import BAPO, BUFFERED, STORING, Chart, scalar_chart
 from frontend.pages.run.data import RunData
 from frontend.theme import Palette
 
@@ -102,6 +102,16 @@ CHARTS: tuple[Chart, ...] = (
         fill_rate.KEYS,
         smoothing="always",
     ),
+    scalar_chart(
+        "rounds",
+        "batch",
+        "bapo/batch/num_rounds",
+        "How many rounds does a batch take?",
+        "Batches of prompts rolled out in one step until B groups have mixed rewards, at most method.max_rounds. All "
+        "their responses count as rollouts; a batch that is not full has used up its rounds.",
+        "rounds",
+        methods=frozenset({"dapo"}),
+    ),
     Chart(
         "thresholds",
         "batch",
@@ -150,8 +160,8 @@ CHARTS: tuple[Chart, ...] = (
         "rollouts",
         "batch",
         "What has it cost?",
-        "Responses generated for training so far, re-evaluations and dropped groups included; dashed: a full batch of "
-        "fresh prompts in every step, as GRPO would need.",
+        "Responses generated for training so far, re-evaluations, further rounds and dropped groups included; dashed: "
+        "one full batch of fresh prompts in every step, as GRPO would need.",
         _rollouts,
         rollouts.KEYS,
         smoothing="never",
