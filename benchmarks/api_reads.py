@@ -16,9 +16,12 @@ import time
 from collections.abc import Awaitable, Callable
 from statistics import median, quantiles
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
 
+from bapo.api import Login, MembershipWrite, PasswordSet, PersonCreate, ProjectCreate, TokenCreate
+from bapo.client import Client
 from benchmarks.deployment import Deployment, deployment
 from benchmarks.report import machine, write_report
 from benchmarks.volume import config_of, records, store
@@ -38,6 +41,9 @@ TEN_KEYS = (
     "response_length/mean",
     "bapo/cost/num_rollouts",
 )
+NUM_PROJECTS = 20
+"""Of the member who asks the same as the administrator: every query is limited to them."""
+MEMBER, PASSWORD = "bench", "a password of the benchmark"
 CLIENTS = 8
 """Connections that ask at once for the throughput."""
 
@@ -52,6 +58,27 @@ def milliseconds(ask: Callable[[], object], repetitions: int) -> list[float]:
         ask()
         times.append(1000 * (time.perf_counter() - begin))
     return times
+
+
+def member_of_many(server: Deployment) -> str:
+    """Make somebody who is a member of many projects, the default one among them; the secret of a session."""
+    with server.client() as admin:
+        names = [f"project {number}" for number in range(1, NUM_PROJECTS)]
+        for name in names:
+            admin.create_project(ProjectCreate(name=name))
+        projects = [MembershipWrite(project=name, role="member") for name in ("default", *names)]
+        made = admin.create_person(PersonCreate(name=MEMBER, role="member", projects=projects))
+    code = parse_qs(urlsplit(made.link.path).query)["code"][0]
+    with Client(server.url) as stranger:
+        stranger.set_password(PasswordSet(code=code, password=PASSWORD))
+        _, session = stranger.login(Login(name=MEMBER, password=PASSWORD))
+    with Client(server.url, cookie=session) as member:
+        return member.create_token(TokenCreate(name="bench")).secret
+
+
+def log_in(client: httpx.Client) -> None:
+    """With name and password."""
+    client.post("/login", json={"name": MEMBER, "password": PASSWORD}).raise_for_status()
 
 
 async def per_second(ask: Callable[[httpx.AsyncClient], Awaitable[Any]], http: dict[str, Any], seconds: float) -> float:
@@ -83,28 +110,41 @@ def measure(server: Deployment, *, num_runs: int, history: int, seconds: float, 
         server.fill_history(run_ids[0], history)
         one, runs = run_ids[0], {"run": run_ids, "keys": "critic/rewards/mean"}
         http = server.http_options()
-        with httpx.Client(**http) as asking:
+        of_member = {**http, "headers": {"Authorization": f"Bearer {member_of_many(server)}"}}
+        with httpx.Client(**http) as asking, httpx.Client(**of_member) as member:
 
-            def get(path: str, **params: Any) -> httpx.Response:
-                return asking.get(path, params=params).raise_for_status()
+            def questions(client: httpx.Client) -> dict[str, Callable[[], object]]:
+                def get(path: str, **params: Any) -> httpx.Response:
+                    return client.get(path, params=params).raise_for_status()
 
-            questions: dict[str, Callable[[], object]] = {
-                f"one key of {num_runs} runs": lambda: get("/metrics", **runs),
-                f"all {len(keys)} keys of a run": lambda: get(f"/runs/{one}/metrics", keys=",".join(keys)),
-                "ten keys of a run": lambda: get(f"/runs/{one}/metrics", keys=",".join(TEN_KEYS)),
-                f"a page of {history:,} runs": lambda: get("/runs", limit=50),
-                f"a search among {history:,} runs": lambda: get("/runs", limit=50, search="copy 77"),
-                f"a filter on {history:,} runs": lambda: get("/runs", limit=50, method="bapo", sort="-eval_latest"),
-            }
-            answers = {name: milliseconds(ask, repetitions) for name, ask in questions.items()}
+                return {
+                    f"one key of {num_runs} runs": lambda: get("/metrics", **runs),
+                    f"all {len(keys)} keys of a run": lambda: get(f"/runs/{one}/metrics", keys=",".join(keys)),
+                    "ten keys of a run": lambda: get(f"/runs/{one}/metrics", keys=",".join(TEN_KEYS)),
+                    f"a page of {history:,} runs": lambda: get("/runs", limit=50),
+                    f"a search among {history:,} runs": lambda: get("/runs", limit=50, search="copy 77"),
+                    f"a filter on {history:,} runs": lambda: get("/runs", limit=50, method="bapo", sort="-eval_latest"),
+                }
+
+            answers, of_members = (
+                {name: milliseconds(ask, repetitions) for name, ask in questions(client).items()}
+                for client in (asking, member)
+            )
+            password = milliseconds(lambda: log_in(member), repetitions // 6)
         ten = {"keys": ",".join(TEN_KEYS)}
         throughput = asyncio.run(
             per_second(lambda asking: asking.get(f"/runs/{one}/metrics", params=ten), http, seconds)
         )
     return {
         "milliseconds": {
-            name: {"median": median(times), "p95": quantiles(times, n=20)[18]} for name, times in answers.items()
+            name: {
+                "median": median(times),
+                "p95": quantiles(times, n=20)[18],
+                "median_of_member": median(of_members[name]),
+            }
+            for name, times in answers.items()
         },
+        "milliseconds_to_log_in": median(password),
         "requests_per_second_ten_keys": throughput,
     }
 
@@ -126,15 +166,18 @@ def main() -> None:
             repetitions=options.repetitions,
         )
     rows = "\n".join(
-        f"| {name} | {times['median']:.1f} | {times['p95']:.1f} |" for name, times in results["milliseconds"].items()
+        f"| {name} | {times['median']:.1f} | {times['p95']:.1f} | {times['median_of_member']:.1f} |"
+        for name, times in results["milliseconds"].items()
     )
     write_report(
         "api_reads",
         {"machine": machine("fastapi", "sqlalchemy"), "steps": STEPS, **results},
         f"# What the API takes to answer\n\n{machine('fastapi', 'sqlalchemy')}; one server process, runs of {STEPS} "
-        f"steps, asked over HTTP one at a time\n\n| question | median ms | p95 ms |\n|---|---|---|\n{rows}\n\n"
+        f"steps, asked over HTTP one at a time\n\n| question | median ms | p95 ms | median ms, "
+        f"a member of {NUM_PROJECTS} projects |\n|---|---|---|---|\n{rows}\n\n"
         f"Ten keys of a run, {CLIENTS} connections: {results['requests_per_second_ten_keys']:.0f} requests per second; "
-        "the asking process shares the machine.\n",
+        "the asking process shares the machine. Logging in with a password, which argon2id makes slow on purpose: "
+        f"{results['milliseconds_to_log_in']:.0f} ms.\n",
     )
 
 

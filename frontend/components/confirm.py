@@ -2,17 +2,21 @@
 
 A page puts `confirm_dialog(name)` into its layout and asks by writing a `Question` into `question(name)`, from a
 callback or with `set_props`. `confirmed(name)` has a new `n_clicks` once somebody has agreed; what the page then writes
-into `answer(name)` closes the dialog, or shows what went wrong where it was asked for.
+into `answer(name)` closes the dialog, or shows what went wrong where it was asked for: `when_agreed` does all of that.
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypedDict
 
 import dash_mantine_components as dmc
+import httpx
 from dash import ALL, MATCH, Dash, Input, Output, State, ctx, dcc, html, no_update
 
+from bapo.client import ApiError
 from frontend.clientside import clientside
+from frontend.components.notices import error_text
 
 
 class Question(TypedDict, total=False):
@@ -146,6 +150,39 @@ def register(app: Dash) -> None:
         State(part("question"), "data"),
         initial=False,
     )
+
+
+Act = Callable[..., Awaitable[Sequence[Any]]]
+
+
+def when_agreed(app: Dash, name: str, outputs: Sequence[Output], states: Sequence[State] = ()) -> Callable[[Act], Act]:
+    """Do this once somebody has agreed: it takes the question's data and the states, and answers the outputs in order.
+
+    A refusal, or a server that is away, is said in the dialog, which stays open.
+    """
+
+    def register_act(act: Act) -> Act:
+        @app.callback(
+            Output(answer(name), "data"),
+            *outputs,
+            Input(confirmed(name), "n_clicks"),
+            State(question(name), "data"),
+            *states,
+            running=busy(name),
+            prevent_initial_call=True,
+        )
+        async def agreed(clicks: int | None, asked: Question | None, *values: Any) -> Any:
+            unchanged = [no_update] * len(outputs)
+            if not clicks:
+                return [no_update, *unchanged]
+            try:
+                return [DONE, *await act((asked or {}).get("data"), *values)]
+            except (ApiError, httpx.TransportError) as error:
+                return [failed(error_text(error)), *unchanged]
+
+        return act
+
+    return register_act
 
 
 def ask_when_pressed(app: Dash, name: str, *, title: str, text: str, button: str) -> None:

@@ -11,17 +11,7 @@ from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from bapo.api import PasswordChange, TokenCreate
 from bapo.client import ApiError
-from frontend.components.confirm import (
-    DONE,
-    Question,
-    answer,
-    ask_when_pressed,
-    busy,
-    confirm_dialog,
-    confirmed,
-    failed,
-    question,
-)
+from frontend.components.confirm import ask_when_pressed, confirm_dialog, when_agreed
 from frontend.components.notices import error_text, toast
 from frontend.components.once import shown_once
 from frontend.components.refusals import at_fields
@@ -174,21 +164,10 @@ def _tokens(app: Dash, api: Api) -> None:
         button="Revoke it",
     )
 
-    @app.callback(
-        Output(answer("token-revoke"), "data"),
-        Output("tokens", "children", allow_duplicate=True),
-        Output("token-made", "children", allow_duplicate=True),
-        Input(confirmed("token-revoke"), "n_clicks"),
-        State(question("token-revoke"), "data"),
-        running=busy("token-revoke"),
-        prevent_initial_call=True,
-    )
-    async def revoke(clicks: int | None, asked: Question) -> Any:
-        if not clicks:
-            return no_update, no_update, no_update
+    outputs = [Output(part, "children", allow_duplicate=True) for part in ("tokens", "token-made")]
+
+    @when_agreed(app, "token-revoke", outputs)
+    async def revoke(token_id: str) -> Any:
         client = api.client()
-        try:
-            await client.revoke_token(asked["data"])
-            return DONE, token_table((await client.tokens()).items, "token"), ""
-        except (ApiError, httpx.TransportError) as error:
-            return failed(error_text(error)), no_update, no_update
+        await client.revoke_token(token_id)
+        return token_table((await client.tokens()).items, "token"), ""

@@ -23,7 +23,7 @@ from bapo.api import (
 )
 from bapo.client import ApiError
 from frontend.components.attributes import attributes
-from frontend.components.confirm import DONE, Question, answer, busy, confirm_dialog, confirmed, failed, question
+from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
 from frontend.components.icon import icon
 from frontend.components.moment import moment
 from frontend.components.notices import error_text, notice, toast
@@ -194,23 +194,12 @@ def register(app: Dash, api: Api) -> None:
             data=trigger["id"],
         )
 
-    @app.callback(
-        Output(answer("rule"), "data"),
-        Output("rules-changed", "data", allow_duplicate=True),
-        Input(confirmed("rule"), "n_clicks"),
-        State(question("rule"), "data"),
-        State("rules-changed", "data"),
-        running=busy("rule"),
-        prevent_initial_call=True,
-    )
-    async def delete(clicks: int | None, asked: Question, changed: int) -> Any:
-        if not clicks:
-            return no_update, no_update
-        try:
-            await api.client().delete_alert_rule(asked["data"])
-        except (ApiError, httpx.TransportError) as error:
-            return failed(error_text(error)), no_update
-        return DONE, changed + 1
+    outputs = [Output("rules-changed", "data", allow_duplicate=True)]
+
+    @when_agreed(app, "rule", outputs, [State("rules-changed", "data")])
+    async def delete(rule_id: str, changed: int) -> Any:
+        await api.client().delete_alert_rule(rule_id)
+        return [changed + 1]
 
 
 def body_of(rule: RuleInfo, *, enabled: bool) -> RuleWrite:

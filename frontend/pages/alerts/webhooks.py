@@ -14,7 +14,7 @@ from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 from bapo.api import DeliveryInfo, WebhookInfo
 from bapo.client import ApiError
 from frontend.components.attributes import attributes
-from frontend.components.confirm import DONE, Question, answer, busy, confirm_dialog, confirmed, failed, question
+from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
 from frontend.components.icon import icon
 from frontend.components.moment import moment
 from frontend.components.notices import error_text, notice, toast
@@ -262,25 +262,12 @@ def _deleting(app: Dash, api: Api) -> None:
         about = {"verb": trigger["verb"], "id": trigger["id"]}
         return {**_QUESTIONS[trigger["verb"]], "subject": trigger["name"], "data": about}
 
-    @app.callback(
-        Output(answer("webhook"), "data"),
-        Output("webhooks-changed", "data", allow_duplicate=True),
-        Output("webhook-secret", "data", allow_duplicate=True),
-        Input(confirmed("webhook"), "n_clicks"),
-        State(question("webhook"), "data"),
-        State("webhooks-changed", "data"),
-        running=busy("webhook"),
-        prevent_initial_call=True,
-    )
-    async def agreed(clicks: int | None, asked: Question, changed: int) -> Any:
-        if not clicks:
-            return no_update, no_update, no_update
-        about = asked["data"]
-        try:
-            if about["verb"] == "secret":
-                made = await api.client().renew_webhook_secret(about["id"])
-                return DONE, no_update, {"name": made.name, "secret": made.secret}
-            await api.client().delete_webhook(about["id"])
-        except (ApiError, httpx.TransportError) as error:
-            return failed(error_text(error)), no_update, no_update
-        return DONE, changed + 1, no_update
+    outputs = [Output(part, "data", allow_duplicate=True) for part in ("webhooks-changed", "webhook-secret")]
+
+    @when_agreed(app, "webhook", outputs, [State("webhooks-changed", "data")])
+    async def agreed(about: dict[str, str], changed: int) -> Any:
+        if about["verb"] == "secret":
+            made = await api.client().renew_webhook_secret(about["id"])
+            return no_update, {"name": made.name, "secret": made.secret}
+        await api.client().delete_webhook(about["id"])
+        return changed + 1, no_update

@@ -12,17 +12,7 @@ from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 from bapo.api import MembershipWrite, PasswordLink, PersonCreate, PersonUpdate
 from bapo.client import ApiError
 from frontend.clientside import clientside
-from frontend.components.confirm import (
-    DONE,
-    Question,
-    answer,
-    ask_when_pressed,
-    busy,
-    confirm_dialog,
-    confirmed,
-    failed,
-    question,
-)
+from frontend.components.confirm import ask_when_pressed, confirm_dialog, when_agreed
 from frontend.components.icon import icon
 from frontend.components.moment import moment
 from frontend.components.notices import error_text, toast
@@ -174,19 +164,7 @@ def _disabling(app: Dash, api: Api) -> None:
         button="Disable",
     )
 
-    @app.callback(
-        Output(answer("person-disable"), "data"),
-        Output("people", "children", allow_duplicate=True),
-        Input(confirmed("person-disable"), "n_clicks"),
-        State(question("person-disable"), "data"),
-        running=busy("person-disable"),
-        prevent_initial_call=True,
-    )
-    async def disable(clicks: int | None, asked: Question) -> Any:
-        if not clicks:
-            return no_update, no_update
-        try:
-            await api.client().update_person(asked["data"], PersonUpdate(disabled=True))
-            return DONE, await _table(api)
-        except (ApiError, httpx.TransportError) as error:
-            return failed(error_text(error)), no_update
+    @when_agreed(app, "person-disable", [Output("people", "children", allow_duplicate=True)])
+    async def disable(user_id: str) -> Any:
+        await api.client().update_person(user_id, PersonUpdate(disabled=True))
+        return [await _table(api)]

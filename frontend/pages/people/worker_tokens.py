@@ -11,18 +11,7 @@ from dash import Dash, Input, Output, State, html, no_update
 
 from bapo.api import WorkerTokenCreate
 from bapo.client import ApiError
-from frontend.components.confirm import (
-    DONE,
-    Question,
-    answer,
-    ask_when_pressed,
-    busy,
-    confirm_dialog,
-    confirmed,
-    failed,
-    question,
-)
-from frontend.components.notices import error_text
+from frontend.components.confirm import ask_when_pressed, confirm_dialog, when_agreed
 from frontend.components.once import shown_once
 from frontend.components.refusals import at_fields
 from frontend.pages.account.parts import EXPIRIES, token_table
@@ -112,21 +101,10 @@ def register(app: Dash, api: Api) -> None:
         button="Revoke it",
     )
 
-    @app.callback(
-        Output(answer("worker-token-revoke"), "data"),
-        Output("worker-tokens", "children", allow_duplicate=True),
-        Output("worker-token-made", "children", allow_duplicate=True),
-        Input(confirmed("worker-token-revoke"), "n_clicks"),
-        State(question("worker-token-revoke"), "data"),
-        running=busy("worker-token-revoke"),
-        prevent_initial_call=True,
-    )
-    async def revoke(clicks: int | None, asked: Question) -> Any:
-        if not clicks:
-            return no_update, no_update, no_update
+    outputs = [Output(part, "children", allow_duplicate=True) for part in ("worker-tokens", "worker-token-made")]
+
+    @when_agreed(app, "worker-token-revoke", outputs)
+    async def revoke(token_id: str) -> Any:
         client = api.client()
-        try:
-            await client.revoke_worker_token(asked["data"])
-            return DONE, token_table((await client.worker_tokens()).items, KIND), ""
-        except (ApiError, httpx.TransportError) as error:
-            return failed(error_text(error)), no_update, no_update
+        await client.revoke_worker_token(token_id)
+        return token_table((await client.worker_tokens()).items, KIND), ""

@@ -7,15 +7,15 @@ from typing import Any
 
 import dash_mantine_components as dmc
 import httpx
-from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import ALL, Dash, Input, Output, ctx, dcc, html, no_update
 
 from bapo.api import PendingDeletion, RetentionRule, RunSpace, StorageState
 from bapo.client import ApiError
 from frontend import formatting
 from frontend.components.attributes import attributes
-from frontend.components.confirm import DONE, Question, answer, busy, confirm_dialog, confirmed, failed, question
+from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
 from frontend.components.moment import moment
-from frontend.components.notices import error_text, notice, toast
+from frontend.components.notices import notice, toast
 from frontend.components.status_badge import status_badge
 from frontend.session import Api
 
@@ -237,27 +237,19 @@ def register(app: Dash, api: Api) -> None:
             data={"do": "give-up", "id": trigger["id"]},
         )
 
-    @app.callback(
-        Output(answer("storage"), "data"),
+    outputs = [
         Output("storage-board", "children", allow_duplicate=True),
         Output("notifications", "sendNotifications", allow_duplicate=True),
-        Input(confirmed("storage"), "n_clicks"),
-        State(question("storage"), "data"),
-        running=busy("storage"),
-        prevent_initial_call=True,
-    )
-    async def agreed(clicks: int | None, asked: Question) -> Any:
-        if not clicks:
-            return no_update, no_update, no_update
+    ]
+
+    @when_agreed(app, "storage", outputs)
+    async def agreed(about: dict[str, Any]) -> Any:
         client = api.client()
-        try:
-            if asked["data"]["do"] == "compact":
-                report = await client.compact_database()
-                before, after = formatting.size(report.before_bytes), formatting.size(report.after_bytes)
-                told = toast(f"{before} before, {after} now.", title="Compacted", colour="green")
-            else:
-                await client.give_up_deletion(asked["data"]["id"])
-                told = toast("The folder is left where it is.", title="Given up", colour="green")
-            return DONE, await _board(api), told
-        except (ApiError, httpx.TransportError) as error:
-            return failed(error_text(error)), no_update, no_update
+        if about["do"] == "compact":
+            report = await client.compact_database()
+            before, after = formatting.size(report.before_bytes), formatting.size(report.after_bytes)
+            told = toast(f"{before} before, {after} now.", title="Compacted", colour="green")
+        else:
+            await client.give_up_deletion(about["id"])
+            told = toast("The folder is left where it is.", title="Given up", colour="green")
+        return await _board(api), told

@@ -13,7 +13,7 @@ from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 from bapo.api import SweepActionAnswer, SweepActionRequest, SweepDetail, SweepSummary
 from bapo.client import ApiError
 from bapo.control import StopMoment
-from frontend.components.confirm import DONE, Question, answer, busy, confirm_dialog, confirmed, failed, question
+from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
 from frontend.components.icon import icon
 from frontend.components.markdown import markdown
 from frontend.components.moment import moment
@@ -223,25 +223,16 @@ def register(app: Dash, api: Api) -> None:
             return no_update, toast(error_text(error), title=f"Could not {verb} the runs"), no_update
         return no_update, _told(verb, done), reloads + 1
 
-    @app.callback(
-        Output(answer("sweep-stop"), "data"),
+    outputs = [
         Output("notifications", "sendNotifications", allow_duplicate=True),
         Output("sweep-reload", "data", allow_duplicate=True),
-        Input(confirmed("sweep-stop"), "n_clicks"),
-        State("sweep-stop-when", "value"),
-        State("sweep-id", "data"),
-        State("sweep-reload", "data"),
-        running=busy("sweep-stop"),
-        prevent_initial_call=True,
-    )
-    async def stop(clicks: int | None, when: StopMoment, sweep_id: str, reloads: int) -> Any:
-        if not clicks:
-            return no_update, no_update, no_update
-        try:
-            done = await api.client().change_sweep(sweep_id, SweepActionRequest(action="stop", when=when))
-        except (ApiError, httpx.TransportError) as error:
-            return failed(error_text(error)), no_update, no_update
-        return DONE, _told("stop", done), reloads + 1
+    ]
+    states = [State("sweep-stop-when", "value"), State("sweep-id", "data"), State("sweep-reload", "data")]
+
+    @when_agreed(app, "sweep-stop", outputs, states)
+    async def stop(_: None, when: StopMoment, sweep_id: str, reloads: int) -> Any:
+        done = await api.client().change_sweep(sweep_id, SweepActionRequest(action="stop", when=when))
+        return _told("stop", done), reloads + 1
 
 
 def _told(verb: str, done: SweepActionAnswer) -> Any:
