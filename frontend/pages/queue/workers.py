@@ -106,8 +106,8 @@ def _gpu(gpu: GpuSlot, names: Mapping[str, str], system: Mapping[str, float]) ->
     return html.Div(
         [
             html.B(f"GPU {gpu.index}"),
-            html.Span(memory),
             *([] if load is None else [html.Span(f"{load:.0f} %", className="gpu-load"), _load_bar(gpu.index, load)]),
+            html.Span(memory),
             html.Span(holder, className="gpu-holder"),
         ],
         className=f"gpu {'gpu-held' if gpu.is_held else 'gpu-free'}",
