@@ -1,0 +1,114 @@
+"""How much of a step is the code of a method, and how many updates does each method make of it?
+
+    python -m benchmarks.method_share [--steps 20] [--methods bapo dapo ...]
+
+Trains each method for a few steps on the local engine, 32 prompts × G 8, with its defaults, and reads the journal: the
+`batch` phase is all that a method does. Wall time of steps, medians. Writes docs/benchmarks/method_share.json and
+method_share.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean, median
+from typing import NamedTuple
+
+from bapo.config import apply_changes, resolve
+from bapo.journal import merged_records
+from bapo.methods import METHODS
+from bapo.records import StepRecord
+from bapo.trainer import train
+from benchmarks.report import machine, write_report
+
+GOAL_PERCENT = 2.0
+WARM_UP_STEPS = 3
+
+
+class Figures(NamedTuple):
+    """One method."""
+
+    milliseconds_per_step: float
+    method_milliseconds: float
+    percent: float
+    """Median over the steps of the method's share."""
+    updates_per_step: float
+    """Optimizer steps, mean; 0 where a batch was empty."""
+    groups_generated_per_step: float
+
+
+def measure(method: str, steps: int) -> Figures:
+    """A short run."""
+    settings = {
+        "model.path": "countdown-base",
+        "method.type": method,
+        "rollout.batch_size": 32,
+        "rollout.group_size": 8,
+        "rollout.max_response_tokens": 16,
+        "training.batch_size": 32,
+        "training.steps": WARM_UP_STEPS + steps,
+        "training.checkpoint_interval": 1_000_000,
+        "evaluation.enabled": False,
+        "tracking.num_prompts": 0,
+    }
+    config = resolve(apply_changes({}, settings)).config
+    with tempfile.TemporaryDirectory(prefix="bapo-bench-") as folder:
+        train(Path(folder) / "run", config)
+        records = [each for each in merged_records(Path(folder) / "run") if isinstance(each, StepRecord)]
+    return figures(records[WARM_UP_STEPS:])
+
+
+def figures(records: Sequence[StepRecord]) -> Figures:
+    """What steps say."""
+    return Figures(
+        1000 * median(each.timing["step"] for each in records),
+        1000 * median(each.timing["batch"] for each in records),
+        100 * median(each.timing["batch"] / each.timing["step"] for each in records),
+        mean(0 if each.update is None else each.update.num_mini_batches for each in records),
+        mean(each.counts.fresh + each.counts.reevaluated for each in records),
+    )
+
+
+def markdown(found: dict[str, Figures], where: str, steps: int) -> str:
+    """The table."""
+    largest = max(each.percent for each in found.values())
+    lines = [
+        "# The share of a method in a step",
+        "",
+        where,
+        "",
+        f"countdown-base, 32 prompts × G 8, defaults of each method, {steps} steps after a warm-up. Goal: the code of "
+        f"a method takes at most {GOAL_PERCENT:g} % of a step: {'reached' if largest <= GOAL_PERCENT else 'missed'} "
+        f"(largest: {largest:.2f} %).",
+        "",
+        "| method | ms per step | of them the method | share | updates per step | groups generated per step |",
+        "|---|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {name} | {each.milliseconds_per_step:.0f} | {each.method_milliseconds:.2f} | {each.percent:.2f} % | "
+        f"{each.updates_per_step:.1f} | {each.groups_generated_per_step:.1f} |"
+        for name, each in found.items()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--methods", nargs="+", choices=sorted(METHODS), default=list(METHODS))
+    options = parser.parse_args()
+    found = {method: measure(method, options.steps) for method in options.methods}
+    where = machine()
+    results = {
+        "machine": where,
+        "steps": options.steps,
+        "methods": {name: each._asdict() for name, each in found.items()},
+    }
+    write_report("method_share", results, markdown(found, where, options.steps))
+
+
+if __name__ == "__main__":
+    main()
