@@ -117,7 +117,9 @@ def _gpu(gpu: GpuSlot, names: Mapping[str, str], system: Mapping[str, float]) ->
 
 def _load_bar(index: int, load: float) -> dmc.Progress:
     label = f"Load of GPU {index}"
-    return dmc.Progress(value=load, size="xs", color="gray", className="gpu-bar", **attributes(aria_label=label))
+    return dmc.Progress(
+        value=load, size="xs", color="var(--bapo-muted)", className="gpu-bar", **attributes(aria_label=label)
+    )
 
 
 def _meters(worker: WorkerSlots) -> html.Div:
@@ -134,7 +136,9 @@ def _meters(worker: WorkerSlots) -> html.Div:
             html.Div(
                 [
                     html.Span(label, className="meter-label"),
-                    dmc.Progress(value=value, size="sm", color="gray", **attributes(aria_label=f"{label} in use")),
+                    dmc.Progress(
+                        value=value, size="sm", color="var(--bapo-muted)", **attributes(aria_label=f"{label} in use")
+                    ),
                     html.Span(f"{value:.0f} %", className="meter-value"),
                 ],
                 className="meter",

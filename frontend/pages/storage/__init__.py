@@ -141,7 +141,7 @@ def _runs(runs: Sequence[RunSpace]) -> Any:
                         dmc.Progress(
                             value=100 * run.num_bytes / largest,
                             size="xs",
-                            color="gray",
+                            color="var(--bapo-muted)",
                             **attributes(aria_label=f"{formatting.size(run.num_bytes)} of {run.name}"),
                         ),
                     ],
