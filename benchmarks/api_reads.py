@@ -78,7 +78,7 @@ def member_of_many(server: Deployment) -> str:
 
 def log_in(client: httpx.Client) -> None:
     """With name and password."""
-    client.post("/login", json={"name": MEMBER, "password": PASSWORD}).raise_for_status()
+    client.post("/auth/login", json={"name": MEMBER, "password": PASSWORD}).raise_for_status()
 
 
 async def per_second(ask: Callable[[httpx.AsyncClient], Awaitable[Any]], http: dict[str, Any], seconds: float) -> float:
