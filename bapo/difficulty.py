@@ -1,6 +1,6 @@
 """Predicting how often a prompt would be solved, from its text and from prompts that were answered lately.
 
-What the attention over embeddings of arXiv:2506.05316, §4.1 does with an embedding model, with counted words instead.
+What the attention over embeddings of arXiv:2506.05316 does with an embedding model, with counted words instead.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def predicted_accuracies(candidates: Vectors, references: Vectors, accuracies: S
     p̂ = Σ_i a_i·p_i with a = softmax(s·cos(z, z_i)), then calibrated: the line that fits the references' own accuracies
     best, each predicted from the others, maps p̂ to the answer. Where texts say nothing about accuracies, its slope is
     0 and every candidate gets the references' mean.
-    Source: arXiv:2506.05316, Eq. (4) and (5), with another embedding and another calibration.
+    Source: arXiv:2506.05316, with another embedding and another calibration.
     """
     known = np.asarray(accuracies, np.float64)
     # What all prompts have in common says nothing about one of them.

@@ -65,7 +65,7 @@ class Dots(MixingMethod):
         return [candidates[place] for place in places]
 
     def _drawn(self, step: int, predicted: Sequence[float], num_chosen: int) -> list[int]:
-        """Draw without replacement with chances ∝ exp(-|p̂ - γ*|/τ), Eq. (6): the largest after adding Gumbel noise."""
+        """Draw without replacement with chances ∝ exp(-|p̂ - γ*|/τ): the largest after adding Gumbel noise."""
         draw, method = generator(self._seed, step, "choice"), self._method
         scores = [
             -abs(each - method.target_accuracy) / method.selection_temperature - math.log(draw.expovariate(1.0))

@@ -59,7 +59,7 @@ class Repo(PlainMethod):
         return composition.result(self._fresh, reevaluated)
 
     def _join_past(self, composition: Composition, past: Sequence[RolloutGroup]) -> None:
-        """The off-policy part of one prompt, standardised over all that was retrieved (§3.3, "split")."""
+        """The off-policy part of one prompt, standardised over all that was retrieved ("split")."""
         method = self._method
         if len(past) < method.min_groups:
             return

@@ -1,4 +1,4 @@
-"""Which of a prompt's past responses RePO trains on again (arXiv:2506.09340, §3.2)."""
+"""Which of a prompt's past responses RePO trains on again (arXiv:2506.09340)."""
 
 from __future__ import annotations
 
