@@ -130,7 +130,11 @@ class _Request(Request):
 
     async def json(self) -> Any:
         if not hasattr(self, "_json"):
-            self._json = orjson.loads(await self.body())
+            try:
+                self._json = orjson.loads(await self.body())
+            except orjson.JSONDecodeError:
+                # Halves of surrogate pairs and numbers beyond a double are JSON: their field is named, not their byte.
+                return await super().json()
         return self._json
 
 

@@ -32,10 +32,18 @@ ASSUMED = "assumed"
 
 @cache
 def shipped_recipes() -> tuple[Recipe, ...]:
-    """The recipes that come with the library, sorted by name."""
+    """The recipes that come with the library: first those of the built-in engine, which run anywhere; then by name."""
     folder = resources.files("bapo") / "recipes"
-    files = sorted((file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name)
-    return tuple(_parse(file.name.removesuffix(".toml"), file.read_text(encoding="utf-8")) for file in files)
+    found = [
+        _parse(file.name.removesuffix(".toml"), file.read_text(encoding="utf-8"))
+        for file in folder.iterdir()
+        if file.name.endswith(".toml")
+    ]
+    return tuple(sorted(found, key=lambda recipe: (_needs_verl(recipe), recipe.name)))
+
+
+def _needs_verl(recipe: Recipe) -> bool:
+    return bool(recipe.explicit.get("engine", {}).get("type") == "verl")
 
 
 def load_recipe(name_or_path: str) -> Recipe:
