@@ -75,6 +75,9 @@ R_TOT = Symbol("r_tot", "mean accuracy", "Mean reward of the fresh rollouts of t
 
 
 def short_name(path: str) -> str:
-    """The symbol of a config field where it has one, else its last part: `method.c1` → `c1`."""
+    """The symbol of a config field where it has one, else its name within its section.
+
+    `method.c1` → `c1`, `training.steps` → `steps`, `method.filter.type` → `filter.type`.
+    """
     symbol = SYMBOLS.get(path)
-    return symbol.symbol if symbol and symbol.symbol else path.rsplit(".", 1)[-1]
+    return symbol.symbol if symbol and symbol.symbol else path.split(".", 1)[-1]

@@ -53,21 +53,20 @@ def ratio_distribution_data(ratios: RatioSeries, axis: XAxis) -> RatioDistributi
 
 def ratio_distribution_figure(data: RatioDistribution, palette: Palette) -> go.Figure:
     """A heat map: rows from far below 1 to far above, on a logarithmic scale, for nearly all tokens are at 1."""
-    lowest = math.log10(LEAST_SHARE)
     heat = go.Heatmap(
         x=data.x,
         y=data.bins,
         z=[
-            [None if share is None or share == 0 else max(lowest, math.log10(share)) for share in row]
+            [None if share is None or share == 0 else max(0.0, math.log10(share / LEAST_SHARE)) for share in row]
             for row in data.shares
         ],
         customdata=[[None if share is None else 100 * share for share in row] for row in data.shares],
-        zmin=lowest,
-        zmax=0,
+        zmin=0,
+        zmax=-math.log10(LEAST_SHARE),
         colorscale=colour_scale(palette),
         colorbar={
             "title": {"text": "share of tokens", "side": "right", "font": {"size": 11, "color": palette.muted}},
-            "tickvals": [-4, -3, -2, -1, 0],
+            "tickvals": [0, 1, 2, 3, 4],
             "ticktext": ["0.01 %", "0.1 %", "1 %", "10 %", "100 %"],
             "tickfont": {"size": 11, "color": palette.muted},
             "thickness": 10,

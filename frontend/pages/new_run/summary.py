@@ -9,6 +9,7 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 
 from bapo.api import ConfigReport, EstimateRange, FieldProblem, RunEstimate
+from bapo.config.resolve import flatten
 from frontend import formatting
 from frontend.figures.threshold_map import starved_intervals, threshold_map_data
 from frontend.symbols import short_name
@@ -38,7 +39,8 @@ def problem_list(problems: Sequence[FieldProblem], *, colour: str, title: str) -
 
 
 def diff_summary(report: ConfigReport, origin: str) -> html.Div:
-    """What the run will do otherwise than where it comes from."""
+    """What the run will do otherwise than where it comes from; fields that its method lacks are counted."""
+    present = flatten(report.config).keys()
     rows: list[Any] = [
         html.Div(
             [
@@ -50,7 +52,12 @@ def diff_summary(report: ConfigReport, origin: str) -> html.Div:
             className="diff-row",
         )
         for path, (before, after) in report.diff.items()
+        if path in present
     ]
+    num_gone = len(report.diff) - len(rows)
+    if num_gone:
+        fields = "field of the other method falls" if num_gone == 1 else "fields of the other method fall"
+        rows.append(dmc.Text(f"{num_gone} {fields} away.", size="sm", c="dimmed"))
     nothing = [dmc.Text(f"Nothing: it repeats {origin}.", size="sm", c="dimmed")]
     return html.Div([html.H3(f"Differs from {origin}", className="chart-title"), *(rows or nothing)])
 

@@ -13,6 +13,7 @@ from frontend.figures.timings import timings_data, timings_figure
 from frontend.figures.turnover import turnover_data, turnover_figure
 from frontend.figures.tv_bounds import penalties_data
 from frontend.figures.verl_phases import KEYS, verl_phases_data, verl_phases_figure
+from frontend.pages.run.charts import is_empty
 from frontend.theme import LIGHT
 
 AXIS = XAxis("step", [1, 2], [1, 2], 0)
@@ -29,7 +30,10 @@ def test_ratios_are_shares_of_each_columns_tokens() -> None:
     # 1 and 3 of 4 tokens; a skipped step has none.
     assert data.shares == [[0.25, None], [0.75, None]]
     heat = ratio_distribution_figure(data, LIGHT).data[0]
-    assert heat.z[0][0] == pytest.approx(-0.60206)
+    # Powers of ten above 1e-4, so that a column with all tokens in one bin shows something: log10(2,500), and 4.
+    assert heat.z[0][0] == pytest.approx(3.39794)
+    everything = ratio_distribution_data(ratios.model_copy(update={"counts": [[0, 4], [0, 0]]}), AXIS)
+    assert not is_empty(ratio_distribution_figure(everything, LIGHT))
     assert heat.customdata[1][0] == 75
 
 
