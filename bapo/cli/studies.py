@@ -169,7 +169,7 @@ def _write_html(report: StudyReport, out: Path) -> None:
 
 
 @app.command("check")
-def check_file(file: FileArgument) -> None:
+def check_file(file: FileArgument, as_json: JsonOption = False) -> None:
     """Say what a study file asks for, and what is wrong with it; makes nothing."""
     with plain_errors():
         study = parse(load(file))
@@ -177,6 +177,20 @@ def check_file(file: FileArgument) -> None:
     for warning in warnings:
         say(f"warning: {warning}")
     arms = ", ".join(arm.name for arm in study.arms)
+    if as_json:
+        print_json(
+            {
+                "title": study.title,
+                "num_runs": study.num_runs,
+                "num_tuning_runs": study.num_tuning_runs,
+                "arms": [arm.name for arm in study.arms],
+                "seeds": study.seeds,
+                "primary": primary_words(study),
+                "digest": study.digest,
+                "warnings": [str(warning) for warning in warnings],
+            }
+        )
+        return
     print(f"{study.title}: {study.num_runs} runs, {study.num_tuning_runs} of them to choose settings")
     print(f"arms: {arms}")
     print(f"seeds: {', '.join(map(str, study.seeds))}; regimes: {', '.join(each.name for each in study.regimes)}")
@@ -350,14 +364,18 @@ def change(
     study: StudyArgument,
     action: Annotated[Action, typer.Argument(help="What to do.")],
     when: Annotated[StopWhen, typer.Option(help="For stop and pause, as for one run.")] = StopWhen.STEP,
+    as_json: JsonOption = False,
 ) -> None:
     """Do one thing to all runs of a study that allow it."""
     asked: dict[str, Any] = {"action": action.value}
     if action in (Action.STOP, Action.PAUSE):
         asked["when"] = when.value
     answer = client.change_study(study, StudyActionRequest.model_validate(asked))
-    print(f"{study}: {action.value} done to {answer.num_done} runs, {answer.num_left} left as they are")
-    for run_id, reason in answer.refused.items():
-        say(f"{run_id}: {reason}")
+    if as_json:
+        print_json(answer)
+    else:
+        print(f"{study}: {action.value} done to {answer.num_done} runs, {answer.num_left} left as they are")
+        for run_id, reason in answer.refused.items():
+            say(f"{run_id}: {reason}")
     if answer.refused:
         raise SystemExit(Exit.FAILED)

@@ -15,6 +15,8 @@ WITHOUT_ANSWER = {
     "warm-start": "its last line is JSON",
     "import": "its last line is JSON",
     "report": "writes a file",
+    "study run": "writes the report, as JSON too",
+    "study report": "writes a file: --out FILE.json",
     "export metrics": "writes a table: --format json",
     "export records": "JSON, one object a line",
     "export runs": "writes a table: --format json",
