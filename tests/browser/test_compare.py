@@ -207,6 +207,8 @@ def test_runs_are_found_added_and_taken_out(page: Page, runs: dict[str, str]) ->
         box.fill(search)
         page.get_by_role("option", name=name).click()
         expect(box).to_have_value("")
+        # The choice has come back from the server, which sets the box anew.
+        expect(page).to_have_url(re.compile(runs[name]))
     wait_for(page, REWARD, ["bapo", "grpo"])
     page.keyboard.press("Escape")
     expect(page).to_have_url(re.compile(f"runs={runs['bapo-seed-1']},{runs['grpo-seed-2']}"))
