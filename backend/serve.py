@@ -13,6 +13,9 @@ from backend.settings import Settings
 
 GRACE_SECONDS = 5
 """How long requests in progress may take when the server stops."""
+KEEP_ALIVE_SECONDS = 75
+"""An idle connection lives longer here than in the pools of its clients (httpx: 5 s, a proxy's often 60 s): where both
+end it at the same moment, the request that is just being sent is lost."""
 
 
 class Server(uvicorn.Server):
@@ -44,6 +47,7 @@ def build_server(settings: Settings, host: str = "127.0.0.1", port: int = 0) -> 
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         # The frontend's proxy is the only one that may speak for others, and nothing here depends on their address.
         proxy_headers=False,
     )

@@ -43,6 +43,12 @@ def test_a_whole_server_is_ready(server: BackendServer) -> None:
     assert readiness(server)[1] == {"database": True, "schema": True, "dispatcher": True, "broker": True}
 
 
+def test_an_idle_connection_lives_longer_than_in_the_pools_of_its_clients(server: BackendServer) -> None:
+    kept_by_clients = httpx.Limits().keepalive_expiry
+    assert kept_by_clients is not None
+    assert server.server.config.timeout_keep_alive > 2 * kept_by_clients
+
+
 def test_a_broker_that_is_away_is_named_and_comes_back(server: BackendServer, redis_server: RedisServer) -> None:
     wait_until(lambda: readiness(server)[0] == 200)
     redis_server.stop()
