@@ -96,7 +96,7 @@ def main() -> None:
 
     from bapo.local.policy import model_folder  # noqa: PLC0415
     from bapo.verl_plugin.cluster import Cluster  # noqa: PLC0415
-    from bapo.verl_plugin.trainer import cpu_replica  # noqa: PLC0415
+    from bapo.verl_plugin.vllm_cpu import CpuReplica  # noqa: PLC0415
 
     problems = out.with_name("problems.parquet")
     write_problems(list(build_task(config.task).train), problems)
@@ -104,7 +104,7 @@ def main() -> None:
     cluster = Cluster(config, on_cpu=True)
     try:
         tq.init(settings.transfer_queue)
-        RolloutReplicaRegistry.register("vllm", cpu_replica)
+        RolloutReplicaRegistry.register("vllm", lambda: CpuReplica)
         trainer = PPOTrainerSync(settings)
         trainer.replay_buffer.poll_interval = POLL_SECONDS
         trainer.init()

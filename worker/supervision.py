@@ -31,7 +31,7 @@ from worker.trainer_process import (
 )
 from worker.upload import Uploader
 
-POLL_SECONDS = 0.05
+POLL_SECONDS = 0.02
 FIRST_RETRY_SECONDS = 0.25
 LONGEST_RETRY_SECONDS = 5.0
 STOP_GRACE_SECONDS = 45.0

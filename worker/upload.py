@@ -1,6 +1,6 @@
 """Uploads an attempt's files line by line; the server's byte offset decides what is next.
 
-After a failure the server is asked how far it is before anything is sent again, so nothing is lost and nothing is
+After a failure the server is asked how far it is before anything is sent again, so that nothing is lost and little is
 sent that it has.
 """
 
@@ -29,7 +29,7 @@ class _File:
     kind: FileKind
     path: Path
     offset: int | None = None
-    """Next byte that the server wants; None before it was asked."""
+    """Next byte that the server wants; None where it must be asked."""
     stored: int = 0
     """What it had when it last answered."""
     next_look: float = 0.0
@@ -44,7 +44,8 @@ class Uploader:
         self.step = 0
         """Latest completed step seen in the journal."""
         self._files = [
-            _File(number, kind, attempt.run_folder / f"attempt-{number}" / name)
+            # It has nothing of the newest attempt's files, most likely; where it has, it takes what is new to it.
+            _File(number, kind, _folder(attempt, number) / name, offset=0 if number == attempt.number else None)
             for number in range(1, attempt.number + 1)
             for kind, name in ATTEMPT_FILES.items()
         ]
@@ -105,6 +106,10 @@ class Uploader:
             if match:
                 self.step = int(match[1])
                 return
+
+
+def _folder(attempt: Attempt, number: int) -> Path:
+    return attempt.run_folder / f"attempt-{number}"
 
 
 def _size(path: Path) -> int:

@@ -18,7 +18,7 @@ MAX_BIGINT = 2**63 - 1
 def fault(record: AnyRecord) -> str | None:
     """What is wrong with a record that is one by its form; None where nothing is."""
     for value in _integers(record):
-        if not 0 <= value <= MAX_INTEGER:
+        if not is_integer(value):
             return _complaint(value)
     if isinstance(record, StepRecord):
         for value in _bigints(record):
@@ -27,11 +27,16 @@ def fault(record: AnyRecord) -> str | None:
     elif isinstance(record, EventRecord):
         for name in ("num_steps", "applied_step"):
             value = record.data.get(name, 0)
-            if type(value) is not int or not 0 <= value <= MAX_INTEGER:
+            if type(value) is not int or not is_integer(value):
                 return f"{name}: {_complaint(value)}"
         if not isinstance(record.data.get("set", {}), dict):
             return "set: not an object"
     return None
+
+
+def is_integer(value: int) -> bool:
+    """Whether a column of counts holds the number."""
+    return 0 <= value <= MAX_INTEGER
 
 
 def visits_fault(visits: VisitColumns) -> str | None:

@@ -84,20 +84,23 @@ _COPY_CHUNKS: LiteralString = "COPY metric_chunks (run_id, key, chunk, series) F
 
 
 def dissolve(session: Session, run_id: str, chunks: Collection[int]) -> None:
-    """Turn arrays into rows again, from the records."""
+    """Turn arrays into rows again."""
     if not chunks:
         return
     query = select(MetricChunk.chunk).where(MetricChunk.run_id == run_id, MetricChunk.chunk.in_(chunks)).distinct()
     for chunk in session.scalars(query).all():
         session.execute(delete(MetricChunk).where(MetricChunk.run_id == run_id, MetricChunk.chunk == chunk))
-        rows = session.execute(
-            select(StepRow.step, StepRow.record).where(
-                StepRow.run_id == run_id, StepRow.step.between(first_step(chunk), last_step(chunk))
-            )
+        give_back(session, run_id, chunk)
+
+
+def give_back(session: Session, run_id: str, chunk: int) -> None:
+    """Write the metrics of a chunk's steps into their rows, from the records."""
+    rows = session.execute(
+        select(StepRow.step, StepRow.record).where(
+            StepRow.run_id == run_id, StepRow.step.between(first_step(chunk), last_step(chunk))
         )
-        for step, record in rows.all():
-            values = metrics(StepRecord.model_validate({**record, "prompts": []}))
-            finite = {key: value for key, value in values.items() if math.isfinite(value)}
-            session.execute(
-                update(StepRow).where(StepRow.run_id == run_id, StepRow.step == step).values(metrics=finite)
-            )
+    )
+    for step, record in rows.all():
+        values = metrics(StepRecord.model_validate({**record, "prompts": []}))
+        finite = {key: value for key, value in values.items() if math.isfinite(value)}
+        session.execute(update(StepRow).where(StepRow.run_id == run_id, StepRow.step == step).values(metrics=finite))

@@ -15,7 +15,7 @@ from backend.metrics import instruments
 from backend.models import Run
 from backend.records import chunks, metric_keys, repository
 from backend.records.best import best_evaluation
-from backend.records.lines import Parsed, new_lines, parse
+from backend.records.lines import Loaded, Parsed, load, new_lines, parse
 from backend.records.repository import array_of
 from backend.runs import answers
 from backend.samples import repository as samples
@@ -39,7 +39,7 @@ def store(session: Session, run: Run, batch: RecordBatch) -> int:
     if lines is None:
         return stored
     if batch.kind == "records":
-        _store_records(session, run, batch.attempt, [parse(line, run, batch.attempt) for line in lines])
+        _store_records(session, run, batch.attempt, [load(line) for line in lines])
     elif batch.kind == "samples":
         samples.store(session, run.id, batch.attempt, lines)
     else:
@@ -64,12 +64,14 @@ def _check_offsets(batch: RecordBatch) -> None:
         )
 
 
-def _store_records(session: Session, run: Run, attempt: int, lines: Sequence[Parsed]) -> None:
-    steps = {line.record.step: line for line in lines if isinstance(line.record, StepRecord)}
+def _store_records(session: Session, run: Run, attempt: int, loaded: Sequence[Loaded]) -> None:
+    steps = {line.step: line for line in loaded if line.step is not None}
     if attempt < run.attempt:
         for step in repository.steps_of_later_attempts(session, run.id, attempt, list(steps)):
             del steps[step]
-    names = _store_steps(session, run, attempt, steps)
+    lines, names = _store_steps(session, run, attempt, steps)
+    lines += [parse(line, run, attempt) for line in loaded if line.step is None]
+    lines.sort(key=lambda line: line.position)
     sparse = [_sparse_row(run.id, attempt, line) for line in lines if not isinstance(line.record, StepRecord)]
     if sparse:
         repository.upsert_sparse(session, sparse)
@@ -79,42 +81,56 @@ def _store_records(session: Session, run: Run, attempt: int, lines: Sequence[Par
     metric_keys.add(session, run.id, names)
     for line in lines:
         _follow(session, run, line.record)
+    _follow_steps(run, [line.record for line in lines if isinstance(line.record, StepRecord)])
     if run.eval_name is not None and any(isinstance(line.record, EvaluationRecord) for line in lines):
         # Read anew: what a later attempt repeats may have replaced the best one.
         run.eval_best, run.eval_best_step = best_evaluation(session, run.id, run.eval_name)
     _announce(session, run, lines)
 
 
-def _store_steps(session: Session, run: Run, attempt: int, lines: Mapping[int, Parsed]) -> frozenset[str]:
-    """Store steps over what is there of them; names of their metrics."""
-    if not lines:
-        return frozenset()
-    touched = {chunks.chunk_of(step) for step in lines}
+def _store_steps(
+    session: Session, run: Run, attempt: int, loaded: Mapping[int, Loaded]
+) -> tuple[list[Parsed], frozenset[str]]:
+    """Store steps over what is there of them; what their lines say, and the names of their metrics.
+
+    Each line is parsed while PostgreSQL takes in the one before. What turns out to be no record is left out.
+    """
+    if not loaded:
+        return [], frozenset()
+    touched = {chunks.chunk_of(step) for step in loaded}
     chunks.dissolve(session, run.id, {chunk for chunk in touched if chunks.last_step(chunk) <= run.step})
-    newest = max(run.step, *lines)
+    newest = max(run.step, *loaded)
     complete = chunks.completed(
-        session, run.id, {chunk for chunk in touched if chunks.last_step(chunk) <= newest}, lines.keys()
+        session, run.id, {chunk for chunk in touched if chunks.last_step(chunk) <= newest}, loaded.keys()
     )
+    lines: list[Parsed] = []
     values: dict[int, dict[str, float]] = {}
 
     def rows() -> Iterator[repository.StepColumns]:
-        for step, line in lines.items():
-            values[step] = metrics(line.record)
-            # Those of a complete chunk go there at once.
-            waiting = None if chunks.chunk_of(step) in complete else values[step]
-            yield _step_columns(attempt, line, waiting)
+        for step, each in loaded.items():
+            line = parse(each, run, attempt)
+            lines.append(line)
+            if isinstance(line.record, StepRecord):
+                values[step] = metrics(line.record)
+                # Those of a complete chunk go there at once.
+                waiting = None if chunks.chunk_of(step) in complete else values[step]
+                yield _step_columns(attempt, line.record, line, waiting)
 
-    repository.replace_steps(session, run.id, list(lines), rows())
+    repository.replace_steps(session, run.id, list(loaded), rows())
     for chunk, stored in complete.items():
-        new = {step: values[step] for step in lines if chunks.chunk_of(step) == chunk}
-        chunks.store(session, run.id, chunk, {**stored, **new})
+        new = [step for step in loaded if chunks.chunk_of(step) == chunk]
+        if all(step in values for step in new):
+            chunks.store(session, run.id, chunk, {**stored, **{step: values[step] for step in new}})
+        else:
+            chunks.give_back(session, run.id, chunk)
     instruments.count_on_commit(session, instruments.INGEST_POINTS, sum(map(len, values.values())))
-    return frozenset().union(*values.values())
+    return lines, frozenset().union(*values.values())
 
 
-def _step_columns(attempt: int, line: Parsed, values: dict[str, float] | None) -> repository.StepColumns:
-    record, visits = line.record, line.visits
-    assert isinstance(record, StepRecord), "sorted out by the caller"
+def _step_columns(
+    attempt: int, record: StepRecord, line: Parsed, values: dict[str, float] | None
+) -> repository.StepColumns:
+    visits = line.visits
     return repository.StepColumns(
         step=record.step,
         attempt=attempt,
@@ -151,18 +167,27 @@ def _sparse_row(run_id: str, attempt: int, line: Parsed) -> dict[str, Any]:
     }
 
 
+def _follow_steps(run: Run, records: Sequence[StepRecord]) -> None:
+    """As `_follow`, of all steps at once: each change of the row's object is dear."""
+    step, newest, step_seconds = run.step, None, run.step_seconds
+    for record in records:
+        if record.step >= step:
+            step, newest = record.step, record
+            seconds = record.timing.get("step")
+            if seconds is not None and math.isfinite(seconds):
+                before = seconds if step_seconds is None else step_seconds
+                step_seconds = AVERAGE_WEIGHT * seconds + (1 - AVERAGE_WEIGHT) * before
+    if newest is not None:
+        run.step = newest.step
+        run.num_steps = newest.num_steps
+        run.num_rollouts = newest.cost.num_rollouts
+        run.reward_mean = newest.reward_mean if math.isfinite(newest.reward_mean) else None
+        run.step_seconds = step_seconds
+
+
 def _follow(session: Session, run: Run, record: AnyRecord) -> None:
     """Keep the run's own row up to date, which lists of runs read."""
     match record:
-        case StepRecord() if record.step >= run.step:
-            run.step = record.step
-            run.num_steps = record.num_steps
-            run.num_rollouts = record.cost.num_rollouts
-            run.reward_mean = record.reward_mean if math.isfinite(record.reward_mean) else None
-            seconds = record.timing.get("step")
-            if seconds is not None and math.isfinite(seconds):
-                before = seconds if run.step_seconds is None else run.step_seconds
-                run.step_seconds = AVERAGE_WEIGHT * seconds + (1 - AVERAGE_WEIGHT) * before
         case EvaluationRecord():
             name = f"{record.dataset} avg@{record.num_samples}"
             if run.eval_name is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 import orjson
@@ -48,6 +49,19 @@ class VisitColumns(NamedTuple):
         )
 
 
+_FIELDS_OF_VISIT = itemgetter(*VisitColumns._fields)
+
+
+class Loaded(NamedTuple):
+    """A line of records.jsonl, read as JSON and not checked."""
+
+    line: Line
+    content: object
+    """None of what is no JSON."""
+    step: int | None
+    """Of what claims to be a training step."""
+
+
 class Parsed(NamedTuple):
     """A line of records.jsonl."""
 
@@ -84,15 +98,31 @@ def _storable(line: str) -> str:
     return line.replace("\x00", "\ufffd").replace("\\u0000", "\\ufffd")
 
 
-def parse(line: Line, run: Run, attempt: int) -> Parsed:
-    """A line of records.jsonl; of one that is no record, an event that says so."""
+def load(line: Line) -> Loaded:
+    """What a line of records.jsonl is about; the rest is for `parse` to see."""
     try:
         content = orjson.loads(line.text)
+    except ValueError:
+        return Loaded(line, None, None)
+    is_step = isinstance(content, dict) and content.get("type") == "step"
+    step = content.get("step") if is_step else None
+    return Loaded(line, content, step if type(step) is int and bounds.is_integer(step) else None)
+
+
+def parse(loaded: Loaded, run: Run, attempt: int) -> Parsed:
+    """A line of records.jsonl; of one that is no record, an event that says so. Takes the content apart."""
+    line, content = loaded.line, loaded.content
+    try:
+        if content is None:
+            orjson.loads(line.text)
         visits = _take_visits(content)
         record = read_record(content)
         if (fault := bounds.fault(record) or bounds.visits_fault(visits)) is not None:
             raise ValueError(fault)
         if isinstance(record, StepRecord):
+            if loaded.step is None:
+                raise ValueError("step: not a whole number")
+            assert isinstance(content, dict), "it was read as a step"
             del content["prompts"]
         stored = orjson.dumps(content).decode()
     except (ValueError, orjson.JSONEncodeError) as error:
@@ -111,7 +141,7 @@ def _take_visits(content: object) -> VisitColumns:
         return VisitColumns()
     content["prompts"] = []
     try:
-        columns = VisitColumns(*([visit[name] for visit in visits] for name in VisitColumns._fields))
+        columns = VisitColumns(*zip(*map(_FIELDS_OF_VISIT, visits), strict=True))
     except (KeyError, TypeError):
         columns = None
     if columns is None or not columns.is_exact:

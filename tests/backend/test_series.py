@@ -126,6 +126,19 @@ def test_a_chunk_with_a_hole_waits(worker: FakeWorker, admin: Client, run: RunDe
     assert admin.metrics(run.id, [LOSS]).steps == list(range(1, 121))
 
 
+def test_a_step_that_is_no_record_leaves_its_chunk_in_rows(
+    worker: FakeWorker, admin: Client, run: RunDetail, database: Database
+) -> None:
+    lines = lines_of([step(number) for number in range(1, 121)])
+    # It says which step it is, and has no fields of one.
+    lines[49] = '{"type":"step","attempt":1,"step":50}'
+    worker.upload_lines(worker.begin(run), lines)
+    assert stored(database, run.id) == (0, 119)
+    assert admin.metrics(run.id, [LOSS]).steps == [*range(1, 50), *range(51, 121)]
+    (warning,) = admin.records(run.id, "event").items
+    assert "attempt-1/records.jsonl is no record" in warning["message"]
+
+
 # ---------------------------------------------------------------- sampling
 
 
