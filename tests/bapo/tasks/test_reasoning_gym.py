@@ -1,8 +1,10 @@
-"""reasoning-gym's tasks, against a stand-in with its documented functions."""
+"""reasoning-gym's tasks: against a stand-in with its documented functions, for one of its packages is built by a C
+compiler; and, where the extra is installed, against itself."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from bapo.config import ConfigError
 from bapo.config.task import ReasoningGymTaskConfig
 from bapo.tasks import Problem, build_task
+from bapo.tasks.bounded import BoundedFunction
 from bapo.tasks.verifiers import load_verifier
 
 STAND_IN = """
@@ -35,12 +38,18 @@ def create_dataset(name, size=500, seed=None):
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (tmp_path / "reasoning_gym.py").write_text(STAND_IN)
     monkeypatch.syspath_prepend(str(tmp_path))
     # The process that verifies finds it too.
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
-    monkeypatch.delitem(sys.modules, "reasoning_gym", raising=False)
+    judge = BoundedFunction("bapo.tasks.reasoning_gym:judged")
+    monkeypatch.setattr("bapo.tasks.reasoning_gym._judge", lambda: judge)
+    known = sys.modules.pop("reasoning_gym", None)
+    yield
+    sys.modules.pop("reasoning_gym", None)
+    if known is not None:
+        sys.modules["reasoning_gym"] = known
 
 
 def refusal(*datasets: str) -> tuple[str, object, str]:
@@ -99,3 +108,15 @@ def test_a_problem_of_elsewhere_fails_and_costs_its_reward() -> None:
     problem = Problem("r:1", "r", "?", {"dataset": "countdown", "size": 1, "seed": 0, "index": 0})
     assert verify(problem, "<answer>__import__('os')</answer>") == 0
     assert verify.num_failures == 1
+
+
+@pytest.mark.parametrize("name", ["chain_sum", "letter_counting", "knights_knaves"])
+def test_the_package_itself_gives_its_own_answers_the_full_score(name: str) -> None:
+    gym = pytest.importorskip("reasoning_gym", reason="needs the extra reasoning-gym")
+    task = build_task(ReasoningGymTaskConfig(datasets=(name,), num_per_dataset=5, num_test_per_dataset=5))
+    for problem in task.train:
+        known = dict(problem.answer)
+        entries = gym.create_dataset(known["dataset"], size=known["size"], seed=known["seed"])
+        right = entries[known["index"]]["answer"]
+        assert task.reward(problem, f"so <answer>{right}</answer>") == 1
+        assert task.reward(problem, "<answer>none of these</answer>") == 0
