@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,7 +59,7 @@ class BapoLoss:
         sums = recorded_sums(output, entropies)
         if data[MEASURE_DISTANCE]:
             sums |= distance_sums((logprobs.detach() - rollout_logprobs).cpu(), lengths, data[SOURCE_FIELD].tolist())
-        metrics = {f"bapo/{name}": Metric(AggregationType.SUM, value) for name, value in sums.items()}
+        metrics = _summed(sums, data["dp_size"])
         metrics["bapo/ratio_largest"] = Metric(AggregationType.MAX, largest_ratio(output))
         return output.loss * data["dp_size"], metrics
 
@@ -81,8 +82,12 @@ class BapoValueLoss:
             value_clip=self.value_clip,
         )
         sums = {"critic_loss": output.loss.detach(), "critic_clipped": output.is_clipped.double().sum()}
-        metrics = {f"bapo/{name}": Metric(AggregationType.SUM, value) for name, value in sums.items()}
-        return output.loss * data["dp_size"], metrics
+        return output.loss * data["dp_size"], _summed(sums, data["dp_size"])
+
+
+def _summed(sums: Mapping[str, Any], dp_size: int) -> dict[str, Metric]:
+    """Sums over the mini-batch. verl adds up the micro-batches, and takes the mean over the ranks."""
+    return {f"bapo/{name}": Metric(AggregationType.SUM, value * dp_size) for name, value in sums.items()}
 
 
 def recorded_sums(output: LossOutput, entropies: Tensor) -> dict[str, Any]:

@@ -79,11 +79,31 @@ def assert_equal_updates(verl_engine: Any, batch: Sequence[BatchItem], config: R
 
 
 def weights(folder: Path) -> dict[str, Any]:
-    """Of the model that one training process of verl saved."""
+    """Of the model that verl saved."""
+    return _whole([_load(path) for path in _of_ranks(folder, "model")])
+
+
+def _of_ranks(folder: Path, kind: str) -> list[Path]:
+    """The files of a checkpoint, one for each training process."""
+    return sorted(folder.glob(f"{kind}_world_size_*_rank_*.pt"), key=lambda path: int(path.stem.rpartition("_")[2]))
+
+
+def _load(path: Path) -> Any:
     import torch  # noqa: PLC0415
 
-    saved = torch.load(folder / "model_world_size_1_rank_0.pt", weights_only=False)
-    return {name: getattr(value, "_local_tensor", value) for name, value in saved.items()}
+    return torch.load(path, weights_only=False)
+
+
+def _whole(shards: Sequence[dict[Any, Any]]) -> dict[Any, Any]:
+    """Tensors put together again, which FSDP2 shares out by their first dimension."""
+    import torch  # noqa: PLC0415
+
+    return {
+        name: torch.cat([getattr(shard[name], "_local_tensor", shard[name]) for shard in shards])
+        if len(shards) > 1
+        else getattr(value, "_local_tensor", value)
+        for name, value in shards[0].items()
+    }
 
 
 def _assert_close(gradient: Any, expected: Any) -> None:
@@ -108,8 +128,8 @@ def _gradient(before: Path, after: Path) -> Any:
 
     def moments(folder: Path) -> dict[int, Any]:
         """By position of the parameter in the model."""
-        state = torch.load(folder / "optim_world_size_1_rank_0.pt", weights_only=False)["state"]
-        return {name: getattr(values["exp_avg"], "_local_tensor", values["exp_avg"]) for name, values in state.items()}
+        states = [_load(path)["state"] for path in _of_ranks(folder, "optim")]
+        return _whole([{name: values["exp_avg"] for name, values in state.items()} for state in states])
 
     first, second = moments(before), moments(after)
     return torch.cat([((second[name] - 0.9 * first[name]) / 0.1).flatten() for name in sorted(second)])
