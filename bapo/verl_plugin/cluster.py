@@ -61,7 +61,10 @@ class Cluster:
                 _knock(verl.ray_address)
                 ray.init(address=verl.ray_address, **options)
             except (ConnectionError, TimeoutError, socket.gaierror) as error:
-                raise _problem("ray_address", verl.ray_address, f"no Ray cluster answers there ({error})") from error
+                remedy = f"no Ray cluster answers there ({error})"
+                if "RAY_AUTH_MODE" not in os.environ:
+                    remedy += "; if it asks for a token, set RAY_AUTH_MODE=token here"
+                raise _problem("ray_address", verl.ray_address, remedy) from error
         else:
             self._start_here(
                 num_cpus=logical_cpus(verl) if on_cpu else None,

@@ -307,7 +307,11 @@ class VerlEngine:
         (folder / STATE_FILE).write_text(json.dumps(state), encoding="utf-8")
 
     def load(self, folder: Path) -> Sequence[object]:
-        """Restore what `save` wrote; return the groups' payloads in the order in which they were given."""
+        """Restore what `save` wrote; return the groups' payloads in the order in which they were given.
+
+        Raises ConfigError where another number of training processes wrote it.
+        """
+        _check_num_processes(self._config, folder / ACTOR_FOLDER)
         state = json.loads((folder / STATE_FILE).read_text(encoding="utf-8"))
         workers = self._trainer.actor_rollout_wg
         workers.load_checkpoint(str(folder / ACTOR_FOLDER), None, del_local_after_load=False)
@@ -336,6 +340,16 @@ class VerlEngine:
     def close(self) -> None:
         """End all processes and remove what they leave behind."""
         self._cluster.close()
+
+
+def _check_num_processes(config: RunConfig, folder: Path) -> None:
+    """Each of FSDP's processes reads back its own part of a checkpoint."""
+    verl = config.engine.verl
+    wrote = len(list(folder.glob("model_world_size_*_rank_*.pt")))
+    if wrote not in (0, verl.gpus_per_node * verl.nodes):
+        remedy = f"the checkpoint {folder.parent.name} was written by {wrote} training processes: go on with as many"
+        field = "gpus_per_node" if verl.nodes == 1 else "nodes"
+        raise ConfigError([ConfigProblem(f"engine.verl.{field}", getattr(verl, field), remedy)])
 
 
 def _payload(group: RolloutGroup) -> GroupPayload:

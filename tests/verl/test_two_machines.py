@@ -1,0 +1,157 @@
+"""Training processes on two nodes of a running Ray cluster share a batch, and the update is that of one process.
+
+Both nodes are on this machine.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from bapo.config import ConfigError, RunConfig, apply_changes, resolve
+from bapo.config.recipes import load_recipe
+from bapo.engine import BatchItem, Policy
+from bapo.rollout import BatchSource, RolloutGroup
+from bapo.tasks import build_task
+from bapo.tasks.base import Task
+from tests.verl.comparing import assert_equal_updates
+
+# Eleven groups of four: 44 rows are shared out as 22 and 22 by length, whose tokens are not equally many.
+NUM_PROBLEMS, GROUP_SIZE = 11, 4
+START_SECONDS = 120.0
+"""For a node of Ray to be there, on a busy machine."""
+SETTINGS = {
+    "engine.type": "verl",
+    "engine.verl.nodes": 2,
+    "rollout.group_size": GROUP_SIZE,
+    "task.num_test": 16,
+    "task.num_train": 64,
+    # Large enough to leave the gradient as it is.
+    "training.max_grad_norm": 1000.0,
+    # Adam then keeps the gradient, up to a factor, in its first moment.
+    "training.learning_rate": 1e-3,
+    "loss.kl_coefficient": 0.01,
+    "loss.entropy_coefficient": 0.01,
+    "method.c1": 0.25,
+    "method.c2": [0.25, 0.5],
+    "method.c3": [0.5, 0.75],
+}
+
+
+ONE_PROCESS = {"engine.type": "local", "engine.verl.nodes": 1, "engine.verl.ray_address": None}
+
+
+def _config(**changes: Any) -> RunConfig:
+    return resolve(apply_changes(load_recipe("countdown-quick").explicit, SETTINGS | changes)).config
+
+
+@pytest.fixture(scope="module")
+def ray_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A cluster of two nodes, each with a place for one training process; it asks for Ray's token, as by default."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    address, ray = f"127.0.0.1:{port}", str(Path(sys.executable).with_name("ray"))
+    logs = tmp_path_factory.mktemp("ray")
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        tempfile.TemporaryDirectory(prefix="ray-") as folder,
+        ExitStack() as stack,
+    ):
+        patch.setenv("RAY_AUTH_MODE", "token")
+        subprocess.run([ray, "get-auth-token", "--generate"], check=True, capture_output=True)
+        head = ["--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={folder}"]
+        for number, where in enumerate((head, [f"--address={address}"])):
+            log = stack.enter_context((logs / f"node-{number}").open("wb"))
+            command = [ray, "start", "--block", "--num-cpus=12", "--num-gpus=1", *where]
+            node = psutil.Popen(command, stdout=log, stderr=log)
+            stack.callback(_end, node)
+            _wait_for(lambda number=number: _nodes(ray, address) > number, logs)
+        yield address
+
+
+def _nodes(ray: str, address: str) -> int:
+    said = subprocess.run([ray, "status", f"--address={address}"], capture_output=True, text=True, check=False).stdout
+    return len(re.findall(r"^ 1 node_", said, re.MULTILINE))
+
+
+def _wait_for(condition: Callable[[], bool], logs: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while not condition():
+        said = [path.read_text() for path in sorted(logs.iterdir())]
+        assert time.monotonic() < deadline, said
+
+
+def _end(node: psutil.Popen) -> None:
+    processes = [node, *node.children(recursive=True)]
+    node.terminate()
+    _, alive = psutil.wait_procs(processes, timeout=20)
+    for process in alive:
+        process.kill()
+
+
+@pytest.fixture(scope="module")
+def task() -> Task:
+    return build_task(_config(**ONE_PROCESS).task)
+
+
+@pytest.fixture(scope="module")
+def engine(task: Task, ray_address: str) -> Iterator[Any]:
+    from bapo.engines import build_engine  # noqa: PLC0415
+
+    engine = build_engine(_config(**{"engine.verl.ray_address": ray_address}), task)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(scope="module")
+def groups(engine: Any, task: Task) -> Sequence[RolloutGroup]:
+    """Generated before an update, so that ratios are not 1."""
+    generation = engine.generate(
+        task.train[:NUM_PROBLEMS], group_size=GROUP_SIZE, policy=Policy.ROLLOUT, step=1, purpose="old"
+    )
+    engine.update([BatchItem(group, BatchSource.FRESH) for group in generation.groups], step=1)
+    return generation.groups
+
+
+def test_the_gradient_is_that_of_one_process(engine: Any, groups: Sequence[RolloutGroup], tmp_path: Path) -> None:
+    batch = [BatchItem(group, BatchSource.REUSED) for group in groups]
+    local = _config(**ONE_PROCESS)
+    assert assert_equal_updates(engine, batch, local, tmp_path).ratio_max > 1.05
+
+
+def test_rows_that_cannot_be_halved_count_once(engine: Any, groups: Sequence[RolloutGroup], tmp_path: Path) -> None:
+    # 4 + 3 rows: the row that fills the batch up must not train.
+    batch = [BatchItem(groups[0], BatchSource.REUSED), BatchItem(groups[1], BatchSource.REUSED, (0, 1, 3))]
+    batch += [BatchItem(group, BatchSource.REUSED) for group in groups[2:4]]
+    local = _config(**ONE_PROCESS)
+    assert_equal_updates(engine, batch, local, tmp_path)
+
+
+def test_a_checkpoint_of_two_processes_is_refused_to_one(engine: Any, tmp_path: Path) -> None:
+    engine.save(tmp_path, ())
+    own, engine._config = engine._config, _config(**{"engine.verl.nodes": 1})
+    with pytest.raises(ConfigError, match=r"engine\.verl\.gpus_per_node = 1: .*written by 2 training processes"):
+        engine.load(tmp_path)
+    engine._config = own
+
+
+def test_both_processes_go_on_from_a_checkpoint(engine: Any, groups: Sequence[RolloutGroup], tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    engine.save(tmp_path / "kept", groups[:2])
+    batch = [BatchItem(group, BatchSource.REUSED) for group in groups[2:]]
+    first = engine.update(batch, step=3)
+    engine.load(tmp_path / "kept")
+    again = engine.update(batch, step=3)
+    assert again.loss == pytest.approx(first.loss, abs=1e-6)
+    assert again.grad_norm == pytest.approx(first.grad_norm, rel=1e-5)
