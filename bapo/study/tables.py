@@ -252,12 +252,13 @@ def _tv(mean: MeanEstimate | None, most: MeanEstimate | None) -> str:
 
 
 def percent(value: MeanEstimate | None, *, interval: bool = True) -> str:
-    """41.3 [39.0, 43.6]."""
+    """41.3 [39.0, 43.6], within 0 and 100."""
     if value is None:
         return NOTHING
     if not interval or value.low is None or value.high is None:
         return _percent(value.value)
-    return f"{_percent(value.value)} [{_percent(value.low)}, {_percent(value.high)}]"
+    # Student's interval knows no bounds, and a share has two.
+    return f"{_percent(value.value)} [{_percent(max(0.0, value.low))}, {_percent(min(1.0, value.high))}]"
 
 
 def _percent(value: float | None) -> str:

@@ -9,6 +9,7 @@ from bapo.study.declaration import Declaration
 from bapo.study.markdown import markdown
 from bapo.study.observation import Observation
 from bapo.study.report import build
+from bapo.study.tables import percent
 from tests.bapo.study.observations import observation, run_info, tracking, two_arms
 
 ENDS = {"A": (0.50, 0.54, 0.58), "B": (0.40, 0.46, 0.46)}
@@ -192,3 +193,9 @@ def test_what_a_user_wrote_is_no_markup() -> None:
     text = two_arms().model_dump(mode="json") | {"title": "A | <b>B</b> `c`", "question": "# no heading"}
     shown = markdown(report(Declaration.model_validate(text)))
     assert shown.startswith("# A \\| \\<b\\>B\\</b\\> \\`c\\`\n\n\\# no heading")
+
+
+def test_the_interval_of_a_share_ends_at_its_bounds() -> None:
+    # Student's interval of a mean of 95 % may reach beyond 100.
+    assert percent(MeanEstimate(value=0.95, low=0.85, high=1.05, n=5)) == "95.0 [85.0, 100.0]"
+    assert percent(MeanEstimate(value=0.02, low=-0.01, high=0.05, n=5)) == "2.0 [0.0, 5.0]"
