@@ -29,7 +29,7 @@ class RecipePage(Page):
 
 
 class ConfigFieldVariant(Body):
-    """What is otherwise about a config field in one method."""
+    """What is otherwise about a config field in one method, or of one type of tasks."""
 
     description: str
     default: Any
@@ -56,7 +56,7 @@ class ConfigFieldInfo(Body):
     method_types: Sequence[str]
     """Methods that know the field; empty for fields of all methods."""
     variants: Mapping[str, ConfigFieldVariant] = {}
-    """Method → what differs there from the above, which is that of the first of `method_types`."""
+    """Method, or type of tasks → what differs there from the above, which is that of the first of them."""
     task_types: Sequence[str] = ()
     """Types of tasks that know the field; empty for fields of all tasks."""
 

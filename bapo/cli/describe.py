@@ -60,7 +60,7 @@ def config(
         raise typer.BadParameter(f"no such method: take one of {', '.join(method_types())}", param_hint="--method")
     fields = [field for field in documentation() if search is None or search in field.path]
     if method is not None:
-        fields = [field.in_method(method) for field in fields if not field.method_types or method in field.method_types]
+        fields = [field.of_type(method) for field in fields if not field.method_types or method in field.method_types]
     if not fields:
         raise typer.BadParameter(
             f"no config field has {search!r} in its name: leave it out to see all", param_hint="search"

@@ -18,11 +18,12 @@ from bapo.config.run import RunConfig
 
 METHOD_TYPE = "method.type"
 """Its description is that of the method."""
+TASK_TYPE = "task.type"
 
 
 @dataclass(frozen=True, slots=True)
 class FieldVariant:
-    """What is otherwise about a field in one method."""
+    """What is otherwise about a field in one method, or of one type of tasks."""
 
     description: str
     default: Any
@@ -54,11 +55,11 @@ class FieldDocumentation:
     task_types: tuple[str, ...] = ()
     """Types of tasks that know the field; empty for fields of all tasks."""
     variants: Mapping[str, FieldVariant] = field(default_factory=dict)
-    """Method → what differs there from the above, which is that of the first of `method_types`."""
+    """Method, or type of tasks → what differs there from the above, which is that of the first of them."""
 
-    def in_method(self, method_type: str) -> FieldDocumentation:
-        """The field as it is in one method."""
-        variant = self.variants.get(method_type)
+    def of_type(self, name: str) -> FieldDocumentation:
+        """The field as it is in one method, or of one type of tasks."""
+        variant = self.variants.get(name)
         if variant is None:
             return self
         return replace(
@@ -86,11 +87,11 @@ def _merged(known: FieldDocumentation, other: FieldDocumentation) -> FieldDocume
     assert known.kind == other.kind, f"{known.path} is of different kinds in different methods"
     variants = dict(known.variants)
     theirs, ours = _variant(other), _variant(known)
-    if known.path == METHOD_TYPE:
+    if known.path in (METHOD_TYPE, TASK_TYPE):
         # Each class has its own type as the default, but the default of a config is the first one.
         theirs = replace(theirs, default=known.default)
     if theirs != ours:
-        variants |= dict.fromkeys(other.method_types, theirs)
+        variants |= dict.fromkeys(other.method_types + other.task_types, theirs)
     return replace(
         known,
         choices=tuple(dict.fromkeys(known.choices + other.choices)),
@@ -115,7 +116,7 @@ def method_types() -> tuple[str, ...]:
 @cache
 def task_types() -> tuple[str, ...]:
     """Every `task.type`."""
-    return next(each.choices for each in documentation() if each.path == "task.type")
+    return next(each.choices for each in documentation() if each.path == TASK_TYPE)
 
 
 def _members(annotation: Any) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@
   const PAUSE_MS = 300;
   let typing = null;
   let typed = 0;
-  // What the form shows by itself of each input, and for which method.
+  // What the form shows by itself of each input, and for which method and type of tasks.
   let filled = null;
 
   function sameValue(left, right) {
@@ -17,19 +17,30 @@
   }
 
   function startShown(start) {
-    const method = filled && filled.key === start.key ? filled.method : start.method;
-    return (path) => (start.looks[method][path] || { shown: start.shown[path] }).shown;
+    const types = Object.values(filled && filled.key === start.key ? filled.types : start.types);
+    return (path) => {
+      const type = types.find((each) => start.looks[each][path]);
+      return type ? start.looks[type][path].shown : start.shown[path];
+    };
   }
 
-  // Another method: its fields show its own values, except those that somebody has typed into.
+  // Another method or type of tasks: its fields show its own values, except those that somebody has typed into.
   function follow(values, ids, start) {
-    if (!filled || filled.key !== start.key) filled = { key: start.key, method: start.method, shown: { ...start.shown } };
-    const method = values[ids.findIndex((id) => id.path === "method.type")];
-    if (method === filled.method || !start.looks[method]) return;
-    filled.method = method;
-    for (const [path, look] of Object.entries(start.looks[method])) {
+    if (!filled || filled.key !== start.key) {
+      filled = { key: start.key, types: { ...start.types }, shown: { ...start.shown } };
+    }
+    for (const chooser of Object.keys(filled.types)) {
+      const type = values[ids.findIndex((id) => id.path === chooser)];
+      if (type === filled.types[chooser] || !start.looks[type]) continue;
+      filled.types[chooser] = type;
+      show(start.looks[type], chooser, values, ids);
+    }
+  }
+
+  function show(looks, chooser, values, ids) {
+    for (const [path, look] of Object.entries(looks)) {
       clientside.set_props({ type: "new-wrap", path }, { description: look.text });
-      if (path === "method.type") continue;
+      if (path === chooser) continue;
       clientside.set_props({ type: "new-was", path }, { children: look.was });
       const places = ids.flatMap((id, place) => (id.path === path ? [place] : []));
       const isTouched = places.some((place) => !sameValue(values[place], filled.shown[path][ids[place].part]));

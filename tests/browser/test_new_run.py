@@ -16,9 +16,9 @@ def field(page: Page, path: str) -> Locator:
     return page.locator(f'[data-field="{path}"]')
 
 
-def choose(page: Page, method: str) -> None:
-    field(page, "method.type").locator("input").first.click()
-    page.get_by_role("option", name=method, exact=True).click()
+def choose(page: Page, name: str, path: str = "method.type") -> None:
+    field(page, path).locator("input").first.click()
+    page.get_by_role("option", name=name, exact=True).click()
 
 
 def test_the_form_follows_the_method(visitor: Visitor) -> None:
@@ -54,6 +54,30 @@ def test_the_form_follows_the_method(visitor: Visitor) -> None:
     expect(page.locator("#new-problems")).to_contain_text("gspo does what grpo does")
     choose(page, "bapo")
     expect(sync).to_have_value("5")
+    expect(page.locator("#new-diff")).to_contain_text("Nothing")
+
+
+def test_the_form_follows_the_type_of_tasks(visitor: Visitor) -> None:
+    page = visitor.page
+    page.goto("/new?recipe=countdown-demo")
+    expect(page.locator("#new-submit")).to_be_enabled()
+    page.get_by_role("button", name=re.compile("^task")).click()
+    verifier = field(page, "task.verifier").locator("input")
+    expect(verifier).to_have_value("countdown")
+    choose(page, "file", "task.type")
+    expect(verifier).to_have_value("math")
+    expect(field(page, "task.prompt_column").locator("input")).to_have_value("prompt")
+    expect(field(page, "task.num_operands")).to_be_hidden()
+    expect(field(page, "task.train_file")).to_contain_text("give the path of a parquet or JSONL file")
+    expect(page.locator("#new-submit")).to_be_disabled()
+    # Its own value of a field is no change; another one is.
+    expect(field(page, "task.verifier")).not_to_have_class(re.compile("changed"))
+    verifier.fill("numeric")
+    choose(page, "reasoning_gym", "task.type")
+    expect(verifier).to_have_value("numeric")
+    field(page, "task.verifier").get_by_role("button").click()
+    expect(verifier).to_have_value("reasoning_gym")
+    choose(page, "countdown", "task.type")
     expect(page.locator("#new-diff")).to_contain_text("Nothing")
 
 

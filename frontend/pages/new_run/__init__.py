@@ -18,8 +18,8 @@ from frontend.pages.new_run import fork as forking
 from frontend.pages.new_run import form, several
 from frontend.pages.new_run.fields import config_field
 from frontend.pages.new_run.fork import Fork
-from frontend.pages.new_run.inputs import FORM, METHOD, form_fields
-from frontend.pages.new_run.methods import bases_by_method, looks_by_method
+from frontend.pages.new_run.inputs import FORM, METHOD, TASK, form_fields
+from frontend.pages.new_run.methods import bases_by_method, bases_by_task, looks_by_method, looks_by_task
 from frontend.pages.new_run.values import FormField, shown
 from frontend.projects import first_choice, writable_projects
 from frontend.session import Api
@@ -68,9 +68,11 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
     base = flatten((await client.validate(draft)).config)
     explicit = flatten(parent.explicit if parent else recipe.config)
     bases = bases_by_method(infos, {**explicit, **draft.changes}, base)
-    wished = str(parse_changes(query.get("set")).get(METHOD))
-    method = wished if wished in bases else str(base[METHOD])
-    fields = form_fields(infos, bases[method], method)
+    wished = parse_changes(query.get("set"))
+    method = str(wished[METHOD]) if wished.get(METHOD) in bases else str(base[METHOD])
+    task_bases = bases_by_task(infos, {**explicit, **draft.changes}, base)
+    task = str(wished[TASK]) if wished.get(TASK) in task_bases else str(base[TASK])
+    fields = form_fields(infos, bases[method] | task_bases[task], method, task)
     writable = writable_projects(await client.me())
     wanted = parent.project if parent else query.get("project")
     project = first_choice(writable, wanted)
@@ -84,10 +86,12 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
                     "parent_id": parent.id if parent else None,
                     "origin": f"“{parent.name}”" if parent else f"the recipe {recipe.name}",
                     "bases": bases,
-                    # What the inputs show for the method that the form begins with, and what another one shows.
-                    "method": method,
+                    "task_bases": task_bases,
+                    # What the inputs show for the method and the type of tasks that the form begins with, and what
+                    # others show.
+                    "types": {METHOD: method, TASK: task},
                     "shown": {field.info.path: shown(field.info, field.base) for field in fields},
-                    "looks": looks_by_method(infos, bases),
+                    "looks": looks_by_method(infos, bases) | looks_by_task(infos, task_bases, method),
                     "key": uuid.uuid4().hex,
                     "fork": {"run_id": fork.parent.id, "step": fork.step} if fork else None,
                 },

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from bapo.api import ConfigCheck, ConfigFieldInfo, FieldProblem
 from bapo.client import ApiError
-from frontend.pages.new_run.values import FormField, changes, in_method
+from frontend.pages.new_run.values import FormField, changes, of_types
 
 FORM = "new"
 METHOD = "method.type"
@@ -20,9 +20,9 @@ _INFOS = TypeAdapter(list[ConfigFieldInfo])
 Ids = Sequence[Mapping[str, Any]]
 
 
-def form_fields(infos: Sequence[ConfigFieldInfo], base: Mapping[str, Any], method: str) -> list[FormField]:
-    """Each field, as it is in the method, with the value that it starts from: the base's, else its default."""
-    own = (in_method(info, method) for info in infos)
+def form_fields(infos: Sequence[ConfigFieldInfo], base: Mapping[str, Any], method: str, task: str) -> list[FormField]:
+    """Each field, as it is in method and task, with the value that it starts from: the base's, else its default."""
+    own = (of_types(info, method, task) for info in infos)
     return [FormField(info, base.get(info.path, info.default)) for info in own]
 
 
@@ -63,9 +63,10 @@ def typed_changes(
 ) -> tuple[list[FormField], dict[str, Any]]:
     """The form's fields, and those that differ from where it started."""
     typed = typed_values(ids, values)
-    method = str(typed[METHOD][0])
-    fields = form_fields(_INFOS.validate_python(infos), start["bases"][method], method)
-    return fields, changes(fields, typed, method, str(typed[TASK][0]))
+    method, task = str(typed[METHOD][0]), str(typed[TASK][0])
+    base = start["bases"][method] | start["task_bases"][task]
+    fields = form_fields(_INFOS.validate_python(infos), base, method, task)
+    return fields, changes(fields, typed, method, task)
 
 
 def draft_of(start: Mapping[str, Any], changed: Mapping[str, Any], project: str | None) -> ConfigCheck:

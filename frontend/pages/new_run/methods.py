@@ -1,4 +1,4 @@
-"""What the form shows otherwise where another method is chosen."""
+"""What the form shows otherwise where another method, or another type of tasks, is chosen."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from bapo.api import ConfigFieldInfo
 from bapo.config.objective import default_aggregation, default_clip_range, default_ratio_level
-from frontend.pages.new_run.inputs import METHOD, form_fields
+from frontend.pages.new_run.inputs import METHOD, TASK, form_fields
 from frontend.pages.new_run.values import FormField, knows, shown
 from frontend.symbols import SYMBOLS
 
@@ -20,6 +20,7 @@ def bases_by_method(
     A change of method keeps what was set before as far as the new method knows the field; all else gets that method's
     default. `explicit` and `base` by dotted path: what was set, and what is in force before any change.
     """
+    task = str(base[TASK])
     chosen = next(info for info in infos if info.path == METHOD)
     own = {
         method: [info for info in infos if info.method_types and info.path != METHOD and knows(info, method)]
@@ -29,8 +30,28 @@ def bases_by_method(
     return {
         method: dict(base)
         if method == base[METHOD]
-        else others | {field.info.path: field.base for field in form_fields(members, explicit, method)}
+        else others | {field.info.path: field.base for field in form_fields(members, explicit, method, task)}
         for method, members in own.items()
+    }
+
+
+def bases_by_task(
+    infos: Sequence[ConfigFieldInfo], explicit: Mapping[str, Any], base: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """As `bases_by_method`, for each type of tasks its own fields alone."""
+    method = str(base[METHOD])
+    chosen = next(info for info in infos if info.path == TASK)
+    own = {
+        task: [info for info in infos if info.task_types and info.path != TASK and knows(info, method, task)]
+        for task in chosen.choices
+    }
+    return {
+        task: {TASK: base[TASK]}
+        | {
+            field.info.path: base.get(field.info.path) if task == base[TASK] else field.base
+            for field in form_fields(members, explicit, method, task)
+        }
+        for task, members in own.items()
     }
 
 
@@ -56,15 +77,33 @@ def looks_by_method(
     """For each method and field that depends on it: the inputs' values, their words, and the text beneath."""
     return {
         method: {
-            field.info.path: {
-                "shown": shown(field.info, field.base),
-                "was": base_text(field),
-                "text": field_text(field.info, method),
-            }
-            for field in form_fields(infos, base, method)
+            field.info.path: _look(field, method)
+            for field in form_fields(infos, base, method, str(base[TASK]))
             if (field.info.method_types and knows(field.info, method)) or _of_method(field.info.path, method)
         }
         for method, base in bases.items()
+    }
+
+
+def looks_by_task(
+    infos: Sequence[ConfigFieldInfo], bases: Mapping[str, Mapping[str, Any]], method: str
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """The same for each type of tasks."""
+    return {
+        task: {
+            field.info.path: _look(field, method)
+            for field in form_fields(infos, base, method, task)
+            if field.info.task_types and knows(field.info, method, task)
+        }
+        for task, base in bases.items()
+    }
+
+
+def _look(field: FormField, method: str) -> dict[str, Any]:
+    return {
+        "shown": shown(field.info, field.base),
+        "was": base_text(field),
+        "text": field_text(field.info, method),
     }
 
 

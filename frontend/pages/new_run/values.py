@@ -121,9 +121,9 @@ def changes(fields: Sequence[FormField], typed: Typed, method: str, task: str) -
     return changed
 
 
-def in_method(info: ConfigFieldInfo, method: str) -> ConfigFieldInfo:
-    """The field as it is in one method."""
-    variant = info.variants.get(method)
+def of_types(info: ConfigFieldInfo, method: str, task: str) -> ConfigFieldInfo:
+    """The field as it is in one method and of one type of tasks."""
+    variant = info.variants.get(method) or info.variants.get(task)
     return info if variant is None else info.model_copy(update=variant.model_dump())
 
 

@@ -95,7 +95,8 @@ def _copy(label: str, text: str) -> dmc.CopyButton:
 
 
 def _rows(run: RunDetail) -> list[dmc.TableTr]:
-    described = {field.path: field.in_method(run.method) for field in documentation()}
+    task = str(run.config["task"]["type"])
+    described = {field.path: field.of_type(run.method).of_type(task) for field in documentation()}
     explicit = flatten(run.explicit)
     rows = []
     for path, value in flatten(run.config).items():

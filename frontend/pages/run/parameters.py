@@ -58,7 +58,7 @@ def drawer_body(run: RunDetail, infos: Sequence[ConfigFieldInfo], controls: Sequ
     values = values_in_force(run, controls)
     method, task = run.method, str(values[TASK])
     by_path = {
-        field.info.path: field for field in form_fields(infos, values, method) if knows(field.info, method, task)
+        field.info.path: field for field in form_fields(infos, values, method, task) if knows(field.info, method, task)
     }
     fields = [by_path[path] for path in CHANGEABLE_FIELDS if path in by_path]
     if not fields:
@@ -168,7 +168,7 @@ def _previewing(app: Dash, api: Api) -> None:
                 await client.history(run_id),
             )
             base = values_in_force(run, history.controls)
-            fields = form_fields(infos, base, run.method)
+            fields = form_fields(infos, base, run.method, str(base[TASK]))
             wanted = changes(fields, typed_values(ids, values), run.method, str(base[TASK]))
             known = {path: value for path, value in base.items() if path in CHANGEABLE_FIELDS}
             report = await client.validate(ConfigDraft(parent_id=run_id, changes={**known, **wanted}))
@@ -240,7 +240,7 @@ def _requesting(app: Dash, api: Api) -> None:
                 await client.history(run_id),
             )
             base = values_in_force(run, history.controls)
-            fields = form_fields(infos, base, run.method)
+            fields = form_fields(infos, base, run.method, str(base[TASK]))
             wanted = changes(fields, typed_values(ids, values), run.method, str(base[TASK]))
             if not wanted:
                 text = "Nothing differs from the values in force: change a field first."

@@ -106,23 +106,30 @@ def test_choices_are_listed() -> None:
 @pytest.mark.parametrize("method", METHOD_CONFIGS)
 def test_each_methods_own_default_is_the_one_that_it_gets(method: str) -> None:
     own = [each for each in documentation() if method in each.method_types and each.path != "method.type"]
-    given = {each.path: each.in_method(method).default for each in own}
+    given = {each.path: each.of_type(method).default for each in own}
     explicit = apply_changes({"training": {"steps": 1}}, {"method.type": method} | given)
     assert flatten(resolve(explicit).config.model_dump(mode="json")) == dumped(method)
 
 
 def test_a_shared_field_tells_what_a_method_has_otherwise() -> None:
     sync = field("method.v")
-    assert sync.default == sync.in_method("grpo_delayed").default == 5
-    assert sync.in_method("arpo").default == 1
+    assert sync.default == sync.of_type("grpo_delayed").default == 5
+    assert sync.of_type("arpo").default == 1
     assert "grpo_delayed" not in sync.variants
-    again = field("method.m").in_method("bapo_mini")
+    again = field("method.m").of_type("bapo_mini")
     assert (again.default, again.minimum) == (5, 1)
     assert again.description.startswith("Re-evaluation interval m: all-wrong prompts")
+
+
+def test_a_shared_field_tells_what_a_type_of_tasks_has_otherwise() -> None:
+    verifier = field("task.verifier")
+    assert verifier.default == verifier.of_type("countdown").default == "countdown"
+    assert verifier.of_type("file").default == "math"
+    assert field("task.type").of_type("file").default == "countdown"
 
 
 def test_the_type_is_described_by_its_method() -> None:
     kind = field("method.type")
     assert kind.description.startswith("BAPO: fresh, re-evaluated and reused groups")
-    assert kind.in_method("dapo").description.startswith("DAPO: prompts are rolled out until")
-    assert {kind.in_method(method).default for method in METHOD_CONFIGS} == {"bapo"}
+    assert kind.of_type("dapo").description.startswith("DAPO: prompts are rolled out until")
+    assert {kind.of_type(method).default for method in METHOD_CONFIGS} == {"bapo"}

@@ -12,7 +12,7 @@ from bapo.config.documentation import documentation
 from bapo.config.resolve import METHOD_CONFIGS, flatten
 from frontend.pages.new_run import SECTIONS
 from frontend.pages.new_run.inputs import by_field, typed_values
-from frontend.pages.new_run.methods import bases_by_method, looks_by_method
+from frontend.pages.new_run.methods import bases_by_method, bases_by_task, looks_by_method, looks_by_task
 from frontend.pages.new_run.values import same
 
 
@@ -77,6 +77,33 @@ def test_what_the_form_shows_for_a_method_is_what_a_run_of_it_gets(method: str) 
         if path != "method.type":
             info = next(field for field in FIELDS if field.path == path)
             assert same(info, base[path], value), path
+
+
+TASK_FILES = {"file": {"task.train_file": "problems.jsonl"}}
+"""What a type of tasks cannot do without."""
+
+
+@pytest.mark.parametrize("task", ["countdown", "file", "reasoning_gym"])
+def test_what_the_form_shows_for_a_type_of_tasks_is_what_a_run_of_it_gets(task: str) -> None:
+    explicit = {"task": {"seed": 3}}
+    base = flatten(resolve(explicit).config.model_dump(mode="json"))
+    needed = TASK_FILES.get(task, {})
+    config = resolve(apply_changes(explicit, {"task.type": task} | needed)).config.model_dump(mode="json")
+    own = bases_by_task(FIELDS, flatten(explicit), base)[task]
+    for path, value in flatten(config["task"], "task.").items():
+        if path != "task.type" and path not in needed:
+            info = next(field for field in FIELDS if field.path == path)
+            assert same(info, own[path], value), path
+
+
+def test_each_type_of_tasks_has_its_own_verifier() -> None:
+    looks = looks_by_task(FIELDS, bases_by_task(FIELDS, {}, BASE), "bapo")
+    assert {task: look["task.verifier"]["shown"] for task, look in looks.items()} == {
+        "countdown": ["countdown"],
+        "file": ["math"],
+        "reasoning_gym": ["reasoning_gym"],
+    }
+    assert "task.prompt_column" not in looks["countdown"]
 
 
 def test_the_text_beneath_a_field_is_the_methods() -> None:
