@@ -148,7 +148,7 @@ def costs_of(arms: Arms, reference: str, sets: Sequence[str]) -> list[StudyCost]
     known = [final(run, MEAN, "avg", sets) for run in arms.get(reference, {}).values()]
     target = mean_of(known)
     return [
-        _cost(arm, list(runs.values()), None if target is None or arm == reference else target.value, sets)
+        _cost(arm, list(runs.values()), None if target is None else target.value, sets)
         for arm, runs in arms.items()
         if runs
     ]

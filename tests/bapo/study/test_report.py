@@ -139,7 +139,8 @@ def test_composition_and_cost_are_sums_over_steps() -> None:
     assert cost["A"].num_reached == 3
     assert cost["A"].rollouts_to_reach is not None
     assert cost["A"].rollouts_to_reach.median == 5120
-    assert cost["B"].rollouts_to_reach is None
+    # Of B itself, two of the three seeds do: 0.46, but not 0.40.
+    assert cost["B"].num_reached == 2
 
 
 def test_what_was_not_run_is_named_and_no_figure_is_made_of_it() -> None:
