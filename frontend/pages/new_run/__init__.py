@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
@@ -69,9 +69,9 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
     explicit = flatten(parent.explicit if parent else recipe.config)
     bases = bases_by_method(infos, {**explicit, **draft.changes}, base)
     wished = parse_changes(query.get("set"))
-    method = str(wished[METHOD]) if wished.get(METHOD) in bases else str(base[METHOD])
+    method = _one_of(bases, wished.get(METHOD), base[METHOD])
     task_bases = bases_by_task(infos, {**explicit, **draft.changes}, base)
-    task = str(wished[TASK]) if wished.get(TASK) in task_bases else str(base[TASK])
+    task = _one_of(task_bases, wished.get(TASK), base[TASK])
     fields = form_fields(infos, bases[method] | task_bases[task], method, task)
     writable = writable_projects(await client.me())
     wanted = parent.project if parent else query.get("project")
@@ -107,6 +107,11 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
         ],
         className="new-run",
     )
+
+
+def _one_of(types: Collection[str], wished: object, usual: object) -> str:
+    """What an address asks for, which may be anything, where it is one of the types."""
+    return str(wished) if str(wished) in types else str(usual)
 
 
 def _given(field: FormField, changes: str | None) -> list[Any]:
