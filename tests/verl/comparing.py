@@ -14,6 +14,23 @@ from bapo.engine import BatchItem
 from bapo.rollout import RolloutGroup
 from bapo.tasks import build_task
 
+GROUP_SIZE = 4
+SETTINGS = {
+    "rollout.group_size": GROUP_SIZE,
+    "task.num_test": 16,
+    "task.num_train": 64,
+    # Large enough to leave the gradient as it is.
+    "training.max_grad_norm": 1000.0,
+    # Adam then keeps the gradient, up to a factor, in its first moment.
+    "training.learning_rate": 1e-3,
+    "loss.kl_coefficient": 0.01,
+    "loss.entropy_coefficient": 0.01,
+    "method.c1": 0.25,
+    "method.c2": [0.25, 0.5],
+    "method.c3": [0.5, 0.75],
+}
+"""Of runs whose updates are held against each other."""
+
 
 def rows(groups: Sequence[RolloutGroup]) -> Any:
     """The groups' rows in TransferQueue."""

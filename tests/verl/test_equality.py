@@ -17,23 +17,9 @@ from bapo.engine import BatchItem, Policy
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks import build_task
 from bapo.tasks.base import Problem, Task
-from tests.verl.comparing import assert_equal_updates, local_group, rows
+from tests.verl.comparing import GROUP_SIZE, SETTINGS, assert_equal_updates, local_group, rows
 
-NUM_PROBLEMS, GROUP_SIZE = 12, 4
-SETTINGS = {
-    "rollout.group_size": GROUP_SIZE,
-    "task.num_test": 16,
-    "task.num_train": 64,
-    # Large enough to leave the gradient as it is.
-    "training.max_grad_norm": 1000.0,
-    # Adam then keeps the gradient, up to a factor, in its first moment.
-    "training.learning_rate": 1e-3,
-    "loss.kl_coefficient": 0.01,
-    "loss.entropy_coefficient": 0.01,
-    "method.c1": 0.25,
-    "method.c2": [0.25, 0.5],
-    "method.c3": [0.5, 0.75],
-}
+NUM_PROBLEMS = 12
 
 
 def _config(**changes: Any) -> RunConfig:

@@ -25,35 +25,18 @@ from bapo.engine import BatchItem, Policy
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks import build_task
 from bapo.tasks.base import Task
-from tests.verl.comparing import assert_equal_updates
+from tests.verl.comparing import GROUP_SIZE, SETTINGS, assert_equal_updates
 
 # Eleven groups of four: 44 rows are shared out as 22 and 22 by length, whose tokens are not equally many.
-NUM_PROBLEMS, GROUP_SIZE = 11, 4
+NUM_PROBLEMS = 11
 START_SECONDS = 120.0
 """For a node of Ray to be there, on a busy machine."""
-SETTINGS = {
-    "engine.type": "verl",
-    "engine.verl.nodes": 2,
-    "rollout.group_size": GROUP_SIZE,
-    "task.num_test": 16,
-    "task.num_train": 64,
-    # Large enough to leave the gradient as it is.
-    "training.max_grad_norm": 1000.0,
-    # Adam then keeps the gradient, up to a factor, in its first moment.
-    "training.learning_rate": 1e-3,
-    "loss.kl_coefficient": 0.01,
-    "loss.entropy_coefficient": 0.01,
-    "method.c1": 0.25,
-    "method.c2": [0.25, 0.5],
-    "method.c3": [0.5, 0.75],
-}
-
-
+TWO_NODES = {"engine.type": "verl", "engine.verl.nodes": 2}
 ONE_PROCESS = {"engine.type": "local", "engine.verl.nodes": 1, "engine.verl.ray_address": None}
 
 
 def _config(**changes: Any) -> RunConfig:
-    return resolve(apply_changes(load_recipe("countdown-quick").explicit, SETTINGS | changes)).config
+    return resolve(apply_changes(load_recipe("countdown-quick").explicit, SETTINGS | TWO_NODES | changes)).config
 
 
 @pytest.fixture(scope="module")
