@@ -319,8 +319,11 @@
     } else if (trigger === "migration-play") {
       play();
     } else if (trigger === "run-reload" || trigger === "scheme") {
-      state.migration.forget();
-      state.flows.forget();
+      // A question names its scheme, so that what the other one's were answered stays true.
+      if (trigger === "run-reload") {
+        state.migration.forget();
+        state.flows.forget();
+      }
       state.migration.want();
       state.flows.want();
     } else if (trigger && trigger.type === "flow-step") {

@@ -11,6 +11,8 @@
   let typed = 0;
   // What the form shows by itself of each input, and for which method and type of tasks.
   let filled = null;
+  // What stands at the fields: errors and warnings by path, and the paths that differ or are out of sight.
+  let marked = null;
 
   function sameValue(left, right) {
     return JSON.stringify(left) === JSON.stringify(right);
@@ -27,7 +29,8 @@
   // Another method or type of tasks: its fields show its own values, except those that somebody has typed into.
   function follow(values, ids, start) {
     if (!filled || filled.key !== start.key) {
-      filled = { key: start.key, types: { ...start.types }, shown: { ...start.shown } };
+      const words = Object.assign({}, ...Object.values(start.types).map((type) => start.looks[type]));
+      filled = { key: start.key, types: { ...start.types }, shown: { ...start.shown }, words };
     }
     for (const chooser of Object.keys(filled.types)) {
       const type = values[ids.findIndex((id) => id.path === chooser)];
@@ -39,9 +42,11 @@
 
   function show(looks, chooser, values, ids) {
     for (const [path, look] of Object.entries(looks)) {
-      clientside.set_props({ type: "new-wrap", path }, { description: look.text });
+      const { text, was } = filled.words[path] || {};
+      filled.words[path] = look;
+      if (look.text !== text) clientside.set_props({ type: "new-wrap", path }, { description: look.text });
       if (path === chooser) continue;
-      clientside.set_props({ type: "new-was", path }, { children: look.was });
+      if (look.was !== was) clientside.set_props({ type: "new-was", path }, { children: look.was });
       const places = ids.flatMap((id, place) => (id.path === path ? [place] : []));
       const isTouched = places.some((place) => !sameValue(values[place], filled.shown[path][ids[place].part]));
       filled.shown[path] = look.shown;
@@ -53,7 +58,35 @@
     }
   }
 
+  function classes(path, marks) {
+    const slot = document.querySelector(`[data-field="${CSS.escape(path)}"]`);
+    const kept = [...slot.classList].filter((name) => name !== "changed" && name !== "hidden");
+    return [...kept, ...["changed", "hidden"].filter((name) => marks[name].includes(path))].join(" ");
+  }
+
   clientside.form = {
+    // The server has checked the form. Where it could not, errors and warnings stay.
+    mark(checked, start) {
+      if (!marked || marked.key !== start.key) {
+        marked = { key: start.key, errors: {}, warnings: {}, changed: [], hidden: start.hidden };
+      }
+      const now = { ...marked, ...checked };
+      for (const path of new Set([marked, now].flatMap((marks) => [
+        ...Object.keys(marks.errors), ...Object.keys(marks.warnings), ...marks.changed, ...marks.hidden,
+      ]))) {
+        const [error, warning] = [now.errors[path] || null, now.warnings[path] || null];
+        if (error !== (marked.errors[path] || null)) clientside.set_props({ type: "new-wrap", path }, { error });
+        if (warning !== (marked.warnings[path] || null)) {
+          clientside.set_props({ type: "new-warning", path }, { children: warning });
+        }
+        if (["changed", "hidden"].some((name) => now[name].includes(path) !== marked[name].includes(path))) {
+          clientside.set_props({ type: "new-slot", path }, { className: classes(path, now) });
+        }
+      }
+      marked = now;
+      return noUpdate();
+    },
+
     pause(values, ids, start) {
       follow(values, ids, start);
       clearTimeout(typing);

@@ -191,11 +191,13 @@ def test_pointing_at_a_chart_points_at_the_others(page: Page, recorded: str) -> 
     page.mouse.move(box["x"] + 150, box["y"] + 60, steps=3)
     expect(page.locator("[data-chart=rewards] .hoverlayer .legend")).to_be_attached()
     expect(page.locator("[data-chart=entropy] .hoverlayer .legend")).to_be_attached()
-    steps = [
-        page.locator(f"[data-chart={chart}] .hoverlayer .legendtitletext").text_content()
-        for chart in ("rewards", "entropy")
-    ]
-    assert steps[0] == steps[1]
+    page.wait_for_function(
+        """() => {
+            const title = (chart) => document.querySelector(`[data-chart=${chart}] .hoverlayer .legendtitletext`);
+            const [pointed, other] = ["rewards", "entropy"].map((chart) => title(chart)?.textContent);
+            return Boolean(pointed) && pointed === other;
+        }"""
+    )
     page.mouse.move(5, 5)
     expect(page.locator("[data-chart=entropy] .hoverlayer .legend")).to_have_count(0)
 

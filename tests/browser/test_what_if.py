@@ -24,12 +24,13 @@ def run_id(admin: Client, recorded_folders: Mapping[str, Path]) -> str:
 
 
 def trace(page: Page, chart: str, name: str, axis: str = "y") -> list[float | None]:
+    """The values of a trace, once the chart has it: Plotly draws after the words beside it are there."""
     script = """([chart, name, axis]) => {
         const graph = document.querySelector(`[data-chart="${chart}"] .js-plotly-plot`);
-        const found = graph && graph.data.find((each) => each.name === name && (each.yaxis || "y") === axis);
-        return found ? Array.from(found.y) : [];
+        const found = graph?.data?.find((each) => each.name === name && (each.yaxis || "y") === axis);
+        return found ? Array.from(found.y) : null;
     }"""
-    values: list[float | None] = page.evaluate(script, [chart, name, axis])
+    values: list[float | None] = page.wait_for_function(script, arg=[chart, name, axis]).json_value()
     return values
 
 

@@ -18,7 +18,7 @@ from frontend.pages.new_run import fork as forking
 from frontend.pages.new_run import form, several
 from frontend.pages.new_run.fields import config_field
 from frontend.pages.new_run.fork import Fork
-from frontend.pages.new_run.inputs import FORM, METHOD, TASK, form_fields
+from frontend.pages.new_run.inputs import FORM, METHOD, TASK, form_fields, hidden_fields
 from frontend.pages.new_run.methods import bases_by_method, bases_by_task, looks_by_method, looks_by_task
 from frontend.pages.new_run.values import FormField, shown
 from frontend.projects import first_choice, writable_projects
@@ -73,6 +73,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
     task_bases = bases_by_task(infos, {**explicit, **draft.changes}, base)
     task = _one_of(task_bases, wished.get(TASK), base[TASK])
     fields = form_fields(infos, bases[method] | task_bases[task], method, task)
+    hidden = hidden_fields(fields, method, task)
     writable = writable_projects(await client.me())
     wanted = parent.project if parent else query.get("project")
     project = first_choice(writable, wanted)
@@ -91,6 +92,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
                     # others show.
                     "types": {METHOD: method, TASK: task},
                     "shown": {field.info.path: shown(field.info, field.base) for field in fields},
+                    "hidden": hidden,
                     "looks": looks_by_method(infos, bases) | looks_by_task(infos, task_bases, method),
                     "key": uuid.uuid4().hex,
                     "fork": {"run_id": fork.parent.id, "step": fork.step} if fork else None,
@@ -98,10 +100,11 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
             ),
             dcc.Store(id="new-typed", data=0),
             dcc.Store(id="new-told"),
+            dcc.Store(id="new-checked"),
             dcc.Store(id="new-fields", data=[info.model_dump(mode="json") for info in infos]),
             forking.heading(fork) if fork else _heading(parent, recipe, recipes),
             html.Div(
-                [_form(fields, method, parent, recipe, given, _project(writable, project), fork), _summary()],
+                [_form(fields, hidden, method, parent, recipe, given, _project(writable, project), fork), _summary()],
                 className="form-columns",
             ),
         ],
@@ -190,6 +193,7 @@ def _project(writable: Sequence[str], chosen: str | None) -> dmc.Select:
 
 def _form(
     fields: Sequence[FormField],
+    hidden: Collection[str],
     method: str,
     parent: RunDetail | None,
     recipe: RecipeInfo,
@@ -202,7 +206,10 @@ def _form(
     def field_of(field: FormField, width: str = "normal") -> html.Div:
         value = given.get(field.info.path, field.base)
         source = None if parent else recipe.sources.get(field.info.path)
-        return config_field(FORM, field.info, value, method, width=width, base=field, source=source)
+        is_hidden = field.info.path in hidden
+        return config_field(
+            FORM, field.info, value, method, width=width, base=field, source=source, is_hidden=is_hidden
+        )
 
     by_path = {field.info.path: field for field in fields}
     listed = [(title, text, (*paths, *_of_other_methods(fields, title))) for title, text, paths in SECTIONS]

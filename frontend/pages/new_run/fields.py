@@ -50,10 +50,11 @@ def config_field(
     width: str = "normal",
     base: FormField | None = None,
     source: str | None = None,
+    is_hidden: bool = False,
 ) -> html.Div:
     """The field as it is in the method; where it has a base, what that is and a way back, for when it differs.
 
-    `source`: where the base's value comes from.
+    `source`: where the base's value comes from. `is_hidden`: the method or the type of tasks does not have the field.
     """
     label: Any = _label(info)
     return html.Div(
@@ -71,7 +72,7 @@ def config_field(
             html.Div(id=warning_id(form, info.path), className="field-warning"),
         ],
         id={"type": f"{form}-slot", "path": info.path},
-        className=f"field field-{width}",
+        className=f"field field-{width}{' hidden' * is_hidden}",
         **attributes(data_field=info.path),
     )
 

@@ -24,6 +24,7 @@ from frontend.pages.new_run.inputs import (
     Ids,
     by_field,
     draft_of,
+    hidden_fields,
     problems_of,
     typed_changes,
     typed_values,
@@ -35,15 +36,8 @@ from frontend.pages.new_run.summary import (
     starvation_note,
     theory_summary,
 )
-from frontend.pages.new_run.values import knows
 from frontend.session import Api
 from frontend.theme import palette_of, themed
-
-
-def slot_class(name: str, *, is_known: bool, is_changed: bool) -> str:
-    """Classes of a field: hidden where its method has none, marked where it differs from where the form started."""
-    kept = [part for part in name.split() if part not in ("hidden", "changed")]
-    return " ".join([*kept, *(["changed"] * is_changed), *(["hidden"] * (not is_known))])
 
 
 def register(app: Dash, api: Api) -> None:
@@ -78,10 +72,19 @@ def _typing(app: Dash) -> None:
 
 
 def _checking(app: Dash, api: Api) -> None:
+    # To set something at each of a hundred fields takes Dash seconds; the browser sets what differs from what is there.
+    clientside(
+        app,
+        "form",
+        "mark",
+        Output("new-told", "data", allow_duplicate=True),
+        Input("new-checked", "data"),
+        State("new-start", "data"),
+        initial=False,
+    )
+
     @app.callback(
-        Output({"type": f"{FORM}-wrap", "path": ALL}, "error"),
-        Output({"type": f"{FORM}-warning", "path": ALL}, "children"),
-        Output({"type": f"{FORM}-slot", "path": ALL}, "className"),
+        Output("new-checked", "data"),
         Output("new-problems", "children"),
         Output("new-diff", "children"),
         Output("new-theory", "children"),
@@ -95,7 +98,6 @@ def _checking(app: Dash, api: Api) -> None:
         Input("new-project", "value"),
         State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "value"),
         State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "id"),
-        State({"type": f"{FORM}-slot", "path": ALL}, "className"),
         State("new-start", "data"),
         State("new-fields", "data"),
     )
@@ -105,44 +107,27 @@ def _checking(app: Dash, api: Api) -> None:
         project: str | None,
         values: Sequence[Any],
         ids: Ids,
-        classes: Sequence[str],
         start: dict[str, Any],
         infos: Any,
     ) -> Any:
         fields, changed = typed_changes(infos, start, values, ids)
         typed = typed_values(ids, values)
         method, task = str(typed[METHOD][0]), str(typed[TASK][0])
-        paths = [output["id"]["path"] for output in ctx.outputs_list[0]]
-        known = {field.info.path: knows(field.info, method, task) for field in fields}
-        slots = [
-            slot_class(name, is_known=known[path], is_changed=path in changed)
-            for name, path in zip(classes, paths, strict=True)
-        ]
-        draft = draft_of(start, changed, project)
+        paths = list(typed)
+        checked: dict[str, Any] = {
+            "changed": list(changed),
+            "hidden": hidden_fields(fields, method, task),
+        }
         try:
-            report = await api.client().validate(draft)
+            report = await api.client().validate(draft_of(start, changed, project))
         except ApiError as error:
-            errors, _others = by_field(problems_of(error), paths)
-            listed = problem_list(problems_of(error), colour="red", title="Mend this first")
-            return (
-                [errors.get(path) for path in paths],
-                [None] * len(paths),
-                slots,
-                listed,
-                *([no_update] * 5),
-                True,
-                True,
-            )
+            problems = problems_of(error)
+            checked |= {"errors": by_field(problems, paths)[0], "warnings": {}}
+            listed = problem_list(problems, colour="red", title="Mend this first")
+            return checked, listed, *([no_update] * 5), True, True
         except httpx.TransportError as error:
-            return (
-                *([[no_update] * len(paths)] * 2),
-                slots,
-                error_text(error),
-                *([no_update] * 5),
-                True,
-                True,
-            )
-        warnings, _others = by_field(report.warnings, paths)
+            return checked, error_text(error), *([no_update] * 5), True, True
+        checked |= {"errors": {}, "warnings": by_field(report.warnings, paths)[0]}
         listed = problem_list(report.warnings, colour="yellow", title="It will run, but") if report.warnings else None
         if report.threshold_map:
             palette = palette_of(scheme)
@@ -150,9 +135,7 @@ def _checking(app: Dash, api: Api) -> None:
         else:
             figure = BLANK_FIGURE
         return (
-            [None] * len(paths),
-            [warnings.get(path) for path in paths],
-            slots,
+            checked,
             listed,
             diff_summary(report, start["origin"]),
             theory_summary(report),

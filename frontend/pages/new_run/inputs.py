@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from bapo.api import ConfigCheck, ConfigFieldInfo, FieldProblem
 from bapo.client import ApiError
-from frontend.pages.new_run.values import FormField, changes, of_types
+from frontend.pages.new_run.values import FormField, changes, knows, of_types
 
 FORM = "new"
 METHOD = "method.type"
@@ -24,6 +24,11 @@ def form_fields(infos: Sequence[ConfigFieldInfo], base: Mapping[str, Any], metho
     """Each field, as it is in method and task, with the value that it starts from: the base's, else its default."""
     own = (of_types(info, method, task) for info in infos)
     return [FormField(info, base.get(info.path, info.default)) for info in own]
+
+
+def hidden_fields(fields: Sequence[FormField], method: str, task: str) -> list[str]:
+    """Paths of the fields that belong to other methods or types of tasks: they are on the form, out of sight."""
+    return [field.info.path for field in fields if not knows(field.info, method, task)]
 
 
 def typed_values(ids: Ids, values: Sequence[Any]) -> dict[str, list[Any]]:
