@@ -14,6 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from frontend import shell
 from frontend.components import confirm
 from frontend.gate import Gate
+from frontend.page import Page
 from frontend.pages import (
     account,
     alerts,
@@ -36,40 +37,40 @@ from frontend.session import Api
 from frontend.settings import FrontendSettings
 
 PAGES = (
-    shell.Page(re.compile(r"/runs"), "Runs", runs.layout, query_makes_page=False, events="/api/v1/events"),
-    shell.Page(
+    Page(re.compile(r"/runs"), "Runs", runs.layout, query_makes_page=False, events="/api/v1/events"),
+    Page(
         re.compile(r"/runs/(?P<run_id>[^/]+)"),
         "Run",
         run.layout,
         query_makes_page=False,
         events="/api/v1/runs/{run_id}/events",
     ),
-    shell.Page(
+    Page(
         re.compile(r"/runs/(?P<run_id>[^/]+)/prompts/(?P<prompt_id>.+)"),
         "Prompt",
         prompt.layout,
         query_makes_page=True,
     ),
-    shell.Page(re.compile(r"/new"), "New run", new_run.layout, query_makes_page=True),
-    shell.Page(re.compile(r"/paper"), "Paper view", paper.layout, query_makes_page=True),
-    shell.Page(re.compile(r"/compare"), "Compare", compare.layout, query_makes_page=False),
-    shell.Page(re.compile(r"/sweeps"), "Sweeps", sweeps.list_layout, query_makes_page=False),
-    shell.Page(re.compile(r"/sweeps/(?P<sweep_id>[^/]+)"), "Sweep", sweeps.layout, query_makes_page=False),
-    shell.Page(re.compile(r"/studies"), "Studies", studies.list_layout, query_makes_page=False),
-    shell.Page(re.compile(r"/studies/new"), "New study", studies.new_layout, query_makes_page=True),
-    shell.Page(re.compile(r"/studies/(?P<study_id>[^/]+)"), "Study", studies.layout, query_makes_page=False),
-    shell.Page(re.compile(r"/queue"), "Queue", queue.queue_layout, query_makes_page=False),
-    shell.Page(re.compile(r"/workers"), "Workers", queue.workers_layout, query_makes_page=False),
-    shell.Page(re.compile(r"/account"), "Account", account.layout, query_makes_page=False),
-    shell.Page(re.compile(r"/people"), "People", people.layout, query_makes_page=False),
-    shell.Page(re.compile(r"/worker-tokens"), "Workers' tokens", people.worker_tokens_layout, query_makes_page=False),
-    shell.Page(re.compile(r"/projects"), "Projects", projects.layout, query_makes_page=False),
-    shell.Page(re.compile(r"/audit"), "Audit trail", audit.layout, query_makes_page=True),
-    shell.Page(re.compile(r"/storage"), "Storage", storage.layout, query_makes_page=False),
-    shell.Page(re.compile(r"/alerts"), "Alerts", alerts.alerts_layout, query_makes_page=False),
-    shell.Page(re.compile(r"/alerts/rules"), "Alert rules", alerts.rules_layout, query_makes_page=False),
-    shell.Page(re.compile(r"/alerts/webhooks"), "Webhooks", alerts.webhooks_layout, query_makes_page=False),
-    shell.Page(re.compile(r"/data"), "Data and models", resources.layout, query_makes_page=False),
+    Page(re.compile(r"/new"), "New run", new_run.layout, query_makes_page=True),
+    Page(re.compile(r"/paper"), "Paper view", paper.layout, query_makes_page=True),
+    Page(re.compile(r"/compare"), "Compare", compare.layout, query_makes_page=False),
+    Page(re.compile(r"/sweeps"), "Sweeps", sweeps.list_layout, query_makes_page=False),
+    Page(re.compile(r"/sweeps/(?P<sweep_id>[^/]+)"), "Sweep", sweeps.layout, query_makes_page=False),
+    Page(re.compile(r"/studies"), "Studies", studies.list_layout, query_makes_page=False),
+    Page(re.compile(r"/studies/new"), "New study", studies.new_layout, query_makes_page=True),
+    Page(re.compile(r"/studies/(?P<study_id>[^/]+)"), "Study", studies.layout, query_makes_page=False),
+    Page(re.compile(r"/queue"), "Queue", queue.queue_layout, query_makes_page=False),
+    Page(re.compile(r"/workers"), "Workers", queue.workers_layout, query_makes_page=False),
+    Page(re.compile(r"/account"), "Account", account.layout, query_makes_page=False),
+    Page(re.compile(r"/people"), "People", people.layout, query_makes_page=False),
+    Page(re.compile(r"/worker-tokens"), "Workers' tokens", people.worker_tokens_layout, query_makes_page=False),
+    Page(re.compile(r"/projects"), "Projects", projects.layout, query_makes_page=False),
+    Page(re.compile(r"/audit"), "Audit trail", audit.layout, query_makes_page=True),
+    Page(re.compile(r"/storage"), "Storage", storage.layout, query_makes_page=False),
+    Page(re.compile(r"/alerts"), "Alerts", alerts.alerts_layout, query_makes_page=False),
+    Page(re.compile(r"/alerts/rules"), "Alert rules", alerts.rules_layout, query_makes_page=False),
+    Page(re.compile(r"/alerts/webhooks"), "Webhooks", alerts.webhooks_layout, query_makes_page=False),
+    Page(re.compile(r"/data"), "Data and models", resources.layout, query_makes_page=False),
 )
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import parse_qsl
 
 import dash_mantine_components as dmc
@@ -17,24 +15,9 @@ from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.icon import IconName, icon
 from frontend.components.notices import error_notice, link_button, notice
+from frontend.page import Living, Page
 from frontend.session import Api
 from frontend.theme import css_variables, mantine_theme
-
-Query = Mapping[str, str]
-PageLayout = Callable[[Api, Mapping[str, str], Query], Awaitable[Any]]
-
-
-class Page(NamedTuple):
-    """An address and what it shows."""
-
-    pattern: re.Pattern[str]
-    title: str
-    layout: PageLayout
-    query_makes_page: bool
-    """Whether another query is another page; else the page itself follows its query."""
-    events: str | None = None
-    """Stream of events that the page lives on; names in braces are parts of the address."""
-
 
 NAVIGATION: tuple[tuple[str, str, IconName], ...] = (
     ("Runs", "/runs", "runs"),
@@ -228,12 +211,14 @@ def register(app: Dash, api: Api, pages: tuple[Page, ...]) -> None:
             key = f"{pathname}{search or ''}" if page.query_makes_page else (pathname or "/")
             if key == route:
                 return no_update, no_update, no_update
-            source = page.events.format(**match.groupdict()) if page.events else None
             try:
-                return await page.layout(api, match.groupdict(), query_of(search)), key, source
+                shown = await page.layout(api, match.groupdict(), query_of(search))
             except (ApiError, httpx.TransportError) as error:
                 # Without a page, nothing shows what a stream tells.
                 return error_notice(error), None, None
+            content, after = shown if isinstance(shown, Living) else (shown, None)
+            source = {"url": page.events.format(**match.groupdict()), "after": after} if page.events else None
+            return content, key, source
         missing = notice(
             "There is no such page",
             f"The address {pathname} leads nowhere: it may have been mistyped.",

@@ -1,15 +1,20 @@
-"""Runs that the local engine really trained, once per test session: what pages and figures are tested on."""
+"""Runs that the local engine really trained: what pages and figures are tested on."""
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import torch
 
+import bapo
 from bapo.cli.import_run import describe_folder, send_folder
 from bapo.client import Client
 
@@ -35,10 +40,39 @@ RUNS: Mapping[str, tuple[str, ...]] = {
 
 
 @pytest.fixture(scope="session")
-def recorded_folders(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
-    """The run folders by name. Nobody writes to them."""
-    parent = tmp_path_factory.mktemp("recorded")
-    folders = {name: parent / name for name in RUNS}
+def recorded_folders(pytestconfig: pytest.Config) -> Mapping[str, Path]:
+    """The run folders by name. Nobody writes to them.
+
+    They are kept in pytest's cache, for its processes and its next runs, until something of `bapo/` changes.
+    """
+    assert pytestconfig.cache is not None
+    parent = pytestconfig.cache.mkdir("recorded")
+    folder = parent / _digest()
+    folders = {name: folder / name for name in RUNS}
+    with (parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        is_complete = folder / "complete"
+        if not is_complete.exists():
+            for old in parent.iterdir():
+                if old.is_dir():
+                    shutil.rmtree(old)
+            folder.mkdir()
+            _train(folders)
+            is_complete.touch()
+    return folders
+
+
+def _digest() -> str:
+    """Of all that a trainer is made of."""
+    root = Path(bapo.__file__).parent
+    digest = hashlib.sha256(repr((SETTINGS, RUNS, torch.__version__)).encode())
+    for file in sorted(root.rglob("*")):
+        if file.is_file() and "__pycache__" not in file.parts:
+            digest.update(f"{file.relative_to(root)}\n".encode() + file.read_bytes())
+    return digest.hexdigest()
+
+
+def _train(folders: Mapping[str, Path]) -> None:
     trainers = [
         subprocess.Popen(
             [
@@ -54,7 +88,6 @@ def recorded_folders(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, P
     for trainer in trainers:
         output, _ = trainer.communicate(timeout=900)
         assert trainer.returncode == 0, output.decode()
-    return folders
 
 
 def import_folder(client: Client, folder: Path, group: str | None = None) -> str:

@@ -26,6 +26,12 @@ SILENCE_SECONDS = 15.0
 
 Only = Annotated[Literal["step", "evaluation", "tracking", "event", "status", "alert"] | None, Query()]
 LastEventId = Annotated[int | None, Header(ge=0, description="The last event's id that was received.")]
+After = Annotated[
+    int | None,
+    Query(
+        ge=0, description="As `Last-Event-ID`, which comes before it: a browser sends no header with its first request."
+    ),
+]
 
 _STREAM_ANSWER: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Events"}
@@ -58,11 +64,17 @@ def all_events(caller: Reader, context: ContextOf, only: Only = None, last_event
     summary="What happens to a run",
 )
 def run_events(
-    caller: Reader, session: DbSession, context: ContextOf, run_id: str, last_event_id: LastEventId = None
+    caller: Reader,
+    session: DbSession,
+    context: ContextOf,
+    run_id: str,
+    after: After = None,
+    last_event_id: LastEventId = None,
 ) -> EventStream:
-    """Server-sent events of one run, see `StreamEvent`; one can go on after a break with `Last-Event-ID`."""
+    """Server-sent events of one run, see `StreamEvent`: how it stands, then what happens. One can go on after a break
+    with `Last-Event-ID`, or after a run's `last_event_id`."""
     runs.get(session, run_id)
-    return EventStream(_stream(context, caller, run_id, last_event_id))
+    return EventStream(_stream(context, caller, run_id, after if last_event_id is None else last_event_id))
 
 
 async def _stream(

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from backend.auth.service import Principal
 from backend.context import DbSession, PricesOf, SettingsOf, new_router
 from backend.errors import Problem
+from backend.events import repository as events
 from backend.idempotency import IdempotencyKey, once
 from backend.models import Run
 from backend.permissions import Reader, Writer
@@ -120,7 +121,9 @@ def change_runs(
 @router.get("/runs/{run_id}", summary="One run")
 def get_run(caller: Reader, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
     """With its complete config and what the caller can do with it now."""
-    return _detail(session, settings, run_id, caller)
+    # The identifier first: what is committed in between is then sent by the stream, not left out.
+    latest_id = events.latest_id(session)
+    return _detail(session, settings, run_id, caller).model_copy(update={"last_event_id": latest_id})
 
 
 @router.patch("/runs/{run_id}", summary="Change name, tags or notes; archive a run")

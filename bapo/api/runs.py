@@ -209,6 +209,8 @@ class RunDetail(RunSummary):
     """The sweep that it is a part of."""
     stopping_when: StopMoment | None = None
     """When the stop or pause under way ends the attempt."""
+    last_event_id: int | None = None
+    """Where the run is read: the newest event that this state has in it. Its stream goes on after it, without a gap."""
 
 
 class StopRequest(Body):

@@ -16,6 +16,7 @@
 
   const state = {
     url: null,
+    after: null,
     stream: null,
     retries: 0,
     retryTimer: null,

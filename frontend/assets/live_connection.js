@@ -10,11 +10,14 @@
   const DATA_EVENTS = ["step", "evaluation", "tracking", "event", "status", "alert"];
   const { state } = live;
 
-  function connect(url) {
+  // `after`: the newest event that the page has in it.
+  function connect(source) {
+    const { url, after } = source || { url: null, after: null };
     const run = /^\/api\/v1\/runs\/([^/]+)\/events$/.exec(url || "");
     if (url === state.url && state.stream) return "kept";
     close();
     live.begin(url, run ? run[1] : null);
+    state.after = after;
     if (url && !document.hidden) open();
     showConnection();
     if (run) live.note(); // The head of the page is not there yet.
@@ -23,7 +26,9 @@
 
   function open() {
     clearTimeout(state.retryTimer);
-    const stream = new EventSource(state.url);
+    // Later streams begin with how the run stands, and the page is told anew.
+    const stream = new EventSource(state.after === null ? state.url : `${state.url}?after=${state.after}`);
+    state.after = null;
     state.stream = stream;
     stream.onopen = () => {
       const wasLost = state.lostAt !== null;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -80,6 +81,24 @@ def test_a_break_is_made_up_for(backend_server: BackendServer, worker: FakeWorke
     assert live.data["step"] == 4
     with backend_server.client() as reader, reader.events(run.id, missed[1].id) as events:
         assert [next(events).data["step"] for _ in range(2)] == [3, 4]
+
+
+@pytest.mark.parametrize("in_header", [True, False])
+def test_a_stream_goes_on_from_the_run_that_was_read(
+    backend_server: BackendServer, worker: FakeWorker, run: RunDetail, in_header: bool
+) -> None:
+    claim = worker.begin(run)
+    worker.upload(claim, [step(1)])
+    with backend_server.client() as reader:
+        read = reader.run(run.id)
+        assert read.step == 1
+        worker.upload(claim, [step(2)])
+        given = {"headers": {"Last-Event-ID": str(read.last_event_id)}, "params": {"after": 0}}
+        if not in_header:
+            given = {"params": {"after": read.last_event_id}}
+        with reader.http.stream("GET", f"runs/{run.id}/events", **given) as answer:
+            data = next(line for line in answer.iter_lines() if line.startswith("data:"))
+    assert json.loads(data.removeprefix("data:"))["step"] == 2
 
 
 def test_all_runs_share_a_stream(backend_server: BackendServer, admin: Client) -> None:

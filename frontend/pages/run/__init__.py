@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import dash_mantine_components as dmc
 from dash import Dash, dcc, html
@@ -11,6 +10,7 @@ from dash import Dash, dcc, html
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.figures.axes import X_KINDS
+from frontend.page import Living
 from frontend.pages.run import (
     actions,
     alerts,
@@ -42,7 +42,7 @@ SMOOTHING_CHOICES = (
 )
 
 
-async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) -> Any:
+async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) -> Living:
     """The page without its charts, which follow at once."""
     run = await api.client().run(path["run_id"])
     tab = query.get("tab", "")
@@ -81,7 +81,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
         id="run-axis",
         className="run-axis",
     )
-    return html.Div(
+    content = html.Div(
         [
             dcc.Store(id="run-id", data=run.id),
             dcc.Store(id="run-method", data=run.method),
@@ -104,6 +104,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
         ],
         className="run-page",
     )
+    return Living(content, run.last_event_id)
 
 
 def register(app: Dash, api: Api) -> None:
