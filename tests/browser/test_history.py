@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from backend.database import Database
 from bapo.api import RunCreate, RunStatus, RunUpdate
@@ -162,6 +162,13 @@ def test_a_view_is_saved_and_opens_by_its_link(
     context.set_default_timeout(WAIT_MILLISECONDS)
     log_in(context, dashboard, backend_server)
     visitor = Visitor.watching(context.new_page())
+
+    # The table is there, and asks for rows, before the view is.
+    def hold(route: Route) -> None:
+        expect(row(visitor.page, 0)).to_be_attached()
+        route.continue_()
+
+    visitor.page.route("**/api/v1/views/*", hold)
     visitor.page.goto(address)
     expected = admin.runs(status=["failed", "lost"], sort="-name", limit=5)
     shown(visitor.page, expected.total)

@@ -142,7 +142,9 @@ def _grid() -> dag.AgGrid:
             "cacheBlockSize": BLOCK_ROWS,
             "maxBlocksInCache": MOST_BLOCKS,
             "cacheOverflowSize": 1,
-            "maxConcurrentDatasourceRequests": 2,
+            # No limit: the component's own source, which ours replaces, never answers, and what it was asked until
+            # then would count as under way for ever.
+            "maxConcurrentDatasourceRequests": -1,
             "infiniteInitialRowCount": 1,
             "blockLoadDebounceMillis": 30,
             "rowSelection": {
