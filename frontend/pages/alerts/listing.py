@@ -17,6 +17,7 @@ from frontend.components.attributes import attributes
 from frontend.components.icon import icon
 from frontend.components.moment import moment
 from frontend.components.notices import error_text, link_button, notice, toast
+from frontend.components.pressed import press_store, pressed, pressing
 from frontend.pages.alerts import frame
 from frontend.session import Api
 
@@ -75,6 +76,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
     return frame.page(
         "/alerts",
         dcc.Store(id="alerts-poke"),
+        press_store(acknowledging("list")),
         dcc.Store(id="alerts-run", data=run_id),
         dcc.Store(id="alerts-shown", data=PAGE_SIZE),
         filters,
@@ -116,6 +118,11 @@ async def _empty(api: Api, state: str) -> Any:
     return notice(title, watched, icon_name="check")
 
 
+def acknowledging(page: str) -> str:
+    """Name of the buttons that acknowledge an alert: of the `list`, or on the page of one `run`."""
+    return f"alert-acknowledge-{page}"
+
+
 def alert_cards(alerts: Sequence[AlertInfo], *, page: str = "list") -> list[html.Div]:
     """One card each; on the page of one `run` without its name."""
     now = datetime.now(UTC)
@@ -135,10 +142,11 @@ def _card(alert: AlertInfo, now: datetime, page: str) -> html.Div:
         side.append(
             dmc.Button(
                 "Acknowledge",
-                id={"type": "alert-acknowledge", "page": page, "id": alert.id},
+                id={"type": acknowledging(page), "id": alert.id},
                 size="compact-xs",
                 variant="default",
                 color="gray",
+                **pressing(acknowledging(page), id=alert.id),
             )
         )
     notes = [
@@ -209,16 +217,16 @@ def register(app: Dash, api: Api) -> None:
     @app.callback(
         Output("alerts-poke", "data", allow_duplicate=True),
         Output("notifications", "sendNotifications", allow_duplicate=True),
-        Input({"type": "alert-acknowledge", "page": "list", "id": ALL}, "n_clicks"),
+        Input(pressed(acknowledging("list")), "data"),
         Input("alerts-all", "n_clicks"),
-        State({"type": "alert-acknowledge", "page": "list", "id": ALL}, "id"),
+        State({"type": acknowledging("list"), "id": ALL}, "id"),
         prevent_initial_call=True,
     )
-    async def acknowledge(_: Any, __: Any, shown: list[dict[str, Any]]) -> Any:
-        trigger: Any = ctx.triggered_id
+    async def acknowledge(press: Mapping[str, Any] | None, _: Any, shown: list[dict[str, Any]]) -> Any:
         if not any(each["value"] for each in ctx.triggered):
             return no_update, no_update
-        ids = [each["id"] for each in shown] if trigger == "alerts-all" else [trigger["id"]]
+        is_all = ctx.triggered_id == "alerts-all"
+        ids = [press["id"]] if press and not is_all else [each["id"] for each in shown]
         if not ids:
             return no_update, toast("Every alert shown was seen before.", title="Nothing to do", colour="gray")
         try:

@@ -8,17 +8,18 @@ from typing import Any
 
 import dash_mantine_components as dmc
 import httpx
-from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from bapo.client import ApiError
 from frontend.components.attributes import attributes
 from frontend.components.confirm import DONE, Question, answer, busy, confirm_dialog, confirmed, failed, question
 from frontend.components.notices import error_text, toast
+from frontend.components.pressed import press_store, pressed
 from frontend.pages.queue import administration, limits
 from frontend.pages.queue.administration import worker_dialog
 from frontend.pages.queue.limits import limits_panel
-from frontend.pages.queue.waiting import waiting_table
-from frontend.pages.queue.workers import worker_board, worker_table
+from frontend.pages.queue.waiting import CANCEL, waiting_table
+from frontend.pages.queue.workers import WORKER_ACTION, worker_board, worker_table
 from frontend.session import Api
 
 REFRESH_MILLISECONDS = 2000
@@ -40,7 +41,7 @@ async def queue_layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) ->
 
 async def workers_layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
     """Every machine that has ever taken runs."""
-    return _page("Workers", "workers-board", await workers_board(api), [worker_dialog()])
+    return _page("Workers", "workers-board", await workers_board(api), [worker_dialog(), press_store(WORKER_ACTION)])
 
 
 def _bulk_bar() -> html.Div:
@@ -60,7 +61,8 @@ def _page(title: str, board: str, content: Any, rest: Sequence[Any]) -> html.Div
             html.Div(content, id=board),
             *rest,
             dcc.Interval(id=f"{board}-refresh", interval=REFRESH_MILLISECONDS),
-            confirm_dialog("queue-cancel"),
+            confirm_dialog(CANCEL),
+            press_store(CANCEL),
         ]
     )
 
@@ -104,28 +106,27 @@ def register(app: Dash, api: Api) -> None:
     limits.register(app, api)
 
     @app.callback(
-        Output(question("queue-cancel"), "data"),
-        Input({"type": "queue-cancel", "run": ALL, "kind": ALL, "name": ALL}, "n_clicks"),
+        Output(question(CANCEL), "data"),
+        Input(pressed(CANCEL), "data"),
         prevent_initial_call=True,
     )
-    def ask(_: Any) -> Any:
-        trigger: Any = ctx.triggered_id
-        if not any(each["value"] for each in ctx.triggered):
+    def ask(press: Mapping[str, Any] | None) -> Any:
+        if not press:
             return no_update
         return Question(
             title="Cancel this run?",
-            subject=trigger["name"],
-            text=CONSEQUENCES[trigger["kind"]],
+            subject=press["name"],
+            text=CONSEQUENCES[press["kind"]],
             button="Cancel the run",
-            data=trigger["run"],
+            data=press["run"],
         )
 
     @app.callback(
-        Output(answer("queue-cancel"), "data"),
+        Output(answer(CANCEL), "data"),
         Output("notifications", "sendNotifications", allow_duplicate=True),
-        Input(confirmed("queue-cancel"), "n_clicks"),
-        State(question("queue-cancel"), "data"),
-        running=busy("queue-cancel"),
+        Input(confirmed(CANCEL), "n_clicks"),
+        State(question(CANCEL), "data"),
+        running=busy(CANCEL),
         prevent_initial_call=True,
     )
     async def cancel(clicks: int | None, asked: Question) -> Any:

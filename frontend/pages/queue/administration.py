@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import dash_mantine_components as dmc
 import httpx
-from dash import ALL, Dash, Input, Output, State, ctx, html, no_update
+from dash import Dash, Input, Output, State, html, no_update
 
 from bapo.api import DrainRequest
 from bapo.client import ApiError
 from frontend.components.confirm import DONE, Question, answer, busy, confirm_dialog, confirmed, failed, question
 from frontend.components.notices import error_text, toast
+from frontend.components.pressed import pressed
+from frontend.pages.queue.workers import WORKER_ACTION
 from frontend.session import Api
 
 DIALOG = "worker"
@@ -51,24 +54,23 @@ def register(app: Dash, api: Api) -> None:
         Output("worker-hand-on", "checked"),
         Output("notifications", "sendNotifications", allow_duplicate=True),
         Output("workers-board-refresh", "n_intervals", allow_duplicate=True),
-        Input({"type": "worker-action", "worker": ALL, "verb": ALL, "name": ALL}, "n_clicks"),
+        Input(pressed(WORKER_ACTION), "data"),
         State("workers-board-refresh", "n_intervals"),
         prevent_initial_call=True,
     )
-    async def ask(_: Any, rounds: int | None) -> Any:
-        trigger: Any = ctx.triggered_id
-        if not any(each["value"] for each in ctx.triggered):
+    async def ask(press: Mapping[str, Any] | None, rounds: int | None) -> Any:
+        if not press:
             return (no_update,) * 5
-        if trigger["verb"] == "undrain":
+        if press["verb"] == "undrain":
             try:
-                worker = await api.client().undrain_worker(trigger["worker"])
+                worker = await api.client().undrain_worker(press["worker"])
             except (ApiError, httpx.TransportError) as error:
                 return *(no_update,) * 3, toast(error_text(error), title="This was not done"), no_update
             done = toast(f"{worker.name} gets runs again.", title="Undrained", colour="green")
             return *(no_update,) * 3, done, (rounds or 0) + 1
-        asked = Question(**_QUESTIONS[trigger["verb"]], subject=trigger["name"])
-        asked["data"] = {"worker": trigger["worker"], "verb": trigger["verb"]}
-        style = {} if trigger["verb"] == "drain" else {"display": "none"}
+        asked = Question(**_QUESTIONS[press["verb"]], subject=press["name"])
+        asked["data"] = {"worker": press["worker"], "verb": press["verb"]}
+        style = {} if press["verb"] == "drain" else {"display": "none"}
         return asked, style, False, no_update, no_update
 
     @app.callback(

@@ -15,6 +15,10 @@ from frontend.components.attributes import attributes
 from frontend.components.icon import icon
 from frontend.components.moment import moment
 from frontend.components.notices import link_button, notice
+from frontend.components.pressed import pressing
+
+CANCEL = "queue-cancel"
+"""Buttons that cancel a run, and the question before that."""
 
 
 def waiting_table(waiting: Sequence[WaitingRun], num_waiting: int, now: datetime) -> Any:
@@ -135,9 +139,9 @@ def cancel_button(run_id: str, name: str, kind: str) -> dmc.ActionIcon:
     """Asks first; `kind` says whether the run waits or is held by a worker."""
     return dmc.ActionIcon(
         icon("cross", 16),
-        id={"type": "queue-cancel", "run": run_id, "kind": kind, "name": name},
         variant="subtle",
         color="red",
         size="sm",
         **attributes(aria_label=f"Cancel {name}"),
+        **pressing(CANCEL, run=run_id, kind=kind, name=name),
     )

@@ -15,9 +15,12 @@ from frontend import formatting
 from frontend.components.attributes import attributes
 from frontend.components.moment import moment
 from frontend.components.notices import notice
+from frontend.components.pressed import pressing
 from frontend.components.status_badge import status_badge
 from frontend.pages.queue.waiting import cancel_button
 
+WORKER_ACTION = "worker-action"
+"""Buttons of what an administrator does with a worker."""
 MOST_FREE_SHOWN = 8
 """Free slots drawn one by one; of more, their number."""
 
@@ -229,10 +232,10 @@ def _actions(worker: WorkerSlots) -> html.Div:
 def _action(worker: WorkerSlots, verb: str) -> dmc.Button:
     return dmc.Button(
         verb.capitalize(),
-        id={"type": "worker-action", "worker": worker.id, "verb": verb, "name": worker.name},
         size="compact-xs",
         variant="default",
         **attributes(aria_label=f"{verb.capitalize()} {worker.name}"),
+        **pressing(WORKER_ACTION, worker=worker.id, verb=verb, name=worker.name),
     )
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
-from dash import ALL, Dash, Input, Output, State, ctx, dcc, no_update
+from dash import Dash, Input, Output, State, dcc, no_update
 
 from bapo.client import ApiError, AsyncClient
 from frontend.components.notices import error_text, toast
-from frontend.pages.alerts.listing import alert_cards
+from frontend.components.pressed import pressed
+from frontend.pages.alerts.listing import acknowledging, alert_cards
 from frontend.session import Api
 
 MOST_SHOWN = 3
@@ -27,22 +29,29 @@ def register(app: Dash, api: Api) -> None:
 
     @app.callback(
         Output("run-alerts", "children"),
-        Output("notifications", "sendNotifications", allow_duplicate=True),
         Input("run-reload", "data"),
-        Input({"type": "alert-acknowledge", "page": "run", "id": ALL}, "n_clicks"),
         State("run-id", "data"),
         prevent_initial_call=True,
     )
-    async def show(_: int, __: Any, run_id: str) -> Any:
-        trigger: Any = ctx.triggered_id
+    async def follow(_: int, run_id: str) -> Any:
+        try:
+            return await panel(api.client(), run_id)
+        except (ApiError, httpx.TransportError):
+            return no_update
+
+    @app.callback(
+        Output("run-alerts", "children", allow_duplicate=True),
+        Output("notifications", "sendNotifications", allow_duplicate=True),
+        Input(pressed(acknowledging("run")), "data"),
+        State("run-id", "data"),
+        prevent_initial_call=True,
+    )
+    async def acknowledge(press: Mapping[str, Any] | None, run_id: str) -> Any:
+        if not press:
+            return no_update, no_update
         client = api.client()
         try:
-            if isinstance(trigger, dict):
-                if not any(each["value"] for each in ctx.triggered):
-                    return no_update, no_update
-                await client.acknowledge_alerts([trigger["id"]])
+            await client.acknowledge_alerts([press["id"]])
             return await panel(client, run_id), no_update
-        except httpx.TransportError:
-            return no_update, no_update
-        except ApiError as error:
+        except (ApiError, httpx.TransportError) as error:
             return no_update, toast(error_text(error), title="Could not acknowledge")

@@ -7,7 +7,7 @@ from typing import Any
 
 import dash_mantine_components as dmc
 import httpx
-from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from bapo.api import ArtifactCreate, ArtifactInfo, CheckpointInfo, CheckpointPage, RunDetail
 from bapo.client import ApiError, AsyncClient
@@ -16,8 +16,11 @@ from frontend.components.attributes import attributes
 from frontend.components.icon import icon
 from frontend.components.moment import moment
 from frontend.components.notices import error_text, toast
+from frontend.components.pressed import press_store, pressed, pressing
 from frontend.session import Api
 
+ARTIFACT = "artifact"
+"""Buttons that make a download, or take it away."""
 REFRESH_MILLISECONDS = 1500
 OTHERS: tuple[tuple[str, str, str], ...] = (
     ("journal", "Journal", "All that its trainers wrote, of all attempts; bapo import shows it in another server."),
@@ -35,6 +38,7 @@ async def artifacts_panel(client: AsyncClient, run: RunDetail, _: Mapping[str, s
     return html.Div(
         [
             html.Div(board, id="artifacts-board", className="panel-stack"),
+            press_store(ARTIFACT),
             dcc.Interval(id="artifacts-refresh", interval=REFRESH_MILLISECONDS, disabled=not is_open),
         ]
     )
@@ -160,10 +164,10 @@ def _ask(kind: str, step: int | None, what: str, *, again: bool) -> Any:
         return None
     return dmc.Button(
         "Make anew" if again else "Prepare",
-        id={"type": "artifact-ask", "kind": kind, "step": -1 if step is None else step},
         size="compact-xs",
         variant="subtle" if again else "default",
         color="gray",
+        **pressing(ARTIFACT, kind=kind, step=step),
         **attributes(aria_label=f"{'Make anew' if again else 'Prepare'} {what} for download"),
     )
 
@@ -171,10 +175,10 @@ def _ask(kind: str, step: int | None, what: str, *, again: bool) -> Any:
 def _delete(artifact: ArtifactInfo, what: str) -> dmc.ActionIcon:
     return dmc.ActionIcon(
         icon("cross", 14),
-        id={"type": "artifact-delete", "id": artifact.id},
         variant="subtle",
         color="gray",
         size="sm",
+        **pressing(ARTIFACT, delete=artifact.id),
         **attributes(aria_label=f"Take the download of {what} away; the run keeps it"),
     )
 
@@ -241,19 +245,17 @@ def register(app: Dash, api: Api) -> None:
     @app.callback(
         *board,
         Input("artifacts-refresh", "n_intervals"),
-        Input({"type": "artifact-ask", "kind": ALL, "step": ALL}, "n_clicks"),
-        Input({"type": "artifact-delete", "id": ALL}, "n_clicks"),
+        Input(pressed(ARTIFACT), "data"),
         State("run-id", "data"),
         prevent_initial_call=True,
     )
-    async def change(_: int | None, __: Any, ___: Any, run_id: str) -> Any:
+    async def change(_: int | None, press: Mapping[str, Any] | None, run_id: str) -> Any:
         if not any(each["value"] for each in ctx.triggered):
             return no_update, no_update, no_update
         client, told = api.client(), no_update
         try:
-            trigger: Any = ctx.triggered_id
-            if isinstance(trigger, dict):
-                told = await _carry_out(client, run_id, trigger)
+            if press and pressed(ARTIFACT) in ctx.triggered_prop_ids.values():
+                told = await _carry_out(client, run_id, press)
             content, is_open = await _board(client, run_id)
         except (ApiError, httpx.TransportError) as error:
             # A passing trouble must not wipe what is shown.
@@ -261,10 +263,9 @@ def register(app: Dash, api: Api) -> None:
         return content, not is_open, told
 
 
-async def _carry_out(client: AsyncClient, run_id: str, trigger: Mapping[str, Any]) -> Any:
-    if trigger["type"] == "artifact-delete":
-        await client.delete_artifact(run_id, trigger["id"])
+async def _carry_out(client: AsyncClient, run_id: str, press: Mapping[str, Any]) -> Any:
+    if "delete" in press:
+        await client.delete_artifact(run_id, press["delete"])
         return toast("The run keeps what it was made of.", title="Download taken away", colour="green")
-    step = None if trigger["step"] < 0 else trigger["step"]
-    await client.request_artifact(run_id, ArtifactCreate(kind=trigger["kind"], step=step))
+    await client.request_artifact(run_id, ArtifactCreate(kind=press["kind"], step=press["step"]))
     return no_update

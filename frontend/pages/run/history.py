@@ -15,8 +15,12 @@ from frontend import formatting
 from frontend.components.attributes import attributes
 from frontend.components.moment import moment
 from frontend.components.notices import error_notice
+from frontend.components.pressed import pressing
 from frontend.session import Api
 from frontend.symbols import short_name
+
+WITHDRAW = "change-withdraw"
+"""Buttons that take a change back."""
 
 
 def control_list(
@@ -72,10 +76,10 @@ def _can_be_withdrawn(control: ControlInfo) -> bool:
 def _withdraw(control: ControlInfo) -> dmc.Button:
     return dmc.Button(
         "Withdraw",
-        id={"type": "change-withdraw", "id": control.id},
         size="compact-xs",
         variant="default",
         color="gray",
+        **pressing(WITHDRAW, id=control.id),
     )
 
 

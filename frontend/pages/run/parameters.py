@@ -18,12 +18,13 @@ from bapo.control import CHANGEABLE_FIELDS
 from frontend.changes_query import changes_text
 from frontend.components.chart_card import BLANK_FIGURE, GRAPH_CONFIG
 from frontend.components.notices import error_text, toast
+from frontend.components.pressed import press_store, pressed
 from frontend.figures.threshold_map import threshold_map_data, threshold_map_figure
 from frontend.pages.new_run.fields import config_field
 from frontend.pages.new_run.inputs import TASK, by_field, form_fields, problems_of, typed_values
 from frontend.pages.new_run.summary import problem_list, starvation_note
 from frontend.pages.new_run.values import changes, knows
-from frontend.pages.run.history import control_list
+from frontend.pages.run.history import WITHDRAW, control_list
 from frontend.session import Api
 from frontend.theme import palette_of, themed
 
@@ -105,6 +106,7 @@ def drawer_body(run: RunDetail, infos: Sequence[ConfigFieldInfo], controls: Sequ
             ),
             html.H3("Requests so far", className="chart-title requests-title"),
             html.Div(request_list(controls), id="change-requests"),
+            press_store(WITHDRAW),
         ]
     )
 
@@ -192,18 +194,17 @@ def _requesting(app: Dash, api: Api) -> None:
     @app.callback(
         Output("change-requests", "children", allow_duplicate=True),
         Output("notifications", "sendNotifications", allow_duplicate=True),
-        Input({"type": "change-withdraw", "id": ALL}, "n_clicks"),
+        Input(pressed(WITHDRAW), "data"),
         State("run-id", "data"),
         prevent_initial_call=True,
     )
-    async def withdraw(_: Any, run_id: str) -> Any:
-        trigger: Any = ctx.triggered_id
-        if not trigger or not ctx.triggered[0]["value"]:
+    async def withdraw(press: Mapping[str, Any] | None, run_id: str) -> Any:
+        if not press:
             return no_update, no_update
         client = api.client()
         told: Any = no_update
         try:
-            await client.withdraw_parameters(run_id, trigger["id"])
+            await client.withdraw_parameters(run_id, press["id"])
         except (ApiError, httpx.TransportError) as error:
             told = toast(error_text(error), title="Not withdrawn")
         try:
