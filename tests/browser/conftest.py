@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Error,
+    Locator,
+    Page,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
 
 from bapo.api import Claim, Login, RunCreate, RunDetail
 from bapo.client import SESSION_COOKIE, Client
@@ -29,6 +38,7 @@ ARGUMENTS = (
     "--disable-sync",
     "--no-first-run",
 )
+VIEWPORT: ViewportSize = {"width": 1280, "height": 900}
 WAIT_MILLISECONDS = 60_000
 """A machine with every core busy draws slowly."""
 expect.set_options(timeout=WAIT_MILLISECONDS)
@@ -72,12 +82,28 @@ class Visitor:
     @classmethod
     def watching(cls, page: Page) -> Visitor:
         visitor = cls(page, [])
-        page.on("console", lambda message: visitor._note(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: visitor._note(str(error)))
+        page.on("console", visitor._on_console)
+        page.on("pageerror", visitor._on_error)
         return visitor
 
-    def _note(self, text: str) -> None:
-        self.complaints.append(text)
+    def _on_console(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.complaints.append(message.text)
+
+    def _on_error(self, error: Error) -> None:
+        self.complaints.append(str(error))
+
+    def leave(self) -> None:
+        """Forget everything: nobody is logged in, nothing is stored, no request is held up."""
+        self.page.remove_listener("console", self._on_console)
+        self.page.remove_listener("pageerror", self._on_error)
+        self.page.unroute_all()
+        self.page.context.clear_cookies()
+        self.page.evaluate(
+            "if (location.protocol.startsWith('http')) { localStorage.clear(); sessionStorage.clear(); }"
+        )
+        self.page.goto("about:blank")
+        self.page.set_viewport_size(VIEWPORT)
 
     def check(self) -> None:
         """Raises AssertionError where the browser complained of something that no test provoked."""
@@ -85,16 +111,22 @@ class Visitor:
         assert not unexpected, unexpected
 
 
+@pytest.fixture(scope="module")
+def window(chromium: Browser, dashboard: str) -> Iterator[Page]:
+    """The window of a module's tests: a new one would compile all scripts again, which takes longer than most tests."""
+    context = chromium.new_context(base_url=dashboard, viewport=VIEWPORT)
+    context.set_default_timeout(WAIT_MILLISECONDS)
+    yield context.new_page()
+    context.close()
+
+
 @pytest.fixture
-def stranger(chromium: Browser, dashboard: str) -> Iterator[Visitor]:
-    """A window that has not logged in."""
-    with ExitStack() as stack:
-        context = chromium.new_context(base_url=dashboard, viewport={"width": 1280, "height": 900})
-        stack.callback(context.close)
-        context.set_default_timeout(WAIT_MILLISECONDS)
-        visitor = Visitor.watching(context.new_page())
-        yield visitor
-        visitor.check()
+def stranger(window: Page) -> Iterator[Visitor]:
+    """A window that has not logged in and remembers nothing."""
+    visitor = Visitor.watching(window)
+    yield visitor
+    visitor.leave()
+    visitor.check()
 
 
 def log_in(context: BrowserContext, dashboard: str, server: BackendServer) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -235,8 +235,17 @@ def test_a_menu_is_used_by_keyboard(page: Page, recorded: str) -> None:
     expect(button).to_be_focused()
 
 
-def test_times_are_the_viewers(page: Page, admin: Client, recorded: str) -> None:
-    page.add_init_script("Object.defineProperty(Date.prototype, 'getTimezoneOffset', { value: () => -540 })")
+@pytest.fixture
+def in_tokyo(page: Page) -> Iterator[Page]:
+    """The page of somebody nine hours ahead of UTC."""
+    session = page.context.new_cdp_session(page)
+    session.send("Emulation.setTimezoneOverride", {"timezoneId": "Asia/Tokyo"})
+    yield page
+    session.detach()
+
+
+def test_times_are_the_viewers(in_tokyo: Page, admin: Client, recorded: str) -> None:
+    page = in_tokyo
     _open(page, recorded, "?x=time", "entropy")
     key = "timing_s/unix_time"
     first = admin.metrics(recorded, [key], from_step=1).columns[key][0]
