@@ -81,6 +81,17 @@ def test_the_form_follows_the_type_of_tasks(visitor: Visitor) -> None:
     expect(page.locator("#new-diff")).to_contain_text("Nothing")
 
 
+def test_a_refused_address_shows_no_summary_that_never_comes(visitor: Visitor) -> None:
+    page = visitor.page
+    page.goto("/new?recipe=countdown-demo&set=task.type:file")
+    expect(page.locator("#new-problems")).to_contain_text("task.train_file")
+    expect(page.locator("#new-cost")).to_be_hidden()
+    expect(page.locator("#new-map-card")).to_be_hidden()
+    choose(page, "countdown", "task.type")
+    expect(page.locator("#new-cost")).to_contain_text("rollouts")
+    expect(page.locator("#new-map-card")).to_be_visible()
+
+
 def test_a_run_of_another_method_gets_what_the_form_showed(visitor: Visitor, backend_server: BackendServer) -> None:
     page = visitor.page
     page.goto("/new?recipe=countdown-demo")

@@ -260,9 +260,9 @@ def _form(
         [
             dmc.AccordionItem(
                 [
-                    # How many there are of a method depends on the method.
+                    # How many there are of a method depends on the method, and of a task on its type.
                     dmc.AccordionControl(
-                        [html.Code(section), " · more" if section == "method" else f" · {len(members)} more"]
+                        [html.Code(section), " · more" if section in ("method", "task") else f" · {len(members)} more"]
                     ),
                     dmc.AccordionPanel(html.Div([field_of(field) for field in members], className="field-grid")),
                 ],

@@ -123,10 +123,19 @@ def _of_method(path: str, method: str) -> str:
 
 
 def _legal(info: ConfigFieldInfo) -> str:
-    if info.kind in ("choice", "choices", "flag", "text", "list") or (info.minimum is None and info.maximum is None):
+    if info.kind in ("choice", "choices", "flag", "text", "list"):
         return ""
-    if info.minimum is None:
-        return f"At most {info.maximum:,g}."
-    if info.maximum is None:
-        return f"At least {info.minimum:,g}."
-    return f"{info.minimum:,g} to {info.maximum:,g}."
+    match info.minimum, info.maximum:
+        case None, float(maximum):
+            return f"At most {_bound(maximum)}."
+        case float(minimum), None:
+            return f"At least {_bound(minimum)}."
+        case float(minimum), float(maximum):
+            return f"{_bound(minimum)} to {_bound(maximum)}."
+        case _:
+            return ""
+
+
+def _bound(value: float) -> str:
+    """`4,294,967,295`, `0.5`, `1e-06`."""
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:g}"

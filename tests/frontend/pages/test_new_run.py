@@ -12,7 +12,7 @@ from bapo.config.documentation import documentation
 from bapo.config.resolve import METHOD_CONFIGS, flatten
 from frontend.pages.new_run import SECTIONS
 from frontend.pages.new_run.inputs import by_field, typed_values
-from frontend.pages.new_run.methods import bases_by_method, bases_by_task, looks_by_method, looks_by_task
+from frontend.pages.new_run.methods import bases_by_method, bases_by_task, field_text, looks_by_method, looks_by_task
 from frontend.pages.new_run.values import same
 
 
@@ -104,6 +104,20 @@ def test_each_type_of_tasks_has_its_own_verifier() -> None:
         "reasoning_gym": ["reasoning_gym"],
     }
     assert "task.prompt_column" not in looks["countdown"]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("task.seed", "0 to 4,294,967,295."),
+        ("task.max_train_problems", "1 to 10,000,000."),
+        ("rollout.temperature", "0 to 10."),
+        ("training.max_grad_norm", "At least 0."),
+    ],
+)
+def test_the_range_of_a_field_is_written_out(path: str, text: str) -> None:
+    info = next(field for field in FIELDS if field.path == path)
+    assert (field_text(info, "bapo") or "").endswith(text)
 
 
 def test_the_text_beneath_a_field_is_the_methods() -> None:
