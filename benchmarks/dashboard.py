@@ -216,6 +216,36 @@ def _timed(page: Page, act: Callable[[], None]) -> float:
     return 1000 * (time.perf_counter() - began)
 
 
+# ---------------------------------------------------------------- new run
+
+FREEZES = """() => {
+    window.freezes = [];
+    new PerformanceObserver((list) => window.freezes.push(...list.getEntries().map((each) => each.duration)))
+        .observe({ type: 'longtask' });
+}"""
+CHECKED = "(text) => document.querySelector('#new-diff').textContent.includes(text)"
+
+
+def form(window: Callable[[], BrowserContext], address: str) -> dict[str, list[float]]:
+    """Milliseconds from a typed value until it is checked, a pause of 300 ms among them, and the freezes meanwhile."""
+    context = window()
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_function("() => document.querySelector('#new-submit')?.disabled === false")
+    page.wait_for_function(DRAWN, arg="#page", polling="raf")
+    box = page.locator("[data-field='training.batch_size'] input")
+    page.evaluate(FREEZES)
+    times = []
+    for value in range(50, 50 + REPETITIONS):
+        began = time.perf_counter()
+        box.fill(str(value))
+        page.wait_for_function(CHECKED, arg=str(value), polling="raf")
+        times.append(1000 * (time.perf_counter() - began))
+    freezes: list[float] = page.evaluate("window.freezes")
+    context.close()
+    return {"new run, typed until checked": times, "new run, freezes meanwhile": freezes or [0.0]}
+
+
 # ---------------------------------------------------------------- answers of the server
 
 
@@ -272,6 +302,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             results[f"compare {len(compared)} runs"] = opened(window, page, "#page")
             results["history page"] = opened(window, f"{server.url}/runs", "#page")
             results |= {f"history {name}": times for name, times in history(window, f"{server.url}/runs").items()}
+            results["new run page"] = opened(window, f"{server.url}/new", "#page")
+            results |= form(window, f"{server.url}/new")
             steps = [record for record in journal if isinstance(record, StepRecord)]
             found = live(server, window, upload, list(islice(steps, LIVE_STEPS)), options.viewers)
             results[f"step visible, {options.viewers} viewers"] = found["visible_ms"]

@@ -18,8 +18,8 @@ from frontend.pages.new_run import fork as forking
 from frontend.pages.new_run import form, several
 from frontend.pages.new_run.fields import config_field
 from frontend.pages.new_run.fork import Fork
-from frontend.pages.new_run.inputs import FORM, METHOD, TASK, form_fields, hidden_fields
-from frontend.pages.new_run.methods import bases_by_method, bases_by_task, looks_by_method, looks_by_task
+from frontend.pages.new_run.inputs import FORM, METHOD, TASK, StartValues, form_fields, hidden_fields
+from frontend.pages.new_run.methods import CHOOSERS, looks, own_bases, shared_base
 from frontend.pages.new_run.values import FormField, shown
 from frontend.projects import first_choice, writable_projects
 from frontend.session import Api
@@ -67,12 +67,13 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
     )
     base = flatten((await client.validate(draft)).config)
     explicit = flatten(parent.explicit if parent else recipe.config)
-    bases = bases_by_method(infos, {**explicit, **draft.changes}, base)
-    wished = parse_changes(query.get("set"))
-    method = _one_of(bases, wished.get(METHOD), base[METHOD])
-    task_bases = bases_by_task(infos, {**explicit, **draft.changes}, base)
-    task = _one_of(task_bases, wished.get(TASK), base[TASK])
-    fields = form_fields(infos, bases[method] | task_bases[task], method, task)
+    wished, set_before = parse_changes(query.get("set")), {**explicit, **draft.changes}
+    start = StartValues(
+        shared_base(infos, base), {chooser: own_bases(chooser, infos, set_before, base) for chooser in CHOOSERS}
+    )
+    types = {chooser: _one_of(start.own[chooser], wished.get(chooser), base[chooser]) for chooser in CHOOSERS}
+    method, task = types[METHOD], types[TASK]
+    fields = form_fields(infos, start.base(method, task), method, task)
     hidden = hidden_fields(fields, method, task)
     writable = writable_projects(await client.me())
     wanted = parent.project if parent else query.get("project")
@@ -86,14 +87,17 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
                     "recipe": None if parent else recipe.name,
                     "parent_id": parent.id if parent else None,
                     "origin": f"“{parent.name}”" if parent else f"the recipe {recipe.name}",
-                    "bases": bases,
-                    "task_bases": task_bases,
+                    "values": start._asdict(),
                     # What the inputs show for the method and the type of tasks that the form begins with, and what
                     # others show.
-                    "types": {METHOD: method, TASK: task},
+                    "types": types,
                     "shown": {field.info.path: shown(field.info, field.base) for field in fields},
                     "hidden": hidden,
-                    "looks": looks_by_method(infos, bases) | looks_by_task(infos, task_bases, method),
+                    "looks": {
+                        choice: look
+                        for chooser in CHOOSERS
+                        for choice, look in looks(chooser, infos, start, types).items()
+                    },
                     "key": uuid.uuid4().hex,
                     "fork": {"run_id": fork.parent.id, "step": fork.step} if fork else None,
                 },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
@@ -18,6 +18,19 @@ TASK = "task.type"
 _INFOS = TypeAdapter(list[ConfigFieldInfo])
 
 Ids = Sequence[Mapping[str, Any]]
+
+
+class StartValues(NamedTuple):
+    """What the form starts from."""
+
+    shared: Mapping[str, Any]
+    """Fields that every method and type of tasks has, by dotted path."""
+    own: Mapping[str, Mapping[str, Mapping[str, Any]]]
+    """By chooser, `METHOD` or `TASK`, and choice: the fields of the choice."""
+
+    def base(self, method: str, task: str) -> dict[str, Any]:
+        """All fields of a method and a type of tasks."""
+        return {**self.shared, **self.own[METHOD][method], **self.own[TASK][task]}
 
 
 def form_fields(infos: Sequence[ConfigFieldInfo], base: Mapping[str, Any], method: str, task: str) -> list[FormField]:
@@ -69,7 +82,7 @@ def typed_changes(
     """The form's fields, and those that differ from where it started."""
     typed = typed_values(ids, values)
     method, task = str(typed[METHOD][0]), str(typed[TASK][0])
-    base = start["bases"][method] | start["task_bases"][task]
+    base = StartValues(**start["values"]).base(method, task)
     fields = form_fields(_INFOS.validate_python(infos), base, method, task)
     return fields, changes(fields, typed, method, task)
 

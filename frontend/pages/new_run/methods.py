@@ -7,52 +7,48 @@ from typing import Any
 
 from bapo.api import ConfigFieldInfo
 from bapo.config.objective import default_aggregation, default_clip_range, default_ratio_level
-from frontend.pages.new_run.inputs import METHOD, TASK, form_fields
+from frontend.pages.new_run.inputs import METHOD, TASK, StartValues, form_fields
 from frontend.pages.new_run.values import FormField, knows, shown
 from frontend.symbols import SYMBOLS
 
+CHOOSERS = (METHOD, TASK)
 
-def bases_by_method(
-    infos: Sequence[ConfigFieldInfo], explicit: Mapping[str, Any], base: Mapping[str, Any]
+
+def shared_base(infos: Sequence[ConfigFieldInfo], base: Mapping[str, Any]) -> dict[str, Any]:
+    """What the form starts from whatever is chosen: the fields that belong to no method and no type of tasks."""
+    owned = {info.path for info in infos if any(_types(info, chooser) for chooser in CHOOSERS)} - {*CHOOSERS}
+    return {path: value for path, value in base.items() if path not in owned}
+
+
+def own_bases(
+    chooser: str, infos: Sequence[ConfigFieldInfo], explicit: Mapping[str, Any], base: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """For each method, what the form starts from: its own fields, and all that belong to no method.
+    """For each method, or each type of tasks, as `chooser` says: its own fields and what each starts from.
 
-    A change of method keeps what was set before as far as the new method knows the field; all else gets that method's
-    default. `explicit` and `base` by dotted path: what was set, and what is in force before any change.
+    Another choice keeps what was set before as far as it knows the field; all else gets its default. `explicit` and
+    `base` by dotted path: what was set, and what is in force before any change.
     """
-    task = str(base[TASK])
-    chosen = next(info for info in infos if info.path == METHOD)
-    own = {
-        method: [info for info in infos if info.method_types and info.path != METHOD and knows(info, method)]
-        for method in chosen.choices
-    }
-    others = {path: value for path, value in base.items() if not path.startswith("method.") or path == METHOD}
-    return {
-        method: dict(base)
-        if method == base[METHOD]
-        else others | {field.info.path: field.base for field in form_fields(members, explicit, method, task)}
-        for method, members in own.items()
-    }
+    chosen = next(info for info in infos if info.path == chooser)
+    bases = {}
+    for choice in chosen.choices:
+        method, task = _with(base, chooser, choice)
+        members = [
+            info for info in infos if info.path != chooser and _types(info, chooser) and knows(info, method, task)
+        ]
+        fields = form_fields(members, base if choice == base[chooser] else explicit, method, task)
+        bases[choice] = {field.info.path: field.base for field in fields}
+    return bases
 
 
-def bases_by_task(
-    infos: Sequence[ConfigFieldInfo], explicit: Mapping[str, Any], base: Mapping[str, Any]
-) -> dict[str, dict[str, Any]]:
-    """As `bases_by_method`, for each type of tasks its own fields alone."""
-    method = str(base[METHOD])
-    chosen = next(info for info in infos if info.path == TASK)
-    own = {
-        task: [info for info in infos if info.task_types and info.path != TASK and knows(info, method, task)]
-        for task in chosen.choices
-    }
-    return {
-        task: {TASK: base[TASK]}
-        | {
-            field.info.path: base.get(field.info.path) if task == base[TASK] else field.base
-            for field in form_fields(members, explicit, method, task)
-        }
-        for task, members in own.items()
-    }
+def _types(info: ConfigFieldInfo, chooser: str) -> Sequence[str]:
+    """The methods, or the types of tasks, that have the field; empty where it belongs to all."""
+    return info.method_types if chooser == METHOD else info.task_types
+
+
+def _with(types: Mapping[str, Any], chooser: str, choice: str) -> tuple[str, str]:
+    """Method and type of tasks where the chooser says this."""
+    chosen = {**types, chooser: choice}
+    return str(chosen[METHOD]), str(chosen[TASK])
 
 
 def field_text(info: ConfigFieldInfo, method: str) -> str | None:
@@ -71,31 +67,22 @@ def base_text(field: FormField) -> str:
     return ", ".join(str(part) for part in parts) or "empty"
 
 
-def looks_by_method(
-    infos: Sequence[ConfigFieldInfo], bases: Mapping[str, Mapping[str, Any]]
+def looks(
+    chooser: str, infos: Sequence[ConfigFieldInfo], start: StartValues, types: Mapping[str, str]
 ) -> dict[str, dict[str, dict[str, Any]]]:
-    """For each method and field that depends on it: the inputs' values, their words, and the text beneath."""
-    return {
-        method: {
-            field.info.path: _look(field, method)
-            for field in form_fields(infos, base, method, str(base[TASK]))
-            if (field.info.method_types and knows(field.info, method)) or _of_method(field.info.path, method)
-        }
-        for method, base in bases.items()
-    }
+    """For each choice and field that depends on it: the inputs' values, their words, and the text beneath.
 
-
-def looks_by_task(
-    infos: Sequence[ConfigFieldInfo], bases: Mapping[str, Mapping[str, Any]], method: str
-) -> dict[str, dict[str, dict[str, Any]]]:
-    """The same for each type of tasks."""
+    `types`: what the form begins with.
+    """
     return {
-        task: {
+        choice: {
             field.info.path: _look(field, method)
-            for field in form_fields(infos, base, method, task)
-            if field.info.task_types and knows(field.info, method, task)
+            for field in form_fields(infos, start.base(method, task), method, task)
+            if (_types(field.info, chooser) and knows(field.info, method, task))
+            or (chooser == METHOD and _of_method(field.info.path, method))
         }
-        for task, base in bases.items()
+        for choice in start.own[chooser]
+        for method, task in [_with(types, chooser, choice)]
     }
 
 

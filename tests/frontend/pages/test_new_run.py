@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Any
 
 import pytest
 
@@ -11,8 +12,8 @@ from bapo.config import apply_changes, resolve
 from bapo.config.documentation import documentation
 from bapo.config.resolve import METHOD_CONFIGS, flatten
 from frontend.pages.new_run import SECTIONS
-from frontend.pages.new_run.inputs import by_field, typed_values
-from frontend.pages.new_run.methods import bases_by_method, bases_by_task, field_text, looks_by_method, looks_by_task
+from frontend.pages.new_run.inputs import METHOD, TASK, StartValues, by_field, typed_values
+from frontend.pages.new_run.methods import CHOOSERS, field_text, looks, own_bases, shared_base
 from frontend.pages.new_run.values import same
 
 
@@ -54,24 +55,31 @@ def test_the_fields_that_most_runs_are_about_stand_first(path: str) -> None:
 
 
 FIELDS = [ConfigFieldInfo.model_validate(asdict(field)) for field in documentation()]
+TYPES = {METHOD: "bapo", TASK: "countdown"}
 BASE = flatten(resolve({"method": {"c1": "1/4", "v": 7}}).config.model_dump(mode="json"))
 
 
+def started(explicit: dict[str, Any], base: dict[str, Any]) -> StartValues:
+    own = {chooser: own_bases(chooser, FIELDS, explicit, base) for chooser in CHOOSERS}
+    return StartValues(shared_base(FIELDS, base), own)
+
+
 def test_a_change_of_method_keeps_what_was_set_and_takes_its_own_defaults() -> None:
-    bases = bases_by_method(FIELDS, {"method.c1": "1/4", "method.v": 7}, BASE)
-    assert bases["bapo"] == BASE
-    assert bases["arpo"]["method.v"] == 7
-    assert bases_by_method(FIELDS, {}, BASE)["arpo"]["method.v"] == 1
-    assert "method.c1" not in bases["dapo"]
-    assert bases["dapo"]["method.max_rounds"] == 4
+    start = started({"method.c1": "1/4", "method.v": 7}, BASE)
+    assert start.base("bapo", "countdown") == BASE
+    assert start.base("arpo", "countdown")["method.v"] == 7
+    assert started({}, BASE).base("arpo", "countdown")["method.v"] == 1
+    dapo = start.base("dapo", "countdown")
+    assert "method.c1" not in dapo
+    assert dapo["method.max_rounds"] == 4
     # The base's own type: choosing another one is a change.
-    assert {base["method.type"] for base in bases.values()} == {"bapo"}
+    assert dapo["method.type"] == "bapo"
 
 
 @pytest.mark.parametrize("method", METHOD_CONFIGS)
 def test_what_the_form_shows_for_a_method_is_what_a_run_of_it_gets(method: str) -> None:
     explicit = {"method": {"c1": "1/4", "v": 7}}
-    base = bases_by_method(FIELDS, flatten(explicit), BASE)[method]
+    base = started(flatten(explicit), BASE).base(method, "countdown")
     config = resolve(apply_changes(explicit, {"method.type": method})).config.model_dump(mode="json")
     for path, value in flatten(config).items():
         if path != "method.type":
@@ -89,7 +97,7 @@ def test_what_the_form_shows_for_a_type_of_tasks_is_what_a_run_of_it_gets(task: 
     base = flatten(resolve(explicit).config.model_dump(mode="json"))
     needed = TASK_FILES.get(task, {})
     config = resolve(apply_changes(explicit, {"task.type": task} | needed)).config.model_dump(mode="json")
-    own = bases_by_task(FIELDS, flatten(explicit), base)[task]
+    own = started(flatten(explicit), base).base("bapo", task)
     for path, value in flatten(config["task"], "task.").items():
         if path != "task.type" and path not in needed:
             info = next(field for field in FIELDS if field.path == path)
@@ -97,13 +105,13 @@ def test_what_the_form_shows_for_a_type_of_tasks_is_what_a_run_of_it_gets(task: 
 
 
 def test_each_type_of_tasks_has_its_own_verifier() -> None:
-    looks = looks_by_task(FIELDS, bases_by_task(FIELDS, {}, BASE), "bapo")
-    assert {task: look["task.verifier"]["shown"] for task, look in looks.items()} == {
+    found = looks(TASK, FIELDS, started({}, BASE), TYPES)
+    assert {task: look["task.verifier"]["shown"] for task, look in found.items()} == {
         "countdown": ["countdown"],
         "file": ["math"],
         "reasoning_gym": ["reasoning_gym"],
     }
-    assert "task.prompt_column" not in looks["countdown"]
+    assert "task.prompt_column" not in found["countdown"]
 
 
 @pytest.mark.parametrize(
@@ -121,11 +129,11 @@ def test_the_range_of_a_field_is_written_out(path: str, text: str) -> None:
 
 
 def test_the_text_beneath_a_field_is_the_methods() -> None:
-    looks = looks_by_method(FIELDS, bases_by_method(FIELDS, {}, BASE))
-    assert looks["gspo"]["method.type"]["text"].startswith("GSPO: GRPO with one length-normalised ratio")
-    assert looks["gspo"]["loss.clip_low"]["text"].endswith("gspo has 0.0003.")
-    assert looks["gspo"]["loss.ratio_level"]["text"].endswith("gspo has sequence.")
-    assert "method.c1" not in looks["gspo"]
-    assert looks["bapo"]["method.c2"]["shown"] == ["1/8", "1/2"]
-    assert looks["bapo"]["method.c2"]["was"] == "1/8, 1/2"
-    assert looks["dapo"]["method.overlong_buffer_tokens"]["was"] == "empty"
+    found = looks(METHOD, FIELDS, started({}, BASE), TYPES)
+    assert found["gspo"]["method.type"]["text"].startswith("GSPO: GRPO with one length-normalised ratio")
+    assert found["gspo"]["loss.clip_low"]["text"].endswith("gspo has 0.0003.")
+    assert found["gspo"]["loss.ratio_level"]["text"].endswith("gspo has sequence.")
+    assert "method.c1" not in found["gspo"]
+    assert found["bapo"]["method.c2"]["shown"] == ["1/8", "1/2"]
+    assert found["bapo"]["method.c2"]["was"] == "1/8, 1/2"
+    assert found["dapo"]["method.overlong_buffer_tokens"]["was"] == "empty"
