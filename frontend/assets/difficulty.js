@@ -319,7 +319,7 @@
     } else if (trigger === "migration-play") {
       play();
     } else if (trigger === "run-reload" || trigger === "scheme") {
-      // A question names its scheme, so that what the other one's were answered stays true.
+      // A question names its scheme: answers in the other one stay right.
       if (trigger === "run-reload") {
         state.migration.forget();
         state.flows.forget();

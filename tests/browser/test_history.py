@@ -13,7 +13,7 @@ from bapo.api import RunCreate, RunStatus, RunUpdate
 from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.many_runs import invent_runs
-from tests.browser.conftest import WAIT_MILLISECONDS, Visitor, log_in, play
+from tests.browser.conftest import VIEWPORT, WAIT_MILLISECONDS, Visitor, log_in, play
 from tests.services import BackendServer, wait_until
 
 pytestmark = pytest.mark.browser
@@ -158,7 +158,7 @@ def test_a_view_is_saved_and_opens_by_its_link(
     assert (view.sort, list(view.filters.status)) == ("-name", [RunStatus.FAILED, RunStatus.LOST])
     address = page.url
     # Another browser, which remembers nothing.
-    context = chromium.new_context(base_url=dashboard, viewport={"width": 1280, "height": 900})
+    context = chromium.new_context(base_url=dashboard, viewport=VIEWPORT)
     context.set_default_timeout(WAIT_MILLISECONDS)
     log_in(context, dashboard, backend_server)
     visitor = Visitor.watching(context.new_page())

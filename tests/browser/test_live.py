@@ -16,7 +16,7 @@ from bapo.rollout import BatchSource
 from frontend.app import create_app
 from frontend.settings import FrontendSettings
 from tests.backend.fake_worker import FakeWorker
-from tests.browser.conftest import WAIT_MILLISECONDS, log_in, play, points_of
+from tests.browser.conftest import VIEWPORT, WAIT_MILLISECONDS, log_in, play, points_of
 from tests.frontend.serving import Relay, serving
 from tests.services import BackendServer, wait_until
 
@@ -175,7 +175,7 @@ def test_the_page_goes_on_by_itself_after_the_server_was_away(
         relay = everything.enter_context(ExitStack())
         address = relay.enter_context(serving(Relay(backend_server.url)))
         url = everything.enter_context(serving(create_app(FrontendSettings(backend_url=address))))
-        context = chromium.new_context(base_url=url, viewport={"width": 1280, "height": 900})
+        context = chromium.new_context(base_url=url, viewport=VIEWPORT)
         everything.callback(context.close)
         context.set_default_timeout(WAIT_MILLISECONDS)
         log_in(context, url, backend_server)

@@ -5,15 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import BackendServer, Visitor
+from tests.browser.conftest import BackendServer, Visitor, field
 
 pytestmark = pytest.mark.browser
-
-
-def field(page: Page, path: str) -> Locator:
-    return page.locator(f'[data-field="{path}"]')
 
 
 def choose(page: Page, name: str, path: str = "method.type") -> None:

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 from bapo.client import Client
 from bapo.records import TrackingRecord
 from frontend.theme import DARK, LIGHT
-from tests.browser.conftest import WAIT_MILLISECONDS, Visitor
+from tests.browser.conftest import VIEWPORT, WAIT_MILLISECONDS, Visitor
 from tests.recorded import import_folder
 from tests.services import wait_until
 
@@ -188,7 +188,7 @@ def test_the_report_opens_from_the_disk_without_a_network(
     download.value.save_as(file)
     assert file.stat().st_size < 8e6
 
-    context = chromium.new_context(offline=True, color_scheme=scheme, viewport={"width": 1280, "height": 900})
+    context = chromium.new_context(offline=True, color_scheme=scheme, viewport=VIEWPORT)
     context.set_default_timeout(WAIT_MILLISECONDS)
     reader = Visitor.watching(context.new_page())
     requests: list[str] = []

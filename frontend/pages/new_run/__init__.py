@@ -321,6 +321,8 @@ def _summary() -> html.Div:
                 ],
                 id="new-map-card",
                 className="panel-card",
+                # Until there is a map.
+                style={"display": "none"},
             ),
             html.Div(id="new-theory"),
             dmc.Button("Start the run", id="new-submit", fullWidth=True, size="md", disabled=True),

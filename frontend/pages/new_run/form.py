@@ -100,7 +100,6 @@ def _checking(app: Dash, api: Api) -> None:
         State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "id"),
         State("new-start", "data"),
         State("new-fields", "data"),
-        State("new-map", "figure"),
     )
     async def validate(
         _: int,
@@ -110,7 +109,6 @@ def _checking(app: Dash, api: Api) -> None:
         ids: Ids,
         start: dict[str, Any],
         infos: Any,
-        drawn: dict[str, Any] | None,
     ) -> Any:
         fields, changed = typed_changes(infos, start, values, ids)
         typed = typed_values(ids, values)
@@ -126,9 +124,8 @@ def _checking(app: Dash, api: Api) -> None:
             problems = problems_of(error)
             checked |= {"errors": by_field(problems, paths)[0], "warnings": {}}
             listed = problem_list(problems, colour="red", title="Mend this first")
-            # What was said of the last good config stays, a map that was never drawn takes no room.
-            style = no_update if drawn and drawn.get("data") else {"display": "none"}
-            return checked, listed, *([no_update] * 4), style, True, True
+            # What was said of the last good config stays.
+            return checked, listed, *([no_update] * 5), True, True
         except httpx.TransportError as error:
             return checked, error_text(error), *([no_update] * 5), True, True
         checked |= {"errors": {}, "warnings": by_field(report.warnings, paths)[0]}
