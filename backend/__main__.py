@@ -13,8 +13,8 @@ from backend.auth.service import new_login_code
 from backend.database import Database
 from backend.migrate import check_schema, migrate
 from backend.settings import Settings
-from bapo import log
-from bapo.settings import SettingsError, load, warn_of_unknown_variables
+from bapo.deploy import service_log
+from bapo.deploy.settings import SettingsError, load, warn_of_unknown_variables
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -30,8 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         settings = load(Settings)
-        log.configure("backend", settings.log_format, settings.log_level)
-        log.hide(*settings.secrets)
+        service_log.configure("backend", settings.log_format, settings.log_level)
+        service_log.hide(*settings.secrets)
         if options.command != "login-code":
             warn_of_unknown_variables()
         _run(options, settings)
@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     except OperationalError as error:
-        print(log.mask(f"The database does not answer: {error.orig}"), file=sys.stderr)
+        print(service_log.mask(f"The database does not answer: {error.orig}"), file=sys.stderr)
         return 1
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)

@@ -15,13 +15,13 @@ import backend.artifacts.endpoints
 import backend.audit.endpoints
 import backend.auth.endpoints
 import backend.checkpoints.endpoints
-import backend.chores.endpoints
 import backend.compare.endpoints
 import backend.configs.endpoints
 import backend.diagnosis.endpoints
 import backend.difficulty.endpoints
 import backend.events.endpoints
 import backend.imports.endpoints
+import backend.maintenance_jobs.endpoints
 import backend.metrics.endpoints
 import backend.people.endpoints
 import backend.projects.endpoints
@@ -41,7 +41,6 @@ import backend.what_if.endpoints
 import backend.workers.endpoints
 from backend import errors, middleware
 from backend.alerts.following import AlertFollower
-from backend.answers import AnswerCache
 from backend.auth import bootstrap
 from backend.auth.recent import RecentCallers
 from backend.auth.service import Principal, authenticate
@@ -53,14 +52,16 @@ from backend.events.hub import EventHub
 from backend.health import description_router, health_router
 from backend.metrics.middleware import RequestMetrics
 from backend.permissions import declared_routes
+from backend.response_cache import AnswerCache
 from backend.settings import Settings
-from backend.storage.keeper import Keeper
+from backend.storage.run_maintenance import Keeper
 from backend.studies.following import StudyFollower
 from backend.visits.cache import VisitCache
 from backend.webhooks.delivering import Deliverer
 from backend.workers.dispatcher import Dispatcher
 from bapo import __version__
-from bapo.api import ErrorBody, StreamEvent
+from bapo.api.base import ErrorBody
+from bapo.api.events import StreamEvent
 
 ROUTERS = (
     backend.auth.endpoints.router,
@@ -77,7 +78,7 @@ ROUTERS = (
     backend.difficulty.endpoints.router,
     backend.checkpoints.endpoints.router,
     backend.artifacts.endpoints.router,
-    backend.chores.endpoints.router,
+    backend.maintenance_jobs.endpoints.router,
     backend.compare.endpoints.router,
     backend.diagnosis.endpoints.router,
     backend.events.endpoints.router,

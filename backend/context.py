@@ -14,7 +14,6 @@ from fastapi.routing import APIRoute
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from backend.answers import Answer, AnswerCache
 from backend.auth import scoping
 from backend.auth.passwords import Passwords
 from backend.auth.recent import RecentCallers
@@ -25,6 +24,7 @@ from backend.errors import not_found
 from backend.events.hub import EventHub
 from backend.models import Run
 from backend.readiness import ReadinessCache
+from backend.response_cache import Answer, AnswerCache
 from backend.runs.cost import Prices
 from backend.settings import Settings
 from backend.visits.cache import VisitCache

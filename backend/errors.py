@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from sqlalchemy.exc import DataError, InterfaceError, OperationalError
 from starlette.exceptions import HTTPException
 
-from bapo.api import ErrorBody, FieldProblem
+from bapo.api.base import ErrorBody, FieldProblem
 from bapo.config import ConfigError
 
 LOG = logging.getLogger(__name__)

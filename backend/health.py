@@ -13,7 +13,7 @@ from backend.description import describe
 from backend.permissions import Anybody, Reader
 from backend.readiness import readiness
 from bapo import __version__
-from bapo.api import Readiness
+from bapo.api.service import Readiness
 
 health_router = new_router("service")
 description_router = new_router("service")

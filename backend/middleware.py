@@ -20,7 +20,7 @@ from backend.auth.recent import RecentCallers
 from backend.auth.service import Principal
 from backend.errors import DATABASE_AWAY, Problem, problem_response
 from bapo.client import SESSION_COOKIE
-from bapo.log import about, bind
+from bapo.deploy.service_log import about, bind
 
 LOG = logging.getLogger(__name__)
 

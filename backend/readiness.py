@@ -14,7 +14,7 @@ from backend.database import Database
 from backend.migrate import SchemaError, check_schema
 from backend.workers.dispatcher import DISPATCH_LOCK, Dispatcher
 from bapo import __version__
-from bapo.api import Readiness, ReadinessCheck
+from bapo.api.service import Readiness, ReadinessCheck
 
 KEPT_SECONDS = 1.0
 """It answers strangers, who shall not keep the database busy."""

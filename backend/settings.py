@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 
 from backend.runs.cost import Prices
 from backend.webhooks.addresses import AddressPolicy
-from bapo.settings import ServiceSettings
+from bapo.deploy.settings import ServiceSettings
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from bapo.engine import Engine, Generation, Policy, UpdateStats, joined
+from bapo.engines.base import Engine, Generation, Policy, UpdateStats, joined
 from bapo.methods.base import ComposedBatch, Method
-from bapo.prompts import PromptSchedule
+from bapo.prompt_schedule import PromptSchedule
 from bapo.records import ThresholdValues
 from bapo.rollout import RolloutGroup
 from bapo.tasks.base import Problem

@@ -20,7 +20,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 
-from bapo.api import Login, MembershipWrite, PasswordSet, PersonCreate, ProjectCreate, TokenCreate
+from bapo.api.accounts import Login, PasswordSet, TokenCreate
+from bapo.api.people import MembershipWrite, PersonCreate, ProjectCreate
 from bapo.client import Client
 from benchmarks.deployment import Deployment, deployment
 from benchmarks.report import machine, write_report

@@ -59,7 +59,7 @@ def config_of(steps: int, model: str) -> RunConfig:
 def run_bapo(config: RunConfig, folder: Path, clock: Clock) -> None:
     """The trainer as `bapo train` runs it, journal and samples included."""
     from bapo.records import AnyRecord, StepRecord  # noqa: PLC0415
-    from bapo.trainer import train  # noqa: PLC0415
+    from bapo.run.trainer import train  # noqa: PLC0415
 
     class Observer:
         def on_record(self, record: AnyRecord) -> None:
@@ -76,7 +76,7 @@ def run_trl(config: RunConfig, folder: Path, clock: Clock) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback  # noqa: PLC0415
     from trl import GRPOConfig, GRPOTrainer  # noqa: PLC0415
 
-    from bapo.local.policy import model_folder  # noqa: PLC0415
+    from bapo.engines.local.policy import model_folder  # noqa: PLC0415
 
     torch.set_num_threads(1)
     task = build_task(config.task)
@@ -137,7 +137,7 @@ def run_bare(config: RunConfig, folder: Path, clock: Clock) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: PLC0415
 
     from bapo.advantages import group_advantages  # noqa: PLC0415
-    from bapo.local.policy import model_folder  # noqa: PLC0415
+    from bapo.engines.local.policy import model_folder  # noqa: PLC0415
 
     torch.set_num_threads(1)
     torch.manual_seed(SEED)

@@ -24,7 +24,7 @@ from typing import Any
 import httpx
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
-from bapo.api import Login
+from bapo.api.accounts import Login
 from bapo.client import SESSION_COOKIE, Client
 from bapo.records import AnyRecord, StepRecord
 from benchmarks.deployment import Deployment, deployment

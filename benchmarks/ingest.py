@@ -23,10 +23,11 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-from bapo.api import AttemptOutcome, ClaimRequest, RunCreate, WorkerHeartbeat, WorkerRegistration
+from bapo.api.runs import RunCreate
+from bapo.api.workers import AttemptOutcome, ClaimRequest, WorkerHeartbeat, WorkerRegistration
 from bapo.client import ApiError, Client
-from bapo.journal import Journal
 from bapo.records import StepRecord, metrics
+from bapo.run.journal import Journal
 from benchmarks.deployment import Deployment, deployment
 from benchmarks.report import machine, write_report
 from benchmarks.volume import config_of, records

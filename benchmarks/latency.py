@@ -25,7 +25,8 @@ from statistics import median, quantiles
 
 from playwright.sync_api import sync_playwright
 
-from bapo.api import TERMINAL_STATUSES, Login, RunCreate
+from bapo.api.accounts import Login
+from bapo.api.runs import TERMINAL_STATUSES, RunCreate
 from bapo.client import SESSION_COOKIE, Client
 from benchmarks.report import machine, write_report
 

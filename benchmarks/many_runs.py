@@ -21,7 +21,9 @@ from typing import Any
 
 import httpx
 
-from bapo.api import ImportCreate, Login, RecordBatch
+from bapo.api.accounts import Login
+from bapo.api.imports import ImportCreate
+from bapo.api.workers import RecordBatch
 from bapo.client import SESSION_COOKIE, Client
 from bapo.records import StepRecord, dump_record
 from benchmarks.deployment import Deployment, deployment

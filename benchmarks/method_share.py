@@ -17,10 +17,10 @@ from statistics import mean, median
 from typing import NamedTuple
 
 from bapo.config import apply_changes, resolve
-from bapo.journal import merged_records
 from bapo.methods import METHODS
 from bapo.records import StepRecord
-from bapo.trainer import train
+from bapo.run.journal import merged_records
+from bapo.run.trainer import train
 from benchmarks.report import machine, write_report
 
 GOAL_PERCENT = 2.0

@@ -29,7 +29,7 @@ from typing import Any
 
 import psutil
 
-from bapo.api import RunCreate
+from bapo.api.runs import RunCreate
 from bapo.client import Client
 from benchmarks.report import machine, write_report
 

@@ -52,7 +52,7 @@ def plain_settings(config: RunConfig, model_folder: str, problems: Path) -> Any:
     """The settings of our own engine, with verl's defaults again where ours differ in kind."""
     from omegaconf import OmegaConf, open_dict  # noqa: PLC0415
 
-    from bapo.verl_plugin.settings import verl_settings  # noqa: PLC0415
+    from bapo.engines.verl.settings import verl_settings  # noqa: PLC0415
 
     settings = verl_settings(config, model_folder=model_folder, on_cpu=True)
     changes = {
@@ -83,8 +83,8 @@ def main() -> None:
     """Train."""
     config_file, out = Path(sys.argv[1]), Path(sys.argv[2])
     config = resolve(json.loads(config_file.read_text())).config
-    from bapo.verl_plugin.environment import prepare_environment  # noqa: PLC0415
-    from bapo.verl_plugin.versions import check_versions  # noqa: PLC0415
+    from bapo.engines.verl.environment import prepare_environment  # noqa: PLC0415
+    from bapo.engines.verl.versions import check_versions  # noqa: PLC0415
 
     os.environ["VERL_FILE_LOGGER_PATH"] = str(out)
     prepare_environment(config, check_versions())
@@ -94,9 +94,9 @@ def main() -> None:
     from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync  # noqa: PLC0415
     from verl.workers.rollout.replica import RolloutReplicaRegistry  # noqa: PLC0415
 
-    from bapo.local.policy import model_folder  # noqa: PLC0415
-    from bapo.verl_plugin.cluster import Cluster  # noqa: PLC0415
-    from bapo.verl_plugin.vllm_cpu import CpuReplica  # noqa: PLC0415
+    from bapo.engines.local.policy import model_folder  # noqa: PLC0415
+    from bapo.engines.verl.cluster import Cluster  # noqa: PLC0415
+    from bapo.engines.verl.vllm_cpu import CpuReplica  # noqa: PLC0415
 
     problems = out.with_name("problems.parquet")
     write_problems(list(build_task(config.task).train), problems)

@@ -20,9 +20,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bapo.local.policy import LanguageModel, load_language_model
-from bapo.local.prompts import encode_task
-from bapo.local.sampling import sample
+from bapo.engines.local.policy import LanguageModel, load_language_model
+from bapo.engines.local.prompts import encode_task
+from bapo.engines.local.sampling import sample
 from bapo.tasks import build_task
 from benchmarks.contestants import GROUP_SIZE, MAX_NEW_TOKENS, SEED, config_of
 from benchmarks.report import machine, write_report

@@ -18,8 +18,8 @@ from pathlib import Path
 from statistics import NormalDist, fmean, stdev
 from typing import Any
 
-from bapo.journal import merged_records
 from bapo.records import EvaluationRecord, Interval, StepRecord
+from bapo.run.journal import merged_records
 from benchmarks.report import machine, write_report
 
 

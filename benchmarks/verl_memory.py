@@ -19,9 +19,9 @@ from typing import Any
 
 import psutil
 
-from bapo.journal import merged_records
+from bapo.engines.verl.leftovers import PREFIXES, SHARED_MEMORY
 from bapo.records import StepRecord
-from bapo.verl_plugin.leftovers import PREFIXES, SHARED_MEMORY
+from bapo.run.journal import merged_records
 from benchmarks.report import machine, write_report
 
 EARLY = slice(10, 20)

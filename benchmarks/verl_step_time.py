@@ -22,9 +22,9 @@ from typing import Any
 
 from bapo.config import apply_changes, resolve
 from bapo.config.recipes import load_recipe
-from bapo.journal import merged_records
+from bapo.engines.verl.interpreter import trainer_python
 from bapo.records import StepRecord
-from bapo.verl_plugin.interpreter import trainer_python
+from bapo.run.journal import merged_records
 from benchmarks.report import machine, write_report
 
 WARM_UP_STEPS = 5

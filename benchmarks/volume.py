@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from bapo.api import ImportCreate, RecordBatch
+from bapo.api.imports import ImportCreate
+from bapo.api.workers import RecordBatch
 from bapo.client import Client
 from bapo.config import RunConfig
-from bapo.engine import BatchItem, Generation, GenerationStats, Policy, ResponseSample, UpdateStats
+from bapo.engines.base import BatchItem, Generation, GenerationStats, Policy, ResponseSample, UpdateStats
 from bapo.loop import Loop
 from bapo.methods import build_method
-from bapo.prompts import PromptSchedule
-from bapo.recording import CostCounter, step_record
+from bapo.prompt_schedule import PromptSchedule
 from bapo.records import (
     RATIO_BIN_EDGES,
     AnyRecord,
@@ -29,6 +29,7 @@ from bapo.records import (
     dump_record,
 )
 from bapo.rollout import BatchSource, RolloutGroup
+from bapo.run.recording import CostCounter, step_record
 from bapo.tasks.base import Problem
 
 SECONDS_PER_STEP = 40.0

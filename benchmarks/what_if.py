@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from bapo.analysis.visits import SOURCES, Visits
+from bapo.analysis.what_if.forecast import what_if
+from bapo.analysis.what_if.recording import BufferSizes, Recording
 from bapo.config import RunConfig, resolve
 from bapo.methods import build_method
-from bapo.replay_recording import BufferSizes, Recording
 from bapo.rollout import RolloutGroup
-from bapo.visits import SOURCES, Visits
-from bapo.what_if import what_if
 from benchmarks.report import machine, write_report
 
 GOAL_MILLISECONDS = 300.0

@@ -8,9 +8,12 @@ from typing import Any
 
 from dash import Dash
 from dash.exceptions import DependencyException
+from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
+from starlette.staticfiles import StaticFiles
 
+from bapo.report.document import ASSETS
 from frontend import shell
 from frontend.components import confirm
 from frontend.gate import Gate
@@ -82,12 +85,18 @@ def _no_such_file(_: Request, __: Exception) -> Response:
 def create_app(settings: FrontendSettings) -> Gate:
     """The ASGI app that serves the dashboard and passes the API through."""
     api = Api(settings.backend_url, settings.session_check_seconds)
+    server: Any = FastAPI(openapi_url=None)
+    server.mount("/assets/report", StaticFiles(directory=ASSETS))
     app = Dash(
         "frontend",
         backend="fastapi",
+        server=server,
         assets_folder=str(Path(__file__).parent / "assets"),
         # first.js stands in the head already.
         assets_ignore=r"first\.js|logo\.svg|icons",
+        # The drawings of reports look and work here as in their own file.
+        external_stylesheets=["/assets/report/paper.css"],
+        external_scripts=["/assets/report/paper.js"],
         index_string=shell.INDEX,
         title="BAPO",
         update_title="",

@@ -15,12 +15,12 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bapo.client import SESSION_COOKIE
-from bapo.log import about
+from bapo.deploy.service_log import about
 from frontend.live import LIVE_PREFIX, live
 from frontend.login import HOME, login, login_url, logout, set_password
 from frontend.plain_page import unavailable
 from frontend.proxy import ApiProxy, is_proxied
-from frontend.report.route import REPORTS_PREFIX, reports
+from frontend.reports.runs import REPORTS_PREFIX, reports
 from frontend.session import REQUEST_ID, REQUEST_ID_HEADER, SESSION, Api
 from frontend.settings import FrontendSettings, host_name
 

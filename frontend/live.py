@@ -11,7 +11,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bapo.api import ErrorBody
+from bapo.api.base import ErrorBody
 from bapo.client import ApiError, AsyncClient
 from frontend.pages.run.live import news
 from frontend.pages.run.migration import flows_answer, migration_answer

@@ -11,8 +11,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from bapo.api import Login, PasswordSet
-from bapo.api.accounts import MAX_PASSWORD, MIN_PASSWORD
+from bapo.api.accounts import MAX_PASSWORD, MIN_PASSWORD, Login, PasswordSet
 from bapo.client import SESSION_COOKIE, ApiError, error_of
 from frontend.plain_page import document, unavailable
 from frontend.session import Api

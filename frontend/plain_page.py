@@ -6,7 +6,7 @@ import html
 
 from starlette.responses import HTMLResponse
 
-from frontend.theme import DARK, FONT_FAMILY, LIGHT, Palette
+from bapo.figures.theme import DARK, FONT_FAMILY, LIGHT, Palette
 
 
 def unavailable() -> HTMLResponse:

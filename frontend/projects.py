@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bapo.api import UserInfo
+from bapo.api.accounts import UserInfo
 
 DEFAULT_PROJECT = "default"
 

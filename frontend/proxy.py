@@ -11,7 +11,7 @@ import httpx
 import orjson
 from starlette.types import Message, Receive, Scope, Send
 
-from bapo.api import ErrorBody
+from bapo.api.base import ErrorBody
 
 LOG = logging.getLogger(__name__)
 

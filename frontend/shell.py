@@ -9,15 +9,15 @@ import dash_mantine_components as dmc
 import httpx
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
-from bapo.api import UserInfo
+from bapo.api.accounts import UserInfo
 from bapo.client import ApiError
+from bapo.figures.theme import css_variables, mantine_theme
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.icon import IconName, icon
 from frontend.components.notices import error_notice, link_button, notice
 from frontend.page import Living, Page
 from frontend.session import Api
-from frontend.theme import css_variables, mantine_theme
 
 NAVIGATION: tuple[tuple[str, str, IconName], ...] = (
     ("Runs", "/runs", "runs"),

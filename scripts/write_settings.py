@@ -1,11 +1,14 @@
-"""Writes docs/settings.md and bapo/variables.txt from the services' settings: python scripts/write_settings.py"""
+"""Writes docs/settings.md and bapo/deploy/variables.txt from the settings of the services.
+
+Run it as `python scripts/write_settings.py`.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from backend.settings import Settings
-from bapo.settings import KNOWN_FILE, OTHER_VARIABLES, ServiceSettings, Setting, describe
+from bapo.deploy.settings import KNOWN_FILE, OTHER_VARIABLES, ServiceSettings, Setting, describe
 from frontend.settings import FrontendSettings
 from worker.settings import WorkerSettings
 
@@ -26,7 +29,7 @@ and what to do; a `BAPO_` variable that nothing reads is warned about in the log
 
 
 def variables() -> str:
-    """Content of `bapo/variables.txt`."""
+    """Content of `bapo/deploy/variables.txt`."""
     names = {each.variable for _, settings in SERVICES for each in describe(settings)} | set(OTHER_VARIABLES)
     return "\n".join(sorted(names)) + "\n"
 
@@ -62,7 +65,7 @@ def _cell(text: str) -> str:
 def main() -> None:
     """Write both files."""
     (ROOT / "docs" / "settings.md").write_text(document(), encoding="utf-8")
-    (ROOT / "bapo" / KNOWN_FILE).write_text(variables(), encoding="utf-8")
+    (ROOT / "bapo" / "deploy" / KNOWN_FILE).write_text(variables(), encoding="utf-8")
 
 
 if __name__ == "__main__":

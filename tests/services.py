@@ -31,7 +31,7 @@ from backend.migrate import migrate
 from backend.models import ApiToken, Project
 from backend.serve import Server, build_server, listen
 from backend.settings import Settings
-from bapo.api import Role, Scope
+from bapo.api.accounts import Role, Scope
 from bapo.client import Client
 
 SHORT_TEMP = Path(tempfile.gettempdir())

@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pytest
 
-from bapo.api import TERMINAL_STATUSES, RunCreate, RunDetail
+from bapo.api.runs import TERMINAL_STATUSES, RunCreate, RunDetail
 from bapo.client import Client
 from bapo.records import comparable, parse_record
 

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from bapo import log
-from bapo.settings import ServiceSettings, SettingsError, load, variable_of, warn_of_unknown_variables
+from bapo.deploy import service_log
+from bapo.deploy.settings import ServiceSettings, SettingsError, load, variable_of, warn_of_unknown_variables
 from worker.health import check_health
 from worker.service import Worker, WorkerError, WorkerOptions, hold_folder
 from worker.settings import WorkerSettings
@@ -73,7 +73,7 @@ def _run(settings: WorkerSettings) -> None:
         metrics_port=settings.metrics_port,
         metrics_token_file=settings.metrics_token_file,
     )
-    log.hide(options.token, settings.worker_token)
+    service_log.hide(options.token, settings.worker_token)
     worker = Worker(options)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: worker.stop())
@@ -88,22 +88,22 @@ def main(arguments: list[str] | None = None) -> int:
         from worker.consumer import consume  # noqa: PLC0415  (Celery is slow to import)
 
         common = load(ServiceSettings)
-        log.configure("worker", common.log_format, common.log_level)
-        log.hide(urlsplit(os.environ[BROKER_VARIABLE]).password)
+        service_log.configure("worker", common.log_format, common.log_level)
+        service_log.hide(urlsplit(os.environ[BROKER_VARIABLE]).password)
         consume(os.environ[BROKER_VARIABLE], options.queue, options.pipe)
         return 0
     if options.command == "health":
         return check_health(options.worker_folder or Path(os.environ.get(variable_of("worker_folder"), "bapo-worker")))
     try:
         settings = load(WorkerSettings, **given)
-        log.configure("worker", settings.log_format, settings.log_level)
+        service_log.configure("worker", settings.log_format, settings.log_level)
         warn_of_unknown_variables()
         _run(settings)
     except SettingsError as error:
         print(error, file=sys.stderr)
         return 2
     except WorkerError as error:
-        print(f"worker: {log.mask(str(error))}", file=sys.stderr)
+        print(f"worker: {service_log.mask(str(error))}", file=sys.stderr)
         return 1
     return 0
 

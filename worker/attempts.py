@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from bapo.run_folder import write_atomically
+from bapo.run.run_folder import write_atomically
 
 
 class Ending(BaseModel):

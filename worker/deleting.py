@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from bapo.api import FolderPart
-from bapo.checkpoint import CHECKPOINTS_FOLDER
-from bapo.journal import SAMPLES_FILE, attempt_folders
-from bapo.tail import LOG_FILE
+from bapo.api.maintenance_jobs import FolderPart
+from bapo.run.checkpoint import CHECKPOINTS_FOLDER
+from bapo.run.journal import SAMPLES_FILE, attempt_folders
+from bapo.run.line_reader import LOG_FILE
 from worker.trainer_process import trainers_of
 
 DOOMED = ".deleting-"

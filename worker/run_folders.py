@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bapo.api import Claim
-from bapo.control import ControlRequest, append_request
-from bapo.fork import ForkOrigin, begin_fork
-from bapo.journal import RECORDS_FILE, LineWriter, read_records
+from bapo.api.workers import Claim
 from bapo.records import EventRecord, StepRecord, dump_record
-from bapo.steering import open_requests
+from bapo.run.control import ControlRequest, append_request
+from bapo.run.fork import ForkOrigin, begin_fork
+from bapo.run.journal import RECORDS_FILE, LineWriter, read_records
+from bapo.run.steering import open_requests
 from worker.attempts import Attempt, Ending
 
 

@@ -17,13 +17,13 @@ from pathlib import Path
 
 import httpx
 
-from bapo.api import AttemptHeartbeat, Claim, ClaimRequest, WorkerHeartbeat, WorkerRegistration, WorkerWelcome
+from bapo.api.workers import AttemptHeartbeat, Claim, ClaimRequest, WorkerHeartbeat, WorkerRegistration, WorkerWelcome
 from bapo.client import ApiError, Client
 from worker import health, metrics
 from worker.attempts import Attempt, AttemptStore
-from worker.chores import TIMEOUT_SECONDS, ChoreThread
 from worker.delivery import Delivery
 from worker.gpu_readings import GpuWatch
+from worker.maintenance_jobs import TIMEOUT_SECONDS, ChoreThread
 from worker.metrics import WorkerState
 from worker.supervision import STOP_GRACE_SECONDS, AttemptSupervisor
 from worker.system import folder_of_runs, gpus, memory_gib, utilisation

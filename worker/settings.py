@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 
-from bapo.settings import ServiceSettings
+from bapo.deploy.settings import ServiceSettings
 
 BROKER_SCHEMES = ("redis", "rediss", "redis+socket")
 

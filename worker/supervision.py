@@ -9,16 +9,16 @@ from collections.abc import Sequence
 
 import httpx
 
-from bapo import log as log_lines
-from bapo.api import AttemptOutcome, Claim, PendingControl
+from bapo.api.workers import AttemptOutcome, Claim, PendingControl
 from bapo.client import ApiError, Client
 from bapo.config import ConfigError, resolve
-from bapo.control import ControlRequest, append_request, read_requests
-from bapo.journal import RECORDS_FILE
-from bapo.run_folder import claim_config, read_config
-from bapo.trainer import cannot_write
-from bapo.verl_plugin.interpreter import trainer_python
-from bapo.verl_plugin.leftovers import clean_up_after
+from bapo.deploy import service_log as log_lines
+from bapo.engines.verl.interpreter import trainer_python
+from bapo.engines.verl.leftovers import clean_up_after
+from bapo.run.control import ControlRequest, append_request, read_requests
+from bapo.run.journal import RECORDS_FILE
+from bapo.run.run_folder import claim_config, read_config
+from bapo.run.trainer import cannot_write
 from worker.attempts import Attempt, AttemptStore, Ending
 from worker.run_folders import prepare, record_stop
 from worker.trainer_process import (

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import psutil
 
-from bapo.api import GpuInfo
-from bapo.run_folder import mark_of
+from bapo.api.workers import GpuInfo
+from bapo.run.run_folder import mark_of
 
 GIB = 2**30
 MIB_PER_GIB = 1024

@@ -17,11 +17,11 @@ from pathlib import Path
 import psutil
 from pydantic import ValidationError
 
-from bapo.journal import RECORDS_FILE, complete_lines
 from bapo.records import EventRecord, parse_record
-from bapo.run_folder import SUMMARY_FILE
-from bapo.tail import LOG_FILE
-from bapo.trainer import EXIT_CANNOT_WRITE
+from bapo.run.journal import RECORDS_FILE, complete_lines
+from bapo.run.line_reader import LOG_FILE
+from bapo.run.run_folder import SUMMARY_FILE
+from bapo.run.trainer import EXIT_CANNOT_WRITE
 from worker.attempts import Attempt, Ending
 from worker.system import VISIBLE_VARIABLE
 
@@ -67,7 +67,7 @@ class TrainerProcess:
 
 
 def _arguments(attempt: Attempt) -> list[str]:
-    return ["-m", "bapo.trainer", str(attempt.run_folder), "--attempt", str(attempt.number)]
+    return ["-m", "bapo.run.trainer", str(attempt.run_folder), "--attempt", str(attempt.number)]
 
 
 def start_trainer(attempt: Attempt, threads: int, python: str = sys.executable) -> TrainerProcess:
@@ -128,7 +128,7 @@ def trainers_of(run_folder: Path) -> list[TrainerProcess]:
     """Every trainer on this machine that is at work in a run's folder, whichever worker started it."""
     found = []
     for process in psutil.process_iter(["cmdline"]):
-        if (process.info["cmdline"] or [])[1:4] == ["-m", "bapo.trainer", str(run_folder)]:
+        if (process.info["cmdline"] or [])[1:4] == ["-m", "bapo.run.trainer", str(run_folder)]:
             found.append(TrainerProcess(process))
     return found
 

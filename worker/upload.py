@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bapo.api import RecordBatch
+from bapo.api.workers import RecordBatch
 from bapo.client import Client
-from bapo.tail import ATTEMPT_FILES, FileKind, read_lines
+from bapo.run.line_reader import ATTEMPT_FILES, FileKind, read_lines
 from worker.attempts import Attempt
 
 SLOW_INTERVAL_SECONDS = 0.5

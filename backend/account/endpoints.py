@@ -10,7 +10,7 @@ from backend.auth.address import client_address
 from backend.auth.service import Visit
 from backend.context import ContextOf, DbSession, new_router
 from backend.permissions import AccountOwner, Administrator
-from bapo.api import NewToken, PasswordChange, SessionPage, TokenCreate, TokenPage, WorkerTokenCreate
+from bapo.api.accounts import NewToken, PasswordChange, SessionPage, TokenCreate, TokenPage, WorkerTokenCreate
 
 router = new_router("account")
 

@@ -14,7 +14,7 @@ from backend.auth.service import Principal, hash_of, new_secret, visible_prefix
 from backend.errors import Problem, not_found
 from backend.models import ApiToken
 from backend.runs.repository import add_audit, clock
-from bapo.api import NewToken, SessionInfo, TokenInfo
+from bapo.api.accounts import NewToken, SessionInfo, TokenInfo
 
 Kind = Literal["user", "worker"]
 TOKEN_PREFIX: dict[Kind, str] = {"user": "bapo_", "worker": "bapo_w_"}

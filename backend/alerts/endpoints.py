@@ -13,7 +13,7 @@ from backend.models import Alert, Project, Run
 from backend.permissions import Reader, Writer
 from backend.projects import choice
 from backend.runs import repository as runs
-from bapo.api import (
+from bapo.api.alerts import (
     AlertInfo,
     AlertKind,
     AlertPage,
@@ -25,8 +25,8 @@ from bapo.api import (
     RulePage,
     RulePreview,
     RuleWrite,
-    Text,
 )
+from bapo.api.base import Text
 
 router = new_router("alerts")
 

@@ -14,8 +14,8 @@ from datetime import datetime
 import numpy as np
 from sqlalchemy.orm import Session
 
-from backend.alerts import repository, words
-from backend.alerts.book import AlertBook
+from backend.alerts import messages, repository
+from backend.alerts.alert_lifecycle import AlertBook
 from backend.alerts.rules import Rule, read_rule
 from backend.alerts.watching import Finding, Memory, read_all
 from backend.database import Database
@@ -27,7 +27,9 @@ from backend.records.repository import StepRange
 from backend.runs import repository as run_repository
 from backend.runs import states
 from backend.webhooks import outbox
-from bapo.api import RunStatus, StalledCondition, StreamEvent
+from bapo.api.alerts import StalledCondition
+from bapo.api.events import StreamEvent
+from bapo.api.runs import RunStatus
 
 LOG = logging.getLogger(__name__)
 
@@ -156,7 +158,7 @@ def _look_at(
     idle = watch.memory["idle"] + seconds
     watch.memory = {**watch.memory, "idle": idle}
     if alert is None and idle >= 60 * condition.minutes:
-        told = words.stalled(run.id, condition.minutes, run.step)
+        told = messages.stalled(run.id, condition.minutes, run.step)
         book.open(rule, f"idle since {watch.memory['seen']}", told, step=run.step)
 
 
@@ -208,11 +210,11 @@ class RunJudge:
         run, data = self._run, event.data
         match rule.condition.kind, status:
             case "finished", RunStatus.SUCCEEDED:
-                told = words.finished(run.id, data["num_steps"])
+                told = messages.finished(run.id, data["num_steps"])
             case "failed", RunStatus.FAILED:
-                told = words.failed(run.id, data["reason"])
+                told = messages.failed(run.id, data["reason"])
             case "lost", RunStatus.LOST:
-                told = words.lost(run.id, data["reason"])
+                told = messages.lost(run.id, data["reason"])
             case _:
                 return
         self._book.open(rule, f"event {event.id}", told, step=data["step"])
@@ -273,11 +275,11 @@ class RunJudge:
     def _apply(self, rule: Rule, finding: Finding) -> None:
         alert = self._book.open_of(rule)
         if finding.change == "opened" and alert is None:
-            told = words.found(rule.condition, finding, self._run.id)
+            told = messages.found(rule.condition, finding, self._run.id)
             occurrence = f"step {finding.step} attempt {self._run.attempt}"
             self._book.open(rule, occurrence, told, step=finding.step, value=finding.value)
         elif finding.change == "resolved" and alert is not None:
-            self._book.resolve(alert, words.resolution(rule.condition, finding), step=finding.step)
+            self._book.resolve(alert, messages.resolution(rule.condition, finding), step=finding.step)
 
     def _reconcile(self, rule: Rule, is_open: bool, found: Sequence[Finding], last: int) -> None:
         """Steps that were read without telling may have ended otherwise than what was told."""

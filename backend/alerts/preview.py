@@ -8,13 +8,13 @@ import numpy as np
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from backend.alerts import repository, words
+from backend.alerts import messages, repository
 from backend.alerts.rules import run_conditions
 from backend.alerts.watching import Finding, Watch, read_all, watch_of
 from backend.models import AuditRow, Run, StepRow
 from backend.records import series
 from backend.records.repository import StepRange
-from bapo.api import AlertCondition, PreviewFiring, PreviewRun, RuleDraft, RulePreview, StalledCondition
+from bapo.api.alerts import AlertCondition, PreviewFiring, PreviewRun, RuleDraft, RulePreview, StalledCondition
 
 NUM_RUNS = 20
 MOST_FIRINGS = 50
@@ -36,7 +36,7 @@ def preview(session: Session, draft: RuleDraft, project_id: str | None) -> RuleP
                 run_id=run.id, name=run.name, step=run.step, num_values=num_values, firings=firings[:MOST_FIRINGS]
             )
         )
-    return RulePreview(sentence=words.sentence(draft), num_runs=len(runs), num_firings=num_firings, runs=runs)
+    return RulePreview(sentence=messages.sentence(draft), num_runs=len(runs), num_firings=num_firings, runs=runs)
 
 
 def _replay(session: Session, condition: AlertCondition, run: Run) -> tuple[int, list[PreviewFiring]]:

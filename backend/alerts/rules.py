@@ -11,7 +11,7 @@ from sqlalchemy.types import Text
 
 from backend.alerts.watching import Watch, watch_of
 from backend.models import AlertRule, Run
-from bapo.api import AlertCondition, RuleDraft, RuleScope
+from bapo.api.alerts import AlertCondition, RuleDraft, RuleScope
 
 _CONDITION: TypeAdapter[AlertCondition] = TypeAdapter(AlertCondition)
 

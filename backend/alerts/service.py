@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Session
 
-from backend.alerts import repository, words
-from backend.alerts.book import announce_alert
+from backend.alerts import messages, repository
+from backend.alerts.alert_lifecycle import announce_alert
 from backend.alerts.repository import AlertRow, RuleRow
 from backend.alerts.rules import read_rule, scope_of
 from backend.auth.service import Principal
@@ -18,7 +18,7 @@ from backend.models import Alert, AlertRule
 from backend.projects import choice
 from backend.runs import repository as runs
 from backend.webhooks import repository as webhooks
-from bapo.api import AlertInfo, AlertPage, AlertSummary, RuleInfo, RuleScope, RuleWrite
+from bapo.api.alerts import AlertInfo, AlertPage, AlertSummary, RuleInfo, RuleScope, RuleWrite
 
 _CURSOR = "alerts"
 MOST_RULES = 200
@@ -39,7 +39,7 @@ def rule_info(row: RuleRow, caller: Principal) -> RuleInfo:
         condition=rule.condition,
         scope=scope_of(row.rule),
         enabled=row.rule.enabled,
-        sentence=words.sentence(rule.draft),
+        sentence=messages.sentence(rule.draft),
         project=row.project,
         owner=row.owner,
         may_change=caller.may_change(row.rule),

@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any, Literal, NamedTuple, Protocol
 
 from backend.records.smoothing import smoothing_of
-from bapo.api import (
+from bapo.api.alerts import (
     AlertCondition,
     EmptyBatchesCondition,
     EntropyCondition,

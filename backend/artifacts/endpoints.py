@@ -12,7 +12,7 @@ from backend.context import DbSession, SettingsOf, new_router
 from backend.permissions import Reader, Writer
 from backend.runs import repository as runs
 from backend.runs.access import lock_own
-from bapo.api import ArtifactCreate, ArtifactInfo, ArtifactPage
+from bapo.api.artifacts import ArtifactCreate, ArtifactInfo, ArtifactPage
 
 router = new_router("artifacts")
 

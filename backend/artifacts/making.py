@@ -14,7 +14,7 @@ from backend.artifacts.store import ArtifactStore
 from backend.database import Database
 from backend.models import Artifact, Run
 from backend.settings import Settings
-from bapo.packing import ArtifactKind, PackingError, pack
+from bapo.run.artifacts import ArtifactKind, PackingError, pack
 
 LOG = logging.getLogger(__name__)
 

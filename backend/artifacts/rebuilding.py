@@ -17,9 +17,9 @@ from backend.models import LogPiece, Run, Sample
 from backend.records import repository as records
 from backend.records.parameters import MAX_STEP
 from backend.records.repository import Place, PlacedRecord, StepRange
-from bapo.journal import RECORDS_FILE, SAMPLES_FILE
-from bapo.run_folder import CONFIG_FILE
-from bapo.tail import LOG_FILE
+from bapo.run.journal import RECORDS_FILE, SAMPLES_FILE
+from bapo.run.line_reader import LOG_FILE
+from bapo.run.run_folder import CONFIG_FILE
 
 _PAGE = 200
 _ALL = StepRange(0, MAX_STEP)

@@ -16,8 +16,10 @@ from backend.models import Artifact, Run
 from backend.runs import repository as runs
 from backend.settings import Settings
 from backend.workers import service as workers
-from bapo.api import ArtifactCreate, ArtifactFinish, ArtifactInfo, ArtifactState, RunStatus, UploadProgress
-from bapo.packing import ArtifactKind, file_name
+from bapo.api.artifacts import ArtifactCreate, ArtifactInfo, ArtifactState
+from bapo.api.maintenance_jobs import ArtifactFinish, UploadProgress
+from bapo.api.runs import RunStatus
+from bapo.run.artifacts import ArtifactKind, file_name
 
 FROM_FOLDER = frozenset({"checkpoint", "journal"})
 """Made of the run's folder, where it is; the others of what the server has stored."""

@@ -11,7 +11,8 @@ from backend.context import DbSession, new_router
 from backend.cursors import decode_numbers, encode
 from backend.models import AuditRow
 from backend.permissions import Administrator
-from bapo.api import AuditPage, AuditRecord, Text
+from bapo.api.base import Text
+from bapo.api.people import AuditPage, AuditRecord
 
 router = new_router("audit")
 

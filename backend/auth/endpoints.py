@@ -10,7 +10,7 @@ from backend.auth.address import client_address
 from backend.context import Context, ContextOf, DbSession, new_router
 from backend.errors import Problem
 from backend.permissions import Anybody, Reader
-from bapo.api import Login, PasswordSet, UserInfo
+from bapo.api.accounts import Login, PasswordSet, UserInfo
 from bapo.client import SESSION_COOKIE
 
 router = new_router("account")

@@ -15,7 +15,7 @@ from backend.auth.service import Principal, Visit, hash_of
 from backend.errors import Problem
 from backend.models import User
 from backend.runs.repository import add_audit, clock
-from bapo.api import Login, PasswordChange, PasswordSet, UserInfo
+from bapo.api.accounts import Login, PasswordChange, PasswordSet, UserInfo
 
 if TYPE_CHECKING:
     from backend.context import Context

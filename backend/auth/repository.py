@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session as DbSession
 
 from backend.models import ApiToken, LoginCode, Membership, Project, Session, User
-from bapo.api import Role, Scope
+from bapo.api.accounts import Role, Scope
 
 NOTED_USE = timedelta(minutes=1)
 """The last use of a token or session is noted this often."""

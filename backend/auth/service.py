@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from backend.auth import repository
 from backend.models import User
-from bapo.api import MembershipInfo, Role, Scope, UserInfo
+from bapo.api.accounts import MembershipInfo, Role, Scope, UserInfo
 
 ALL_SCOPES: tuple[Scope, ...] = ("read", "write", "admin")
 

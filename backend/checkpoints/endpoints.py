@@ -6,7 +6,7 @@ from backend.checkpoints import service
 from backend.context import DbSession, new_router
 from backend.permissions import Reader
 from backend.runs import repository as runs
-from bapo.api import CheckpointPage
+from bapo.api.checkpoints import CheckpointPage
 
 router = new_router("checkpoints")
 

@@ -1,4 +1,4 @@
-"""Which checkpoints a run keeps, from what its trainers said: as `bapo.checkpoint.write_checkpoint` keeps them."""
+"""Which checkpoints a run keeps, from what its trainers said: as `bapo.run.checkpoint.write_checkpoint` keeps them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from backend.checkpoints import repository
 from backend.checkpoints.repository import Written
 from backend.errors import Problem
 from backend.models import Run
-from bapo.api import CheckpointInfo
-from bapo.checkpoint import checkpoint_name
+from bapo.api.checkpoints import CheckpointInfo
+from bapo.run.checkpoint import checkpoint_name
 
 
 def kept(session: Session, run: Run) -> list[CheckpointInfo]:

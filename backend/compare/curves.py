@@ -12,8 +12,7 @@ from sqlalchemy.orm import Session
 from backend.compare import series
 from backend.compare.series import Column, RunColumns
 from backend.records.sampling import extreme_rows
-from bapo.api import CompareAxis
-from bapo.comparison import (
+from bapo.analysis.comparison import (
     MOST_POSITIONS,
     Curve,
     Floats,
@@ -25,6 +24,7 @@ from bapo.comparison import (
     cut,
     mean_curve,
 )
+from bapo.api.compare import CompareAxis
 
 Reduction = Literal["extremes", "means"]
 

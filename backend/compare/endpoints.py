@@ -9,7 +9,6 @@ from typing import Annotated
 from fastapi import Query, Response
 from sqlalchemy.orm import Session
 
-from backend.answers import Answer
 from backend.compare import curves, series, service
 from backend.compare.curves import Reduction
 from backend.context import AnswersOf, DbSession, SettingsOf, new_router
@@ -17,8 +16,8 @@ from backend.permissions import Reader
 from backend.records.parameters import MAX_KEYS, MAX_STEP, FromStep, MaxPoints, ToStep
 from backend.records.repository import StepRange
 from backend.records.series import sample
-from bapo.api import CompareAxis, ComparedCurves, Comparison, RunsSeries
-from bapo.api.compare import MOST_COMPARED
+from backend.response_cache import Answer
+from bapo.api.compare import MOST_COMPARED, CompareAxis, ComparedCurves, Comparison, RunsSeries
 
 router = new_router("compare")
 

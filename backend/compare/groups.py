@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
-from bapo.api import (
+from bapo.analysis.comparison import Estimate, estimate, paired_difference, spread
+from bapo.api.compare import (
     ComparedGroup,
     ComparedRunInfo,
     CostSpread,
@@ -15,7 +16,6 @@ from bapo.api import (
     MeanEstimate,
     Spent,
 )
-from bapo.comparison import Estimate, estimate, paired_difference, spread
 
 RateName = Literal["unlocked", "strictly_unlocked", "lost"]
 

@@ -12,10 +12,11 @@ from sqlalchemy.orm import Session
 from backend.compare import repository
 from backend.compare.curves import Axes, Budget
 from backend.compare.repository import Answers, EvaluationRow
-from bapo.api import EvaluationResult, MeanEstimate, MigrationRate, MigrationSummary, TrackedResult
-from bapo.comparison import Floats, curve, value_at
+from bapo.analysis.accuracy_transitions import Rate, migration_matrix, migration_rates
+from bapo.analysis.comparison import Floats, curve, value_at
+from bapo.api.compare import EvaluationResult, MeanEstimate, TrackedResult
+from bapo.api.difficulty import MigrationRate, MigrationSummary
 from bapo.evaluation import paired_difference
-from bapo.migration import Rate, migration_matrix, migration_rates
 
 
 class Accuracies(NamedTuple):

@@ -18,9 +18,8 @@ from backend.models import Run
 from backend.runs.cost import Prices
 from backend.runs.repository import clock
 from backend.runs.usage import usage_of
-from bapo.api import CompareAxis, ComparedRunInfo, Comparison, ConfigDifference, EqualBudget
-from bapo.api.compare import MOST_COMPARED
-from bapo.comparison import SEED_FIELD, ComparedRun, RunGroup, differences, flattened, groups_of
+from bapo.analysis.comparison import SEED_FIELD, ComparedRun, RunGroup, differences, flattened, groups_of
+from bapo.api.compare import MOST_COMPARED, CompareAxis, ComparedRunInfo, Comparison, ConfigDifference, EqualBudget
 
 
 class Chosen(NamedTuple):

@@ -10,7 +10,7 @@ from backend.compare.curves import Axes
 from backend.compare.outcomes import Accuracies
 from backend.runs.cost import Prices, compute_hours, cost
 from backend.runs.usage import Usage
-from bapo.api import ReachedAccuracy, Spent
+from bapo.api.compare import ReachedAccuracy, Spent
 
 
 class Meter(NamedTuple):

@@ -11,7 +11,15 @@ from backend.context import DbSession, PricesOf, new_router
 from backend.errors import not_found
 from backend.permissions import Reader
 from backend.projects import choice
-from bapo.api import ConfigCheck, ConfigFieldInfo, ConfigFieldPage, ConfigReport, RecipeInfo, RecipePage, RunEstimate
+from bapo.api.configs import (
+    ConfigCheck,
+    ConfigFieldInfo,
+    ConfigFieldPage,
+    ConfigReport,
+    RecipeInfo,
+    RecipePage,
+    RunEstimate,
+)
 from bapo.config.documentation import documentation
 from bapo.config.recipes import Recipe, shipped_recipes
 

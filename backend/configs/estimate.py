@@ -20,9 +20,10 @@ from backend.models import Run, StepRow
 from backend.resources.repository import num_rows
 from backend.runs.cost import SECONDS_PER_HOUR, Prices, cost
 from backend.runs.usage import Usage, usage_of
-from bapo.api import EstimateRange, RunEstimate, RunStatus, SimilarRun
+from bapo.analysis.rollout_estimate import planned_rollouts
+from bapo.api.configs import EstimateRange, RunEstimate, SimilarRun
+from bapo.api.runs import RunStatus
 from bapo.config import RunConfig
-from bapo.planned_rollouts import planned_rollouts
 
 NEWEST_RUNS = 400
 """Ended runs that are looked at."""

@@ -15,11 +15,12 @@ from backend.queue.matching import why_never
 from backend.resources import references
 from backend.runs import repository
 from backend.workers.repository import machines
-from bapo.api import ConfigDraft, ConfigReport, FieldProblem
+from bapo.api.base import FieldProblem
+from bapo.api.configs import ConfigDraft, ConfigReport
 from bapo.config import ConfigError, ConfigProblem, Resolution, RunConfig, apply_changes, resolve
 from bapo.config.recipes import Recipe, shipped_recipes
 from bapo.config.resolve import ExplicitConfig, difference, flatten
-from bapo.fork import fork_problems
+from bapo.run.fork import fork_problems
 
 
 @dataclass(frozen=True)

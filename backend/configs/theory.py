@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from bapo.api import ThresholdMapRow
+from bapo.api.configs import ThresholdMapRow
 from bapo.config import RunConfig
 from bapo.config.method import BapoConfig
 from bapo.theory import theory_constants

@@ -5,7 +5,7 @@ from __future__ import annotations
 from backend.context import ContextOf, DbSession, new_router
 from backend.diagnosis import service
 from backend.permissions import Administrator
-from bapo.api import Diagnosis
+from bapo.api.service import Diagnosis
 
 router = new_router("service")
 

@@ -24,8 +24,8 @@ from backend.workers.dispatcher import Dispatcher
 from backend.workers.freshness import fresh_seconds
 from backend.workers.repository import WorkerRow
 from bapo import __version__
-from bapo.api import BrokerFacts, DatabaseFacts, Diagnosis, FolderFacts, SecretFile, WorkerFacts
-from bapo.run_folder import MARK_FILE, mark_of
+from bapo.api.service import BrokerFacts, DatabaseFacts, Diagnosis, FolderFacts, SecretFile, WorkerFacts
+from bapo.run.run_folder import MARK_FILE, mark_of
 
 _DATABASE = text("""
     SELECT current_setting('server_version') AS version,

@@ -13,7 +13,7 @@ from backend.errors import Problem
 from backend.permissions import Reader
 from backend.records.parameters import MAX_STEP
 from backend.runs import repository as runs
-from bapo.api import Flows, Migration, MigrationKind
+from bapo.api.difficulty import Flows, Migration, MigrationKind
 
 router = new_router("difficulty")
 

@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from backend.models import SparseRecord
-from bapo.migration import Sampling
+from bapo.analysis.accuracy_transitions import Sampling
 
 BASE, BASE_AGAIN = "0", "1"
 """Replicates: the first sampling at a step, and the second one of the base model."""

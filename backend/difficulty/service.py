@@ -14,14 +14,7 @@ from backend.difficulty import repository
 from backend.errors import Problem
 from backend.models import Run
 from backend.visits.service import visits_of_run
-from bapo.api import (
-    FlowClass,
-    FlowPath,
-    Flows,
-    Migration,
-    MigrationKind,
-)
-from bapo.migration import (
+from bapo.analysis.accuracy_transitions import (
     Counts,
     Matrix,
     accuracy_classes,
@@ -31,7 +24,8 @@ from bapo.migration import (
     matrix_body,
     migration_matrix,
 )
-from bapo.visits import Visits
+from bapo.analysis.visits import Visits
+from bapo.api.difficulty import FlowClass, FlowPath, Flows, Migration, MigrationKind
 
 NUM_FLOW_STEPS = 4
 

@@ -17,7 +17,7 @@ from backend.context import Context, ContextOf, DbSession, new_router
 from backend.events import repository
 from backend.permissions import Reader
 from backend.runs import repository as runs
-from bapo.api import StreamEvent
+from bapo.api.events import StreamEvent
 
 router = new_router("events")
 

@@ -13,7 +13,7 @@ import psycopg
 from backend.database import Database
 from backend.events import repository
 from backend.metrics import instruments
-from bapo.api import StreamEvent
+from bapo.api.events import StreamEvent
 
 LOG = logging.getLogger(__name__)
 

@@ -8,7 +8,9 @@ from backend.permissions import Writer
 from backend.runs import presentation
 from backend.runs import repository as runs
 from backend.workers.service import accept, current_attempt
-from bapo.api import BatchAccepted, ImportCreate, ImportInfo, RecordBatch, RunDetail
+from bapo.api.imports import ImportCreate, ImportInfo
+from bapo.api.runs import RunDetail
+from bapo.api.workers import BatchAccepted, RecordBatch
 
 router = new_router("imports")
 

@@ -16,7 +16,8 @@ from backend.runs import repository as runs
 from backend.runs.access import lock_own
 from backend.runs.submission import new_run
 from backend.workers.repository import next_fencing_token
-from bapo.api import ImportCreate, ImportInfo, RunStatus
+from bapo.api.imports import ImportCreate, ImportInfo
+from bapo.api.runs import RunStatus
 from bapo.config import resolve
 
 _ENDINGS = {"finished": RunStatus.SUCCEEDED, "failed": RunStatus.FAILED, "stop": RunStatus.CANCELLED}

@@ -14,7 +14,7 @@ from backend.context import Context
 from backend.metrics import repository
 from backend.workers.freshness import fresh_seconds
 from bapo import __version__
-from bapo.api import RunStatus
+from bapo.api.runs import RunStatus
 
 LOG = logging.getLogger(__name__)
 

@@ -27,7 +27,7 @@ from sqlalchemy.orm import Mapped, Mapper, mapped_column
 
 from backend.models.base import Base, new_id
 from backend.models.search_text import search_text
-from bapo.api import RunStatus
+from bapo.api.runs import RunStatus
 
 STATUS = Enum(
     RunStatus,

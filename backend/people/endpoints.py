@@ -5,7 +5,7 @@ from __future__ import annotations
 from backend.context import ContextOf, DbSession, SettingsOf, new_router
 from backend.people import repository, service
 from backend.permissions import Administrator
-from bapo.api import NewPerson, PasswordLink, PersonCreate, PersonInfo, PersonPage, PersonUpdate
+from bapo.api.people import NewPerson, PasswordLink, PersonCreate, PersonInfo, PersonPage, PersonUpdate
 
 router = new_router("people")
 

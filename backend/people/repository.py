@@ -9,7 +9,7 @@ from sqlalchemy import func, select, union_all
 from sqlalchemy.orm import Session as DbSession
 
 from backend.models import ApiToken, Membership, Project, Session, User
-from bapo.api import MembershipInfo
+from bapo.api.accounts import MembershipInfo
 
 
 def people(session: DbSession) -> Sequence[User]:

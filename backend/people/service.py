@@ -16,7 +16,7 @@ from backend.projects import service as projects
 from backend.runs.lifecycle import SYSTEM
 from backend.runs.repository import add_audit, clock
 from backend.settings import Settings
-from bapo.api import NewPerson, PasswordLink, PersonCreate, PersonInfo, PersonUpdate
+from bapo.api.people import NewPerson, PasswordLink, PersonCreate, PersonInfo, PersonUpdate
 
 LINK_PATH = "/set-password"
 

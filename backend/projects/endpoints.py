@@ -6,7 +6,7 @@ from backend.auth import repository as accounts
 from backend.context import ContextOf, DbSession, new_router
 from backend.permissions import Administrator, Manager, Reader
 from backend.projects import service
-from bapo.api import MemberInfo, MemberPage, MemberWrite, ProjectCreate, ProjectInfo, ProjectPage, ProjectUpdate
+from bapo.api.people import MemberInfo, MemberPage, MemberWrite, ProjectCreate, ProjectInfo, ProjectPage, ProjectUpdate
 
 router = new_router("projects")
 

@@ -14,7 +14,7 @@ from backend.errors import Problem, not_found
 from backend.models import Project, User
 from backend.projects import repository
 from backend.runs.repository import add_audit, clock
-from bapo.api import MemberInfo, MemberWrite, ProjectCreate, ProjectInfo, ProjectUpdate
+from bapo.api.people import MemberInfo, MemberWrite, ProjectCreate, ProjectInfo, ProjectUpdate
 
 
 def infos(session: Session, projects: Sequence[Project], caller: Principal) -> list[ProjectInfo]:

@@ -10,7 +10,7 @@ from backend.context import ContextOf, DbSession, new_router
 from backend.permissions import Reader
 from backend.prompts import service
 from backend.runs import repository as runs
-from bapo.api import PromptDetail, PromptFilter, PromptInRuns, PromptPage
+from bapo.api.prompts import PromptDetail, PromptFilter, PromptInRuns, PromptPage
 
 router = new_router("prompts")
 

@@ -9,10 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bapo.api import PromptFilter, Story
-from bapo.api.prompts import PromptOrder
-from bapo.prompt_stories import Flags, PromptColumns, prompt_columns
-from bapo.visits import SOURCES, Visits
+from bapo.analysis.prompt_outcomes import Flags, PromptColumns, prompt_columns
+from bapo.analysis.visits import SOURCES, Visits
+from bapo.api.prompts import PromptFilter, PromptOrder, Story
 
 NUM_KEPT = 8
 """Runs whose prompts are kept summed up."""

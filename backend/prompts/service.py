@@ -14,7 +14,9 @@ from backend.models import Run
 from backend.prompts import repository
 from backend.prompts.selection import RunPrompts, Selection, select
 from backend.visits.service import visits_of_run
-from bapo.api import (
+from bapo.analysis.prompt_outcomes import thinned
+from bapo.analysis.visits import SOURCES
+from bapo.api.prompts import (
     PromptDetail,
     PromptFilter,
     PromptInRun,
@@ -25,11 +27,9 @@ from bapo.api import (
     PromptTotals,
     PromptTrackings,
     PromptVisits,
-    RunStatus,
 )
-from bapo.prompt_stories import thinned
+from bapo.api.runs import RunStatus
 from bapo.rollout import BatchSource
-from bapo.visits import SOURCES
 
 SPARKLINE_VISITS = 100
 """Visits that a prompt in a list shows at most."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from backend.context import DbSession, SettingsOf, new_router
 from backend.permissions import Administrator, Reader, Writer
 from backend.queue import limits, moving, service
-from bapo.api import LimitChange, QueueMove, QueueState, UserLimits
+from bapo.api.queue import LimitChange, QueueMove, QueueState, UserLimits
 
 router = new_router("queue")
 

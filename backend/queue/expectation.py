@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from backend.queue.matching import Gpu, Machine, Room, best_room
-from bapo.api import HeldRun, WorkerSlots
+from bapo.api.queue import HeldRun, WorkerSlots
 from bapo.config.resources import Needs
 
 MOST_EXPECTED = 100

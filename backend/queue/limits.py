@@ -11,7 +11,8 @@ from backend.models import Run, User
 from backend.queue import repository
 from backend.runs.repository import add_audit
 from backend.settings import Settings
-from bapo.api import LimitChange, RunStatus, UserLimit, UserLimits
+from bapo.api.queue import LimitChange, UserLimit, UserLimits
+from bapo.api.runs import RunStatus
 
 
 def limits(session: Session, settings: Settings) -> UserLimits:

@@ -15,7 +15,8 @@ from backend.runs import access, waiting
 from backend.runs import repository as runs
 from backend.settings import Settings
 from backend.workers.repository import lock_waiting
-from bapo.api import QueueMove, RunStatus
+from bapo.api.queue import QueueMove
+from bapo.api.runs import RunStatus
 
 
 def move(session: Session, run_id: str, request: QueueMove, caller: Principal, settings: Settings) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, and_, extract, func, select
 from sqlalchemy.orm import Session, aliased
 
 from backend.models import Attempt, Run, User, Worker
-from bapo.api import RunStatus
+from bapo.api.runs import RunStatus
 from bapo.config.resources import Needs
 
 

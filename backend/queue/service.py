@@ -16,7 +16,7 @@ from backend.runs.presentation import eta_seconds, max_retries
 from backend.settings import Settings
 from backend.workers import repository as workers
 from backend.workers.freshness import fresh_seconds
-from bapo.api import GpuSlot, HeldRun, QueueState, WaitingRun, WorkerSlots
+from bapo.api.queue import GpuSlot, HeldRun, QueueState, WaitingRun, WorkerSlots
 from bapo.config.resources import Needs
 
 MOST_WAITING = 500

@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 
 from backend.records import repository
 from backend.records.repository import StepRange
+from bapo.analysis.visits import SOURCES, Visits
 from bapo.records import RATIO_BIN_EDGES
-from bapo.visits import SOURCES, Visits
 
 Counts = NDArray[np.int64]
 

@@ -15,7 +15,7 @@ from backend.records import repository
 from backend.records.parameters import MAX_STEP, Cursor, FromStep, Limit, ToStep
 from backend.records.repository import Place, StepRange
 from backend.runs import repository as runs
-from bapo.api import LogChunk, RecordPage
+from bapo.api.records import LogChunk, RecordPage
 
 router = new_router("records")
 

@@ -17,9 +17,9 @@ from backend.records import chunks, metric_keys, repository
 from backend.records.best import best_evaluation
 from backend.records.lines import Loaded, Parsed, load, new_lines, parse
 from backend.records.repository import array_of
-from backend.runs import answers
+from backend.runs import acknowledgements
 from backend.samples import repository as samples
-from bapo.api import RecordBatch
+from bapo.api.workers import RecordBatch
 from bapo.records import AnyRecord, EvaluationRecord, EventRecord, StepRecord, TrackingRecord, metrics
 
 AVERAGE_WEIGHT = 0.2
@@ -199,7 +199,7 @@ def _follow(session: Session, run: Run, record: AnyRecord) -> None:
         case EventRecord():
             if record.event == "started":
                 run.num_steps = int(record.data.get("num_steps", run.num_steps))
-            answers.note(session, run, record)
+            acknowledgements.note(session, run, record)
         case _:
             pass
 

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from backend.models import Run
 from backend.records import bounds
-from bapo.api import RecordBatch
+from bapo.api.workers import RecordBatch
 from bapo.records import AnyRecord, EventRecord, PromptVisit, StepRecord, read_record
 from bapo.rollout import BatchSource
 

@@ -6,7 +6,6 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from backend.answers import Answer
 from backend.context import AnswersOf, ContextOf, DbSession, new_router
 from backend.errors import Problem
 from backend.permissions import Reader
@@ -15,9 +14,10 @@ from backend.records.distributions import Spans
 from backend.records.parameters import MAX_KEYS, MAX_STEP, FromStep, MaxPoints, ToStep
 from backend.records.repository import StepRange
 from backend.records.smoothing import PATTERN, smoothing_of
+from backend.response_cache import Answer
 from backend.runs import repository as runs
 from backend.visits.service import visits_of_run
-from bapo.api import HistogramSeries, MetricKeys, RatioSeries, Series, SeriesGroups, StalenessSeries
+from bapo.api.records import HistogramSeries, MetricKeys, RatioSeries, Series, SeriesGroups, StalenessSeries
 from bapo.records import RATIO_BIN_EDGES
 
 router = new_router("records")

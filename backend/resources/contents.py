@@ -14,7 +14,7 @@ import pyarrow.parquet
 from safetensors import SafetensorError, safe_open
 
 from backend.errors import Problem
-from bapo.api import ResourceKind, ResourcePreview
+from bapo.api.resources import ResourceKind, ResourcePreview
 
 MOST_CHARACTERS = 2_000
 """Of a value in a preview."""

@@ -9,7 +9,7 @@ from fastapi import Query
 from backend.context import DbSession, SettingsOf, new_router
 from backend.permissions import Reader, Writer
 from backend.resources import repository, service
-from bapo.api import (
+from bapo.api.resources import (
     ResourceCreate,
     ResourceFilePage,
     ResourceInfo,

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from backend.resources import repository
-from bapo.api import ResourceKind
+from bapo.api.resources import ResourceKind
 from bapo.config import ConfigError, ConfigProblem, RunConfig, apply_changes
 from bapo.config.resolve import ExplicitConfig, flatten
 from bapo.config.verifiers import is_file_reference

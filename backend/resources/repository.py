@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from backend.models import Project, Resource, Run, RunResource, User
-from bapo.api import ResourceKind, ResourceRun
+from bapo.api.resources import ResourceKind, ResourceRun
 
 MOST_RUNS = 200
 

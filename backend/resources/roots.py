@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from backend.errors import Problem
-from bapo.api import ResourceKind
+from bapo.api.resources import ResourceKind
 
 DATA_SUFFIXES = frozenset({".parquet", ".jsonl"})
 MOST_FILES = 1_000

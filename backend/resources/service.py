@@ -16,7 +16,7 @@ from backend.resources import contents, repository, roots
 from backend.resources.references import FIELDS
 from backend.resources.repository import ResourceRow
 from backend.runs import repository as runs
-from bapo.api import ResourceCreate, ResourceFile, ResourceInfo, ResourceKind, ResourcePreview
+from bapo.api.resources import ResourceCreate, ResourceFile, ResourceInfo, ResourceKind, ResourcePreview
 
 
 def register(session: Session, body: ResourceCreate, caller: Principal, permitted_roots: Sequence[Path]) -> str:

@@ -10,8 +10,7 @@ from backend.auth.service import Principal
 from backend.errors import Problem
 from backend.models import Run
 from backend.runs import access, editing, repository, stopping, waiting
-from bapo.api import BulkAnswer, BulkRequest, BulkResult, RunUpdate
-from bapo.api.runs import MAX_TAGS, BulkAction
+from bapo.api.runs import MAX_TAGS, BulkAction, BulkAnswer, BulkRequest, BulkResult, RunUpdate
 
 _Steer = Callable[[Session, Run, Principal], None]
 

@@ -12,7 +12,7 @@ from backend.runs import repository, states
 from backend.runs.access import require
 from backend.runs.waiting import set_priority
 from backend.storage import deletion
-from bapo.api import RunUpdate
+from bapo.api.runs import RunUpdate
 
 
 def update(session: Session, run: Run, changes: RunUpdate, caller: Principal) -> None:

@@ -30,7 +30,7 @@ from backend.runs import (
 )
 from backend.runs.submission import Submission, submit
 from backend.settings import Settings
-from bapo.api import (
+from bapo.api.runs import (
     BulkAnswer,
     BulkRequest,
     ControlInfo,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from bapo.api import RunSummary
+from bapo.api.runs import RunSummary
 
 COLUMNS = (
     *("id", "name", "status", "status_reason", "method", "recipe", "group", "tags", "owner", "project", "parent_id"),

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.types import Text
 
 from backend.models import Project, Run, RunGroup, RunStar, User
-from bapo.api import NamedCount, RunFacets, RunFilters
+from bapo.api.runs import NamedCount, RunFacets, RunFilters
 
 
 def conditions(filters: RunFilters, viewer_id: str) -> list[ColumnElement[bool]]:

@@ -16,7 +16,8 @@ from backend.resources.repository import note_use
 from backend.runs import inheritance, lifecycle, repository
 from backend.runs.access import require
 from backend.runs.submission import new_run, once
-from bapo.api import ConfigDraft, RunFork, RunStatus
+from bapo.api.configs import ConfigDraft
+from bapo.api.runs import RunFork, RunStatus
 from bapo.config import RunConfig
 from bapo.config.resolve import difference
 

@@ -16,7 +16,7 @@ from backend.models import Base, MetricChunk, MetricKey, PromptText, Run, Sample
 from backend.records import chunks
 from backend.records.best import best_evaluation
 from backend.settings import Settings
-from bapo.api import ForkSource
+from bapo.api.workers import ForkSource
 from bapo.records import StepRecord, metrics
 
 INHERITED_ATTEMPT = 0

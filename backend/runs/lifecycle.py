@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from backend.events.repository import announce_status
 from backend.models import Attempt, Run
 from backend.runs import repository, states
-from bapo.api import RunStatus
+from bapo.api.runs import RunStatus
 
 SYSTEM = "system"
 """Author of what nobody asked for."""

@@ -22,7 +22,7 @@ from backend.models import Project, Run, RunGroup, User
 from backend.runs import filters as run_filters
 from backend.runs import usage
 from backend.runs.repository import RunRow, completed, rows
-from bapo.api import RunFilters, RunQuery
+from bapo.api.runs import RunFilters, RunQuery
 
 Columns = TypeVarTuple("Columns")
 

@@ -11,9 +11,9 @@ from backend.runs import states
 from backend.runs.cost import Prices
 from backend.runs.repository import RunRow
 from backend.settings import Settings
-from bapo.api import AuditEntry, ControlInfo, RunDetail, RunStatus, RunSummary
+from bapo.api.runs import AuditEntry, ControlInfo, RunDetail, RunStatus, RunSummary
 from bapo.config.resolve import METHOD_CONFIGS
-from bapo.control import CHANGEABLE_FIELDS, StopMoment
+from bapo.run.control import CHANGEABLE_FIELDS, StopMoment
 
 
 def eta_seconds(run: Run) -> float | None:

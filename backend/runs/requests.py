@@ -11,7 +11,7 @@ from backend.auth.service import Principal
 from backend.events.repository import announce_status
 from backend.models import Control, Run
 from backend.runs import repository
-from bapo.control import StopMoment
+from bapo.run.control import StopMoment
 
 
 def add_control(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bapo.api import TERMINAL_STATUSES, RunAction, RunStatus
+from bapo.api.runs import TERMINAL_STATUSES, RunAction, RunStatus
 
 S = RunStatus
 Action = RunAction

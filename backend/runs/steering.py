@@ -13,9 +13,9 @@ from backend.models import Control, Run
 from backend.runs import presentation, repository, states
 from backend.runs.access import require
 from backend.runs.requests import add_control
-from bapo.api import ParameterChange
+from bapo.api.runs import ParameterChange
 from bapo.config import ConfigError, ConfigProblem, RunConfig
-from bapo.control import changed_config
+from bapo.run.control import changed_config
 
 
 def change_parameters(session: Session, run: Run, change: ParameterChange, caller: Principal) -> Control:

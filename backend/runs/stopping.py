@@ -10,8 +10,8 @@ from backend.models import Run
 from backend.runs import lifecycle, repository, states
 from backend.runs.access import require
 from backend.runs.requests import add_control
-from bapo.api import RunStatus
-from bapo.control import StopMoment
+from bapo.api.runs import RunStatus
+from bapo.run.control import StopMoment
 
 _URGENCY: tuple[StopMoment, ...] = ("checkpoint", "step", "now")
 """From the most patient to the least."""

@@ -18,7 +18,7 @@ from backend.projects import choice
 from backend.resources.references import uses
 from backend.resources.repository import note_use
 from backend.runs import lifecycle, repository
-from bapo.api import RunCreate, RunStatus
+from bapo.api.runs import RunCreate, RunStatus
 from bapo.config import RunConfig
 
 

@@ -10,7 +10,7 @@ from backend.events.repository import announce_status
 from backend.models import Run
 from backend.runs import lifecycle, repository, states
 from backend.runs.access import require
-from bapo.api import RunStatus
+from bapo.api.runs import RunStatus
 
 
 def start(session: Session, run: Run, caller: Principal) -> None:

@@ -12,7 +12,7 @@ from backend.cursors import decode_numbers, encode
 from backend.permissions import Reader
 from backend.runs import repository as runs
 from backend.samples import repository, service
-from bapo.api import SampleFilter, SamplePage
+from bapo.api.samples import SampleFilter, SamplePage
 
 router = new_router("samples")
 

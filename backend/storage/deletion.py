@@ -14,7 +14,7 @@ from backend.models import Artifact, FolderDeletion, Run, RunStorage, Sample
 from backend.runs import repository as runs
 from backend.runs import states
 from backend.storage.repository import waiting_forks
-from bapo.api import DeletionItem, DeletionPreview
+from bapo.api.storage import DeletionItem, DeletionPreview
 
 
 def delete_run(session: Session, run: Run, author: str) -> None:

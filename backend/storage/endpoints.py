@@ -10,7 +10,7 @@ from backend.context import ContextOf, DbSession, SettingsOf, new_router
 from backend.permissions import Administrator, Writer
 from backend.runs import repository as runs
 from backend.storage import deletion, service
-from bapo.api import CompactReport, DeletionPreview, DeletionRequest, StorageState
+from bapo.api.storage import CompactReport, DeletionPreview, DeletionRequest, StorageState
 
 router = new_router("storage")
 

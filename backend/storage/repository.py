@@ -28,7 +28,7 @@ from backend.models import (
 )
 from backend.runs import states
 from backend.workers.repository import seconds_from_now
-from bapo.api import TERMINAL_STATUSES
+from bapo.api.runs import TERMINAL_STATUSES
 
 RECORD_TABLES: tuple[type[Base], ...] = (
     *(StepRow, MetricChunk, MetricKey, SparseRecord, Sample, PromptText, LogPiece, StreamRow),

@@ -17,7 +17,8 @@ from backend.runs import repository as runs
 from backend.settings import Settings
 from backend.storage import deletion
 from backend.workers.repository import seconds_from_now
-from bapo.api import TERMINAL_STATUSES, RetainedPart, RetentionRule, RunStatus
+from bapo.api.runs import TERMINAL_STATUSES, RunStatus
+from bapo.api.storage import RetainedPart, RetentionRule
 
 LOG = logging.getLogger(__name__)
 

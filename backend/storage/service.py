@@ -9,7 +9,8 @@ from sqlalchemy.orm import Session
 
 from backend.settings import Settings
 from backend.storage import repository, retention
-from bapo.api import CompactReport, FolderPart, PendingDeletion, RunSpace, StorageState
+from bapo.api.maintenance_jobs import FolderPart
+from bapo.api.storage import CompactReport, PendingDeletion, RunSpace, StorageState
 
 LOCK_SECONDS = 10
 """How long compacting waits for a table that somebody writes to."""

@@ -8,12 +8,12 @@ from typing import Annotated
 from fastapi import Query, Response
 
 from backend import cursors
-from backend.answers import Answer
 from backend.context import AnswersOf, DbSession, PricesOf, new_router
 from backend.idempotency import IdempotencyKey, once
 from backend.permissions import Reader, Writer
+from backend.response_cache import Answer
 from backend.studies import reporting, repository, service
-from bapo.api import (
+from bapo.api.studies import (
     ShippedStudies,
     StudyActionAnswer,
     StudyActionRequest,

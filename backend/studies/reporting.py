@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from backend.compare import series
 from backend.studies import repository, service
 from backend.studies.repository import MadeRun, StudyRow
-from bapo.api import StudyReport
+from bapo.api.studies import StudyReport
 from bapo.records import EvaluationRecord, TrackingRecord
 from bapo.study.declaration import parse
 from bapo.study.observation import METRIC_KEYS, Observation

@@ -16,12 +16,10 @@ from backend.runs import bulk, repository, states, submission
 from backend.runs.cost import Prices
 from backend.studies import repository as studies
 from backend.studies.repository import MadeRun, StudyRow
-from bapo.api import (
-    BulkRequest,
-    EstimateRange,
-    FieldProblem,
-    RunCreate,
-    RunStatus,
+from bapo.api.base import FieldProblem
+from bapo.api.configs import EstimateRange
+from bapo.api.runs import MAX_BULK, BulkRequest, RunCreate, RunStatus
+from bapo.api.studies import (
     ShippedStudies,
     ShippedStudy,
     StudyAction,
@@ -34,7 +32,6 @@ from bapo.api import (
     StudySummary,
     StudyWrite,
 )
-from bapo.api.runs import MAX_BULK
 from bapo.config import ConfigError, ConfigProblem
 from bapo.study.declaration import Declaration, parse, shipped
 from bapo.study.plan import Choices, PlannedRun, check, final_runs, resolved, tuning_runs

@@ -11,7 +11,7 @@ from backend.context import DbSession, PricesOf, new_router
 from backend.idempotency import IdempotencyKey
 from backend.permissions import Reader, Writer
 from backend.sweeps import planning, repository, service
-from bapo.api import (
+from bapo.api.sweeps import (
     SweepActionAnswer,
     SweepActionRequest,
     SweepCreate,

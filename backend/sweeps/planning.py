@@ -17,16 +17,9 @@ from backend.configs import service as configs
 from backend.errors import Problem, presentable
 from backend.projects import choice
 from backend.runs.cost import Prices
-from bapo.api import (
-    MAX_SWEEP_RUNS,
-    ConfigDraft,
-    EstimateRange,
-    FieldProblem,
-    PlannedRun,
-    RunEstimate,
-    SweepPlan,
-    SweepPreview,
-)
+from bapo.api.base import FieldProblem
+from bapo.api.configs import ConfigDraft, EstimateRange, RunEstimate
+from bapo.api.sweeps import MAX_SWEEP_RUNS, PlannedRun, SweepPlan, SweepPreview
 from bapo.config import ConfigError, ConfigProblem, RunConfig
 
 NAME_CHARACTERS = 200

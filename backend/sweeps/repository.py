@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, defer
 
 from backend.models import Run, RunGroup, Sweep, User
-from bapo.api import RunStatus
+from bapo.api.runs import RunStatus
 
 
 class SweepRow(NamedTuple):

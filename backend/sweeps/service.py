@@ -20,9 +20,9 @@ from backend.runs import bulk, repository, states, submission
 from backend.sweeps import planning
 from backend.sweeps import repository as sweeps
 from backend.sweeps.repository import Progress, SweepRow
-from bapo.api import (
-    BulkRequest,
-    RunCreate,
+from bapo.analysis.comparison import estimate
+from bapo.api.runs import BulkRequest, RunCreate
+from bapo.api.sweeps import (
     SweepAction,
     SweepActionAnswer,
     SweepActionRequest,
@@ -32,7 +32,6 @@ from bapo.api import (
     SweepSetting,
     SweepSummary,
 )
-from bapo.comparison import estimate
 from bapo.config import ConfigError, ConfigProblem
 
 SEED_FIELDS = ("training.seed", "task.seed")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from backend.context import DbSession, new_router
 from backend.permissions import Reader, Writer
 from backend.views import repository, service
-from bapo.api import ViewInfo, ViewPage, ViewWrite
+from bapo.api.views import ViewInfo, ViewPage, ViewWrite
 
 router = new_router("views")
 

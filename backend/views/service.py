@@ -15,7 +15,7 @@ from backend.runs.listing import check_sort
 from backend.runs.repository import clock
 from backend.views import repository
 from backend.views.repository import ViewRow
-from bapo.api import ViewInfo, ViewWrite
+from bapo.api.views import ViewInfo, ViewWrite
 
 
 def info(row: ViewRow, caller: Principal) -> ViewInfo:

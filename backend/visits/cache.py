@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.orm import Session
 
-from backend.answers import revisions
+from backend.response_cache import revisions
 from backend.visits import repository
 from backend.visits.columns import RunColumns, extended, no_steps, up_to
-from bapo.visits import Visits
+from bapo.analysis.visits import Visits
 
 MAX_BYTES = 256 * 1024**2
 """Of all runs together: some twelve million visits."""

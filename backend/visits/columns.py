@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.visits.repository import StepOf, StepVisits
-from bapo.visits import SOURCES, Visits
+from bapo.analysis.visits import SOURCES, Visits
 
 _BYTES_PER_RUN = 2_048
 _BYTES_PER_STEP = 128

@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 
 from backend.context import Context
 from backend.models import Run
-from bapo.visits import Visits
+from bapo.analysis.visits import Visits
 
 
 def visits_of_run(session: Session, context: Context, run: Run) -> Visits:

@@ -9,7 +9,7 @@ from fastapi import Path, Query
 from backend.context import DbSession, SettingsOf, new_router
 from backend.permissions import Writer
 from backend.webhooks import service
-from bapo.api import DeliveryInfo, DeliveryPage, WebhookCreated, WebhookInfo, WebhookPage, WebhookWrite
+from bapo.api.webhooks import DeliveryInfo, DeliveryPage, WebhookCreated, WebhookInfo, WebhookPage, WebhookWrite
 
 router = new_router("webhooks")
 

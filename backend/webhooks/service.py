@@ -17,7 +17,7 @@ from backend.runs import repository as runs
 from backend.webhooks import repository
 from backend.webhooks.addresses import AddressPolicy, ForbiddenAddressError, destination, permitted_addresses
 from backend.webhooks.repository import WebhookRow
-from bapo.api import DeliveryInfo, DeliveryPage, WebhookCreated, WebhookInfo, WebhookWrite
+from bapo.api.webhooks import DeliveryInfo, DeliveryPage, WebhookCreated, WebhookInfo, WebhookWrite
 
 _CURSOR = "deliveries"
 MOST_WEBHOOKS = 50

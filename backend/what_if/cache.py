@@ -7,8 +7,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import NamedTuple
 
-from bapo.replay_recording import Recording
-from bapo.visits import Visits
+from bapo.analysis.visits import Visits
+from bapo.analysis.what_if.recording import Recording
 
 MOST_RUNS = 6
 """A run of 471 steps with 256 prompts takes some 20 MB."""

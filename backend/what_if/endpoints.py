@@ -8,7 +8,7 @@ from backend.context import ContextOf, DbSession, new_router
 from backend.permissions import Reader
 from backend.runs import repository as runs
 from backend.what_if import service
-from bapo.api import WhatIfAnswer, WhatIfRequest
+from bapo.api.what_if import WhatIfAnswer, WhatIfRequest
 
 router = new_router("what-if")
 

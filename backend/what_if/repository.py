@@ -6,7 +6,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from backend.models import Control
-from bapo.replay_recording import ParameterChange
+from bapo.analysis.what_if.recording import ParameterChange
 
 
 def applied_changes(session: Session, run_id: str) -> list[ParameterChange]:

@@ -16,11 +16,11 @@ from backend.records.repository import StepRange
 from backend.records.sampling import extreme_rows
 from backend.visits.service import visits_of_run
 from backend.what_if import repository
-from bapo.api import Band, ForecastBatches, RecordedBatches, WhatIfAnswer, WhatIfRequest
+from bapo.analysis.visits import Visits
+from bapo.analysis.what_if.forecast import what_if
+from bapo.analysis.what_if.recording import BufferSizes, Recording
+from bapo.api.what_if import Band, ForecastBatches, RecordedBatches, WhatIfAnswer, WhatIfRequest
 from bapo.config import RunConfig
-from bapo.replay_recording import BufferSizes, Recording
-from bapo.visits import Visits
-from bapo.what_if import what_if
 
 SIZE_KEYS = ("bapo/buffer/difficult/size", "bapo/buffer/high_quality/size")
 

@@ -11,7 +11,7 @@ from backend.runs import repository as runs
 from backend.settings import Settings
 from backend.workers import repository
 from backend.workers.freshness import fresh_seconds
-from bapo.api import DrainRequest
+from bapo.api.workers import DrainRequest
 
 
 def drain(session: Session, worker_id: str, request: DrainRequest, caller: Principal) -> Worker:

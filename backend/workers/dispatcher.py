@@ -20,7 +20,7 @@ from backend.queue.matching import Room
 from backend.runs import lifecycle
 from backend.runs import repository as runs
 from backend.settings import Settings
-from backend.workers import losses, repository
+from backend.workers import lost_attempts, repository
 from backend.workers.broker import Broker
 from backend.workers.clock import ClockWatch
 from backend.workers.freshness import fresh_seconds
@@ -153,7 +153,7 @@ class Dispatcher(threading.Thread):
             if attempt is None or attempt.state == "ended" or not repository.is_expired(session, attempt):
                 return
             seconds = self._settings.lease_seconds
-            losses.lose(session, run, attempt, f"its worker was not heard of for {seconds:g} s", self._settings)
+            lost_attempts.lose(session, run, attempt, f"its worker was not heard of for {seconds:g} s", self._settings)
         instruments.RUNS_LOST.inc()
         LOG.warning("run lost", extra={"run_id": run_id, "attempt": number})
 

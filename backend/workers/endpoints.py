@@ -10,7 +10,8 @@ from backend.runs import repository as runs
 from backend.workers import administration, repository, service
 from backend.workers.freshness import fresh_seconds
 from backend.workers.repository import WorkerRow
-from bapo.api import (
+from bapo.api.runs import RunSummary
+from bapo.api.workers import (
     AttemptOutcome,
     BatchAccepted,
     Claim,
@@ -19,7 +20,6 @@ from bapo.api import (
     GpuInfo,
     HeartbeatAnswer,
     RecordBatch,
-    RunSummary,
     WorkerHeartbeat,
     WorkerInfo,
     WorkerPage,

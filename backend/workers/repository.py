@@ -12,7 +12,8 @@ from sqlalchemy.orm import Session, defer
 from backend.models import ApiToken, Attempt, Run, Worker
 from backend.models.runs import FENCING_TOKENS
 from backend.queue.matching import Gpu, Machine
-from bapo.api import RunStatus, WorkerRegistration
+from bapo.api.runs import RunStatus
+from bapo.api.workers import WorkerRegistration
 
 
 def seconds_from_now(seconds: float) -> ColumnElement[Any]:

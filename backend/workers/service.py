@@ -5,23 +5,23 @@ from __future__ import annotations
 from sqlalchemy.orm import Session
 
 from backend.auth.service import Principal
-from backend.chores import service as chores
 from backend.errors import Problem, not_found
+from backend.maintenance_jobs import service as chores
 from backend.models import Attempt, Control, Run, Worker
 from backend.records import ingest
 from backend.records.repository import last_event
 from backend.runs import inheritance, lifecycle
 from backend.runs import repository as runs
 from backend.settings import Settings
-from backend.workers import losses, repository
-from bapo.api import (
+from backend.workers import lost_attempts, repository
+from bapo.api.runs import RunStatus
+from bapo.api.workers import (
     AttemptOutcome,
     BatchAccepted,
     Claim,
     HeartbeatAnswer,
     PendingControl,
     RecordBatch,
-    RunStatus,
     WorkerHeartbeat,
     WorkerRegistration,
 )
@@ -134,7 +134,7 @@ def _is_held(session: Session, attempt: Attempt) -> bool:
     """Whether the attempt is its worker's, also again: one that was given up goes on where nobody took its run."""
     if attempt.state != "ended":
         return True
-    return losses.take_back(session, runs.lock(session, attempt.run_id), attempt)
+    return lost_attempts.take_back(session, runs.lock(session, attempt.run_id), attempt)
 
 
 def current_attempt(session: Session, run: Run, fencing_token: int) -> Attempt:
@@ -182,7 +182,7 @@ def note_outcome(session: Session, run_id: str, outcome: AttemptOutcome, caller:
     run = runs.lock(session, run_id)
     attempt = current_attempt(session, run, outcome.fencing_token)
     _check_owner(session, attempt, caller)
-    if attempt.state == "ended" and not losses.take_back(session, run, attempt):
+    if attempt.state == "ended" and not lost_attempts.take_back(session, run, attempt):
         return
     if outcome.status == "running":
         attempt.state = "running"
@@ -192,7 +192,7 @@ def note_outcome(session: Session, run_id: str, outcome: AttemptOutcome, caller:
     reason = None if outcome.reason is None else outcome.reason.replace("\x00", "\ufffd")[:10_000]
     if outcome.status == "lost":
         reason = reason or "the trainer is gone"
-        losses.lose(session, run, attempt, reason, settings, cannot_write=outcome.cannot_write)
+        lost_attempts.lose(session, run, attempt, reason, settings, cannot_write=outcome.cannot_write)
         return
     lifecycle.end_attempt(session, attempt, outcome.status, reason)
     if outcome.status == "stopped":

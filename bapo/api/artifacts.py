@@ -9,7 +9,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from bapo.api.base import Body, Page
-from bapo.packing import ArtifactKind
+from bapo.run.artifacts import ArtifactKind
 
 ArtifactState = Literal["requested", "preparing", "ready", "expired", "failed"]
 

@@ -14,7 +14,7 @@ from bapo.rollout import BatchSource
 
 
 class Story(StrEnum):
-    """A course that many prompts take; one prompt may have several. `bapo/prompt_stories.py` defines each."""
+    """A course that many prompts take; one prompt may have several. `bapo/analysis/prompt_outcomes.py` defines each."""
 
     UNLOCKED = "unlocked"
     SOLVED_LATER = "solved_later"

@@ -11,7 +11,7 @@ from pydantic import AwareDatetime, Field, StringConstraints, model_validator
 
 from bapo.api.base import Body, JsonObject, Page, Text
 from bapo.api.configs import ConfigDraft
-from bapo.control import StopMoment
+from bapo.run.control import StopMoment
 
 
 class RunStatus(StrEnum):

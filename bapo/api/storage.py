@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from bapo.api.base import Body, Text
-from bapo.api.chores import FolderPart
+from bapo.api.maintenance_jobs import FolderPart
 from bapo.api.runs import MAX_BULK, RunStatus
 
 RetainedPart = Literal["samples", "log", "checkpoints", "artifacts", "archived"]

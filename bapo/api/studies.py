@@ -11,7 +11,7 @@ from pydantic import Field
 from bapo.api.base import Body, FieldProblem, Page, Text
 from bapo.api.compare import CostSpread, MeanEstimate
 from bapo.api.configs import EstimateRange
-from bapo.control import StopMoment
+from bapo.run.control import StopMoment
 
 StudyStage = Literal["tuning", "final"]
 StudyRunState = Literal["done", "training", "waiting", "stopped", "failed", "missing"]

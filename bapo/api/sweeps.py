@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from bapo.api.base import Body, FieldProblem, JsonObject, Page, Text
 from bapo.api.configs import ConfigDraft, EstimateRange
 from bapo.api.runs import MAX_TAGS, RunStatus, Tag
-from bapo.control import StopMoment
+from bapo.run.control import StopMoment
 
 MAX_SWEEP_RUNS = 500
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from bapo.api.base import Body, Page, Text
-from bapo.control import StopMoment
+from bapo.run.control import StopMoment
 
 
 class GpuInfo(Body):

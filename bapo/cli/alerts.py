@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from pydantic import ValidationError
 
-from bapo.api import RuleDraft, RuleWrite
+from bapo.api.alerts import RuleDraft, RuleWrite
 from bapo.cli.connection import online
 from bapo.cli.drafts import parse_value
 from bapo.cli.failures import RefusedError

@@ -8,14 +8,14 @@ from typing import Annotated, get_args
 import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
-from bapo.api import ArtifactCreate, ArtifactInfo
+from bapo.api.artifacts import ArtifactCreate, ArtifactInfo
 from bapo.cli.connection import online
 from bapo.cli.failures import Exit, RefusedError
 from bapo.cli.lazy import group
 from bapo.cli.naming import RunArgument, find_run
 from bapo.cli.output import NOTHING, JsonOption, ago, clean, notes, print_json, print_table, say, table, tell, user_text
 from bapo.client import Client
-from bapo.downloads import DownloadError, download, wait_until_ready
+from bapo.client.downloads import DownloadError, download, wait_until_ready
 
 KINDS = ("checkpoint", "journal", "report", "config", "log", "samples")
 

@@ -11,12 +11,12 @@ from typing import Annotated
 
 import typer
 
-from bapo.backup.archive import BackupError, Manifest
-from bapo.backup.embedded import Deployment, back_up, back_up_folder, restore_folder
-from bapo.backup.embedded import restore as restore_deployment
 from bapo.cli.failures import Exit
 from bapo.cli.output import JsonOption, tell
-from bapo.up.folder import StartError
+from bapo.deploy.backup.archive import BackupError, Manifest
+from bapo.deploy.backup.embedded import Deployment, back_up, back_up_folder, restore_folder
+from bapo.deploy.backup.embedded import restore as restore_deployment
+from bapo.deploy.up.folder import StartError
 
 DATABASE_VARIABLE = "BAPO_DATABASE_URL"
 RUNS_VARIABLE = "BAPO_RUNS_DIR"

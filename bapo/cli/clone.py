@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bapo.api import RunCreate
+from bapo.api.runs import RunCreate
 from bapo.cli.connection import online
 from bapo.cli.drafts import MAX_NAME, label_of
 from bapo.cli.naming import RunArgument, find_run

@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from bapo.api import ComparedGroup, Comparison, CostSpread, MeanEstimate
+from bapo.analysis.comparison import SEED_FIELD, value_text
+from bapo.api.compare import ComparedGroup, Comparison, CostSpread, MeanEstimate
 from bapo.cli.connection import online
 from bapo.cli.naming import RunsArgument, find_runs
 from bapo.cli.output import NOTHING, JsonOption, console, print_json
 from bapo.client import Client
-from bapo.comparison import SEED_FIELD, value_text
 
 
 @online

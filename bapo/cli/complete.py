@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from bapo.servers import find_server, read_servers
+from bapo.client.servers import find_server, read_servers
 
 PATIENCE_SECONDS = 1.0
 MAX_WORDS = 50

@@ -13,7 +13,7 @@ import typer
 
 from bapo.cli.failures import Exit, RefusedError, plain_errors
 from bapo.client import SCRIPT_RETRIES, Client
-from bapo.servers import SERVER_VARIABLE, TOKEN_VARIABLE, ServerLogin, find_server
+from bapo.client.servers import SERVER_VARIABLE, TOKEN_VARIABLE, ServerLogin, find_server
 
 P = ParamSpec("P")
 

@@ -11,8 +11,8 @@ from pydantic import BaseModel
 from bapo.cli.connection import ServerOption, TokenFileOption, TokenOption, login_of
 from bapo.cli.failures import RefusedError
 from bapo.cli.output import JsonOption, console, print_json
-from bapo.doctor import probes
-from bapo.doctor.findings import Finding, Grade, exit_status
+from bapo.deploy.doctor import probes
+from bapo.deploy.doctor.findings import Finding, Grade, exit_status
 
 _STYLES = {
     Grade.OK: "green",

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from bapo.api import DrainRequest, WorkerInfo
+from bapo.api.workers import DrainRequest, WorkerInfo
 from bapo.cli.connection import online
 from bapo.cli.failures import RefusedError
 from bapo.cli.output import JsonOption, tell

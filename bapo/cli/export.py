@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bapo.api import RunDetail, RunFilters
+from bapo.api.runs import RunDetail, RunFilters
 from bapo.cli.complete import complete_metrics
 from bapo.cli.connection import online
 from bapo.cli.failures import Exit, RefusedError

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 
+from bapo.client.errors import ApiError, BapoError, UnreachableError
 from bapo.config import ConfigError
-from bapo.journal import JournalError
-from bapo.refusals import ApiError, BapoError, UnreachableError
+from bapo.run.journal import JournalError
 
 
 class Exit(IntEnum):

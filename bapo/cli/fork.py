@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from bapo.api import RunFork
+from bapo.api.runs import RunFork
 from bapo.cli.artifacts import size_text
 from bapo.cli.connection import online
 from bapo.cli.drafts import MAX_NAME, label_of

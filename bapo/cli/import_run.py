@@ -15,15 +15,16 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
-from bapo.api import ImportCreate, ImportInfo, RecordBatch
-from bapo.archive import ArchiveError, unpack
+from bapo.api.imports import ImportCreate, ImportInfo
+from bapo.api.workers import RecordBatch
 from bapo.cli.connection import ServerOption, TokenFileOption, TokenOption, login_of
 from bapo.cli.failures import plain_errors
 from bapo.client import Client
 from bapo.config import ConfigError, ConfigProblem
-from bapo.journal import RECORDS_FILE, attempt_folders, complete_lines
-from bapo.run_folder import read_config
-from bapo.tail import ATTEMPT_FILES, FileKind, read_lines
+from bapo.files.archive import ArchiveError, unpack
+from bapo.run.journal import RECORDS_FILE, attempt_folders, complete_lines
+from bapo.run.line_reader import ATTEMPT_FILES, FileKind, read_lines
+from bapo.run.run_folder import read_config
 
 
 def import_run(

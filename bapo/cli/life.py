@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from bapo.api import BulkAction, BulkRequest, RunDetail
+from bapo.api.runs import BulkAction, BulkRequest, RunDetail
 from bapo.cli.connection import online
 from bapo.cli.failures import Exit
 from bapo.cli.naming import RunsArgument, find_runs

@@ -10,14 +10,14 @@ from urllib.parse import urlsplit
 
 import typer
 
-from bapo.api import Login, TokenCreate
+from bapo.api.accounts import Login, TokenCreate
 from bapo.cli.complete import complete_servers
 from bapo.cli.connection import ServerOption, TokenFileOption, TokenOption, login_of
 from bapo.cli.failures import RefusedError, plain_errors
 from bapo.cli.output import JsonOption, print_json, print_table, say, table, tell, user_text
 from bapo.cli.tokens import ScopeName
 from bapo.client import Client
-from bapo.servers import (
+from bapo.client.servers import (
     LOCAL_SERVER,
     SavedServers,
     ServerLogin,

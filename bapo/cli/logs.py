@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from bapo.api import TERMINAL_STATUSES
+from bapo.api.runs import TERMINAL_STATUSES
 from bapo.cli.connection import online
 from bapo.cli.naming import RunArgument, find_run
 from bapo.cli.output import clean

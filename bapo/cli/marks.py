@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from bapo.api import DeletionItem, DeletionRequest, RunUpdate
+from bapo.api.runs import RunUpdate
+from bapo.api.storage import DeletionItem, DeletionRequest
 from bapo.cli.artifacts import size_text
 from bapo.cli.connection import online
 from bapo.cli.failures import RefusedError

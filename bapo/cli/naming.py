@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bapo.api import RunDetail, RunSummary
+from bapo.api.runs import RunDetail, RunSummary
 from bapo.cli.complete import complete_runs
 from bapo.cli.failures import RefusedError
 from bapo.cli.output import ago, clean

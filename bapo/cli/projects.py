@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from bapo.api import MemberWrite, ProjectCreate, ProjectInfo, ProjectUpdate
+from bapo.api.people import MemberWrite, ProjectCreate, ProjectInfo, ProjectUpdate
 from bapo.cli.connection import online
 from bapo.cli.failures import RefusedError
 from bapo.cli.lazy import group

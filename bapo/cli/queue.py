@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from bapo.api import LimitChange, QueueMove, QueueState, RunUpdate, WaitingRun
+from bapo.api.queue import LimitChange, QueueMove, QueueState, WaitingRun
+from bapo.api.runs import RunUpdate
 from bapo.cli.connection import ServerOption, TokenFileOption, TokenOption, connected, online
 from bapo.cli.failures import plain_errors
 from bapo.cli.lazy import group

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from bapo.cli.failures import RefusedError, plain_errors
 
 
 def report(
@@ -19,9 +19,17 @@ def report(
     title: Annotated[str | None, typer.Option(help="Heading of the report.")] = None,
 ) -> None:
     """Write the runs as the paper's figures and tables into one HTML file, which needs no server and no network."""
-    command = [sys.executable, "-m", "frontend", "report", "--out", str(out), "--group", group]
-    if title is not None:
-        command += ["--title", title]
-    # The figures belong to the dashboard, which the library does not import.
-    environment = os.environ | {"PYTHONSAFEPATH": "1"}
-    os.execve(sys.executable, [*command, "--", *map(str, run_folders)], environment)  # noqa: S606
+    from bapo.figures.recorded import load_run  # noqa: PLC0415  (Plotly takes a second to import)
+    from bapo.report.contents import selection_of  # noqa: PLC0415
+    from bapo.report.document import TITLE  # noqa: PLC0415
+    from bapo.report.document import report as document  # noqa: PLC0415
+
+    with plain_errors():
+        runs = [load_run(folder) for folder in run_folders]
+        try:
+            selection = selection_of(runs, group)
+        except ValueError as error:
+            raise RefusedError(str(error)) from None
+    content = document(selection, title=title or TITLE)
+    out.write_bytes(content)
+    print(f"{out}: {len(runs)} runs, {len(content) / 1e6:.1f} MB")

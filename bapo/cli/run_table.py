@@ -11,7 +11,7 @@ from rich.text import Text
 from bapo.cli.output import NOTHING, ago, console, duration, number, percent, status_text, table, user_text
 
 if TYPE_CHECKING:
-    from bapo.api import RunSummary
+    from bapo.api.runs import RunSummary
 
 
 class Column(NamedTuple):

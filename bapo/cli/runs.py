@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bapo.api import RunPage, RunStatus, RunSummary
+from bapo.api.runs import RunPage, RunStatus, RunSummary
 from bapo.cli.complete import complete_columns
 from bapo.cli.connection import online
 from bapo.cli.output import JsonOption, print_json, print_table, say

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from bapo.api import History, RunDetail
+from bapo.api.runs import History, RunDetail
 from bapo.cli.connection import online
 from bapo.cli.naming import RunArgument, find_run
 from bapo.cli.output import (

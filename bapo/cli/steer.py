@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bapo.api import ControlInfo, ParameterChange
+from bapo.api.runs import ControlInfo, ParameterChange
 from bapo.cli.complete import complete_fields
 from bapo.cli.connection import online
 from bapo.cli.failures import Exit, RefusedError

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import sys
-import tempfile
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -152,20 +149,11 @@ def _write(report: StudyReport, out: Path) -> None:
         case ".json":
             out.write_text(report.model_dump_json(indent=1) + "\n", encoding="utf-8")
         case ".html":
-            _write_html(report, out)
+            from bapo.report.study import study_document  # noqa: PLC0415  (Plotly takes a second to import)
+
+            out.write_bytes(study_document(report))
         case _:
             out.write_text(markdown(report), encoding="utf-8")
-
-
-def _write_html(report: StudyReport, out: Path) -> None:
-    # The figures belong to the dashboard, which the library does not import.
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "report.json"
-        source.write_text(report.model_dump_json(), encoding="utf-8")
-        command = [sys.executable, "-m", "frontend", "study-report", "--out", str(out), str(source)]
-        status = os.spawnve(os.P_WAIT, sys.executable, command, os.environ | {"PYTHONSAFEPATH": "1"})  # noqa: S606
-    if status:
-        raise RefusedError(f"{out} could not be written: see above", Exit.FAILED)
 
 
 @app.command("check")

@@ -8,7 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from bapo.api import ConfigDraft, RunCreate, RunDetail, SweepCreate, SweepPlan, SweepPreview
+from bapo.api.configs import ConfigDraft
+from bapo.api.runs import RunCreate, RunDetail
+from bapo.api.sweeps import SweepCreate, SweepPlan, SweepPreview
 from bapo.cli.complete import complete_fields, complete_recipes
 from bapo.cli.connection import online
 from bapo.cli.drafts import changes_of_file, default_name, grid_of

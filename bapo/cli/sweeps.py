@@ -7,7 +7,7 @@ from typing import Annotated, Any, cast
 import typer
 from rich.text import Text
 
-from bapo.api import SweepAction, SweepActionRequest, SweepDetail
+from bapo.api.sweeps import SweepAction, SweepActionRequest, SweepDetail
 from bapo.cli.connection import online
 from bapo.cli.drafts import label_of
 from bapo.cli.failures import Exit

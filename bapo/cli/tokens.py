@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bapo.api import TokenCreate, WorkerTokenCreate
+from bapo.api.accounts import TokenCreate, WorkerTokenCreate
 from bapo.cli.connection import online
 from bapo.cli.lazy import group
 from bapo.cli.output import JsonOption, ago, clean, print_json, print_table, say, table, tell, user_text

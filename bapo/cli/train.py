@@ -15,7 +15,7 @@ from bapo.cli.failures import plain_errors
 from bapo.cli.progress import TrainingProgress
 from bapo.config import apply_changes, parse_assignments, resolve
 from bapo.config.recipes import load_recipe
-from bapo.verl_plugin.interpreter import trainer_python
+from bapo.engines.verl.interpreter import trainer_python
 
 EXIT_STOPPED = 3
 
@@ -58,7 +58,7 @@ def train(
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, stop_soon)
             # Only now: importing PyTorch takes seconds, and a mistyped field should not wait for it.
-            from bapo import trainer  # noqa: PLC0415
+            from bapo.run import trainer  # noqa: PLC0415
 
             summary = trainer.train(run_folder, resolution.config, observer=progress, stop=stop)
     print(summary.model_dump_json(), flush=True)

@@ -35,8 +35,8 @@ def up(
     ] = None,
 ) -> None:
     """Start PostgreSQL, Redis, the server, the pages and a worker, and stay until Ctrl-C, which stops them all."""
-    from bapo.up.folder import StartError  # noqa: PLC0415
-    from bapo.up.stack import Stack, UpOptions  # noqa: PLC0415
+    from bapo.deploy.up.folder import StartError  # noqa: PLC0415
+    from bapo.deploy.up.stack import Stack, UpOptions  # noqa: PLC0415
 
     options = UpOptions(
         data=data,

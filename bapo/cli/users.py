@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 
 import typer
 
-from bapo.api import MembershipWrite, PasswordLink, PersonCreate, PersonInfo, PersonUpdate
+from bapo.api.people import MembershipWrite, PasswordLink, PersonCreate, PersonInfo, PersonUpdate
 from bapo.cli.connection import online
 from bapo.cli.failures import RefusedError
 from bapo.cli.lazy import group

@@ -24,7 +24,7 @@ def warm_start_model(
         if out.exists() and any(out.iterdir()):
             raise ConfigError([ConfigProblem("--out", str(out), "the folder is not empty: name a new one")])
         # Imports PyTorch.
-        from bapo.local.warm_start import WarmStartProgress, warm_start  # noqa: PLC0415
+        from bapo.engines.local.warm_start import WarmStartProgress, warm_start  # noqa: PLC0415
 
         with Progress(console=Console(stderr=True)) as progress:
             task = progress.add_task("warm start", total=None)

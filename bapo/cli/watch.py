@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from bapo.api import RunDetail
+from bapo.api.runs import RunDetail
 from bapo.cli.connection import online
 from bapo.cli.failures import Exit
 from bapo.cli.naming import RunsArgument, find_runs

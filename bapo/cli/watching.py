@@ -11,7 +11,8 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from bapo.api import TERMINAL_STATUSES, RunDetail, Series
+from bapo.api.records import Series
+from bapo.api.runs import TERMINAL_STATUSES, RunDetail
 from bapo.cli.output import (
     STATUS_STYLES,
     X_STYLES,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bapo.api import DeliveryInfo, WebhookWrite
+from bapo.api.webhooks import DeliveryInfo, WebhookWrite
 from bapo.cli.connection import online
 from bapo.cli.failures import Exit
 from bapo.cli.lazy import group

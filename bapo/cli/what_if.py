@@ -8,16 +8,15 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from bapo.api import WhatIfAnswer, WhatIfRequest, WhatIfTotal
-from bapo.api.what_if import DEFAULT_DRAWS
+from bapo.analysis.what_if.forecast import what_if
+from bapo.analysis.what_if.recording import read_recording
+from bapo.api.what_if import DEFAULT_DRAWS, WhatIfAnswer, WhatIfRequest, WhatIfTotal
 from bapo.cli.complete import complete_fields, complete_runs
 from bapo.cli.connection import ServerOption, TokenFileOption, TokenOption, connected
 from bapo.cli.failures import RefusedError, plain_errors
 from bapo.cli.naming import find_run
 from bapo.cli.output import console
 from bapo.config import parse_assignments
-from bapo.replay_recording import read_recording
-from bapo.what_if import what_if
 
 _TOTALS = (
     ("fill_rate", "mean fill rate", "{:.1%}"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from bapo.api import HeldRun, WorkerSlots
+from bapo.api.queue import HeldRun, WorkerSlots
 from bapo.cli.connection import online
 from bapo.cli.output import NOTHING, JsonOption, ago, console, percent, print_json, print_table, say, table, user_text
 from bapo.client import Client

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from bapo.config.run import RunConfig
-from bapo.engine import BatchItem
+from bapo.engines.base import BatchItem
 from bapo.records import BufferState, PromptVisit, SourceCounts, ThresholdValues
 from bapo.rollout import RolloutGroup
 from bapo.tasks.base import Problem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bapo.engine import BatchItem
+from bapo.engines.base import BatchItem
 from bapo.methods.base import ComposedBatch
 from bapo.records import PromptVisit, SourceCounts
 from bapo.rollout import BatchSource, RolloutGroup

@@ -12,7 +12,7 @@ import numpy as np
 
 from bapo.config.method import DotsConfig
 from bapo.config.run import RunConfig
-from bapo.difficulty import Vectors, predicted_accuracies, text_features
+from bapo.difficulty_predictor import Vectors, predicted_accuracies, text_features
 from bapo.draws import generator
 from bapo.methods.mixing import MixingMethod
 from bapo.rollout import RolloutGroup

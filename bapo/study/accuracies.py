@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bapo.analysis.comparison import Curve, Estimate, Floats, common_positions, estimate, mean_curve, value_at
 from bapo.api.compare import CostSpread, MeanEstimate
 from bapo.api.studies import StudyCurve, StudyDifference, StudyScore
-from bapo.comparison import Curve, Estimate, Floats, common_positions, estimate, mean_curve, value_at
 from bapo.study.declaration import MEAN, Budget, Metric
 from bapo.study.observation import Observation
 

@@ -330,7 +330,7 @@ def read(path: Path) -> str:
 
 def shipped() -> dict[str, str]:
     """The studies that come with the library: name → text."""
-    folder = resources.files("bapo") / "studies"
+    folder = resources.files("bapo.study") / "shipped"
     files = sorted((file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name)
     return {file.name.removesuffix(".toml"): file.read_text(encoding="utf-8") for file in files}
 

@@ -18,8 +18,8 @@ from pydantic import BaseModel
 from bapo.api.studies import StudyAmendment, StudyReport, StudyRunInfo
 from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.config.resolve import difference
-from bapo.journal import RECORDS_FILE, attempt_folders, read_records
-from bapo.run_folder import CONFIG_FILE, LOCK_FILE, SUMMARY_FILE, read_config, write_atomically
+from bapo.run.journal import RECORDS_FILE, attempt_folders, read_records
+from bapo.run.run_folder import CONFIG_FILE, LOCK_FILE, SUMMARY_FILE, read_config, write_atomically
 from bapo.study.declaration import Declaration, parse, read
 from bapo.study.observation import Observation, observe_folder
 from bapo.study.plan import Choices, PlannedRun, final_runs, resolved, tuning_runs

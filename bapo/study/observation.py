@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bapo.comparison import Curve, Floats, cumulative_at, curve
-from bapo.journal import merged_records
+from bapo.analysis.comparison import Curve, Floats, cumulative_at, curve
 from bapo.records import AnyRecord, EvaluationRecord, StepRecord, TrackingRecord, metrics
 from bapo.rollout import BatchSource
-from bapo.run_folder import read_config
+from bapo.run.journal import merged_records
+from bapo.run.run_folder import read_config
 from bapo.study.declaration import MEAN, Budget, Metric
 
 ROLLOUTS, TOKENS = "bapo/cost/num_rollouts", "bapo/cost/num_tokens"

@@ -15,7 +15,7 @@ from bapo.api.studies import (
     StudyRunInfo,
     StudyTuningPoint,
 )
-from bapo.study import accuracies, mechanics
+from bapo.study import accuracies, diagnostics
 from bapo.study.accuracies import Arms, mean_of
 from bapo.study.declaration import MEAN, Budget, Declaration, Metric, Regime
 from bapo.study.observation import ROLLOUTS, Observation
@@ -127,10 +127,10 @@ def _regime(study: Declaration, regime: Regime, arms: Arms) -> StudyRegimeReport
         ],
         differences=differences,
         curves={budget: accuracies.curves_of(arms, budget, sets) for budget in BUDGETS},
-        unlocks=[found for arm, runs in with_runs.items() if (found := mechanics.unlocks_of(arm, runs)) is not None],
-        composition=[mechanics.composition_of(arm, runs) for arm, runs in with_runs.items()],
-        cost=mechanics.costs_of(arms, reference, sets),
-        stability=[mechanics.stability_of(arm, runs) for arm, runs in with_runs.items()],
+        unlocks=[found for arm, runs in with_runs.items() if (found := diagnostics.unlocks_of(arm, runs)) is not None],
+        composition=[diagnostics.composition_of(arm, runs) for arm, runs in with_runs.items()],
+        cost=diagnostics.costs_of(arms, reference, sets),
+        stability=[diagnostics.stability_of(arm, runs) for arm, runs in with_runs.items()],
         num_comparisons=sum(each.verdict != "unknown" for each in at_steps),
         num_apart=sum(each.verdict in ("higher", "lower") for each in at_steps),
     )

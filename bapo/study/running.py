@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bapo.config.errors import ConfigError, ConfigProblem
+from bapo.engines.verl.interpreter import trainer_python
 from bapo.study.folder import FAILURE_FILE, StudyFolder, is_held, prepare, state_of
 from bapo.study.plan import PlannedRun, final_runs, resolved, tuning_runs
 from bapo.study.report import choose
-from bapo.verl_plugin.interpreter import trainer_python
 
 EXIT_STOPPED = 3
-"""Of a trainer that was asked to stop, as `bapo.trainer` has it."""
+"""Of a trainer that was asked to stop, as `bapo.run.trainer` has it."""
 LOOK_SECONDS = 0.5
 """Between two looks at a trainer that an earlier, killed `bapo study` left behind."""
 
@@ -97,7 +97,7 @@ class StudyRunner:
     def _train(self, run: PlannedRun) -> None:
         place = prepare(self._folder, run)
         config = resolved(self._folder.study, run).config
-        command = [trainer_python(config), "-m", "bapo.trainer", str(place)]
+        command = [trainer_python(config), "-m", "bapo.run.trainer", str(place)]
         with (place / "trainer.log").open("ab") as log, self._guard:
             if self._stopped.is_set():
                 return

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
-from bapo.beneath import OutsideError, checked_parts, open_beneath
 from bapo.config.task import FileTaskConfig
 from bapo.draws import generator
+from bapo.files.safe_paths import OutsideError, checked_parts, open_beneath
 from bapo.tasks.base import ANSWER_TEXT, Problem, prompt_identity
 from bapo.tasks.rows import file_error, read_rows
 from bapo.tasks.verifiers import answer_problem

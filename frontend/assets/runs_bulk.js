@@ -105,7 +105,7 @@
 
   const plural = (number, one, many) => `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
 
-  // As frontend/formatting.py writes it.
+  // As bapo/figures/formatting.py writes it.
   function size(bytes) {
     const [divisor, unit, digits] = [
       [999.5, 1, "B", 0], [999.5e3, 1e3, "kB", 0], [99.95e6, 1e6, "MB", 1], [999.5e6, 1e6, "MB", 0], [99.95e9, 1e9, "GB", 1],

@@ -7,7 +7,7 @@ from typing import Any
 
 from dash import html
 
-from frontend import formatting
+from bapo.figures import formatting
 from frontend.components.attributes import attributes
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dash_mantine_components as dmc
 from dash import html
 
-from bapo.api import RunStatus
+from bapo.api.runs import RunStatus
+from bapo.figures.theme import STATUS_COLOURS
 from frontend.components.attributes import attributes
-from frontend.theme import STATUS_COLOURS
 
 MOVING = frozenset({RunStatus.STARTING, RunStatus.RUNNING, RunStatus.PAUSING, RunStatus.STOPPING})
 """States with a breathing dot: something is happening."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dash_mantine_components as dmc
 
-from bapo.control import StopMoment
+from bapo.run.control import StopMoment
 
 MOMENTS: tuple[tuple[StopMoment, str, str], ...] = (
     ("checkpoint", "After the next regular checkpoint", "Nothing is lost, and no checkpoint is written for it."),

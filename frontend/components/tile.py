@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 
-from frontend.theme import Palette, translucent
+from bapo.figures.theme import Palette, translucent
 
 SPARKLINE_WIDTH, SPARKLINE_HEIGHT = 120, 28
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bapo.api import RunCreate, RunDetail
+from bapo.api.runs import RunCreate, RunDetail
 from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker
 from tests.services import BackendServer, RedisServer, new_database, running_backend

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bapo.api import (
+from bapo.api.runs import RunDetail
+from bapo.api.workers import (
     AttemptHeartbeat,
     AttemptOutcome,
     Claim,
     ClaimRequest,
     GpuInfo,
     HeartbeatAnswer,
-    RunDetail,
     WorkerHeartbeat,
     WorkerRegistration,
 )

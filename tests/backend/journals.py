@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bapo.api import RecordBatch
+from bapo.api.workers import RecordBatch
 from bapo.records import (
     Cost,
     EvaluationRecord,

@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from backend.alerts.watching import Finding, Memory, Watch, read_all, watch_of
-from bapo.api import (
+from bapo.api.alerts import (
     AlertCondition,
     EmptyBatchesCondition,
     EntropyCondition,
@@ -20,8 +20,8 @@ from bapo.api import (
     RatioCondition,
     RuleDraft,
 )
-from bapo.journal import merged_records
 from bapo.records import metrics
+from bapo.run.journal import merged_records
 
 
 def findings(condition: AlertCondition, values: Sequence[float]) -> list[tuple[str, int]]:

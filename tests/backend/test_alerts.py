@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from backend.database import Database
 from backend.models import Alert, AlertFollower
-from bapo.api import (
+from bapo.api.alerts import (
     AlertCondition,
     AlertInfo,
     EmptyBatchesCondition,
@@ -23,10 +23,9 @@ from bapo.api import (
     RuleInfo,
     RuleScope,
     RuleWrite,
-    RunCreate,
-    RunDetail,
     StalledCondition,
 )
+from bapo.api.runs import RunCreate, RunDetail
 from bapo.client import ApiError, Client
 from bapo.records import StepRecord
 from tests.backend.fake_worker import FakeWorker

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bapo.api import BulkRequest, RunCreate, RunDetail, RunStatus
+from bapo.api.runs import BulkRequest, RunCreate, RunDetail, RunStatus
 from bapo.client import ApiError, Client
 from tests.services import BackendServer
 

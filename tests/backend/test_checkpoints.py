@@ -8,10 +8,10 @@ import pytest
 
 from backend.checkpoints.repository import Written
 from backend.checkpoints.service import remaining
-from bapo.api import RunCreate
-from bapo.checkpoint import write_checkpoint
+from bapo.api.runs import RunCreate
 from bapo.client import ApiError, Client
 from bapo.records import EventRecord
+from bapo.run.checkpoint import write_checkpoint
 from tests.backend.fake_worker import FakeWorker
 
 

@@ -10,9 +10,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from bapo.api import RunCreate, RunDetail, RunStatus, StreamEvent
+from bapo.api.events import StreamEvent
+from bapo.api.runs import RunCreate, RunDetail, RunStatus
 from bapo.client import ApiError, AsyncClient, BapoError, Client, UnreachableError
-from bapo.retrying import Retries
+from bapo.client.retries import Retries
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import step
 from tests.services import BackendServer, wait_until

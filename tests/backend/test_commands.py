@@ -14,7 +14,7 @@ import httpx
 import pytest
 from sqlalchemy import create_engine, text
 
-from bapo.api import Login
+from bapo.api.accounts import Login
 from bapo.client import Client
 from tests.services import new_database, wait_until
 

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from backend.records.metrics import floats
-from bapo.api import ComparedGroup, ComparedRunInfo, Comparison, ImportCreate
+from bapo.api.compare import ComparedGroup, ComparedRunInfo, Comparison
+from bapo.api.imports import ImportCreate
 from bapo.client import ApiError, Client
 from bapo.config import RunConfig
-from bapo.journal import merged_records
 from bapo.records import AnyRecord, EvaluationRecord, StepRecord, TrackingRecord
+from bapo.run.journal import merged_records
 from tests.backend.journals import batch, evaluation, event, lines_of, step
 from tests.recorded import NUM_STEPS, RUNS, import_folder
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from bapo.api import ConfigDraft, RunCreate
+from bapo.api.configs import ConfigDraft
+from bapo.api.runs import RunCreate
 from bapo.client import ApiError, Client
 from tests.services import BackendServer
 

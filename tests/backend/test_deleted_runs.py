@@ -8,7 +8,8 @@ import httpx
 import pytest
 
 from backend.context import Context
-from bapo.api import RunCreate, RunDetail, WhatIfRequest
+from bapo.api.runs import RunCreate, RunDetail
+from bapo.api.what_if import WhatIfRequest
 from bapo.client import ApiError, Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import evaluation, sample, step, tracking

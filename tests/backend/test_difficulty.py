@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from bapo.api import Flows, ImportCreate, Migration, MigrationKind
-from bapo.calls import get, run_path
+from bapo.api.difficulty import Flows, Migration, MigrationKind
+from bapo.api.imports import ImportCreate
 from bapo.client import ApiError, Client
+from bapo.client.calls import get, run_path
 from bapo.config import RunConfig
-from bapo.journal import merged_records
 from bapo.records import AnyRecord, StepRecord, TrackingRecord
 from bapo.rollout import BatchSource
+from bapo.run.journal import merged_records
 from tests.backend.journals import batch, lines_of, step
 from tests.recorded import NUM_STEPS, import_folder
 

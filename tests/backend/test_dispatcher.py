@@ -11,7 +11,7 @@ import pytest
 from backend.database import Database
 from backend.models import Attempt, Worker
 from backend.workers import repository
-from bapo.api import RunCreate, RunDetail, RunStatus
+from bapo.api.runs import RunCreate, RunDetail, RunStatus
 from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.test_workers import expire

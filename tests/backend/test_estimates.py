@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bapo.api import ConfigDraft
+from bapo.api.configs import ConfigDraft
 from bapo.client import ApiError, Client
-from bapo.journal import merged_records
 from bapo.records import StepRecord
-from bapo.run_folder import read_config
+from bapo.run.journal import merged_records
+from bapo.run.run_folder import read_config
 from tests.recorded import NUM_STEPS, import_folder
 from tests.services import BackendServer, running_backend
 

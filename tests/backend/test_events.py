@@ -16,7 +16,8 @@ from sqlalchemy import text
 from backend.auth.bootstrap import bootstrap
 from backend.database import Database
 from backend.events import repository
-from bapo.api import RunCreate, RunDetail, StreamEvent
+from bapo.api.events import StreamEvent
+from bapo.api.runs import RunCreate, RunDetail
 from bapo.client import ApiError, AsyncClient, Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import evaluation, event, step, tracking

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from bapo.api import ConfigCheck, ParameterChange, RunCreate, RunDetail, RunFork, RunStatus
+from bapo.api.configs import ConfigCheck
+from bapo.api.runs import ParameterChange, RunCreate, RunDetail, RunFork, RunStatus
 from bapo.client import ApiError, Client
 from bapo.records import EventRecord
 from tests.backend.fake_worker import FakeWorker

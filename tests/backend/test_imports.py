@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bapo.api import ImportCreate, ImportInfo, RunDetail, RunStatus
+from bapo.api.imports import ImportCreate, ImportInfo
+from bapo.api.runs import RunDetail, RunStatus
 from bapo.client import ApiError, Client
 from bapo.config import RunConfig
 from bapo.records import AnyRecord

@@ -7,7 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from bapo.api import RecordBatch, RunDetail
+from bapo.api.runs import RunDetail
+from bapo.api.workers import RecordBatch
 from bapo.client import ApiError, Client
 from bapo.records import StepRecord, parse_record
 from tests.backend.fake_worker import FakeWorker

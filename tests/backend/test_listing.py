@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import text
 
 from backend.database import Database
-from bapo.api import RunCreate, RunDetail, RunFilters, RunUpdate
+from bapo.api.runs import RunCreate, RunDetail, RunFilters, RunUpdate
 from bapo.client import ApiError, Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import evaluation

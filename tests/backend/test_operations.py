@@ -16,7 +16,7 @@ from backend.database import Database
 from backend.metrics.instruments import count_on_commit
 from backend.metrics.state import reason_label
 from backend.readiness import STUCK_SECONDS
-from bapo.api import RunCreate
+from bapo.api.runs import RunCreate
 from bapo.client import ApiError, Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import step

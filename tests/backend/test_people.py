@@ -11,23 +11,19 @@ from argon2 import PasswordHasher
 from backend.auth import passwords
 from backend.database import Database
 from backend.models import User
-from bapo.api import (
-    Login,
+from bapo.api.accounts import Login, PasswordChange, PasswordSet, TokenCreate, WorkerTokenCreate
+from bapo.api.people import (
     MembershipWrite,
     MemberWrite,
     NewPerson,
-    PasswordChange,
     PasswordLink,
-    PasswordSet,
     PersonCreate,
     PersonUpdate,
     ProjectCreate,
     ProjectUpdate,
-    RunCreate,
-    TokenCreate,
-    WorkerRegistration,
-    WorkerTokenCreate,
 )
+from bapo.api.runs import RunCreate
+from bapo.api.workers import WorkerRegistration
 from bapo.client import ApiError, Client
 from tests.services import BackendServer
 

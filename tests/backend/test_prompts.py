@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from backend.prompts.service import BEGINNING_LETTERS, SPARKLINE_VISITS
-from bapo.api import PromptFilter, PromptSummary, RunCreate, RunDetail, Story
+from bapo.api.prompts import PromptFilter, PromptSummary, Story
+from bapo.api.runs import RunCreate, RunDetail
 from bapo.client import ApiError, Client
-from bapo.journal import merged_records
 from bapo.records import PromptVisit, StepRecord, TrackingRecord
 from bapo.rollout import BatchSource
+from bapo.run.journal import merged_records
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import sample, step, tracking
 from tests.recorded import import_folder

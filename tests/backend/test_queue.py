@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bapo.api import RunCreate, RunStatus
+from bapo.api.runs import RunCreate, RunStatus
 from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import event, step

@@ -11,19 +11,11 @@ from sqlalchemy import func, select
 from backend.database import Database
 from backend.models import Run
 from backend.settings import Settings
-from backend.workers.losses import pause_seconds
-from bapo.api import (
-    AttemptOutcome,
-    BulkRequest,
-    ConfigDraft,
-    DrainRequest,
-    GpuInfo,
-    LimitChange,
-    QueueMove,
-    RunCreate,
-    RunStatus,
-    RunUpdate,
-)
+from backend.workers.lost_attempts import pause_seconds
+from bapo.api.configs import ConfigDraft
+from bapo.api.queue import LimitChange, QueueMove
+from bapo.api.runs import BulkRequest, RunCreate, RunStatus, RunUpdate
+from bapo.api.workers import AttemptOutcome, DrainRequest, GpuInfo
 from bapo.client import ApiError, Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import event, step

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from backend.queue.expectation import MOST_EXPECTED, Waiting, expected_seconds
-from bapo.api import GpuSlot, HeldRun, RunStatus, WorkerSlots
+from bapo.api.queue import GpuSlot, HeldRun, WorkerSlots
+from bapo.api.runs import RunStatus
 from bapo.config.resources import Needs
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -9,8 +9,8 @@ import orjson
 import pytest
 
 from bapo.client import Client
-from bapo.journal import merged_records
 from bapo.records import AnyRecord, comparable, parse_record
+from bapo.run.journal import merged_records
 from tests.recorded import NUM_STEPS, RUNS, import_folder
 
 

@@ -10,7 +10,9 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from bapo.api import ConfigDraft, ResourceCreate, ResourceInfo, RunCreate
+from bapo.api.configs import ConfigDraft
+from bapo.api.resources import ResourceCreate, ResourceInfo
+from bapo.api.runs import RunCreate
 from bapo.client import ApiError, Client
 from tests.services import BackendServer, running_backend
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bapo.api import ParameterChange, RunCreate, RunDetail, RunStatus, RunUpdate
+from bapo.api.runs import ParameterChange, RunCreate, RunDetail, RunStatus, RunUpdate
 from bapo.client import ApiError, Client
 from tests.services import BackendServer
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from backend.samples import service
-from bapo.api import RunDetail
+from bapo.api.runs import RunDetail
 from bapo.client import Client
 from bapo.records import SampledResponse, SampleRecord
 from bapo.rollout import BatchSource

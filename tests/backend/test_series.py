@@ -10,7 +10,7 @@ from backend.database import Database
 from backend.models import MetricChunk, StepRow
 from backend.records.chunks import chunk_of, first_step, last_step
 from backend.records.sampling import extreme_rows
-from bapo.api import RunCreate, RunDetail
+from bapo.api.runs import RunCreate, RunDetail
 from bapo.client import Client
 from bapo.records import AnyRecord, metrics
 from tests.backend.fake_worker import FakeWorker

@@ -13,11 +13,11 @@ from backend.records.distributions import spans_of, staleness
 from backend.records.repository import StepRange
 from backend.records.sampling import extreme_rows
 from backend.records.smoothing import Smoothing, smoothed, smoothing_of
-from bapo.api import RunCreate, RunDetail
+from bapo.analysis.visits import visits_of
+from bapo.api.runs import RunCreate, RunDetail
 from bapo.client import ApiError, Client
-from bapo.journal import merged_records
 from bapo.records import RATIO_BIN_EDGES, StepRecord
-from bapo.visits import visits_of
+from bapo.run.journal import merged_records
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import step
 from tests.recorded import import_folder

@@ -10,7 +10,7 @@ from sqlalchemy import update
 from backend.database import Database
 from backend.models import Run
 from backend.runs.states import actions
-from bapo.api import ParameterChange, RunAction, RunCreate, RunDetail, RunFork, RunStatus
+from bapo.api.runs import ParameterChange, RunAction, RunCreate, RunDetail, RunFork, RunStatus
 from bapo.client import ApiError, Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import event, step

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from backend.runs.states import ACTIVE, LEGAL_MOVES, IllegalMoveError, actions, check_move
-from bapo.api import TERMINAL_STATUSES, RunStatus
+from bapo.api.runs import TERMINAL_STATUSES, RunStatus
 
 S = RunStatus
 

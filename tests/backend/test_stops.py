@@ -7,9 +7,9 @@ import pytest
 from backend.runs.states import LEGAL_MOVES, IllegalMoveError, check_move
 from backend.settings import Settings
 from backend.workers.dispatcher import INTERVAL_SECONDS
-from bapo.api import ParameterChange, RunDetail, RunStatus
+from bapo.api.runs import ParameterChange, RunDetail, RunStatus
 from bapo.client import ApiError, Client
-from bapo.control import StopMoment
+from bapo.run.control import StopMoment
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import event, step
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bapo.api import RunStatus, StudyActionRequest, StudyCreate, StudyDetail, StudyWrite
+from bapo.api.runs import RunStatus
+from bapo.api.studies import StudyActionRequest, StudyCreate, StudyDetail, StudyWrite
 from bapo.client import ApiError, Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import evaluation, step, tracking

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from bapo.api import RunStatus, SweepActionRequest, SweepCreate, SweepPlan
+from bapo.api.runs import RunStatus
+from bapo.api.sweeps import SweepActionRequest, SweepCreate, SweepPlan
 from bapo.client import ApiError, Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import evaluation, step

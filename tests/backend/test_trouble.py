@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from bapo.api import RunCreate
+from bapo.api.runs import RunCreate
 from bapo.client import ApiError, AsyncClient, Client
 from tests.services import BackendServer, new_database, running_backend
 

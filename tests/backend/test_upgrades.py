@@ -19,8 +19,8 @@ from sqlalchemy import inspect, make_url, text
 from backend.database import Database
 from backend.migrate import alembic_config, is_current, migrate
 from backend.models import Base
-from bapo.api import RunCreate, RunStatus
-from bapo.up.postgres import binaries
+from bapo.api.runs import RunCreate, RunStatus
+from bapo.deploy.up.postgres import binaries
 from tests.services import new_database, running_backend
 
 DATA = Path(__file__).resolve().parents[1] / "data"

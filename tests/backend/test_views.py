@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bapo.api import RunFilters, RunStatus, ViewWrite
+from bapo.api.runs import RunFilters, RunStatus
+from bapo.api.views import ViewWrite
 from bapo.client import ApiError, Client
 
 

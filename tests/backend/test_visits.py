@@ -11,12 +11,12 @@ from sqlalchemy.orm import Session
 from backend.database import Database
 from backend.visits import repository
 from backend.visits.cache import VisitCache
-from bapo.api import ImportCreate, ImportInfo
+from bapo.analysis.visits import Visits, visits_of
+from bapo.api.imports import ImportCreate, ImportInfo
 from bapo.client import Client
 from bapo.config import RunConfig
 from bapo.records import AnyRecord, PromptVisit, StepRecord
 from bapo.rollout import BatchSource
-from bapo.visits import Visits, visits_of
 from tests.backend.journals import batch, evaluation, lines_of, step
 
 CONFIG = RunConfig().model_dump(mode="json")

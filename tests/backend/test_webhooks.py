@@ -21,15 +21,9 @@ from backend.webhooks.addresses import AddressPolicy
 from backend.webhooks.delivering import Deliverer, note, retry_seconds
 from backend.webhooks.messages import message, signature, text_of
 from backend.webhooks.sending import Outcome
-from bapo.api import (
-    DeliveryInfo,
-    FillRateCondition,
-    RuleScope,
-    RuleWrite,
-    RunDetail,
-    WebhookCreated,
-    WebhookWrite,
-)
+from bapo.api.alerts import FillRateCondition, RuleScope, RuleWrite
+from bapo.api.runs import RunDetail
+from bapo.api.webhooks import DeliveryInfo, WebhookCreated, WebhookWrite
 from bapo.client import ApiError, Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.test_alerts import filled

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from bapo.api import WhatIfRequest
+from bapo.analysis.what_if.forecast import what_if
+from bapo.analysis.what_if.recording import read_recording
+from bapo.api.what_if import WhatIfRequest
 from bapo.cli.import_run import describe_folder, send_folder
 from bapo.client import ApiError, Client
 from bapo.config import RunConfig
-from bapo.journal import RECORDS_FILE
-from bapo.replay_recording import read_recording
-from bapo.what_if import what_if
+from bapo.run.journal import RECORDS_FILE
 from tests.recorded import NUM_STEPS, import_folder
 
 

@@ -11,15 +11,12 @@ from sqlalchemy import func, select
 from backend.database import Database
 from backend.models import Attempt, Run, Worker
 from backend.workers import repository
-from bapo.api import (
+from bapo.api.runs import ParameterChange, RunCreate, RunDetail, RunStatus
+from bapo.api.workers import (
     AttemptHeartbeat,
     AttemptOutcome,
     ClaimRequest,
     GpuInfo,
-    ParameterChange,
-    RunCreate,
-    RunDetail,
-    RunStatus,
     WorkerHeartbeat,
     WorkerRegistration,
 )

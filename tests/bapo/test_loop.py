@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from bapo.config import apply_changes, resolve
-from bapo.engine import BatchItem, Engine, Generation, GenerationStats, Policy, ResponseSample, UpdateStats
+from bapo.engines.base import BatchItem, Engine, Generation, GenerationStats, Policy, ResponseSample, UpdateStats
 from bapo.loop import Loop, StepOutcome
 from bapo.methods import build_method
-from bapo.prompts import PromptSchedule
+from bapo.prompt_schedule import PromptSchedule
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks.base import Problem
 

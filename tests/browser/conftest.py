@@ -19,15 +19,17 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from bapo.api import Claim, Login, RunCreate, RunDetail
+from bapo.api.accounts import Login
+from bapo.api.runs import RunCreate, RunDetail
+from bapo.api.workers import Claim
 from bapo.client import SESSION_COOKIE, Client
 from bapo.records import AnyRecord, SampleRecord
 from frontend.app import create_app
 from frontend.settings import FrontendSettings
 from tests.backend.fake_worker import FakeWorker
 from tests.frontend.serving import serving
-from tests.frontend.simulation import Simulation
 from tests.services import BackendServer, running_backend
+from tests.simulation import Simulation
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 ARGUMENTS = (

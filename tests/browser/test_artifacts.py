@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from bapo.checkpoint import write_checkpoint
 from bapo.client import Client
-from bapo.local.policy import SHIPPED_MODELS
+from bapo.engines.local.policy import SHIPPED_MODELS
 from bapo.records import EventRecord
+from bapo.run.checkpoint import write_checkpoint
 from tests.backend.fake_worker import FakeWorker
 from tests.browser.conftest import PlayedRun, play
 from tests.services import BackendServer
-from worker.chores import ChoreThread
+from worker.maintenance_jobs import ChoreThread
 
 pytestmark = pytest.mark.browser
 

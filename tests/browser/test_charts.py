@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
+from bapo.api.runs import ParameterChange
 from bapo.client import Client
 from bapo.records import EventRecord
 from tests.backend.fake_worker import FakeWorker
@@ -298,8 +299,6 @@ def test_a_mark_leads_to_the_request_and_back(page: Page, admin: Client, played:
 
 
 def _change() -> Any:
-    from bapo.api import ParameterChange  # noqa: PLC0415
-
     return ParameterChange(set={"method.m": 3})
 
 

@@ -11,7 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from bapo.api import Flows, ImportCreate, Migration, MigrationMatrix
+from bapo.api.difficulty import Flows, Migration, MigrationMatrix
+from bapo.api.imports import ImportCreate
 from bapo.client import Client
 from bapo.config import RunConfig
 from tests.browser.conftest import Visitor

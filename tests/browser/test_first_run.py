@@ -11,8 +11,8 @@ from bapo.client import Client
 from bapo.records import EventRecord
 from tests.backend.fake_worker import FakeWorker
 from tests.browser.conftest import WAIT_MILLISECONDS, PlayedRun, Visitor, field, play, points_of
-from tests.frontend.simulation import Simulation
 from tests.services import BackendServer, wait_until
+from tests.simulation import Simulation
 
 pytestmark = pytest.mark.browser
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from backend.database import Database
-from bapo.api import RunCreate, RunStatus, RunUpdate
+from bapo.api.runs import RunCreate, RunStatus, RunUpdate
 from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.many_runs import invent_runs

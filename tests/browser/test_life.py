@@ -8,7 +8,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from bapo.api import Claim, RunCreate, RunDetail, SweepCreate
+from bapo.api.runs import RunCreate, RunDetail
+from bapo.api.sweeps import SweepCreate
+from bapo.api.workers import Claim
 from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import evaluation, event, step

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from bapo.client import Client
-from frontend.theme import DARK, LIGHT
+from bapo.figures.theme import DARK, LIGHT
 from tests.backend.fake_worker import FakeWorker
 from tests.browser.conftest import WAIT_MILLISECONDS, PlayedRun, Visitor, log_in, play, points_of
 from tests.services import BackendServer, wait_until

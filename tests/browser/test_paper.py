@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from bapo.client import Client
+from bapo.figures.theme import DARK, LIGHT
 from bapo.records import TrackingRecord
-from frontend.theme import DARK, LIGHT
 from tests.browser.conftest import VIEWPORT, WAIT_MILLISECONDS, Visitor
 from tests.recorded import import_folder
 from tests.services import wait_until

@@ -11,11 +11,11 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from bapo.api import PromptFilter
+from bapo.api.prompts import PromptFilter
 from bapo.client import Client
+from bapo.figures.prompt_history import SYMBOLS
 from bapo.records import SampledResponse
 from bapo.rollout import BatchSource
-from frontend.figures.prompt_history import SYMBOLS
 from frontend.pages.run.prompts import ROWS_ON_A_PAGE
 from frontend.pages.run.samples import GROUPS_AT_ONCE
 from tests.backend.fake_worker import FakeWorker

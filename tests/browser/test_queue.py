@@ -9,7 +9,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from backend.database import Database
-from bapo.api import GpuInfo, LimitChange, RunCreate
+from bapo.api.queue import LimitChange
+from bapo.api.runs import RunCreate
+from bapo.api.workers import GpuInfo
 from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import event, step

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from bapo.api import RunCreate
+from bapo.api.runs import RunCreate
 from bapo.client import Client
 from tests.browser.conftest import Visitor
 from tests.services import BackendServer, running_backend

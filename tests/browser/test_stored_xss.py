@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Page, expect
 
-from bapo.api import RunCreate, RunUpdate
+from bapo.api.runs import RunCreate, RunUpdate
 from bapo.client import Client
 from bapo.records import SampledResponse, SampleRecord
 from bapo.rollout import BatchSource

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from bapo.api import StudyDetail
+from bapo.api.studies import StudyDetail
 from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.test_studies import TEXT, body, finish, runs_of

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from bapo.api import WhatIfRequest
+from bapo.api.what_if import WhatIfRequest
 from bapo.client import Client
 from tests.browser.conftest import field
 from tests.recorded import NUM_STEPS, import_folder

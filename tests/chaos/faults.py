@@ -12,7 +12,7 @@ import psutil
 from celery import Celery
 from kombu.exceptions import OperationalError
 
-from bapo.api import ClaimRequest, WorkerInfo
+from bapo.api.workers import ClaimRequest, WorkerInfo
 from bapo.client import ApiError, Client
 from tests.chaos.proxy import Cut, Network
 from tests.chaos.schedule import FAULTS, Fault

@@ -14,10 +14,10 @@ from typing import Any
 import redis
 
 from backend.runs.states import LEGAL_MOVES
-from bapo.api import RunStatus
+from bapo.api.runs import RunStatus
 from bapo.client import Client
-from bapo.control import ControlRequest, append_request
 from bapo.records import comparable, parse_record
+from bapo.run.control import ControlRequest, append_request
 from tests.chaos.people import Submitted
 from tests.chaos.world import LOCAL, REMOTE, World
 from tests.stack import NUM_STEPS, SMALL_RUN, all_records, essence, wait_for

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bapo.api import TERMINAL_STATUSES, ParameterChange, RunDetail, RunStatus
+from bapo.api.runs import TERMINAL_STATUSES, ParameterChange, RunDetail, RunStatus
 from bapo.client import ApiError, Client
 from tests.chaos.schedule import Plan, Schedule
 from tests.chaos.world import World

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from bapo.api import RunStatus
+from bapo.api.runs import RunStatus
 from bapo.client import Client
 from tests.stack import NUM_STEPS, Stack, all_records, at_step, ended, essence, submit, wait_for
 

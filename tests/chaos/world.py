@@ -15,11 +15,11 @@ import httpx
 import psutil
 import psycopg
 
-from bapo.calls import Call
 from bapo.client import ApiError, Client
-from bapo.up.folder import DataFolder
-from bapo.up.postgres import EmbeddedPostgres
-from bapo.up.redis import EmbeddedRedis
+from bapo.client.calls import Call
+from bapo.deploy.up.folder import DataFolder
+from bapo.deploy.up.postgres import EmbeddedPostgres
+from bapo.deploy.up.redis import EmbeddedRedis
 from tests.chaos.proxy import Proxy
 from tests.stack import Stack, wait_for
 
@@ -186,7 +186,7 @@ class World:
 
     def trainers(self) -> list[psutil.Process]:
         """Every trainer at work here."""
-        prefix = ["-m", "bapo.trainer"]
+        prefix = ["-m", "bapo.run.trainer"]
         return [process for process in self.stack.processes() if _arguments(process)[1:3] == prefix]
 
     # ------------------------------------------------------------ clock and disk

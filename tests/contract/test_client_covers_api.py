@@ -11,7 +11,7 @@ import pytest
 from fastapi.routing import APIRoute, iter_route_contexts
 
 from backend.app import create_app
-from bapo.calls import Calls, Endpoint
+from bapo.client.calls import Calls, Endpoint
 from tests.services import BackendServer
 
 NOT_IN_THE_TABLE = {
@@ -19,7 +19,7 @@ NOT_IN_THE_TABLE = {
     ("POST", "/auth/login"),
     ("GET", "/events"),
     ("GET", "/runs/*/events"),
-    # A file that `bapo.downloads` streams.
+    # A file that `bapo.client.downloads` streams.
     ("GET", "/runs/*/artifacts/*/content"),
     ("GET", "/openapi.json"),
     ("GET", "/docs"),

@@ -9,9 +9,9 @@ import orjson
 from bapo.cli.import_run import describe_folder, send_folder
 from bapo.client import Client
 from bapo.config import RunConfig
-from bapo.journal import Journal, merged_records
 from bapo.records import dump_record, parse_record
-from bapo.run_folder import claim_config
+from bapo.run.journal import Journal, merged_records
+from bapo.run.run_folder import claim_config
 from tests.backend.journals import evaluation, event, sample, step
 
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-WITH_TENSORS = ("bapo.local", "bapo.verl_plugin.", "bapo.advantages", "bapo.critic", "bapo.losses")
+WITH_TENSORS = ("bapo.engines.local", "bapo.engines.verl.", "bapo.advantages", "bapo.critic", "bapo.losses")
 """The only modules that may import PyTorch when they are imported."""
 
 IMPORT_EVERYTHING = """

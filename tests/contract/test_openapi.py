@@ -22,7 +22,7 @@ from schemathesis.specs.openapi.checks import (
 from backend.app import create_app
 from backend.description import describe
 from backend.settings import Settings
-from bapo.api import RunCreate
+from bapo.api.runs import RunCreate
 from bapo.client import Client
 from tests.services import BackendServer
 

@@ -21,11 +21,11 @@ import pytest
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from backend.settings import Settings
-from bapo.api import RunCreate, RunStatus
+from bapo.api.runs import RunCreate, RunStatus
 from bapo.client import Client
-from bapo.settings import ServiceSettings, load, variable_of
-from bapo.up.postgres import binaries
-from bapo.up.redis import server_binary
+from bapo.deploy.settings import ServiceSettings, load, variable_of
+from bapo.deploy.up.postgres import binaries
+from bapo.deploy.up.redis import server_binary
 from docker.dependencies import dependencies
 from frontend.settings import FrontendSettings
 from tests.deployment.compose import COMPOSE, REMOTE, ROOT, Host, MissingVariableError, interpolate, read, resolved

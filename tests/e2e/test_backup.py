@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bapo.api import RunStatus
+from bapo.api.runs import RunStatus
 from tests.stack import Stack, all_records, at_step, ended, essence, submit
 
 pytestmark = pytest.mark.timeout(400)

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bapo.api import ParameterChange, RunStatus
+from bapo.api.runs import ParameterChange, RunStatus
 from bapo.client import Client
 from tests.stack import NUM_STEPS, SMALL_RUN, Stack, all_records, at_step, ended, submit, wait_for
 

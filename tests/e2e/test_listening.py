@@ -16,7 +16,7 @@ import httpx
 import pytest
 import redis
 
-from bapo.api import RunStatus
+from bapo.api.runs import RunStatus
 from bapo.client import Client
 from tests.deployment.compose import free_port
 from tests.stack import Stack, ended, submit, wait_for

@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from bapo.api import MetricCondition, RuleScope, RuleWrite, RunFork, RunUpdate, WebhookWrite
+from bapo.api.alerts import MetricCondition, RuleScope, RuleWrite
+from bapo.api.runs import RunFork, RunUpdate
+from bapo.api.webhooks import WebhookWrite
 from tests.backend.test_webhooks import documented
 from tests.receiver import receiving
 from tests.stack import Stack, all_records, at_step, ended, essence, submit, wait_for

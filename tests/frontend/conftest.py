@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bapo.api import HistogramSeries, Series
+from bapo.api.records import HistogramSeries, Series
 from bapo.records import AnyRecord, EvaluationRecord, TrackingRecord
-from tests.frontend.simulation import Simulation, histograms_of, series_of
+from tests.simulation import Simulation, histograms_of, series_of
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from bapo.api import RunCreate
+from bapo.api.runs import RunCreate
 from bapo.client import SESSION_COOKIE
 from frontend.app import create_app
 from frontend.login import local_path, login_url

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from bapo.config import ConfigError
-from frontend.figures import LIGHT, PAPER_FIGURES, load_run
-from frontend.figures.recorded import STEP_KEYS
+from bapo.figures import LIGHT, PAPER_FIGURES, load_run
+from bapo.figures.recorded import STEP_KEYS
 from tests.recorded import NUM_STEPS
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from bapo.api import ErrorBody
+from bapo.api.base import ErrorBody
 from frontend.proxy import is_proxied
 from tests.frontend.serving import Relay, serving
 from tests.services import wait_until

@@ -14,14 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from bapo.api import ResourceCreate, RunCreate
-from bapo.archive import ArchiveError, ArchiveLimits, ArchiveWriter, unpack
-from bapo.beneath import OutsideError, checked_parts, files_beneath, open_beneath
-from bapo.checkpoint import write_checkpoint
+from bapo.api.resources import ResourceCreate
+from bapo.api.runs import RunCreate
 from bapo.client import ApiError
 from bapo.config import ConfigError
-from bapo.local.policy import SHIPPED_MODELS
-from bapo.packing import PackingError, file_name, pack
+from bapo.engines.local.policy import SHIPPED_MODELS
+from bapo.files.archive import ArchiveError, ArchiveLimits, ArchiveWriter, unpack
+from bapo.files.safe_paths import OutsideError, checked_parts, files_beneath, open_beneath
+from bapo.run.artifacts import PackingError, file_name, pack
+from bapo.run.checkpoint import write_checkpoint
 from tests.services import BackendServer, running_backend
 
 MODEL = SHIPPED_MODELS / "countdown-base"
@@ -297,7 +298,7 @@ def test_a_pickle_is_never_loaded_by_the_server(server: BackendServer, tmp_path:
 def test_a_model_that_is_a_pickle_is_refused_where_it_would_be_trained(tmp_path: Path, canary: Path) -> None:
     import torch  # noqa: PLC0415  (slow to import)
 
-    from bapo.local.policy import load_language_model  # noqa: PLC0415
+    from bapo.engines.local.policy import load_language_model  # noqa: PLC0415
 
     folder = tmp_path / "model"
     shutil.copytree(MODEL, folder)

@@ -12,7 +12,7 @@ import httpx
 import orjson
 import pytest
 
-from bapo.api import RunCreate, RunDetail
+from bapo.api.runs import RunCreate, RunDetail
 from bapo.client import Client
 from bapo.records import EventRecord
 from tests.backend.fake_worker import FakeWorker

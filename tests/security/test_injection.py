@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from backend.database import Database
-from bapo.api import ParameterChange, RunCreate
+from bapo.api.runs import ParameterChange, RunCreate
 from bapo.client import ApiError, Client
 from bapo.config import ConfigError, apply_changes, resolve
 from tests.recorded import import_folder

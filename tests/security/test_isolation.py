@@ -10,20 +10,13 @@ from sqlalchemy import delete, select
 
 from backend.database import Database
 from backend.models import Membership, User
-from bapo.api import (
-    ArtifactCreate,
-    FillRateCondition,
-    ResourceCreate,
-    RuleDraft,
-    RuleScope,
-    RuleWrite,
-    RunCreate,
-    RunDetail,
-    StreamEvent,
-    SweepActionRequest,
-    SweepCreate,
-    WebhookWrite,
-)
+from bapo.api.alerts import FillRateCondition, RuleDraft, RuleScope, RuleWrite
+from bapo.api.artifacts import ArtifactCreate
+from bapo.api.events import StreamEvent
+from bapo.api.resources import ResourceCreate
+from bapo.api.runs import RunCreate, RunDetail
+from bapo.api.sweeps import SweepActionRequest, SweepCreate
+from bapo.api.webhooks import WebhookWrite
 from bapo.client import ApiError, Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.test_alerts import filled

@@ -18,7 +18,8 @@ from backend.auth.service import new_secret
 from backend.database import Database
 from backend.models import LoginAttempt
 from backend.permissions import Permission, declared_routes
-from bapo.api import Login, PasswordSet, PersonCreate, PersonUpdate, TokenCreate
+from bapo.api.accounts import Login, PasswordSet, TokenCreate
+from bapo.api.people import PersonCreate, PersonUpdate
 from bapo.client import SESSION_COOKIE, ApiError, Client
 from tests.security.declared import BODIES
 from tests.services import BackendServer, running_backend

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from backend.auth.service import new_secret
-from bapo import log
-from bapo.log import JsonFormatter, PlainFormatter
+from bapo.deploy import service_log
+from bapo.deploy.service_log import JsonFormatter, PlainFormatter
 
 CANARY = "amaranth-canary-7Qz"
 FORMATTERS = (JsonFormatter("test"), PlainFormatter())
@@ -56,9 +56,9 @@ def test_one_of_our_own_secrets_is_masked_wherever_it_stands(formatter: logging.
 
 @pytest.fixture
 def hidden() -> Iterator[str]:
-    log.hide("short", 'odd"phrase of words')
+    service_log.hide("short", 'odd"phrase of words')
     yield 'odd"phrase of words'
-    log._SECRETS.clear()
+    service_log._SECRETS.clear()
 
 
 def test_a_secret_that_was_named_is_masked_in_any_surroundings(hidden: str) -> None:
@@ -89,7 +89,7 @@ def test_innocent_text_stays_as_it_is() -> None:
 
 
 def test_lines_carry_what_they_are_about() -> None:
-    with log.about(request_id="r1", run_id=None), log.about(user_id="u1"):
+    with service_log.about(request_id="r1", run_id=None), service_log.about(user_id="u1"):
         line = json.loads(written("within", attempt=2))
     assert (line["request_id"], line["user_id"], line["attempt"]) == ("r1", "u1", 2)
     assert "run_id" not in line

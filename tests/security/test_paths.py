@@ -13,7 +13,7 @@ import pytest
 
 from backend.app import create_app
 from backend.permissions import declared_routes
-from bapo.api import Login
+from bapo.api.accounts import Login
 from bapo.client import SESSION_COOKIE, Client
 from frontend.app import create_app as create_dashboard
 from frontend.settings import FrontendSettings

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bapo.api import BulkRequest, ConfigDraft, RunCreate, RunDetail, RunQuery, ViewWrite
+from bapo.api.configs import ConfigDraft
+from bapo.api.runs import BulkRequest, RunCreate, RunDetail, RunQuery
+from bapo.api.views import ViewWrite
 from bapo.client import ApiError, Client
 from tests.services import BackendServer, add_person
 

@@ -12,20 +12,17 @@ from sqlalchemy import text
 from backend.auth.service import hash_of
 from backend.database import Database
 from backend.models import ApiToken
-from bapo.api import (
-    ArtifactCreate,
+from bapo.api.artifacts import ArtifactCreate
+from bapo.api.maintenance_jobs import (
     ArtifactFailure,
     ArtifactFinish,
-    AttemptOutcome,
     ChoreRequest,
     DeletionOutcome,
     FolderSize,
     FolderSizes,
-    RecordBatch,
-    RunCreate,
-    RunDetail,
-    WorkerRegistration,
 )
+from bapo.api.runs import RunCreate, RunDetail
+from bapo.api.workers import AttemptOutcome, RecordBatch, WorkerRegistration
 from bapo.client import ApiError, Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import batch, lines_of, step

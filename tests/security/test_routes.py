@@ -20,7 +20,8 @@ from backend.auth.service import hash_of
 from backend.database import Database
 from backend.models import ApiToken
 from backend.permissions import declared_routes
-from bapo.api import Login, RunCreate, TokenCreate
+from bapo.api.accounts import Login, TokenCreate
+from bapo.api.runs import RunCreate
 from bapo.client import SESSION_COOKIE, Client
 from frontend.app import PAGES
 from frontend.app import create_app as create_dashboard

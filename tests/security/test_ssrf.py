@@ -16,7 +16,7 @@ from backend.webhooks.addresses import (
     permitted_addresses,
 )
 from backend.webhooks.sending import Outcome, send
-from bapo.api import WebhookWrite
+from bapo.api.webhooks import WebhookWrite
 from bapo.client import ApiError, Client
 from tests.receiver import Receiver, receiving, respond
 

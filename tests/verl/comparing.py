@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bapo.config import RunConfig, apply_changes, resolve
-from bapo.engine import BatchItem
+from bapo.engines.base import BatchItem
 from bapo.rollout import RolloutGroup
 from bapo.tasks import build_task
 
@@ -44,8 +44,8 @@ def local_group(group: RolloutGroup) -> RolloutGroup:
     """A group of the verl engine as one of the local engine."""
     import torch  # noqa: PLC0415
 
-    from bapo.local.payload import GroupPayload  # noqa: PLC0415
-    from bapo.local.sampling import SampledGroup  # noqa: PLC0415
+    from bapo.engines.local.payload import GroupPayload  # noqa: PLC0415
+    from bapo.engines.local.sampling import SampledGroup  # noqa: PLC0415
 
     data = rows([group])
     sampled = SampledGroup(
@@ -61,7 +61,7 @@ def local_group(group: RolloutGroup) -> RolloutGroup:
 def assert_equal_updates(verl_engine: Any, batch: Sequence[BatchItem], config: RunConfig, folder: Path) -> Any:
     """Both engines update the same weights on the same batch: the same statistics, and the same gradient."""
 
-    from bapo.local.engine import LocalEngine  # noqa: PLC0415
+    from bapo.engines.local.engine import LocalEngine  # noqa: PLC0415
 
     before, after = folder / "before", folder / "after"
     before.mkdir()

@@ -19,8 +19,8 @@ if find_spec("verl") is None:
 @pytest.fixture(scope="session", autouse=True)
 def environment() -> None:
     """As in a trainer: set before a test imports anything of verl."""
-    from bapo.verl_plugin.environment import prepare_environment  # noqa: PLC0415
-    from bapo.verl_plugin.versions import check_versions  # noqa: PLC0415
+    from bapo.engines.verl.environment import prepare_environment  # noqa: PLC0415
+    from bapo.engines.verl.versions import check_versions  # noqa: PLC0415
 
     prepare_environment(resolve({"engine": {"type": "verl"}}).config, check_versions())
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from bapo.config import RunConfig, apply_changes, resolve
-from bapo.engine import BatchItem, Generation, GenerationStats, Policy, UpdateStats
-from bapo.journal import merged_records
+from bapo.engines.base import BatchItem, Generation, GenerationStats, Policy, UpdateStats
 from bapo.loop import Loop
 from bapo.methods import build_method
-from bapo.prompts import PromptSchedule
+from bapo.prompt_schedule import PromptSchedule
 from bapo.records import EventRecord, StepRecord
 from bapo.rollout import BatchSource, RolloutGroup
+from bapo.run.journal import merged_records
 from bapo.tasks import Problem, build_task
 
 NO_TOKENS = GenerationStats(0, 0.0, 0, 0.0)

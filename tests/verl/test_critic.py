@@ -10,7 +10,7 @@ import pytest
 
 from bapo.config import RunConfig, apply_changes, resolve
 from bapo.config.recipes import load_recipe
-from bapo.engine import BatchItem, Policy
+from bapo.engines.base import BatchItem, Policy
 from bapo.rollout import BatchSource
 from bapo.tasks import build_task
 from tests.verl.comparing import assert_equal_updates, weights
@@ -39,7 +39,7 @@ def _config(**changes: Any) -> RunConfig:
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Any]:
-    from bapo.engines import build_engine  # noqa: PLC0415
+    from bapo.run.engine import build_engine  # noqa: PLC0415
 
     config = _config(engine__type="verl")
     engine = build_engine(config, build_task(config.task))
@@ -109,7 +109,7 @@ def test_in_its_warm_up_the_policy_does_not_move(engine: Any, batch: Sequence[Ba
 def test_a_checkpoint_keeps_the_critic(engine: Any, batch: Sequence[BatchItem], tmp_path: Path) -> None:
     import torch  # noqa: PLC0415
 
-    from bapo.verl_plugin.rows import Rows  # noqa: PLC0415
+    from bapo.engines.verl.rows import Rows  # noqa: PLC0415
 
     rows = Rows.of(batch)
     before = torch.cat(engine._trainer.values(rows))

@@ -13,7 +13,7 @@ import pytest
 
 from bapo.config import RunConfig, apply_changes, resolve
 from bapo.config.recipes import load_recipe
-from bapo.engine import BatchItem, Policy
+from bapo.engines.base import BatchItem, Policy
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks import build_task
 from bapo.tasks.base import Problem, Task
@@ -43,7 +43,7 @@ def problems(task: Task) -> Sequence[Problem]:
 def verl_engine(task: Task) -> Iterator[Any]:
     # So that a test may send a function into vLLM's worker.
     os.environ["VLLM_ALLOW_INSECURE_SERIALIZATION"] = "1"
-    from bapo.engines import build_engine  # noqa: PLC0415
+    from bapo.run.engine import build_engine  # noqa: PLC0415
 
     engine = build_engine(_config(engine__type="verl"), task)
     yield engine
@@ -51,7 +51,7 @@ def verl_engine(task: Task) -> Iterator[Any]:
 
 
 def _local(task: Task, model: str = "countdown-base") -> Any:
-    from bapo.local.engine import LocalEngine  # noqa: PLC0415
+    from bapo.engines.local.engine import LocalEngine  # noqa: PLC0415
 
     return LocalEngine(_config(model__path=model), task)
 
@@ -97,8 +97,8 @@ def test_prompts_are_the_same_tokens(verl_engine: Any, task: Task, problems: Seq
 def test_log_probabilities_of_sampled_answers_agree(verl_engine: Any, task: Task, problems: Sequence[Problem]) -> None:
     import torch  # noqa: PLC0415
 
-    from bapo.local.forward import response_logprobs  # noqa: PLC0415
-    from bapo.verl_plugin.rows import Rows  # noqa: PLC0415
+    from bapo.engines.local.forward import response_logprobs  # noqa: PLC0415
+    from bapo.engines.verl.rows import Rows  # noqa: PLC0415
 
     groups = verl_engine.generate(
         problems, group_size=GROUP_SIZE, policy=Policy.CURRENT, step=1, purpose="sampled"
@@ -194,7 +194,7 @@ def test_a_penalty_on_long_responses_has_the_same_gradient(
 @contextmanager
 def _configured(verl_engine: Any, config: RunConfig) -> Iterator[None]:
     """The engine trains by another config for a while."""
-    from bapo.verl_plugin.loss import BapoLoss  # noqa: PLC0415
+    from bapo.engines.verl.loss import BapoLoss  # noqa: PLC0415
 
     own, workers = verl_engine._config, verl_engine._trainer.actor_rollout_wg
     verl_engine._config = config

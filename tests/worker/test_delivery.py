@@ -15,9 +15,9 @@ import psutil
 import pytest
 from redis import Redis
 
-from bapo.up.folder import DataFolder
-from bapo.up.redis import EmbeddedRedis
-from bapo.up.supervision import Supervisor
+from bapo.deploy.up.folder import DataFolder
+from bapo.deploy.up.redis import EmbeddedRedis
+from bapo.deploy.up.supervision import Supervisor
 from tests.services import wait_until
 from worker.consumer import RUN_TASK, celery_app
 from worker.delivery import Delivery

@@ -13,7 +13,8 @@ from typing import Any
 import psutil
 import pytest
 
-from bapo.api import GpuInfo, RunCreate, RunStatus
+from bapo.api.runs import RunCreate, RunStatus
+from bapo.api.workers import GpuInfo
 from bapo.client import Client
 from tests.services import BackendServer, RedisServer, new_database, running_backend, wait_until
 from tests.stack import SMALL_RUN
@@ -126,7 +127,7 @@ def visible(server: BackendServer, run_id: str) -> Mapping[int, str]:
     """CUDA_VISIBLE_DEVICES of each trainer that is at work on a run."""
     folder, found = str(server.settings.runs_dir / run_id), {}
     for process in psutil.process_iter(["cmdline"]):
-        if (process.info["cmdline"] or [])[1:4] == ["-m", "bapo.trainer", folder]:
+        if (process.info["cmdline"] or [])[1:4] == ["-m", "bapo.run.trainer", folder]:
             found[process.pid] = process.environ()["CUDA_VISIBLE_DEVICES"]
     return found
 

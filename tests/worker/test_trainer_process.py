@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bapo.journal import Journal
 from bapo.records import EventRecord
+from bapo.run.journal import Journal
 from worker.attempts import Attempt, AttemptStore, Ending
 from worker.trainer_process import ending_of, find_trainer, start_trainer, trainers_of
 

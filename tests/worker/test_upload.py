@@ -8,11 +8,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bapo.api import AttemptOutcome, ControlInfo, PendingControl, RecordBatch, RunCreate, RunStatus
-from bapo.calls import Call
+from bapo.api.runs import ControlInfo, RunCreate, RunStatus
+from bapo.api.workers import AttemptOutcome, PendingControl, RecordBatch
 from bapo.client import ApiError, Client
-from bapo.control import read_requests
-from bapo.journal import Journal
+from bapo.client.calls import Call
+from bapo.run.control import read_requests
+from bapo.run.journal import Journal
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import event, sample, step
 from tests.services import BackendServer

@@ -9,11 +9,11 @@ import dash_mantine_components as dmc
 import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
-from bapo.api import PasswordChange, TokenCreate
+from bapo.api.accounts import PasswordChange, TokenCreate
 from bapo.client import ApiError
 from frontend.components.confirm import ask_when_pressed, confirm_dialog, when_agreed
 from frontend.components.notices import error_text, toast
-from frontend.components.once import shown_once
+from frontend.components.one_time_secret import shown_once
 from frontend.components.refusals import at_fields
 from frontend.pages.account.parts import password_form, session_table, token_form, token_table
 from frontend.session import Api

@@ -10,8 +10,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import html
 
-from bapo.api import SessionInfo, TokenInfo
-from bapo.api.accounts import MIN_PASSWORD
+from bapo.api.accounts import MIN_PASSWORD, SessionInfo, TokenInfo
 from frontend.components.attributes import attributes
 from frontend.components.icon import icon
 from frontend.components.moment import moment

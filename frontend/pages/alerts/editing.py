@@ -8,7 +8,7 @@ import dash_mantine_components as dmc
 import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, html, no_update
 
-from bapo.api import RuleInfo
+from bapo.api.alerts import RuleInfo
 from bapo.client import ApiError
 from frontend.clientside import clientside
 from frontend.components.notices import error_text, toast

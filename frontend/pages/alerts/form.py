@@ -9,7 +9,7 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 from pydantic import ValidationError
 
-from bapo.api import RulePreview, RuleWrite
+from bapo.api.alerts import RulePreview, RuleWrite
 from frontend.pages.alerts.listing import KINDS
 
 MOST_RUNS = 6

@@ -10,14 +10,14 @@ import dash_mantine_components as dmc
 import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
-from bapo.api import AlertInfo, AlertKind
+from bapo.api.alerts import AlertInfo, AlertKind
 from bapo.client import ApiError
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.icon import icon
 from frontend.components.moment import moment
 from frontend.components.notices import error_text, link_button, notice, toast
-from frontend.components.pressed import press_store, pressed, pressing
+from frontend.components.store_button import press_store, pressed, pressing
 from frontend.pages.alerts import frame
 from frontend.session import Api
 

@@ -10,7 +10,7 @@ import dash_mantine_components as dmc
 import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
-from bapo.api import (
+from bapo.api.alerts import (
     EmptyBatchesCondition,
     EntropyCondition,
     FailedCondition,

@@ -10,7 +10,7 @@ import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 from pydantic import ValidationError
 
-from bapo.api import WebhookEvent, WebhookFormat, WebhookWrite
+from bapo.api.webhooks import WebhookEvent, WebhookFormat, WebhookWrite
 from bapo.client import ApiError
 from frontend.components.notices import error_text, toast
 from frontend.session import Api

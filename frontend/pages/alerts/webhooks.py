@@ -11,7 +11,7 @@ import dash_mantine_components as dmc
 import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
-from bapo.api import DeliveryInfo, WebhookInfo
+from bapo.api.webhooks import DeliveryInfo, WebhookInfo
 from bapo.client import ApiError
 from frontend.components.attributes import attributes
 from frontend.components.confirm import Question, confirm_dialog, question, when_agreed

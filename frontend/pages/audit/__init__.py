@@ -10,7 +10,7 @@ import dash_mantine_components as dmc
 import orjson
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
-from bapo.api import AuditRecord
+from bapo.api.people import AuditRecord
 from frontend.components.moment import moment
 from frontend.components.notices import link_button, notice
 from frontend.session import Api

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from dash import html
 
-from bapo.api import CostSpread, MeanEstimate, MigrationRate
-from frontend import formatting
+from bapo.api.compare import CostSpread, MeanEstimate
+from bapo.api.difficulty import MigrationRate
+from bapo.figures import formatting
 from frontend.components.attributes import attributes
 
 

@@ -9,12 +9,14 @@ from typing import Any
 import httpx
 from dash import Dash, Input, Output, State, html, no_update
 
-from bapo.api import ComparedCurves, Comparison, RunStatus
+from bapo.api.compare import ComparedCurves, Comparison
+from bapo.api.runs import RunStatus
 from bapo.client import ApiError, AsyncClient
+from bapo.figures import composition_grid
+from bapo.figures.overlay import points_per_curve
+from bapo.figures.theme import palette_of
 from frontend.clientside import clientside
 from frontend.components.notices import error_notice, error_text
-from frontend.figures import composition_grid
-from frontend.figures.overlay import points_per_curve
 from frontend.pages.compare import tables
 from frontend.pages.compare.controls import group_options
 from frontend.pages.compare.looks import shown_name, shown_names, styles
@@ -23,7 +25,6 @@ from frontend.pages.compare.panels import card, curve_cards, downloads, legend, 
 from frontend.pages.compare.picker import run_options
 from frontend.pages.compare.view import DEFAULT_GROUP, MOST_RUNS, SMOOTH_STRETCHES, View
 from frontend.session import Api
-from frontend.theme import palette_of
 
 UNCHANGING = frozenset({RunStatus.DRAFT, RunStatus.CANCELLED, RunStatus.SUCCEEDED, RunStatus.FAILED})
 Failure = (ApiError, httpx.TransportError)

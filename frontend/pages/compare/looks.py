@@ -6,8 +6,8 @@ import zlib
 from collections.abc import Mapping, Sequence
 from itertools import product
 
-from frontend.figures.methods import KNOWN_STYLES, METHOD_NAMES, LineStyle, Look
-from frontend.theme import Palette
+from bapo.figures.methods import KNOWN_STYLES, METHOD_NAMES, LineStyle, Look
+from bapo.figures.theme import Palette
 
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _LOOKS = [Look(colour, dash, "circle") for dash, colour in product(_DASHES, range(7))]

@@ -8,14 +8,15 @@ from typing import Any
 
 from dash import html
 
-from bapo.api import CurveGroup, Migration
+from bapo.api.compare import CurveGroup
+from bapo.api.difficulty import Migration
 from bapo.client import ApiError, AsyncClient
-from frontend import formatting
-from frontend.figures.methods import LineStyle
-from frontend.figures.migration_difference import migration_difference_data, migration_difference_figure
+from bapo.figures import formatting
+from bapo.figures.methods import LineStyle
+from bapo.figures.migration_difference import migration_difference_data, migration_difference_figure
+from bapo.figures.theme import Palette
 from frontend.pages.compare.looks import shown_name
 from frontend.pages.compare.panels import card
-from frontend.theme import Palette
 
 MOST_OF_A_GROUP = 10
 """Runs of a group whose matrices are added up."""

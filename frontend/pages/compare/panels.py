@@ -10,16 +10,16 @@ import dash_mantine_components as dmc
 import plotly.graph_objects as go
 from dash import dcc, html
 
-from bapo.api import ComparedCurves, CurveGroup
-from frontend import formatting
+from bapo.api.compare import ComparedCurves, CurveGroup
+from bapo.figures import formatting
+from bapo.figures.methods import LineStyle
+from bapo.figures.overlay import overlay_data, overlay_figure
+from bapo.figures.theme import Palette, themed
 from frontend.components.attributes import attributes
 from frontend.components.chart_card import GRAPH_CONFIG
 from frontend.components.icon import IconName, icon
-from frontend.figures.methods import LineStyle
-from frontend.figures.overlay import overlay_data, overlay_figure
 from frontend.pages.compare.looks import shown_name, shown_names
 from frontend.pages.compare.view import SMOOTH_STRETCHES, View, api_address
-from frontend.theme import Palette, themed
 
 USUAL = ("critic/rewards/mean", "actor/entropy", "response_length/mean")
 _AVERAGE = re.compile(r"val-core/(?P<dataset>.+)/acc/(?P<figure>mean@(?P<k>\d+)|greedy|pass@\d+)")

@@ -9,7 +9,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import dcc, html
 
-from bapo.api import RunSummary
+from bapo.api.runs import RunSummary
 from bapo.client import AsyncClient
 from frontend.components.attributes import attributes
 from frontend.components.icon import icon

@@ -7,9 +7,10 @@ from typing import Any
 
 from dash import dcc, html
 
-from bapo.api import ComparedRunInfo, Comparison, ConfigDifference, MeanEstimate, MigrationRate, MigrationSummary
-from bapo.comparison import SEED_FIELD, value_text
-from frontend import formatting
+from bapo.analysis.comparison import SEED_FIELD, value_text
+from bapo.api.compare import ComparedRunInfo, Comparison, ConfigDifference, MeanEstimate
+from bapo.api.difficulty import MigrationRate, MigrationSummary
+from bapo.figures import formatting
 from frontend.pages.compare.cells import (
     NONE,
     Cell,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
-from bapo.api import CompareAxis
+from bapo.api.compare import CompareAxis
 
 AXES: Mapping[CompareAxis, str] = {"step": "Step", "rollouts": "Rollouts", "time": "Time"}
 DEFAULT_GROUP = "config"

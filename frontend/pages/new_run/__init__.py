@@ -9,7 +9,8 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import Dash, dcc, html
 
-from bapo.api import ConfigDraft, RecipeInfo, RunDetail
+from bapo.api.configs import ConfigDraft, RecipeInfo
+from bapo.api.runs import RunDetail
 from bapo.config.resolve import flatten
 from frontend.changes_query import parse_changes
 from frontend.components.attributes import attributes

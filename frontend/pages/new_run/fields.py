@@ -8,7 +8,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import html
 
-from bapo.api import ConfigFieldInfo
+from bapo.api.configs import ConfigFieldInfo
 from frontend.components.attributes import attributes
 from frontend.components.explained import explained
 from frontend.pages.new_run.methods import base_text, field_text

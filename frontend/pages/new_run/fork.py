@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
-from bapo.api import CheckpointInfo, ControlInfo, RunDetail
+from bapo.api.checkpoints import CheckpointInfo
+from bapo.api.runs import ControlInfo, RunDetail
 from bapo.client import AsyncClient
-from frontend import formatting
+from bapo.figures import formatting
 from frontend.components.attributes import attributes
 from frontend.components.notices import link_button, notice
 

@@ -10,12 +10,15 @@ import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, no_update
 from pydantic import BaseModel
 
-from bapo.api import FieldProblem, RunCreate, RunFork, SweepCreate, SweepPlan
+from bapo.api.base import FieldProblem
+from bapo.api.runs import RunCreate, RunFork
+from bapo.api.sweeps import SweepCreate, SweepPlan
 from bapo.client import ApiError, AsyncClient
+from bapo.figures.theme import palette_of, themed
+from bapo.figures.threshold_map import threshold_map_data, threshold_map_figure
 from frontend.clientside import clientside
 from frontend.components.chart_card import BLANK_FIGURE
 from frontend.components.notices import error_text
-from frontend.figures.threshold_map import threshold_map_data, threshold_map_figure
 from frontend.pages.new_run import several
 from frontend.pages.new_run.inputs import (
     FORM,
@@ -37,7 +40,6 @@ from frontend.pages.new_run.summary import (
     theory_summary,
 )
 from frontend.session import Api
-from frontend.theme import palette_of, themed
 
 
 def register(app: Dash, api: Api) -> None:

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
-from bapo.api import ConfigCheck, ConfigFieldInfo, FieldProblem
+from bapo.api.base import FieldProblem
+from bapo.api.configs import ConfigCheck, ConfigFieldInfo
 from bapo.client import ApiError
 from frontend.pages.new_run.values import FormField, changes, knows, of_types
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bapo.api import ConfigFieldInfo
+from bapo.api.configs import ConfigFieldInfo
 from bapo.config.objective import default_aggregation, default_clip_range, default_ratio_level
 from frontend.pages.new_run.inputs import METHOD, TASK, StartValues, form_fields
 from frontend.pages.new_run.values import FormField, knows, shown

@@ -10,9 +10,11 @@ import dash_mantine_components as dmc
 import httpx
 from dash import ALL, Dash, Input, Output, State, html, no_update
 
-from bapo.api import ConfigFieldInfo, EstimateRange, FieldProblem, SweepPlan, SweepPreview
+from bapo.api.base import FieldProblem
+from bapo.api.configs import ConfigFieldInfo, EstimateRange
+from bapo.api.sweeps import SweepPlan, SweepPreview
 from bapo.client import ApiError
-from frontend import formatting
+from bapo.figures import formatting
 from frontend.components.attributes import attributes
 from frontend.components.notices import error_text
 from frontend.pages.new_run.inputs import FORM, Ids, problems_of, typed_changes

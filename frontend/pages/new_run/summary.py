@@ -8,10 +8,11 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import dcc, html
 
-from bapo.api import ConfigReport, EstimateRange, FieldProblem, RunEstimate
+from bapo.api.base import FieldProblem
+from bapo.api.configs import ConfigReport, EstimateRange, RunEstimate
 from bapo.config.resolve import flatten
-from frontend import formatting
-from frontend.figures.threshold_map import starved_intervals, threshold_map_data
+from bapo.figures import formatting
+from bapo.figures.threshold_map import starved_intervals, threshold_map_data
 from frontend.symbols import short_name
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from bapo.api import ConfigFieldInfo
+from bapo.api.configs import ConfigFieldInfo
 from bapo.config.fractions import parse_fraction
-from frontend.formatting import config_value
+from bapo.figures.formatting import config_value
 
 LARGEST_DENOMINATOR = 64
 """Fractions up to this denominator are shown as such: thresholds are accuracies k/G."""

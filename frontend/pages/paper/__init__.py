@@ -11,22 +11,22 @@ import dash_mantine_components as dmc
 import httpx
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
-from bapo.api import RunDetail
+from bapo.analysis.comparison import SEED_FIELD, differences
+from bapo.api.runs import RunDetail
 from bapo.client import ApiError, AsyncClient
-from bapo.comparison import SEED_FIELD, differences
+from bapo.figures.groups import BY_CONFIG, BY_METHOD, BY_RUN, comparable
+from bapo.figures.theme import palette_of
+from bapo.report.contents import sections_of, selection_of
+from bapo.report.document import drawings, expected_bytes
+from bapo.report.fetching import MOST_RUNS, fetch_runs
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.chart_card import BLANK_FIGURE
 from frontend.components.icon import icon
 from frontend.components.notices import error_text, link_button, notice
-from frontend.figures.groups import BY_CONFIG, BY_METHOD, BY_RUN, comparable
 from frontend.pages.paper.content import body
-from frontend.report.contents import sections_of, selection_of
-from frontend.report.document import drawings, expected_bytes
-from frontend.report.fetching import MOST_RUNS, fetch_runs
-from frontend.report.route import PATH, run_ids_of
+from frontend.reports.runs import PATH, run_ids_of
 from frontend.session import Api
-from frontend.theme import palette_of
 
 LISTED_RUNS = 200
 GROUPINGS = (

@@ -7,10 +7,10 @@ from typing import Any
 
 from dash import html
 
+from bapo.figures.tables import Cell, Column, TextTable
+from bapo.report.document import SAVED_AS, remarks_on
+from bapo.report.section import Section, Selection
 from frontend.components.attributes import attributes
-from frontend.figures.tables import Cell, Column, TextTable
-from frontend.report.document import SAVED_AS, remarks_on
-from frontend.report.section import Section, Selection
 
 
 def body(selection: Selection, sections: Sequence[Section]) -> list[Any]:

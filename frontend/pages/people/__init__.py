@@ -9,14 +9,14 @@ import dash_mantine_components as dmc
 import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
-from bapo.api import MembershipWrite, PasswordLink, PersonCreate, PersonUpdate
+from bapo.api.people import MembershipWrite, PasswordLink, PersonCreate, PersonUpdate
 from bapo.client import ApiError
 from frontend.clientside import clientside
 from frontend.components.confirm import ask_when_pressed, confirm_dialog, when_agreed
 from frontend.components.icon import icon
 from frontend.components.moment import moment
 from frontend.components.notices import error_text, toast
-from frontend.components.once import shown_once
+from frontend.components.one_time_secret import shown_once
 from frontend.components.refusals import at_fields
 from frontend.pages.people import worker_tokens
 from frontend.pages.people.table import create_dialog, people_table

@@ -9,7 +9,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import html
 
-from bapo.api import PersonInfo
+from bapo.api.people import PersonInfo
 from frontend.components.attributes import attributes
 from frontend.components.moment import moment
 

@@ -9,10 +9,10 @@ import dash_mantine_components as dmc
 import httpx
 from dash import Dash, Input, Output, State, html, no_update
 
-from bapo.api import WorkerTokenCreate
+from bapo.api.accounts import WorkerTokenCreate
 from bapo.client import ApiError
 from frontend.components.confirm import ask_when_pressed, confirm_dialog, when_agreed
-from frontend.components.once import shown_once
+from frontend.components.one_time_secret import shown_once
 from frontend.components.refusals import at_fields
 from frontend.pages.account.parts import EXPIRIES, token_table
 from frontend.session import Api

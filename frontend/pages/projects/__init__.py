@@ -9,7 +9,7 @@ import dash_mantine_components as dmc
 import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
-from bapo.api import MemberWrite, ProjectCreate, ProjectUpdate
+from bapo.api.people import MemberWrite, ProjectCreate, ProjectUpdate
 from bapo.client import ApiError
 from frontend.components.icon import icon
 from frontend.components.notices import error_text, toast

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import dash_mantine_components as dmc
 from dash import dcc, html
 
-from bapo.api import MemberInfo, ProjectInfo
+from bapo.api.people import MemberInfo, ProjectInfo
 from frontend.components.attributes import attributes
 from frontend.components.icon import icon
 from frontend.components.notices import notice

@@ -12,23 +12,24 @@ import httpx
 import orjson
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
-from bapo.api import PromptDetail, PromptFilter, RunDetail
+from bapo.analysis.prompt_outcomes import STORY_TEXTS
+from bapo.api.prompts import PromptDetail, PromptFilter
+from bapo.api.runs import RunDetail
 from bapo.client import ApiError, AsyncClient
-from bapo.prompt_stories import STORY_TEXTS
-from frontend import formatting
-from frontend.clientside import clientside
-from frontend.components.attributes import attributes
-from frontend.components.explained import explained
-from frontend.figures.prompt_history import (
+from bapo.figures import formatting
+from bapo.figures.prompt_history import (
     SYMBOLS,
     THRESHOLD_KEYS,
     prompt_history_data,
     prompt_history_figure,
     reason_text,
 )
+from bapo.figures.theme import palette_of, themed
+from frontend.clientside import clientside
+from frontend.components.attributes import attributes
+from frontend.components.explained import explained
 from frontend.pages.run.prompts import filter_of
 from frontend.session import Api
-from frontend.theme import palette_of, themed
 
 GROUPS_AT_ONCE = 12
 VISITS_SHOWN = 100

@@ -14,7 +14,7 @@ from bapo.client import ApiError
 from frontend.components.attributes import attributes
 from frontend.components.confirm import DONE, Question, answer, busy, confirm_dialog, confirmed, failed, question
 from frontend.components.notices import error_text, toast
-from frontend.components.pressed import press_store, pressed
+from frontend.components.store_button import press_store, pressed
 from frontend.pages.queue import administration, limits
 from frontend.pages.queue.administration import worker_dialog
 from frontend.pages.queue.limits import limits_panel

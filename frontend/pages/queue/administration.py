@@ -9,11 +9,11 @@ import dash_mantine_components as dmc
 import httpx
 from dash import Dash, Input, Output, State, html, no_update
 
-from bapo.api import DrainRequest
+from bapo.api.workers import DrainRequest
 from bapo.client import ApiError
 from frontend.components.confirm import DONE, Question, answer, busy, confirm_dialog, confirmed, failed, question
 from frontend.components.notices import error_text, toast
-from frontend.components.pressed import pressed
+from frontend.components.store_button import pressed
 from frontend.pages.queue.workers import WORKER_ACTION
 from frontend.session import Api
 

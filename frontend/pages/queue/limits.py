@@ -8,7 +8,7 @@ import dash_mantine_components as dmc
 import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
-from bapo.api import LimitChange, UserLimits
+from bapo.api.queue import LimitChange, UserLimits
 from bapo.client import ApiError
 from frontend.components.attributes import attributes
 from frontend.components.notices import error_text, toast

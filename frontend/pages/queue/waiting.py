@@ -9,13 +9,13 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import dcc, html
 
-from bapo.api import WaitingRun
-from frontend import formatting
+from bapo.api.queue import WaitingRun
+from bapo.figures import formatting
 from frontend.components.attributes import attributes
 from frontend.components.icon import icon
 from frontend.components.moment import moment
 from frontend.components.notices import link_button, notice
-from frontend.components.pressed import pressing
+from frontend.components.store_button import pressing
 
 CANCEL = "queue-cancel"
 """Buttons that cancel a run, and the question before that."""

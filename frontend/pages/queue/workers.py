@@ -10,13 +10,13 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import dcc, html
 
-from bapo.api import GpuSlot, HeldRun, WorkerSlots
-from frontend import formatting
+from bapo.api.queue import GpuSlot, HeldRun, WorkerSlots
+from bapo.figures import formatting
 from frontend.components.attributes import attributes
 from frontend.components.moment import moment
 from frontend.components.notices import notice
-from frontend.components.pressed import pressing
 from frontend.components.status_badge import status_badge
+from frontend.components.store_button import pressing
 from frontend.pages.queue.waiting import cancel_button
 
 WORKER_ACTION = "worker-action"

@@ -9,7 +9,7 @@ import dash_mantine_components as dmc
 import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
-from bapo.api import ResourceCreate, ResourceKind
+from bapo.api.resources import ResourceCreate, ResourceKind
 from bapo.client import ApiError
 from frontend.components.confirm import DONE, Question, answer, busy, confirm_dialog, confirmed, failed, question
 from frontend.components.icon import icon

@@ -9,7 +9,8 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import dcc, html
 
-from bapo.api import ResourceInfo, ResourcePreview, ResourceRun, RunStatus
+from bapo.api.resources import ResourceInfo, ResourcePreview, ResourceRun
+from bapo.api.runs import RunStatus
 from frontend.components.notices import link_button
 from frontend.components.status_badge import status_badge
 

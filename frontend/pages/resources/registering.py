@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import dash_mantine_components as dmc
 
-from bapo.api import ResourceFile, ResourceKind
+from bapo.api.resources import ResourceFile, ResourceKind
 from frontend.projects import first_choice
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import html
 
-from bapo.api import ResourceInfo, ResourceKind, ResourcePage
-from frontend import formatting
+from bapo.api.resources import ResourceInfo, ResourceKind, ResourcePage
+from bapo.figures import formatting
 from frontend.components.attributes import attributes
 from frontend.components.icon import icon
 from frontend.components.moment import moment

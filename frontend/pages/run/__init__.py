@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import dash_mantine_components as dmc
 from dash import Dash, dcc, html
 
+from bapo.figures.axes import X_KINDS
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
-from frontend.components.pressed import press_store
-from frontend.figures.axes import X_KINDS
+from frontend.components.store_button import press_store
 from frontend.page import Living
 from frontend.pages.alerts.listing import acknowledging
 from frontend.pages.run import (

@@ -7,10 +7,10 @@ from typing import Any
 import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, html, no_update
 
-from bapo.api import DeletionItem, DeletionRequest
+from bapo.api.storage import DeletionItem, DeletionRequest
 from bapo.client import ApiError, AsyncClient
-from bapo.control import StopMoment
-from frontend import formatting
+from bapo.figures import formatting
+from bapo.run.control import StopMoment
 from frontend.components.confirm import DONE, Question, answer, busy, confirm_dialog, confirmed, failed, question
 from frontend.components.notices import error_text, toast
 from frontend.components.stop_choices import sooner_than, stop_choices

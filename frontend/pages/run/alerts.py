@@ -10,7 +10,7 @@ from dash import Dash, Input, Output, State, dcc, no_update
 
 from bapo.client import ApiError, AsyncClient
 from frontend.components.notices import error_text, toast
-from frontend.components.pressed import pressed
+from frontend.components.store_button import pressed
 from frontend.pages.alerts.listing import acknowledging, alert_cards
 from frontend.session import Api
 

@@ -9,14 +9,16 @@ import dash_mantine_components as dmc
 import httpx
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
-from bapo.api import ArtifactCreate, ArtifactInfo, CheckpointInfo, CheckpointPage, RunDetail
+from bapo.api.artifacts import ArtifactCreate, ArtifactInfo
+from bapo.api.checkpoints import CheckpointInfo, CheckpointPage
+from bapo.api.runs import RunDetail
 from bapo.client import ApiError, AsyncClient
-from frontend import formatting
+from bapo.figures import formatting
 from frontend.components.attributes import attributes
 from frontend.components.icon import icon
 from frontend.components.moment import moment
 from frontend.components.notices import error_text, toast
-from frontend.components.pressed import press_store, pressed, pressing
+from frontend.components.store_button import press_store, pressed, pressing
 from frontend.session import Api
 
 ARTIFACT = "artifact"

@@ -9,13 +9,14 @@ import dash_mantine_components as dmc
 import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
-from bapo.api import RunDetail
+from bapo.api.runs import RunDetail
 from bapo.client import ApiError
+from bapo.figures.axes import X_KINDS, XKind
+from bapo.figures.theme import palette_of, themed
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.chart_card import chart_card
 from frontend.components.notices import error_text
-from frontend.figures.axes import X_KINDS, XKind
 from frontend.pages.run.charts import (
     Chart,
     charts_named,
@@ -29,7 +30,6 @@ from frontend.pages.run.charts.base import STORING
 from frontend.pages.run.data import Reading, Wanted, load
 from frontend.pages.run.header import action_style, reason, status_row
 from frontend.session import Api
-from frontend.theme import palette_of, themed
 
 FUNNEL = "reevaluation"
 LAST_STEP = 2**31 - 1

@@ -11,11 +11,11 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, dcc, html
 
-from bapo.api import RunDetail
+from bapo.api.runs import RunDetail
 from bapo.config.documentation import documentation
 from bapo.config.resolve import flatten
 from bapo.config.toml_text import toml_text
-from frontend import formatting
+from bapo.figures import formatting
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.icon import icon

@@ -8,14 +8,15 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import TypeAdapter
 
-from bapo.api import HistogramSeries, RatioSeries, RunDetail, Series, SeriesGroup, StalenessSeries
+from bapo.api.records import HistogramSeries, RatioSeries, Series, SeriesGroup, StalenessSeries
+from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
+from bapo.figures import reevaluation
+from bapo.figures.axes import X_KEYS, XAxis, XKind, x_axis
+from bapo.figures.evaluations import KEY_PATTERN
+from bapo.figures.marks import Mark, alert_marks, marks_of
+from bapo.figures.smoothing import WINDOW_STEPS
 from bapo.records import EventRecord, TrackingRecord
-from frontend.figures import reevaluation
-from frontend.figures.axes import X_KEYS, XAxis, XKind, x_axis
-from frontend.figures.evaluations import KEY_PATTERN
-from frontend.figures.marks import Mark, alert_marks, marks_of
-from frontend.figures.smoothing import WINDOW_STEPS
 
 Need = Literal["histograms", "evaluations", "tracking", "totals", "ratios", "staleness"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import ALL, Dash, Input, Output, State, html
 
-from bapo.api import RunDetail
+from bapo.api.runs import RunDetail
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.chart_card import chart_card

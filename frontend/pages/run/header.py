@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import dash_mantine_components as dmc
 from dash import dcc, html
 
-from bapo.api import RunDetail, RunStatus
-from bapo.control import StopMoment
-from frontend import formatting
+from bapo.api.runs import RunDetail, RunStatus
+from bapo.figures import formatting
+from bapo.run.control import StopMoment
 from frontend.components.icon import IconName, icon
 from frontend.components.moment import moment
 from frontend.components.status_badge import MOVING, status_badge

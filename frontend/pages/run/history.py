@@ -9,13 +9,13 @@ import dash_mantine_components as dmc
 import httpx
 from dash import Dash, Input, Output, State, html
 
-from bapo.api import AuditEntry, ControlInfo
+from bapo.api.runs import AuditEntry, ControlInfo
 from bapo.client import ApiError
-from frontend import formatting
+from bapo.figures import formatting
 from frontend.components.attributes import attributes
 from frontend.components.moment import moment
 from frontend.components.notices import error_notice
-from frontend.components.pressed import pressing
+from frontend.components.store_button import pressing
 from frontend.session import Api
 from frontend.symbols import short_name
 

@@ -9,7 +9,7 @@ import dash_mantine_components as dmc
 import httpx
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
-from bapo.api import RunDetail, RunUpdate
+from bapo.api.runs import RunDetail, RunUpdate
 from bapo.client import ApiError
 from frontend.components.attributes import attributes
 from frontend.components.icon import icon

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bapo.api import RunDetail
+from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
+from bapo.figures.appending import extension
+from bapo.figures.theme import Palette, palette_of, themed
 from frontend.components.tile import tile_json
-from frontend.figures.appending import extension
 from frontend.pages.run.charting import View, view_of
 from frontend.pages.run.charts import drawn, plain
 from frontend.pages.run.data import MOST_POINTS, load, load_newest
 from frontend.pages.run.header import progress
 from frontend.pages.run.tiles import load_tiles
-from frontend.theme import Palette, palette_of, themed
 
 
 async def news(client: AsyncClient, run_id: str, query: Mapping[str, str]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 
-from bapo.api import RunDetail
+from bapo.api.runs import RunDetail
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.icon import icon

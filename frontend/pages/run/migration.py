@@ -7,13 +7,13 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from bapo.api import Migration, MigrationKind, MigrationMatrix, MigrationRate
+from bapo.api.difficulty import Migration, MigrationKind, MigrationMatrix, MigrationRate
 from bapo.client import AsyncClient
-from frontend.figures.accuracy_counts import accuracy_counts, accuracy_counts_figure
-from frontend.figures.flows import flow_columns, flows_figure
-from frontend.figures.migration_matrix import migration_cells, migration_matrix_figure
-from frontend.formatting import percent, points, share
-from frontend.theme import Palette, palette_of, themed
+from bapo.figures.accuracy_counts import accuracy_counts, accuracy_counts_figure
+from bapo.figures.flows import flow_columns, flows_figure
+from bapo.figures.formatting import percent, points, share
+from bapo.figures.migration_matrix import migration_cells, migration_matrix_figure
+from bapo.figures.theme import Palette, palette_of, themed
 
 
 async def migration_answer(client: AsyncClient, run_id: str, query: Mapping[str, str]) -> dict[str, Any]:

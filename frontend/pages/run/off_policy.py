@@ -6,7 +6,7 @@ from typing import Any
 
 from dash import html
 
-from bapo.api import RunDetail
+from bapo.api.runs import RunDetail
 from frontend.pages.run.charting import chart_panel
 from frontend.pages.run.charts.off_policy import constants_of
 

@@ -11,22 +11,23 @@ import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 from pydantic import TypeAdapter
 
-from bapo.api import ConfigDraft, ConfigFieldInfo, ControlInfo, ParameterChange, RunDetail
+from bapo.api.configs import ConfigDraft, ConfigFieldInfo
+from bapo.api.runs import ControlInfo, ParameterChange, RunDetail
 from bapo.client import ApiError
 from bapo.config.resolve import flatten
-from bapo.control import CHANGEABLE_FIELDS
+from bapo.figures.theme import palette_of, themed
+from bapo.figures.threshold_map import threshold_map_data, threshold_map_figure
+from bapo.run.control import CHANGEABLE_FIELDS
 from frontend.changes_query import changes_text
 from frontend.components.chart_card import BLANK_FIGURE, GRAPH_CONFIG
 from frontend.components.notices import error_text, toast
-from frontend.components.pressed import press_store, pressed
-from frontend.figures.threshold_map import threshold_map_data, threshold_map_figure
+from frontend.components.store_button import press_store, pressed
 from frontend.pages.new_run.fields import config_field
 from frontend.pages.new_run.inputs import TASK, by_field, form_fields, problems_of, typed_values
 from frontend.pages.new_run.summary import problem_list, starvation_note
 from frontend.pages.new_run.values import changes, knows
 from frontend.pages.run.history import WITHDRAW, control_list
 from frontend.session import Api
-from frontend.theme import palette_of, themed
 
 FORM = "change"
 

@@ -9,14 +9,15 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 from pydantic import ValidationError
 
-from bapo.api import PromptFilter, RunDetail
-from bapo.prompt_stories import STORY_TEXTS
+from bapo.analysis.prompt_outcomes import STORY_TEXTS
+from bapo.api.prompts import PromptFilter
+from bapo.api.runs import RunDetail
+from bapo.figures.theme import DARK, LIGHT, accuracy_ramp
 from bapo.rollout import BatchSource
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.explained import explained
 from frontend.components.icon import icon
-from frontend.theme import DARK, LIGHT, accuracy_ramp
 
 ROWS_ON_A_PAGE = 50
 DEFAULT_SORT = "visits"

@@ -8,7 +8,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, dcc, html
 
-from bapo.api import RunDetail
+from bapo.api.runs import RunDetail
 from bapo.rollout import BatchSource
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from dash import html
 
-from bapo.api import RunDetail
+from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
 from frontend.components.attributes import attributes
 from frontend.pages.run.artifacts import artifacts_panel

@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from bapo.api import HistogramSeries, RunDetail, Series
+from bapo.api.records import HistogramSeries, Series
+from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
+from bapo.figures import formatting
+from bapo.figures.smoothing import WINDOW_STEPS, moving_mean
+from bapo.figures.theme import Palette
 from bapo.rollout import BatchSource
-from frontend import formatting
 from frontend.components.tile import Tile, Trend
-from frontend.figures.smoothing import WINDOW_STEPS, moving_mean
-from frontend.theme import Palette
 
 REWARD, FILL, ROLLOUTS, SECONDS = (
     "critic/rewards/mean",

@@ -11,22 +11,23 @@ import httpx
 import plotly.graph_objects as go
 from dash import ALL, Dash, Input, Output, State, dcc, html, no_update
 
-from bapo.api import RunDetail, WhatIfAnswer, WhatIfRequest
+from bapo.analysis.what_if.replay import REPLAYABLE_METHODS
+from bapo.api.runs import RunDetail
+from bapo.api.what_if import WhatIfAnswer, WhatIfRequest
 from bapo.client import ApiError, AsyncClient
 from bapo.config import ConfigError, RunConfig, apply_changes, resolve
-from bapo.replay import REPLAYABLE_METHODS
+from bapo.figures.smoothing import WINDOW_STEPS
+from bapo.figures.theme import Palette, palette_of, themed
+from bapo.figures.what_if_band import what_if_band_data, what_if_band_figure
+from bapo.figures.what_if_composition import what_if_composition_data, what_if_composition_figure
 from frontend.changes_query import changes_text, parse_changes
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.chart_card import chart_card
 from frontend.components.notices import error_text, notice
-from frontend.figures.smoothing import WINDOW_STEPS
-from frontend.figures.what_if_band import what_if_band_data, what_if_band_figure
-from frontend.figures.what_if_composition import what_if_composition_data, what_if_composition_figure
 from frontend.pages.run.what_if_controls import KIND, changes_of, control_values, controls
 from frontend.pages.run.what_if_summary import cautions, changed_fields, total_row, totals, words
 from frontend.session import Api
-from frontend.theme import Palette, palette_of, themed
 
 MOST_POINTS = 700
 CHART = f"{KIND}-chart"

@@ -10,10 +10,10 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import html
 
+from bapo.analysis.what_if.replay import REPLAYABLE_METHODS
 from bapo.config import RunConfig
 from bapo.config.documentation import documentation
 from bapo.config.method import BapoConfig
-from bapo.replay import REPLAYABLE_METHODS
 from frontend.components.attributes import attributes
 from frontend.components.explained import explained
 from frontend.symbols import SYMBOLS

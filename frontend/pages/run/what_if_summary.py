@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import dash_mantine_components as dmc
 from dash import html
 
-from bapo.api import FieldProblem, WhatIfAnswer, WhatIfTotal
+from bapo.api.base import FieldProblem
+from bapo.api.what_if import WhatIfAnswer, WhatIfTotal
+from bapo.figures.formatting import config_value, count, percent, points, share
 from frontend.components.attributes import attributes
-from frontend.formatting import config_value, count, percent, points, share
 from frontend.symbols import SYMBOLS, short_name
 
 

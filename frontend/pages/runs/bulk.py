@@ -10,7 +10,7 @@ from typing import NamedTuple
 import dash_mantine_components as dmc
 from dash import html
 
-from bapo.api import NamedCount
+from bapo.api.runs import NamedCount
 from frontend.components.attributes import attributes
 from frontend.components.icon import IconName, icon
 

@@ -11,7 +11,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import dcc, html
 
-from bapo.api import TERMINAL_STATUSES, NamedCount, RunFacets, RunStatus
+from bapo.api.runs import TERMINAL_STATUSES, NamedCount, RunFacets, RunStatus
 from frontend.components.attributes import attributes
 from frontend.components.icon import icon
 from frontend.pages.runs.columns import NEEDED_WIDTHS

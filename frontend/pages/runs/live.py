@@ -7,9 +7,10 @@ from typing import Any
 from pydantic import ValidationError
 from starlette.datastructures import QueryParams
 
-from bapo.api import ErrorBody, RunQuery
-from bapo.calls.runs import query_of
+from bapo.api.base import ErrorBody
+from bapo.api.runs import RunQuery
 from bapo.client import ApiError, AsyncClient
+from bapo.client.calls.runs import query_of
 from frontend.pages.runs.rows import rows_of
 
 _LISTS = ("status", "method", "tag", "owner", "group", "project")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from bapo.api import RunSummary
-from frontend import formatting
+from bapo.api.runs import RunSummary
+from bapo.figures import formatting
 
 
 def run_row(run: RunSummary, now: datetime) -> dict[str, Any]:

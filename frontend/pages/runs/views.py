@@ -9,7 +9,8 @@ import dash_mantine_components as dmc
 import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
-from bapo.api import RunFilters, ViewInfo, ViewWrite
+from bapo.api.runs import RunFilters
+from bapo.api.views import ViewInfo, ViewWrite
 from bapo.client import ApiError
 from frontend.components.attributes import attributes
 from frontend.components.icon import icon

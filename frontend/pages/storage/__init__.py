@@ -9,9 +9,9 @@ import dash_mantine_components as dmc
 import httpx
 from dash import ALL, Dash, Input, Output, ctx, dcc, html, no_update
 
-from bapo.api import PendingDeletion, RetentionRule, RunSpace, StorageState
+from bapo.api.storage import PendingDeletion, RetentionRule, RunSpace, StorageState
 from bapo.client import ApiError
-from frontend import formatting
+from bapo.figures import formatting
 from frontend.components.attributes import attributes
 from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
 from frontend.components.moment import moment

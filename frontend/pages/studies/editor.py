@@ -11,9 +11,10 @@ import dash_mantine_components as dmc
 import httpx
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
-from bapo.api import FieldProblem, StudyCreate, StudyPreview, StudyWrite
+from bapo.api.base import FieldProblem
+from bapo.api.studies import StudyCreate, StudyPreview, StudyWrite
 from bapo.client import ApiError
-from frontend import formatting
+from bapo.figures import formatting
 from frontend.components.icon import icon
 from frontend.components.notices import error_text
 from frontend.projects import first_choice, writable_projects

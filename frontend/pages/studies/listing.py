@@ -9,7 +9,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import dcc, html
 
-from bapo.api import StudySummary
+from bapo.api.studies import StudySummary
 from frontend.components.icon import icon
 from frontend.components.moment import moment
 from frontend.components.notices import link_button, notice

@@ -10,9 +10,19 @@ import dash_mantine_components as dmc
 import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
-from bapo.api import StudyActionAnswer, StudyActionRequest, StudyDetail, StudyReport, StudyRunInfo, StudyRunState
+from bapo.api.studies import (
+    StudyActionAnswer,
+    StudyActionRequest,
+    StudyDetail,
+    StudyReport,
+    StudyRunInfo,
+    StudyRunState,
+)
 from bapo.client import ApiError
-from bapo.control import StopMoment
+from bapo.figures.theme import palette_of
+from bapo.report.document import drawings
+from bapo.report.study import facts_of, head_of, sections_of_study
+from bapo.run.control import StopMoment
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.chart_card import BLANK_FIGURE
@@ -22,11 +32,8 @@ from frontend.components.moment import moment
 from frontend.components.notices import error_text, toast
 from frontend.components.stop_choices import stop_choices
 from frontend.pages.paper.content import section_part
-from frontend.report.document import drawings
-from frontend.report.study import facts_of, head_of, sections_of_study
-from frontend.report.study_route import STUDY_PREFIX
+from frontend.reports.study import STUDY_PREFIX
 from frontend.session import Api
-from frontend.theme import palette_of
 
 REFRESH_MILLISECONDS = 4000
 VERBS: tuple[tuple[str, str, Any, str], ...] = (

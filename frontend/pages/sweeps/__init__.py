@@ -10,9 +10,10 @@ import dash_mantine_components as dmc
 import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
-from bapo.api import SweepActionAnswer, SweepActionRequest, SweepDetail, SweepSummary
+from bapo.api.sweeps import SweepActionAnswer, SweepActionRequest, SweepDetail, SweepSummary
 from bapo.client import ApiError
-from bapo.control import StopMoment
+from bapo.figures.theme import palette_of
+from bapo.run.control import StopMoment
 from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
 from frontend.components.icon import icon
 from frontend.components.markdown import markdown
@@ -22,7 +23,6 @@ from frontend.components.status_badge import status_badge
 from frontend.components.stop_choices import stop_choices
 from frontend.pages.sweeps.results import outcome_figure, results, run_table
 from frontend.session import Api
-from frontend.theme import palette_of
 
 REFRESH_MILLISECONDS = 3000
 MOST_COMPARED = 50

@@ -8,12 +8,12 @@ import dash_mantine_components as dmc
 import plotly.graph_objects as go
 from dash import dcc, html
 
-from bapo.api import SweepDetail, SweepRun, SweepSetting
-from frontend import formatting
+from bapo.api.sweeps import SweepDetail, SweepRun, SweepSetting
+from bapo.figures import formatting
+from bapo.figures.sweep_outcomes import SettingOutcome, parallel_lines, parallel_lines_figure
+from bapo.figures.theme import Palette, themed
 from frontend.components.status_badge import status_badge
-from frontend.figures.sweep_outcomes import SettingOutcome, parallel_lines, parallel_lines_figure
 from frontend.symbols import short_name
-from frontend.theme import Palette, themed
 
 SEEDS = ("training.seed", "task.seed")
 

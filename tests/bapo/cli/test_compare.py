@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from bapo.api import (
+from bapo.api.compare import (
     ComparedGroup,
     ComparedRunInfo,
     Comparison,
@@ -17,9 +17,9 @@ from bapo.api import (
     GroupEvaluation,
     GroupReached,
     MeanEstimate,
-    RunStatus,
     Spent,
 )
+from bapo.api.runs import RunStatus
 from bapo.cli import app
 from bapo.cli.compare import tables
 

@@ -19,7 +19,8 @@ from click.testing import Result
 from pyarrow import parquet
 from typer.testing import CliRunner
 
-from bapo.api import PasswordSet, RunCreate, RunDetail, RunUpdate
+from bapo.api.accounts import PasswordSet
+from bapo.api.runs import RunCreate, RunDetail, RunUpdate
 from bapo.cli import app
 from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker

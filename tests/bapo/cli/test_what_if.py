@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bapo.control import ControlRequest, append_request
+from bapo.run.control import ControlRequest, append_request
 from tests.bapo.cli.test_commands import TINY, bapo
 
 NUM_STEPS = 12

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bapo.api import StudyRunInfo
+from bapo.api.studies import StudyRunInfo
 from bapo.config.resolve import apply_changes, resolve
 from bapo.records import EvaluationRecord, Interval, TrackingRecord
 from bapo.study.declaration import Declaration, parse

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bapo.config.errors import ConfigError
-from bapo.journal import attempt_folders
+from bapo.run.journal import attempt_folders
 from bapo.study.folder import StudyFolder, state_of
 from tests.services import wait_until
 

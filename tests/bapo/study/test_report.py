@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bapo.api import MeanEstimate, StudyReport, StudyRunInfo
+from bapo.api.compare import MeanEstimate
+from bapo.api.studies import StudyReport, StudyRunInfo
 from bapo.study.declaration import Declaration
 from bapo.study.markdown import markdown
 from bapo.study.observation import Observation

@@ -12,7 +12,7 @@ import pytest
 
 from bapo.config import ConfigError, resolve
 from bapo.config.task import FileTaskConfig
-from bapo.local.engine import LocalEngine
+from bapo.engines.local.engine import LocalEngine
 from bapo.tasks import build_task
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"diagram"

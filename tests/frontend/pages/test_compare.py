@@ -6,23 +6,16 @@ from typing import Any
 
 import pytest
 
-from bapo.api import (
-    ComparedCurve,
-    ComparedCurves,
-    ConfigDifference,
-    CostSpread,
-    EqualBudget,
-    MeanEstimate,
-    MigrationRate,
-)
-from frontend.figures.methods import styles_of
+from bapo.api.compare import ComparedCurve, ComparedCurves, ConfigDifference, CostSpread, EqualBudget, MeanEstimate
+from bapo.api.difficulty import MigrationRate
+from bapo.figures.methods import styles_of
+from bapo.figures.theme import LIGHT
 from frontend.pages.compare.cells import NONE, hours, money, points, range_of, rate, share
 from frontend.pages.compare.controls import group_options
 from frontend.pages.compare.looks import shown_name, styles
 from frontend.pages.compare.panels import curves_note, metric_of, usual_metrics
 from frontend.pages.compare.tables import _values
 from frontend.pages.compare.view import View, api_address, view_of
-from frontend.theme import LIGHT
 
 AVERAGE = "val-core/CD-34/acc/mean@8"
 

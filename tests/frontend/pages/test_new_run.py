@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from bapo.api import ConfigFieldInfo, FieldProblem
+from bapo.api.base import FieldProblem
+from bapo.api.configs import ConfigFieldInfo
 from bapo.config import apply_changes, resolve
 from bapo.config.documentation import documentation
 from bapo.config.resolve import METHOD_CONFIGS, flatten

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from bapo.api import PromptFilter, Story
+from bapo.api.prompts import PromptFilter, Story
+from bapo.figures.theme import DARK, LIGHT
 from bapo.rollout import BatchSource
 from frontend.pages.prompt import Address, policy_age
 from frontend.pages.run.prompts import filter_of, ramp_style
-from frontend.theme import DARK, LIGHT
 
 
 @pytest.mark.parametrize(

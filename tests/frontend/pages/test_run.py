@@ -11,10 +11,12 @@ from typing import Any, TypeVar
 
 import pytest
 
-from bapo.api import AuditEntry, ControlInfo, HistogramSeries, RunCreate, RunDetail, RunStatus, Series
+from bapo.api.records import HistogramSeries, Series
+from bapo.api.runs import AuditEntry, ControlInfo, RunCreate, RunDetail, RunStatus
 from bapo.client import AsyncClient, Client
+from bapo.figures.axes import x_axis
+from bapo.figures.theme import LIGHT
 from frontend.components.tile import sparkline_uri
-from frontend.figures.axes import x_axis
 from frontend.pages.run.charting import View, view_of
 from frontend.pages.run.charts import BY_NAME, CHARTS, charts_of, drawn, is_empty, note_of
 from frontend.pages.run.data import RunData, load
@@ -23,11 +25,10 @@ from frontend.pages.run.history import audit_detail
 from frontend.pages.run.live import delta, news
 from frontend.pages.run.parameters import values_in_force
 from frontend.pages.run.tiles import NOTHING, TileData, evaluation_key, tiles
-from frontend.theme import LIGHT
 from tests.backend.fake_worker import FakeWorker
-from tests.frontend.simulation import Simulation
 from tests.recorded import import_folder
 from tests.services import BackendServer
+from tests.simulation import Simulation
 
 T = TypeVar("T")
 NOW = datetime(2026, 9, 1, 12, 0, tzinfo=UTC)

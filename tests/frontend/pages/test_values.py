@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bapo.api import ConfigFieldInfo
+from bapo.api.configs import ConfigFieldInfo
 from bapo.config.documentation import documentation
 from frontend.pages.new_run.values import FormField, changes, parsed, same, shown
 from frontend.symbols import SYMBOLS

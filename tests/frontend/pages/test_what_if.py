@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from bapo.api import WhatIfTotal
+from bapo.analysis.what_if.forecast import what_if
+from bapo.api.what_if import WhatIfTotal
 from bapo.config import RunConfig, apply_changes, resolve
-from bapo.what_if import what_if
+from bapo.figures.theme import LIGHT
 from frontend.pages.run.what_if import figures
 from frontend.pages.run.what_if_controls import changes_of, control_values
 from frontend.pages.run.what_if_summary import total_row, totals, words
-from frontend.theme import LIGHT
-from tests.bapo.test_what_if import config as small_config
-from tests.bapo.test_what_if import recording
+from tests.bapo.analysis.test_what_if import config as small_config
+from tests.bapo.analysis.test_what_if import recording
 
 
 def config(**changes: Any) -> RunConfig:

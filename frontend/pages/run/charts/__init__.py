@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from frontend.figures.marks import add_marks
-from frontend.figures.smoothing import WINDOW_STEPS, smoothed_figure
+from bapo.figures.marks import add_marks
+from bapo.figures.smoothing import WINDOW_STEPS, smoothed_figure
+from bapo.figures.theme import Palette
 from frontend.pages.run.charts import batch, critic, difficulty, off_policy, overview, system
 from frontend.pages.run.charts.base import Chart
 from frontend.pages.run.data import RunData
-from frontend.theme import Palette
 
 __all__ = ["BY_NAME", "CHARTS", "Chart", "charts_named", "charts_of", "drawn", "is_empty", "note_of", "plain"]
 

@@ -8,9 +8,9 @@ from typing import Literal
 
 import plotly.graph_objects as go
 
-from frontend.figures import scalar
+from bapo.figures import scalar
+from bapo.figures.theme import Palette
 from frontend.pages.run.data import Need, RunData
-from frontend.theme import Palette
 
 BAPO = frozenset({"bapo", "ba_ppo"})
 """Methods with thresholds."""

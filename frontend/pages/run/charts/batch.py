@@ -6,7 +6,7 @@ from functools import partial
 
 import plotly.graph_objects as go
 
-from frontend.figures import (
+from bapo.figures import (
     batch_composition,
     buffer_ages,
     buffer_sizes,
@@ -16,9 +16,9 @@ from frontend.figures import (
     thresholds,
     turnover,
 )
+from bapo.figures.theme import Palette
 from frontend.pages.run.charts.base import BAPO, BUFFERED, STORING, Chart, scalar_chart
 from frontend.pages.run.data import RunData
-from frontend.theme import Palette
 
 
 def _rollouts(data: RunData, palette: Palette) -> go.Figure:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from frontend.figures import values
+from bapo.figures import values
 from frontend.pages.run.charts.base import CRITIC, Chart, scalar_chart
 
 CHARTS: tuple[Chart, ...] = (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
-from frontend.figures import accuracy_bins, unlocks
-from frontend.figures.axes import XAxis
+from bapo.figures import accuracy_bins, unlocks
+from bapo.figures.axes import XAxis
+from bapo.figures.theme import Palette
 from frontend.pages.run.charts.base import Chart
 from frontend.pages.run.data import RunData
-from frontend.theme import Palette
 
 
 def _fresh_bins(data: RunData, palette: Palette) -> go.Figure:

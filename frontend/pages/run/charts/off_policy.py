@@ -6,15 +6,15 @@ from functools import partial
 
 import plotly.graph_objects as go
 
-from bapo.api import RunDetail
+from bapo.api.runs import RunDetail
 from bapo.config import RunConfig
 from bapo.config.method import BapoConfig
+from bapo.figures import ratio_distribution, staleness, tv_bounds
+from bapo.figures.lines import Line, column, lines_figure
+from bapo.figures.theme import Palette
 from bapo.theory import TheoryConstants, theory_constants
-from frontend.figures import ratio_distribution, staleness, tv_bounds
-from frontend.figures.lines import Line, column, lines_figure
 from frontend.pages.run.charts.base import BAPO, Chart, scalar_chart
 from frontend.pages.run.data import RunData
-from frontend.theme import Palette
 
 RATIO_KEYS = ("bapo/ratio/mean", "bapo/ratio/max")
 ROLLOUT_STALENESS = "bapo/policy/rollout_staleness"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from frontend.figures import evaluations, lengths, rewards
+from bapo.figures import evaluations, lengths, rewards
 from frontend.pages.run.charts.base import Chart, scalar_chart
 
 CHARTS: tuple[Chart, ...] = (

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from bapo.api import Series
-from frontend.figures import timings, verl_phases
-from frontend.figures.lines import Line, column, lines_figure
+from bapo.api.records import Series
+from bapo.figures import timings, verl_phases
+from bapo.figures.lines import Line, column, lines_figure
+from bapo.figures.theme import Palette
 from frontend.pages.run.charts.base import Chart
 from frontend.pages.run.data import RunData
-from frontend.theme import Palette
 
 STEP_SECONDS = "timing_s/step"
 GENERATION = ("timing_s/gen", "timing_s/reevaluation")

@@ -1,0 +1,210 @@
+"""What a rule says in a sentence, what an alert tells, and what to do about it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import quote
+
+from backend.alerts.watching import LEVEL_STEPS, Finding
+from bapo.api.alerts import (
+    AlertCondition,
+    EmptyBatchesCondition,
+    EntropyCondition,
+    FillRateCondition,
+    MetricCondition,
+    RatioCondition,
+    RuleDraft,
+    RuleScope,
+    StalledCondition,
+)
+
+_RELATIONS = {"<": "below", "<=": "at or below", ">": "above", ">=": "at or above"}
+
+
+class Told(NamedTuple):
+    """An alert in words."""
+
+    message: str
+    advice: str
+    link: str
+
+
+def sentence(rule: RuleDraft) -> str:
+    """The rule in plain words."""
+    return f"Tell when {_condition(rule.condition)}, in {_scope(rule.scope)}."
+
+
+def _scope(scope: RuleScope) -> str:
+    if scope.run_id is not None:
+        runs = f"run {scope.run_id}"
+    elif scope.method is not None:
+        runs = f"every {scope.method} run"
+    else:
+        runs = "every run of the project"
+    return runs + ("" if scope.tag is None else f" tagged “{scope.tag}”")
+
+
+_MOVES = {
+    "finished": "a run has done all its steps",
+    "failed": "a run fails",
+    "lost": "a run's worker or trainer is gone",
+}
+
+
+def _condition(condition: AlertCondition) -> str:
+    match condition:
+        case StalledCondition():
+            text = f"nothing is recorded for {duration(condition.minutes)} while a worker holds the run"
+        case EntropyCondition():
+            text = " or ".join(_entropy_limits(condition)) + f" (median of {LEVEL_STEPS} steps)"
+        case EmptyBatchesCondition():
+            text = f"the training batch is empty {_in_a_row(condition.steps)}"
+        case FillRateCondition():
+            text = f"less than {100 * condition.below:g} % of the batch is filled {_in_a_row(condition.steps)}"
+        case RatioCondition():
+            limits = f"{condition.low:g} to {condition.high:g}"
+            text = f"the mean importance ratio is outside {limits} {_in_a_row(condition.steps)}"
+        case MetricCondition():
+            relation = f"{_RELATIONS[condition.comparison]} {condition.threshold:g}"
+            text = f"{_smoothed(condition)} is {relation} {_in_a_row(condition.steps, 'value')}"
+        case _:
+            text = _MOVES[condition.kind]
+    return text
+
+
+def _entropy_limits(condition: EntropyCondition) -> list[str]:
+    limits = []
+    if condition.below is not None:
+        limits.append(f"the entropy is below {condition.below:g} nats per token")
+    if condition.fall_percent is not None:
+        within = _steps(condition.within_steps)
+        limits.append(f"the entropy falls by more than {condition.fall_percent:g} % within {within}")
+    return limits
+
+
+def _smoothed(condition: MetricCondition) -> str:
+    if condition.smoothing is None:
+        return condition.key
+    kind, _, span = condition.smoothing.partition(":")
+    return f"the {'mean' if kind == 'mean' else 'exponential mean'} of {span} values of {condition.key}"
+
+
+def _steps(count: int, what: str = "step") -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _in_a_row(count: int, what: str = "step") -> str:
+    return f"in one {what}" if count == 1 else f"for {_steps(count, what)} in a row"
+
+
+def duration(minutes: float) -> str:
+    """`30 minutes`, `2 hours`."""
+    if minutes >= 120 and minutes % 60 == 0:
+        return f"{minutes / 60:g} hours"
+    if minutes < 1:
+        return f"{60 * minutes:g} seconds"
+    return "1 minute" if minutes == 1 else f"{minutes:g} minutes"
+
+
+def found(condition: AlertCondition, finding: Finding, run_id: str) -> Told:
+    """What a rule that reads a metric says of it."""
+    value, at = f"{finding.value:.4g}", f"up to step {finding.step}"
+    match condition:
+        case EntropyCondition():
+            if finding.before is not None:
+                fall = 100 * (1 - finding.value / finding.before)
+                message = (
+                    f"The entropy fell by {fall:.0f} % within {_steps(condition.within_steps)} to {value} nats per "
+                    f"token (step {finding.step})."
+                )
+            else:
+                message = f"The entropy is down to {value} nats per token (step {finding.step})."
+            return Told(
+                message,
+                "The policy hardly explores any more. Look whether training.learning_rate is too high, and at "
+                "rollout.temperature, loss.clip_high and loss.entropy_coefficient; stop the run, and fork it from the "
+                "checkpoint before the fall.",
+                _tab(run_id, "overview"),
+            )
+        case EmptyBatchesCondition():
+            return Told(
+                f"Nothing was trained on {_in_a_row(condition.steps)}, {at}: no group passed the filters.",
+                "Every prompt is solved always or never. See under What-if what a higher c1, a smaller m or a wider "
+                "range of c2 to c3 would have filled; or give the task easier, or harder, problems.",
+                _tab(run_id, "what-if"),
+            )
+        case FillRateCondition():
+            return Told(
+                f"Less than {100 * condition.below:g} % of the batch was filled {_in_a_row(condition.steps)}, {at}; in "
+                f"the last one {100 * finding.value:.0f} %.",
+                "Few groups have mixed rewards. See under What-if what a higher c1, a smaller m or a wider range of c2 "
+                "to c3 would have added; they can be changed while the run goes on.",
+                _tab(run_id, "what-if"),
+            )
+        case RatioCondition():
+            limits = f"{condition.low:g} to {condition.high:g}"
+            return Told(
+                f"The mean importance ratio was outside {limits} {_in_a_row(condition.steps)}, {at}: {value}.",
+                "The policy is far from those that generated its data. A smaller v keeps the rollout policy closer, a "
+                "smaller method.high_quality_buffer.max_age_steps drops old groups; or lower training.learning_rate.",
+                _tab(run_id, "off-policy"),
+            )
+        case MetricCondition():
+            return Told(
+                f"{_capital(_smoothed(condition))} was {_RELATIONS[condition.comparison]} {condition.threshold:g} "
+                f"{_in_a_row(condition.steps, 'value')}, {at}: {value}.",
+                "See what else changed at that step: parameter changes and resumed attempts are marked in the charts.",
+                _tab(run_id, "overview"),
+            )
+        case _:
+            raise AssertionError(f"{condition.kind} reads no metric")
+
+
+def finished(run_id: str, num_steps: int) -> Told:
+    """A run has done all its steps."""
+    return Told(f"The run has done all its {num_steps:,} steps.", "See what it learned.", _tab(run_id, "overview"))
+
+
+def failed(run_id: str, reason: str | None) -> Told:
+    """A run has failed."""
+    return Told(
+        f"The run failed: {reason}" if reason else "The run failed.",
+        "The end of its log tells what happened. Clone it with what was wrong put right.",
+        _tab(run_id, "log"),
+    )
+
+
+def lost(run_id: str, reason: str | None) -> Told:
+    """A run's worker or trainer is gone."""
+    return Told(
+        f"The run was lost: {reason}" if reason else "The run was lost.",
+        "It is queued again by itself and goes on from its last checkpoint. If it stays in the queue, look whether a "
+        "worker that sees its folder is online.",
+        _tab(run_id, "history"),
+    )
+
+
+def stalled(run_id: str, minutes: float, step: int) -> Told:
+    """Nothing was recorded for a while."""
+    return Told(
+        f"Nothing was recorded for {duration(minutes)}; the last finished step is {step}.",
+        "The end of the log tells what the trainer is doing, the System tab what its machine does. A long evaluation "
+        "also looks like this; a trainer that hangs can be stopped, and the run cloned or resumed.",
+        _tab(run_id, "log"),
+    )
+
+
+def resolution(condition: AlertCondition, finding: Finding) -> str:
+    """Why an alert of a metric is over."""
+    what = "the entropy" if isinstance(condition, EntropyCondition) else "it"
+    return f"{what} recovered at step {finding.step}: {finding.value:.4g}"
+
+
+def _tab(run_id: str, tab: str) -> str:
+    address = f"/runs/{quote(run_id, safe='')}"
+    return address if tab == "overview" else f"{address}?tab={tab}"
+
+
+def _capital(text: str) -> str:
+    # A metric's name stays as it is.
+    return text[0].upper() + text[1:] if text.startswith("the ") else text

@@ -1,0 +1,165 @@
+"""What became of each prompt of a run: one row per prompt, and the stories by which prompts are found.
+
+A story looks at a prompt's evaluations only, the visits in which a policy answered; a reused group repeats what an
+earlier visit showed. Accuracies are compared as counts of correct responses, exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bapo.analysis.visits import SOURCES, Visits
+from bapo.api.prompts import Story
+
+Flags = NDArray[np.bool_]
+Integers = NDArray[np.int64]
+
+
+class StoryText(NamedTuple):
+    """How people read of a story."""
+
+    label: str
+    definition: str
+
+
+STORY_TEXTS: Mapping[Story, StoryText] = {
+    Story.UNLOCKED: StoryText(
+        "Unlocked",
+        "0/G at the first evaluation, above 0 at the last. Chance alone unlocks many: compare with the null rate on "
+        "the Difficulty tab.",
+    ),
+    Story.SOLVED_LATER: StoryText(
+        "0/G first, solved later",
+        "0/G at the first evaluation, at least half correct at the last. Chance alone does this to few prompts.",
+    ),
+    Story.FORGOTTEN: StoryText(
+        "Forgotten",
+        "At least half correct at some evaluation, 0/G at the last one. Chance alone does this to few prompts.",
+    ),
+    Story.STUCK: StoryText("Stuck", "Evaluated at least three times, 0/G every time."),
+    Story.OSCILLATING: StoryText(
+        "Oscillating",
+        "Swung at least twice between a quarter correct or less and three quarters correct or more.",
+    ),
+    Story.MASTERED: StoryText("Mastered", "Evaluated at least twice, G/G at the first and at the last evaluation."),
+    Story.NEVER_SEEN_AGAIN: StoryText(
+        "Never seen again", "Visited in one step only, and that in the first half of the steps recorded so far."
+    ),
+}
+
+STUCK_EVALUATIONS = 3
+OSCILLATING_SWINGS = 2
+
+
+class PromptColumns(NamedTuple):
+    """One row per prompt, in the order of `Visits.prompt_ids`, which is the order in which they were first seen."""
+
+    rows: Integers
+    """Rows of the visits, grouped by prompt, within a prompt by step."""
+    starts: Integers
+    """Where each prompt's visits begin in `rows`; one more element for the end."""
+    first_step: Integers
+    last_step: Integers
+    seen_from: Flags
+    """Whether the prompt was visited from each of `SOURCES`, [prompts, sources]."""
+    num_evaluations: Integers
+    first_correct: Integers
+    """Correct responses at the first evaluation."""
+    last_correct: Integers
+    best_correct: Integers
+    variance: NDArray[np.float64]
+    """Of the accuracy over the evaluations (population)."""
+    stories: Mapping[Story, Flags]
+
+    @property
+    def num_visits(self) -> Integers:
+        """Visits of each prompt, reuses included."""
+        return np.diff(self.starts)
+
+    def visits_of(self, prompt: int) -> Integers:
+        """Rows of one prompt's visits, by step."""
+        return self.rows[self.starts[prompt] : self.starts[prompt + 1]]
+
+
+def prompt_columns(visits: Visits) -> PromptColumns:
+    """Sum up each prompt's visits."""
+    num_prompts = len(visits.prompt_ids)
+    rows, starts = _grouped(visits.prompt, num_prompts)
+    step = visits.step[rows].astype(np.int64)
+    seen_from = np.zeros((num_prompts, len(SOURCES)), np.bool_)
+    seen_from[visits.prompt, visits.source] = True
+    first_step, last_step = step[starts[:-1]], step[starts[1:] - 1]
+
+    answered = _answered(visits)
+    prompt = visits.prompt[answered]
+    order, evaluated_from = _grouped(prompt, num_prompts)
+    correct = visits.num_correct[answered][order].astype(np.int64)
+    prompt = prompt[order]
+    begin, end = evaluated_from[:-1], evaluated_from[1:]
+    num_evaluations = end - begin
+    first, last = correct[begin], correct[end - 1]
+    totals = np.bincount(prompt, weights=correct, minlength=num_prompts)
+    squares = np.bincount(prompt, weights=correct * correct, minlength=num_prompts)
+    variance = (squares / num_evaluations - (totals / num_evaluations) ** 2) / visits.group_size**2
+    best = np.zeros(num_prompts, np.int64)
+    np.maximum.at(best, prompt, correct)
+
+    size = visits.group_size
+    run_end = int(visits.step.max(initial=0))
+    several = num_evaluations >= 2
+    stories: dict[Story, Flags] = {
+        Story.UNLOCKED: several & (first == 0) & (last > 0),
+        Story.SOLVED_LATER: several & (first == 0) & (2 * last >= size),
+        Story.FORGOTTEN: (2 * best >= size) & (last == 0),
+        Story.STUCK: (num_evaluations >= STUCK_EVALUATIONS) & (best == 0),
+        Story.OSCILLATING: _swings(prompt, correct, size, num_prompts) >= OSCILLATING_SWINGS,
+        Story.MASTERED: several & (first == size) & (last == size),
+        Story.NEVER_SEEN_AGAIN: (first_step == last_step) & (2 * last_step <= run_end),
+    }
+    return PromptColumns(
+        rows,
+        starts,
+        first_step,
+        last_step,
+        seen_from,
+        num_evaluations,
+        first,
+        last,
+        best,
+        np.maximum(variance, 0.0),
+        stories,
+    )
+
+
+def _grouped(prompt: NDArray[np.int32], num_prompts: int) -> tuple[Integers, Integers]:
+    """Rows sorted by prompt, in their order within one, and where each prompt's begin, with the end appended."""
+    counts = np.bincount(prompt, minlength=num_prompts)
+    return np.argsort(prompt, kind="stable"), np.concatenate(([0], np.cumsum(counts)))
+
+
+def _answered(visits: Visits) -> Flags:
+    """The evaluations; of a prompt whose evaluations are not recorded, its reuses, which show what they had shown."""
+    evaluations = visits.is_evaluation
+    has_evaluation = np.zeros(len(visits.prompt_ids), np.bool_)
+    has_evaluation[visits.prompt[evaluations]] = True
+    return np.logical_or(evaluations, ~has_evaluation[visits.prompt])
+
+
+def _swings(prompt: NDArray[np.int32], correct: Integers, group_size: int, num_prompts: int) -> Integers:
+    """How often each prompt changed between ≤ 1/4 and ≥ 3/4; what lies between is neither, so that noise is not."""
+    high = 4 * correct >= 3 * group_size
+    extreme = np.logical_or(high, 4 * correct <= group_size)
+    high, prompt = high[extreme], prompt[extreme]
+    changed = (high[1:] != high[:-1]) & (prompt[1:] == prompt[:-1])
+    return np.bincount(prompt[1:][changed], minlength=num_prompts)
+
+
+def thinned(rows: Integers, most: int) -> Integers:
+    """At most so many of the rows, evenly spaced, the first and the last among them."""
+    if len(rows) <= most:
+        return rows
+    return rows[np.linspace(0, len(rows) - 1, most).round().astype(np.int64)]

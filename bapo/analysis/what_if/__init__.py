@@ -1,0 +1,1 @@
+"""Replay of a recorded stream of accuracies under other settings."""

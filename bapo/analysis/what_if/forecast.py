@@ -1,0 +1,133 @@
+"""What a run's batches would have been under other thresholds, buffers or filters.
+
+The recorded stream of group accuracies is replayed through the construction of batches. Fresh groups are what they
+were, so X1, r_tot and what fresh groups do to the buffers are exact given the record; the policy's own reaction to
+other batches is not simulated. A re-evaluation that never happened is drawn from what its prompt did later, several
+times, so that what depends on it comes with an interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bapo.analysis.what_if.plan import Phase
+from bapo.analysis.what_if.recording import Recording, require_known_method
+from bapo.analysis.what_if.replay import has_buffers, replay
+from bapo.analysis.what_if.stream import RecordedStream
+from bapo.analysis.what_if.totals import exact_through, forecast_batches, recorded_batches, totals_of
+from bapo.api.base import FieldProblem
+from bapo.api.what_if import DEFAULT_DRAWS, RunChange, WhatIfAnswer
+from bapo.config import ConfigError, ConfigProblem, RunConfig, apply_changes, resolve
+from bapo.config.documentation import documentation
+from bapo.config.resolve import difference
+from bapo.methods.bapo import bapo_config
+
+REPLAYABLE_FIELDS: tuple[str, ...] = (
+    "method.type",
+    "method.c1",
+    "method.c2",
+    "method.c3",
+    "method.m",
+    "method.max_reevaluated_prompts",
+    "method.without",
+    "method.filter.type",
+    "method.filter.mean",
+    "method.filter.std",
+    "method.filter.share",
+    "method.difficult_buffer.capacity",
+    "method.high_quality_buffer.capacity",
+    "method.high_quality_buffer.max_age_steps",
+    "training.batch_size",
+)
+"""Config fields that decide what becomes of given groups."""
+
+_REASONS = {
+    "rollout.group_size": "the run recorded groups of {value} responses, and what another number would have found is "
+    "not known",
+    "rollout.batch_size": "which prompts came fresh in which step is recorded, and others cannot be added",
+    "task": "other data means other prompts, and nobody has answered those",
+    "model": "another model answers otherwise, and its answers are not recorded",
+    "method.v": "it decides which policy answers, and the recorded answers stay what they are",
+    "training.seed": "it decides which prompts come when, and that is recorded",
+}
+"""Why other fields cannot be replayed."""
+
+
+def what_if(recording: Recording, changes: Mapping[str, Any], *, draws: int = DEFAULT_DRAWS) -> WhatIfAnswer:
+    """The batches of the run with these fields changed from its first step on.
+
+    Fields that are not among `changes` keep the values that were in force at each step. Raises ConfigError naming
+    field, value and remedy where a field cannot be replayed or a value is not legal.
+    """
+    phases, warnings = _changed(recording, changes)
+    stream = recording.stream
+    found = replay(stream, phases, replicates=draws)
+    was, now = recording.phases, phases
+    if found.num_starved and has_buffers(now[0].config) and "reused" not in bapo_config(now[0].config).without:
+        warnings.append(_starvation(found.num_starved, stream))
+    return WhatIfAnswer(
+        group_size=stream.group_size,
+        num_steps=stream.num_steps,
+        batch_size_recorded=was[0].config.training.batch_size,
+        batch_size=now[0].config.training.batch_size,
+        changes=_difference(now, was),
+        run_changes=[RunChange(first_step=each.first_step, changes=dict(each.changes)) for each in recording.changes],
+        num_draws=len(found.x2),
+        exact_through=exact_through(found),
+        num_estimated=float(found.num_estimated.sum(axis=1).mean()),
+        num_known=float((found.reevaluated - found.num_estimated).sum(axis=1).mean()),
+        steps=list(range(1, stream.num_steps + 1)),
+        recorded=recorded_batches(recording),
+        forecast=forecast_batches(recording, found, now[0].config),
+        totals=totals_of(recording, found, now[0].config),
+        warnings=[FieldProblem(field=each.field, value=each.value, remedy=each.remedy) for each in warnings],
+        num_disagreeing=recording.num_disagreeing,
+    )
+
+
+# ---------------------------------------------------------------- settings
+
+
+def _changed(recording: Recording, changes: Mapping[str, Any]) -> tuple[list[Phase], list[ConfigProblem]]:
+    """The same with other values from the first step on, and what their author should know."""
+    documented = {field.path for field in documentation()}
+    run = recording.phases[0].config
+    problems = [
+        ConfigProblem(field, value, f"cannot be replayed: {_reason(field, run)}; submit a run with it instead")
+        for field, value in changes.items()
+        if field not in REPLAYABLE_FIELDS and (field in documented or field in _REASONS)
+    ]
+    if problems:
+        raise ConfigError(problems)
+    phases: list[Phase] = []
+    warnings: dict[tuple[str, str], ConfigProblem] = {}
+    for phase in recording.phases:
+        resolution = resolve(apply_changes(phase.config.model_dump(mode="json"), changes))
+        require_known_method(resolution.config)
+        phases.append(Phase(phase.first_step, resolution.config))
+        warnings |= {(warning.field, warning.remedy): warning for warning in resolution.warnings}
+    return phases, list(warnings.values())
+
+
+def _reason(field: str, run: RunConfig) -> str:
+    section = field.partition(".")[0]
+    reason = _REASONS.get(field) or _REASONS.get(section)
+    return reason.format(value=run.rollout.group_size) if reason else "it has no part in making batches"
+
+
+def _starvation(num_steps: int, stream: RecordedStream) -> ConfigProblem:
+    return ConfigProblem(
+        "method.c2",
+        None,
+        f"at the r_tot of {num_steps:,} of the {stream.num_steps:,} steps no accuracy k/{stream.group_size} lay in "
+        "[c2, c3], so nothing could be stored or reused then: widen the range",
+    )
+
+
+def _difference(now: Sequence[Phase], was: Sequence[Phase]) -> dict[str, tuple[Any, Any]]:
+    """Dotted field → (the run's latest value that differs, the value here)."""
+    differing: dict[str, tuple[Any, Any]] = {}
+    for ours, theirs in zip(now, was, strict=True):
+        differing |= difference(ours.config, theirs.config)
+    return differing

@@ -1,0 +1,171 @@
+"""What every step of a replay brings, whatever its re-evaluations find: thresholds, X1, and which groups are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bapo.analysis.what_if.stream import Counts, RecordedStream
+from bapo.config import RunConfig
+from bapo.config.method import BapoConfig
+from bapo.draws import generator
+from bapo.filters import kept_places
+from bapo.methods.bapo import bapo_config
+from bapo.thresholds import Thresholds
+
+Entries = dict[int, int]
+"""A buffer: prompt → entry, in the order of storing. An entry is a number, ordered by step, then prompt."""
+
+
+class Phase(NamedTuple):
+    """A config, and the step from which it holds."""
+
+    first_step: int
+    config: RunConfig
+
+
+class Numbering(NamedTuple):
+    """An entry is (step·prompts + prompt)·(G + 1) + right responses."""
+
+    per_prompt: int
+    per_step: int
+
+    def prompts(self, entries: Counts) -> Counts:
+        """Prompts of some entries."""
+        return entries % self.per_step // self.per_prompt
+
+    def entries(self, steps: Counts | int, prompts: Counts, num_correct: Counts) -> Counts:
+        """Entries of some groups."""
+        return steps * self.per_step + prompts * self.per_prompt + num_correct
+
+
+@dataclass(slots=True)
+class PlannedStep:
+    """One step without its re-evaluations."""
+
+    number: int
+    is_new_phase: bool
+    thresholds: Thresholds
+    num_reevaluated_at_most: int
+    """0 where nothing is re-evaluated in this step."""
+    reuses: bool
+    x1_prompts: Set[int]
+    entering: Entries
+    """Difficult fresh prompts, in the order of their groups."""
+    leaving: Sequence[tuple[int, int]]
+    """Fresh prompts whose last fresh group was difficult, for only these may be in the buffer; and how many of today's
+    difficult ones come before each."""
+    stored: Entries
+    """Fresh groups that enter the high-quality buffer."""
+
+
+def numbering(stream: RecordedStream) -> Numbering:
+    """How a replay of this stream numbers its entries."""
+    per_prompt = stream.group_size + 1
+    return Numbering(per_prompt, stream.num_prompts * per_prompt)
+
+
+def plan(stream: RecordedStream, phases: Sequence[Phase]) -> Iterator[PlannedStep]:
+    """All steps. The phases are in order, the first one from step 1."""
+    methods = _method_of_each_step(stream.num_steps, phases)
+    thresholds = _thresholds(stream, methods)
+    first_steps = {phase.first_step for phase in phases[1:]}
+    training = phases[0].config.training
+    kept = _kept_rows(stream, methods, training.seed)
+    rows = _Rows(stream, thresholds)
+    entering, stored = rows.of(rows.is_difficult), rows.of(rows.is_reusable)
+    leaving = rows.leaving()
+    prompts = stream.fresh_prompt.tolist()
+    for index, method in enumerate(methods):
+        number = index + 1
+        reevaluates = "reevaluated" not in method.without and number % method.m == 0
+        yield PlannedStep(
+            number=number,
+            is_new_phase=number in first_steps,
+            thresholds=thresholds[index],
+            num_reevaluated_at_most=method.max_reevaluated_prompts if reevaluates else 0,
+            reuses="reused" not in method.without,
+            x1_prompts={prompts[row] for row in kept[index][: training.batch_size]},
+            entering=dict(zip(*entering.step(index), strict=True)),
+            leaving=list(zip(*leaving.step(index), strict=True)),
+            stored=dict(zip(*stored.step(index), strict=True)),
+        )
+
+
+def _method_of_each_step(num_steps: int, phases: Sequence[Phase]) -> list[BapoConfig]:
+    ends = [phase.first_step for phase in phases[1:]] + [num_steps + 1]
+    return [
+        method
+        for phase, end in zip(phases, ends, strict=True)
+        for method in [bapo_config(phase.config)] * (min(end, num_steps + 1) - phase.first_step)
+    ]
+
+
+def _thresholds(stream: RecordedStream, methods: Sequence[BapoConfig]) -> list[Thresholds]:
+    return [
+        Thresholds.at(r_tot, c1=method.c1, c2=method.c2, c3=method.c3, group_size=stream.group_size)
+        for r_tot, method in zip(stream.mean_accuracy, methods, strict=False)
+    ]
+
+
+def _kept_rows(stream: RecordedStream, methods: Sequence[BapoConfig], seed: int) -> list[Sequence[int]]:
+    """Fresh rows that the online filter lets into X1, by step."""
+    if all(method.filter.type == "range" for method in methods):
+        # As `kept_places` does it, for all steps at once.
+        counts = stream.fresh_num_correct
+        mixed = np.flatnonzero((counts > 0) & (counts < stream.group_size))
+        bounds, rows = np.searchsorted(mixed, stream.first_fresh).tolist(), mixed.tolist()
+        return [rows[begin:end] for begin, end in pairwise(bounds)]
+    counts_of_rows = stream.fresh_num_correct.tolist()
+    kept: list[Sequence[int]] = []
+    for index, (method, (begin, end)) in enumerate(zip(methods, pairwise(stream.first_fresh.tolist()), strict=True)):
+        draw = generator(seed, index + 1, "filter")
+        places = kept_places(method.filter, counts_of_rows[begin:end], stream.group_size, draw)
+        kept.append([begin + place for place in places])
+    return kept
+
+
+class _ByStep:
+    """Two numbers of some fresh rows, as lists by step."""
+
+    def __init__(self, rows: Counts, first_of_step: Counts, left: Counts, right: Counts) -> None:
+        self._left, self._right = left[rows].tolist(), right[rows].tolist()
+        self._first = np.searchsorted(rows, first_of_step).tolist()
+
+    def step(self, index: int) -> tuple[Sequence[int], Sequence[int]]:
+        """The numbers of one step."""
+        begin, end = self._first[index], self._first[index + 1]
+        return self._left[begin:end], self._right[begin:end]
+
+
+class _Rows:
+    """Every fresh group, with what the thresholds of its step make of it."""
+
+    def __init__(self, stream: RecordedStream, thresholds: Sequence[Thresholds]) -> None:
+        limits = np.array(
+            [(each.difficult_max, each.reusable_min, each.reusable_max) for each in thresholds], np.int64
+        ).reshape(-1, 3)[stream.fresh_step - 1]
+        counts = stream.fresh_num_correct
+        self._stream = stream
+        self._entries = numbering(stream).entries(stream.fresh_step, stream.fresh_prompt, counts)
+        self.is_difficult = counts <= limits[:, 0]
+        self.is_reusable = (limits[:, 1] <= counts) & (counts <= limits[:, 2])
+
+    def of(self, chosen: NDArray[np.bool_]) -> _ByStep:
+        """Prompts and entries of some rows."""
+        stream = self._stream
+        return _ByStep(np.flatnonzero(chosen), stream.first_fresh, stream.fresh_prompt, self._entries)
+
+    def leaving(self) -> _ByStep:
+        """Prompts whose last fresh group was difficult, and how many difficult ones come before in their step."""
+        stream = self._stream
+        earlier = stream.earlier_fresh_row
+        may_be_held = (earlier >= 0) & self.is_difficult[earlier]
+        num_before = np.concatenate(([0], np.cumsum(self.is_difficult)))
+        num_before_in_step = num_before[:-1] - num_before[stream.first_fresh[stream.fresh_step - 1]]
+        return _ByStep(np.flatnonzero(may_be_held), stream.first_fresh, stream.fresh_prompt, num_before_in_step)

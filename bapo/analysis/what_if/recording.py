@@ -1,0 +1,102 @@
+"""A recorded run, ready to be replayed: from a server's visits or from a run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bapo.analysis.visits import Visits, visits_of
+from bapo.analysis.what_if.plan import Phase
+from bapo.analysis.what_if.replay import REPLAYABLE_METHODS, replay
+from bapo.analysis.what_if.stream import RecordedStream
+from bapo.config import ConfigError, ConfigProblem, RunConfig, apply_changes, resolve
+from bapo.records import AnyRecord, EventRecord, StepRecord
+from bapo.run.journal import merged_records
+from bapo.run.run_folder import read_config
+
+
+class BufferSizes(NamedTuple):
+    """What the run recorded of its buffers after each step; None where there was none."""
+
+    difficult: Sequence[float | None]
+    high_quality: Sequence[float | None]
+
+
+class ParameterChange(NamedTuple):
+    """New values that a run took over while it trained."""
+
+    first_step: int
+    """They hold from this step on."""
+    changes: Mapping[str, Any]
+
+
+class Recording:
+    """A run, ready to be replayed."""
+
+    def __init__(
+        self, visits: Visits, config: RunConfig, changes: Iterable[ParameterChange], sizes: BufferSizes
+    ) -> None:
+        """`config` is the one that the run was submitted with, `changes` are in the order in which they came.
+
+        Raises ConfigError where the run's method is none whose batches can be replayed.
+        """
+        require_known_method(config)
+        self.stream = RecordedStream(visits)
+        self.changes = [change for change in changes if change.first_step <= self.stream.num_steps]
+        self.phases = _phases(config, self.changes)
+        self.sizes = BufferSizes(*(column[: self.stream.num_steps] for column in sizes))
+
+    @cached_property
+    def num_disagreeing(self) -> int:
+        """Steps whose recorded batch is not what a replay under the run's own settings gives."""
+        found, recorded = replay(self.stream, self.phases, replicates=1), self.stream.recorded
+        pairs = ((found.x1, recorded.x1), (found.x2[0], recorded.x2), (found.x3[0], recorded.x3))
+        return int(np.any([ours != theirs for ours, theirs in pairs], axis=0).sum())
+
+
+def read_recording(run_folder: Path) -> Recording:
+    """The run in a folder. Raises ConfigError where it holds none, or none that can be replayed."""
+    config = read_config(run_folder)
+    records = merged_records(run_folder)
+    return recording_of(config, records)
+
+
+def recording_of(config: RunConfig, records: Iterable[AnyRecord]) -> Recording:
+    """The run whose journal holds these records, in the order of their steps."""
+    steps, changes = [], {}
+    for record in records:
+        if isinstance(record, StepRecord):
+            steps.append(record)
+        elif isinstance(record, EventRecord) and record.event == "parameter_change":
+            # A later attempt repeats the answers that the one before it gave after the checkpoint.
+            change = ParameterChange(record.data["applied_step"], record.data["set"])
+            changes[record.data["id"]] = change
+    sizes = BufferSizes(
+        [step.difficult_buffer.size if step.difficult_buffer else None for step in steps],
+        [step.high_quality_buffer.size if step.high_quality_buffer else None for step in steps],
+    )
+    in_order = sorted(changes.values(), key=lambda change: change.first_step)
+    return Recording(visits_of(steps, config.rollout.group_size), config, in_order, sizes)
+
+
+def require_known_method(config: RunConfig) -> None:
+    """Raise ConfigError where the method is none whose batches can be replayed."""
+    if config.method.type not in REPLAYABLE_METHODS:
+        known = ", ".join(REPLAYABLE_METHODS)
+        remedy = f"its batches cannot be replayed, only those of {known}: submit a run with it instead"
+        raise ConfigError([ConfigProblem("method.type", config.method.type, remedy)])
+
+
+def _phases(config: RunConfig, changes: Sequence[ParameterChange]) -> list[Phase]:
+    """The configs in force, each with its first step."""
+    phases = [Phase(1, config)]
+    for change in changes:
+        changed = resolve(apply_changes(phases[-1].config.model_dump(mode="json"), change.changes)).config
+        if change.first_step <= phases[-1].first_step:
+            phases.pop()
+        phases.append(Phase(max(1, change.first_step), changed))
+    return phases

@@ -1,0 +1,1 @@
+"""Starts, checks, configures and backs up the services."""

@@ -1,0 +1,125 @@
+"""Backup and restore of a data folder of `bapo up`, whether it is up or not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bapo.deploy.backup import archive, database
+from bapo.deploy.backup.archive import BackupError, BackupWriter, Manifest
+from bapo.deploy.up.folder import DataFolder, StartError
+from bapo.deploy.up.postgres import EmbeddedPostgres
+from bapo.deploy.up.services import Addresses, backend_command, backend_environment
+from bapo.deploy.up.supervision import Supervisor
+
+READY_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """Where the parts of a server are."""
+
+    database_url: str
+    runs_dir: Path
+    secrets: tuple[Path, ...] = ()
+    resources: Path | None = None
+
+
+def back_up(deployment: Deployment, file: Path) -> Manifest:
+    """Write a backup of a server, running or not. Raises BackupError."""
+    revision = database.revision(deployment.database_url)
+    if revision is None:
+        raise BackupError("the database holds no runs: there is nothing to back up")
+    with BackupWriter(file) as writer, tempfile.TemporaryDirectory(prefix="bapo-backup-", dir=file.parent) as place:
+        dumped = Path(place) / archive.DATABASE
+        database.dump(deployment.database_url, dumped)
+        writer.add(archive.DATABASE, dumped)
+        for secret in deployment.secrets:
+            writer.add(f"{archive.SECRETS}/{secret.name}", secret)
+        num_runs = writer.add_runs(deployment.runs_dir)
+        if deployment.resources is not None:
+            writer.add_folder(archive.RESOURCES, deployment.resources)
+        return writer.finish(revision, num_runs)
+
+
+def restore(deployment: Deployment, file: Path) -> Manifest:
+    """Fill an empty server from a backup. Raises BackupError; nothing is changed unless the backup is whole."""
+    manifest = archive.read_manifest(file)
+    if deployment.runs_dir.exists() and any(path.is_dir() for path in deployment.runs_dir.iterdir()):
+        raise BackupError(f"{deployment.runs_dir} holds runs already: restore into an empty folder")
+    deployment.runs_dir.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="bapo-restore-") as place:
+        dumped = Path(place) / archive.DATABASE
+        archive.extract(file, archive.DATABASE, dumped)
+        database.restore(deployment.database_url, dumped)
+    archive.extract(file, archive.RUNS, deployment.runs_dir)
+    if deployment.resources is not None:
+        archive.extract(file, archive.RESOURCES, deployment.resources)
+    for secret in deployment.secrets:
+        # Each into its own place only: a worker's folder shall not hold the administrator's token.
+        archive.extract_secret(file, secret)
+    return manifest
+
+
+@contextmanager
+def deployment_of(folder: DataFolder) -> Iterator[Deployment]:
+    """A data folder's parts, with its PostgreSQL up: started where `bapo up` is not at work. Raises StartError."""
+    postgres = EmbeddedPostgres(folder)
+    deployment = Deployment(postgres.url, folder.runs, (folder.admin_token, folder.worker_token), folder.resources)
+    if postgres.is_ready():
+        yield deployment
+        return
+    supervisor = Supervisor(folder, lambda _: None, threading.Event())
+    folder.lock("backup or restore")
+    try:
+        postgres.prepare()
+        child = supervisor.start(postgres.spec())
+        supervisor.wait_until(child, postgres.is_ready, seconds=READY_SECONDS)
+        yield deployment
+    finally:
+        supervisor.stop_all()
+        folder.unlock()
+
+
+def back_up_folder(data: Path, file: Path) -> Manifest:
+    """Write a backup of a data folder. Raises BackupError and StartError."""
+    folder = DataFolder(data)
+    if not (folder.postgres / "PG_VERSION").exists():
+        raise BackupError(f"{folder.path} is no data folder of `bapo up`: name it with --data")
+    with deployment_of(folder) as deployment:
+        return back_up(deployment, file)
+
+
+def restore_folder(data: Path, file: Path) -> Manifest:
+    """Make a data folder from a backup and bring its schema up to date. Raises BackupError and StartError."""
+    folder = DataFolder(data)
+    if folder.path.exists() and any(folder.path.iterdir()):
+        raise BackupError(f"{folder.path} is not empty: name a new folder with --data")
+    archive.read_manifest(file)
+    folder.prepare()
+    with deployment_of(folder) as deployment:
+        manifest = restore(deployment, file)
+        _migrate(folder, deployment)
+    # What a first start submits is not submitted again.
+    folder.started_before.touch()
+    return manifest
+
+
+def _migrate(folder: DataFolder, deployment: Deployment) -> None:
+    addresses = Addresses(8000, 8001, deployment.database_url, "redis://127.0.0.1:1/0")
+    result = subprocess.run(
+        backend_command("migrate"),
+        env={**os.environ, **backend_environment(folder, addresses), "PYTHONSAFEPATH": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if result.returncode != 0:
+        raise StartError(f"the restored database could not be brought up to date:\n{result.stderr.strip()}")

@@ -1,0 +1,149 @@
+"""Finds the facts out that are judged: asks the server, looks at this machine. Changes nothing."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import httpx
+from pydantic import ValidationError
+
+from bapo import __version__
+from bapo.api.service import Readiness, SecretFile
+from bapo.client import ApiError, Client
+from bapo.config import ConfigError
+from bapo.deploy.doctor import judgements
+from bapo.deploy.doctor.findings import Finding, failure, note, ok, skipped, warning
+from bapo.deploy.doctor.judgements import Installation, PageHeaders
+from bapo.deploy.settings import unknown_variables
+from bapo.engines.verl.versions import check_versions
+
+TIMEOUT_SECONDS = 10.0
+
+
+def server(url: str, token: str | None) -> Iterator[Finding]:
+    """Everything about a server, from where this command runs."""
+    try:
+        health = httpx.get(f"{url}/healthz", timeout=TIMEOUT_SECONDS)
+    except httpx.TransportError as error:
+        yield failure("server", f"{url} does not answer ({error})", "check the address, and that the server is up")
+        return
+    try:
+        server_version = str(health.json()["version"])
+    except (ValueError, KeyError, TypeError):
+        yield failure(
+            "server",
+            f"{url} answered {health.status_code}, and not as a BAPO server does",
+            "check the address, and that the proxy passes /healthz, /readyz and /api on; a refused host name must be "
+            "added to BAPO_ALLOWED_HOSTS",
+        )
+        return
+    yield ok("server", f"{url} answers")
+    yield judgements.versions(server_version, __version__)
+    yield from _ready(url)
+    yield from judgements.page(_page(url), url)
+    if token is None:
+        yield skipped("inside of the server", "no token: give --token-file, or log in with `bapo login`")
+        return
+    yield from _inside(url, token)
+
+
+def _ready(url: str) -> Iterator[Finding]:
+    answer = httpx.get(f"{url}/readyz", timeout=TIMEOUT_SECONDS)
+    try:
+        yield from judgements.readiness(Readiness.model_validate_json(answer.content, extra="ignore"))
+    except ValidationError:
+        yield skipped("ready", f"/readyz answered {answer.status_code}: a server before this version has none")
+
+
+def _page(url: str) -> PageHeaders:
+    answer = httpx.get(f"{url}/login", timeout=TIMEOUT_SECONDS, follow_redirects=True)
+    return PageHeaders(answer.status_code, {name.lower(): value for name, value in answer.headers.items()})
+
+
+def _inside(url: str, token: str) -> Iterator[Finding]:
+    with Client(url, token=token, timeout_seconds=TIMEOUT_SECONDS) as client:
+        try:
+            me = client.me()
+        except ApiError as error:
+            yield failure("login", str(error.body.remedy), "take a new token: `bapo login`")
+            return
+        yield ok("login", f"as {me.name}, {me.role}")
+        yield judgements.stream(_first_byte(client))
+        try:
+            found = client.diagnosis()
+        except ApiError as error:
+            yield judgements.no_diagnosis(error.body.remedy)
+            return
+    yield from judgements.diagnosis(found, url)
+
+
+def _first_byte(client: Client) -> float | None:
+    """Seconds until an event stream begins; None where it does not within a while."""
+    begin = time.monotonic()
+    try:
+        with client.http.stream("GET", "/events", headers={"Accept": "text/event-stream"}) as response:
+            for _ in response.iter_raw():
+                return time.monotonic() - begin
+    except httpx.TransportError:
+        return None
+    return None
+
+
+def local(data: Path) -> Iterator[Finding]:
+    """This machine: what is installed, the environment, and the data folder of `bapo up` where there is one."""
+    yield ok("Python", f"{sys.version.split()[0]}, bapo {__version__}")
+    yield from judgements.installation(installed())
+    lines = unknown_variables()
+    yield from (warning("environment", line, "mend the name, or unset it") for line in lines)
+    if not data.exists():
+        yield note("data folder", f"{data} does not exist: `bapo up` makes it")
+        return
+    tokens = [data / name for name in ("admin-token", "worker-token", "broker-password")]
+    found = [SecretFile(path=str(file), mode=_mode(file)) for file in tokens if file.exists()]
+    yield from judgements.secret_files(found)
+    yield judgements.disk("disk of the data folder", shutil.disk_usage(data).free)
+
+
+def _mode(file: Path) -> str:
+    return f"{stat.S_IMODE(file.stat().st_mode):o}"
+
+
+def installed() -> Installation:
+    """Packages and GPUs of this machine; PyTorch is asked in a process of its own."""
+    torch, verl = _version("torch"), _version("verl")
+    gpus = _gpus()
+    problem = None
+    if verl is not None:
+        try:
+            check_versions()
+        except ConfigError as error:
+            problem = str(error)
+    return Installation(gpus, torch, _torch_sees_cuda() if torch is not None and gpus else None, verl, problem)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _gpus() -> list[str]:
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return []
+    query = [program, "--query-gpu=name", "--format=csv,noheader"]
+    result = subprocess.run(query, capture_output=True, text=True, check=False)
+    return result.stdout.splitlines() if result.returncode == 0 else []
+
+
+def _torch_sees_cuda() -> bool:
+    code = "import sys, torch; sys.exit(not torch.cuda.is_available())"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0

@@ -1,0 +1,32 @@
+"""`python -m bapo.deploy.healthcheck URL`: exit status 0 where a GET succeeds. For the health checks of containers."""
+
+from __future__ import annotations
+
+import sys
+import urllib.error
+import urllib.request
+
+TIMEOUT_SECONDS = 8.0
+
+
+def main(arguments: list[str]) -> int:
+    """Ask once; what is wrong goes to standard error."""
+    if len(arguments) != 1 or not arguments[0].startswith(("http://", "https://")):
+        print("usage: python -m bapo.deploy.healthcheck http://127.0.0.1:8001/readyz", file=sys.stderr)
+        return 2
+    # No proxy of the environment stands between a container and itself.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(arguments[0], timeout=TIMEOUT_SECONDS) as answer:
+            print(answer.read(2_000).decode(errors="replace"))
+    except urllib.error.HTTPError as error:
+        print(f"{error.code}: {error.read(2_000).decode(errors='replace')}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"no answer: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

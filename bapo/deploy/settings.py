@@ -1,0 +1,158 @@
+"""Settings of the services: from environment variables `BAPO_…` only, refused in plain words where they are wrong."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import os
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, get_args, get_origin
+
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from bapo.deploy.service_log import LogFormat, LogLevel, mask
+
+PREFIX = "BAPO_"
+KNOWN_FILE = "variables.txt"
+"""Written by `scripts/write_settings.py`: no service knows the settings of the others."""
+LOG = logging.getLogger(__name__)
+
+S = TypeVar("S", bound="ServiceSettings")
+
+
+class SettingsError(ValueError):
+    """The environment says something that cannot be; one line each."""
+
+
+class ServiceSettings(BaseSettings):
+    """What all services take."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_ignore_empty=True, frozen=True, use_attribute_docstrings=True
+    )
+
+    secret_fields: ClassVar[frozenset[str]] = frozenset()
+    """Fields whose value is never repeated."""
+
+    log_format: LogFormat = "auto"
+    """`json`: one object a line; `plain`: for reading; `auto`: plain on a terminal, JSON elsewhere."""
+    log_level: LogLevel = "info"
+    """Least urgency that is written: `debug`, `info`, `warning` or `error`."""
+
+
+class Setting(NamedTuple):
+    """A variable, for the documentation."""
+
+    variable: str
+    type: str
+    default: str | None
+    """None: it must be given."""
+    meaning: str
+
+
+class Variable(NamedTuple):
+    """A variable that is no service's setting."""
+
+    reader: str
+    default: str
+    meaning: str
+
+
+OTHER_VARIABLES: Mapping[str, Variable] = {
+    "BAPO_SERVER": Variable("`bapo`", "none", "Address of the server, for commands without `--server`."),
+    "BAPO_TOKEN": Variable("`bapo`", "none", "Token of the person who calls, for commands without `--token-file`."),
+    "BAPO_IDEMPOTENCY_KEY": Variable("`bapo submit`", "none", "Submitting again with the same key submits nothing."),
+    "BAPO_VERL_PYTHON": Variable(
+        "worker, `bapo train`", "`.venv-verl/bin/python`", "Python of the environment in which verl is installed."
+    ),
+    "BAPO_TRAINER_PID": Variable(
+        "trainer", "none", "Set by a trainer for the processes of its engine: not for people."
+    ),
+}
+
+
+def variable_of(field: str) -> str:
+    """`lease_seconds` → `BAPO_LEASE_SECONDS`."""
+    return PREFIX + field.upper()
+
+
+def load(settings: type[S], **given: Any) -> S:
+    """The service's settings; `given` ones, from the command line, go before the environment.
+
+    Raises SettingsError naming each variable, its value and what to do.
+    """
+    try:
+        return settings(**{name: value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        lines = [_line(settings, finding, given) for finding in error.errors()]
+        raise SettingsError("\n".join(lines)) from None
+
+
+def _line(settings: type[ServiceSettings], finding: Any, given: Mapping[str, Any]) -> str:
+    if not finding["loc"]:
+        return f"settings: {str(finding['msg']).removeprefix('Value error, ')}"
+    field = str(finding["loc"][0])
+    name = variable_of(field)
+    info = settings.model_fields[field]
+    meaning = " ".join((info.description or "").split())
+    if finding["type"] == "missing":
+        return f"{name} is not set: set it. {meaning}"
+    message = str(finding["msg"]).removeprefix("Value error, ")
+    value = "…" if field in settings.secret_fields else mask(repr(given.get(field, finding["input"])))
+    way_out = "" if info.is_required() else f", or unset it to take {_default(info)}"
+    return f"{name} = {value}: {message[0].lower()}{message[1:]}{way_out}. {meaning}"
+
+
+def _default(info: FieldInfo) -> str:
+    if info.default in (None, "", PydanticUndefined):
+        return "none"
+    return f"`{info.default:g}`" if isinstance(info.default, float) else f"`{info.default}`"
+
+
+def describe(settings: type[ServiceSettings]) -> list[Setting]:
+    """What the service reads."""
+    found = []
+    for field, info in settings.model_fields.items():
+        default = None if info.is_required() else _default(info)
+        meaning = " ".join((info.description or "").split())
+        found.append(Setting(variable_of(field), _kind(info.annotation), default, meaning))
+    return found
+
+
+_KINDS: Mapping[Any, str] = {str: "text", int: "whole number", float: "number", bool: "`true`/`false`", Path: "path"}
+
+
+def _kind(annotation: Any) -> str:
+    """What a value of a field is, in a word."""
+    if get_origin(annotation) is Literal:
+        return ", ".join(f"`{each}`" for each in get_args(annotation))
+    alternatives = [each for each in get_args(annotation) if each is not type(None)] or [annotation]
+    return _KINDS[alternatives[0]]
+
+
+def known_variables() -> frozenset[str]:
+    """Every `BAPO_…` variable that some part of the product reads."""
+    return frozenset((resources.files("bapo.deploy") / KNOWN_FILE).read_text(encoding="utf-8").split())
+
+
+def unknown_variables(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """A line for each `BAPO_…` variable that nothing reads, with the nearest name that something does."""
+    known = known_variables()
+    lines = []
+    for name in sorted(environment):
+        if name.startswith(PREFIX) and name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            meant = f"did you mean {near[0]}?" if near else "docs/settings.md lists those that are read"
+            lines.append(f"{name} is set, but nothing reads it: {meant}")
+    return lines
+
+
+def warn_of_unknown_variables() -> None:
+    """Write those lines to the log."""
+    for line in unknown_variables():
+        LOG.warning(line)

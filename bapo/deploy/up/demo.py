@@ -1,0 +1,30 @@
+"""The two runs that a first start submits, through the API like anybody's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bapo.api.runs import RunCreate
+from bapo.client import Client
+
+DEMO_GROUP = "countdown-demo"
+DEMO_RUNS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("Countdown with BAPO", {}),
+    ("Countdown with GRPO", {"method.type": "grpo"}),
+)
+
+
+def submit_demo(client: Client) -> None:
+    """Submit BAPO and GRPO on the same seed and data. Doing it again after a crash submits nothing twice."""
+    for number, (name, changes) in enumerate(DEMO_RUNS, start=1):
+        body = RunCreate(
+            recipe="countdown-demo",
+            changes=changes,
+            name=name,
+            tags=["demo"],
+            group=DEMO_GROUP,
+            # The first one starts first where there is only one slot.
+            priority=50 + len(DEMO_RUNS) - number,
+            notes="Submitted by the first start. The other run of the group has the same seed and data.",
+        )
+        client.create_run(body, idempotency_key=f"demo-{number}")

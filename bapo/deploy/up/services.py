@@ -1,0 +1,135 @@
+"""Our own services as child processes: how each is started and what its environment says."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from dataclasses import dataclass
+
+from bapo.deploy.up.child import ChildSpec
+from bapo.deploy.up.folder import DataFolder, StartError
+from bapo.deploy.up.redis import EVERYWHERE
+
+HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where the services find one another."""
+
+    port: int
+    """The one that people open."""
+    backend_port: int
+    database_url: str
+    broker_url: str
+    listen: str = HOST
+    """Address on which the page and the API answer."""
+    given_public_url: str | None = None
+    """What people type, where a proxy stands in front or the machine has a name."""
+    worker_broker_url: str = ""
+    """The broker for workers on other machines; empty: none are let in."""
+
+    @property
+    def local_url(self) -> str:
+        """The page, from this machine."""
+        host = HOST if self.listen in EVERYWHERE else self.listen
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+    @property
+    def public_url(self) -> str:
+        """The page, for people."""
+        return self.given_public_url or self.local_url
+
+    @property
+    def allowed_hosts(self) -> str:
+        """Host names beside the public one that requests may name."""
+        named = os.environ.get("BAPO_ALLOWED_HOSTS", "")
+        own = "" if self.listen in EVERYWHERE else self.listen
+        return ",".join(part for part in (named, own) if part)
+
+    @property
+    def backend_url(self) -> str:
+        """The API server itself."""
+        return f"http://{HOST}:{self.backend_port}"
+
+
+def check_port(port: int, host: str = HOST, option: str = "--port") -> None:
+    """Raises StartError where the port cannot be listened on."""
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+    except socket.gaierror as error:
+        raise StartError(f"{host} is no address of this machine ({error.strerror}): name one with --listen.") from None
+    except (OSError, OverflowError) as error:
+        where = f"Port {port}" if host == HOST else f"Port {port} of {host}"
+        raise StartError(f"{where} cannot be used ({error}): choose another with {option}.") from None
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def backend_environment(folder: DataFolder, addresses: Addresses) -> dict[str, str]:
+    """Settings of the backend and of its commands."""
+    return {
+        "BAPO_DATABASE_URL": addresses.database_url,
+        "BAPO_BROKER_URL": addresses.broker_url,
+        "BAPO_RUNS_DIR": str(folder.runs),
+        "BAPO_ARTIFACTS_DIR": str(folder.artifacts),
+        "BAPO_ADMIN_TOKEN_FILE": str(folder.admin_token),
+        "BAPO_WORKER_TOKEN_FILE": str(folder.worker_token),
+        "BAPO_PUBLIC_URL": addresses.public_url,
+        "BAPO_ALLOWED_HOSTS": addresses.allowed_hosts,
+        "BAPO_WORKER_BROKER_URL": addresses.worker_broker_url,
+        "BAPO_RESOURCE_ROOTS": os.environ.get("BAPO_RESOURCE_ROOTS", str(folder.resources)),
+    }
+
+
+def backend_command(*arguments: str) -> list[str]:
+    """`python -m backend ...`."""
+    return [sys.executable, "-m", "backend", *arguments]
+
+
+def backend_spec(folder: DataFolder, addresses: Addresses) -> ChildSpec:
+    """The API server."""
+    return ChildSpec(
+        name="backend",
+        command=backend_command("serve", "--host", HOST, "--port", str(addresses.backend_port)),
+        environment=backend_environment(folder, addresses),
+    )
+
+
+def frontend_spec(addresses: Addresses) -> ChildSpec:
+    """The pages, and the one port that people see."""
+    return ChildSpec(
+        name="frontend",
+        command=[sys.executable, "-m", "frontend", "serve", "--host", addresses.listen, "--port", str(addresses.port)],
+        environment={
+            "BAPO_BACKEND_URL": addresses.backend_url,
+            "BAPO_PUBLIC_URL": addresses.public_url,
+            "BAPO_ALLOWED_HOSTS": addresses.allowed_hosts,
+        },
+    )
+
+
+def worker_spec(folder: DataFolder, addresses: Addresses, *, slots: int) -> ChildSpec:
+    """The worker on this machine. Stopping it lets its trainers reach a step boundary and write a checkpoint."""
+    return ChildSpec(
+        name="worker",
+        command=[
+            *(sys.executable, "-m", "worker", "run"),
+            *("--server", addresses.backend_url),
+            *("--token-file", str(folder.worker_token)),
+            *("--slots", str(slots)),
+            *("--folder", str(folder.worker)),
+        ],
+        # Others may be given another address of the same broker.
+        environment={"BAPO_BROKER_URL": addresses.broker_url},
+        grace_seconds=60.0,
+    )

@@ -1,0 +1,206 @@
+"""Brings everything up in order, keeps it up, and takes it down again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+
+from bapo.client import Client
+from bapo.deploy.up.child import Child
+from bapo.deploy.up.demo import submit_demo
+from bapo.deploy.up.folder import DataFolder, StartError
+from bapo.deploy.up.leftovers import end_leftovers
+from bapo.deploy.up.postgres import EmbeddedPostgres
+from bapo.deploy.up.redis import EVERYWHERE, BrokerAddress, EmbeddedRedis
+from bapo.deploy.up.services import (
+    HOST,
+    Addresses,
+    backend_command,
+    backend_environment,
+    backend_spec,
+    check_port,
+    free_port,
+    frontend_spec,
+    worker_spec,
+)
+from bapo.deploy.up.supervision import StartInterruptedError, Supervisor
+
+READY_SECONDS = 60.0
+"""For each service; a loaded machine of two cores needs a tenth of it."""
+_POLL_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class UpOptions:
+    """What the command line says."""
+
+    data: Path
+    port: int = 8000
+    demo: bool = True
+    browser: bool = True
+    slots: int = 1
+    listen: str = HOST
+    """Address on which the page and the API answer; another than the loopback lets other machines in."""
+    public_url: str | None = None
+    broker_port: int | None = None
+    """Port of Redis for workers on other machines; None: they cannot join."""
+
+
+class Stack:
+    """One `bapo up`, from the lock on its folder to its release."""
+
+    def __init__(self, options: UpOptions, say: Callable[[str], None]) -> None:
+        self._options = options
+        self._say = say
+        self._folder = DataFolder(options.data)
+        self._stop = threading.Event()
+        self._supervisor = Supervisor(self._folder, say, self._stop)
+
+    def run(self) -> None:
+        """Stay until SIGINT, SIGTERM or SIGHUP. Raises StartError where it cannot start; nothing is left running."""
+        folder = self._folder
+        folder.prepare()
+        check_listening(self._options)
+        folder.lock(f"http://{self._options.listen}:{self._options.port}")
+        handlers = {
+            number: signal.signal(number, lambda *_: self._stop.set())
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        }
+        try:
+            left = end_leftovers(folder.processes)
+            if left:
+                self._say(f"ended what an earlier start left running: {', '.join(left)}")
+            check_port(self._options.port, self._options.listen)
+            if self._options.broker_port is not None:
+                check_port(self._options.broker_port, self._options.listen, "--broker-port")
+            self._serve()
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+            folder.unlock()
+
+    def _serve(self) -> None:
+        try:
+            self._start()
+            while not self._stop.wait(_POLL_SECONDS):
+                self._supervisor.restart_dead()
+            self._say("stopping: running runs write a checkpoint and go on at the next start")
+        except StartInterruptedError:
+            self._say("stopping before everything was up")
+        finally:
+            self._supervisor.stop_all()
+
+    def _start(self) -> None:
+        folder, supervisor = self._folder, self._supervisor
+        self._say("starting the database, the broker, the server, the pages and a worker")
+        options = self._options
+        broker_port = options.broker_port
+        redis = EmbeddedRedis(folder, None if broker_port is None else BrokerAddress(options.listen, broker_port))
+        postgres = EmbeddedPostgres(folder)
+        addresses = Addresses(
+            options.port,
+            free_port(),
+            postgres.url,
+            redis.url,
+            options.listen,
+            options.public_url,
+            redis.remote_url(broker_host(options)),
+        )
+        # The slowest to import, and it needs nobody to start.
+        frontend = supervisor.start(frontend_spec(addresses))
+        opened = postgres.prepare()
+        if opened:
+            self._say(f"PostgreSQL does not run as root: other accounts may now pass through {', '.join(opened)}")
+        database = supervisor.start(postgres.spec())
+        broker = supervisor.start(redis.spec())
+        self._wait(database, postgres.is_ready)
+        self._wait(broker, redis.is_ready)
+        self._backend(addresses, "migrate")
+        backend = supervisor.start(backend_spec(folder, addresses))
+        self._wait(backend, lambda: answers(f"{addresses.backend_url}/healthz"))
+        supervisor.start(worker_spec(folder, addresses, slots=self._options.slots))
+        self._wait(frontend, lambda: answers(f"{addresses.local_url}/healthz"))
+        self._submit_demo_once(addresses)
+        self._greet(addresses)
+
+    def _wait(self, child: Child, is_ready: Callable[[], bool]) -> None:
+        self._supervisor.wait_until(child, is_ready, seconds=READY_SECONDS)
+
+    def _submit_demo_once(self, addresses: Addresses) -> None:
+        marker = self._folder.started_before
+        if marker.exists():
+            return
+        if self._options.demo:
+            with Client(addresses.backend_url, token=self._folder.admin_token.read_text().strip()) as client:
+                submit_demo(client)
+            self._say("submitted the demo: BAPO and GRPO learn Countdown side by side")
+        marker.touch()
+
+    def _greet(self, addresses: Addresses) -> None:
+        link = f"{addresses.public_url}/login?code={self._backend(addresses, 'login-code')}"
+        self._say(f"data folder   {self._folder.path}")
+        self._say(f"API token     {self._folder.admin_token}")
+        self._say(f"open (once)   {link}")
+        if self._options.listen != HOST and urlsplit(addresses.public_url).scheme != "https":
+            self._say("NOT ENCRYPTED: others on the network can read tokens; put TLS in front (docs/deployment.md)")
+        if addresses.worker_broker_url:
+            self._say(f"workers join  bapo worker --server {addresses.public_url} --token-file worker-token")
+        self._say("Ctrl-C stops everything")
+        if self._options.browser and has_desktop():
+            webbrowser.open(f"{addresses.public_url}/login?code={self._backend(addresses, 'login-code')}")
+
+    def _backend(self, addresses: Addresses, command: str) -> str:
+        """Run one of the backend's commands to its end and return what it printed."""
+        result = subprocess.run(
+            backend_command(command),
+            env={**os.environ, **backend_environment(self._folder, addresses), "PYTHONSAFEPATH": "1"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            start_new_session=True,
+        )
+        if result.returncode != 0:
+            raise StartError(f"`{command}` failed:\n{result.stderr.strip()}")
+        return result.stdout.strip()
+
+
+def check_listening(options: UpOptions) -> None:
+    """Raises StartError where other machines are let in without a name that they can use."""
+    if options.listen in EVERYWHERE and options.public_url is None:
+        raise StartError(
+            f"With --listen {options.listen} say under which address people open the page: --public-url "
+            "https://bapo.example.org, or listen on one address of this machine."
+        )
+    if options.broker_port is not None and options.listen in (HOST, "localhost", "::1"):
+        raise StartError("--broker-port lets workers on other machines in: name an address they reach with --listen.")
+
+
+def broker_host(options: UpOptions) -> str:
+    """The name under which workers on other machines reach Redis."""
+    if options.listen not in EVERYWHERE:
+        return options.listen
+    return urlsplit(options.public_url or "").hostname or options.listen
+
+
+def has_desktop() -> bool:
+    """Whether a browser would open a window; without one, a text browser might take over the terminal."""
+    return sys.platform == "darwin" or any(name in os.environ for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+
+
+def answers(url: str) -> bool:
+    """Whether a GET of the address succeeds."""
+    try:
+        return httpx.get(url, timeout=5.0).is_success
+    except httpx.TransportError:
+        return False

@@ -1,0 +1,95 @@
+"""Keeps child processes alive: a child that dies is started again, after a pause that grows while it keeps dying."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from bapo.deploy.up.child import Child, ChildSpec
+from bapo.deploy.up.folder import DataFolder, StartError
+from bapo.deploy.up.leftovers import record_processes
+
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 15.0
+STEADY_SECONDS = 30.0
+"""After this long alive a death counts as the first one again."""
+_POLL_SECONDS = 0.05
+
+
+class StartInterruptedError(Exception):
+    """Somebody asked to stop while the start was under way."""
+
+
+class Supervisor:
+    """The children, in the order in which they were started."""
+
+    def __init__(self, folder: DataFolder, say: Callable[[str], None], stop: threading.Event) -> None:
+        """Setting `stop` ends a wait for readiness."""
+        self._logs: Path = folder.logs
+        self._record: Path = folder.processes
+        self._say = say
+        self._stop = stop
+        self._children: list[Child] = []
+        self._order: list[str] = []
+        """Names in the order of their first start: whoever needs another was started after it."""
+        self._pauses: dict[str, float] = {}
+        self._due: dict[str, tuple[float, ChildSpec]] = {}
+
+    @property
+    def children(self) -> Sequence[Child]:
+        """Those that run, or have died unnoticed."""
+        return tuple(self._children)
+
+    def start(self, spec: ChildSpec) -> Child:
+        """Start one child."""
+        child = Child(spec, self._logs)
+        if spec.name not in self._order:
+            self._order.append(spec.name)
+        self._children.append(child)
+        self._children.sort(key=lambda each: self._order.index(each.spec.name))
+        record_processes(self._record, self._children)
+        return child
+
+    def wait_until(self, child: Child, is_ready: Callable[[], bool], *, seconds: float) -> None:
+        """Wait for a child's first readiness.
+
+        Raises StartError with the end of its log where it never comes, and StartInterruptedError.
+        """
+        deadline = time.monotonic() + seconds
+        while not is_ready():
+            code = child.exit_code()
+            if code is not None or time.monotonic() > deadline:
+                ended = f"ended with code {code}" if code is not None else f"was not ready after {seconds:.0f} s"
+                raise StartError(f"{child.spec.name} {ended}; {child.log} says:\n{child.last_lines()}")
+            if self._stop.wait(_POLL_SECONDS):
+                raise StartInterruptedError
+
+    def restart_dead(self) -> None:
+        """Notice children that died, and start those whose pause is over."""
+        now = time.monotonic()
+        for child in list(self._children):
+            code = child.exit_code()
+            if code is None:
+                continue
+            name = child.spec.name
+            steady = now - child.started > STEADY_SECONDS
+            pause = FIRST_PAUSE_SECONDS if steady else self._pauses.get(name, FIRST_PAUSE_SECONDS)
+            self._pauses[name] = min(2 * pause, LONGEST_PAUSE_SECONDS)
+            self._say(f"{name} ended (code {code}): starting it again in {pause:g} s; see {child.log}")
+            self._children.remove(child)
+            self._due[name] = (now + pause, child.spec)
+        for name, (when, spec) in list(self._due.items()):
+            if now >= when:
+                del self._due[name]
+                self.start(spec)
+
+    def stop_all(self) -> None:
+        """End all children one after the other, in the opposite order of their first start."""
+        self._due.clear()
+        for child in reversed(self._children):
+            child.ask_to_stop()
+            child.end()
+        self._children.clear()
+        self._record.unlink(missing_ok=True)

@@ -1,0 +1,208 @@
+"""What the loop asks of an engine: two policies to generate with, one update, state to save.
+
+`bapo.engines.local` implements it in one process, `bapo.engines.verl` on Ray, FSDP and vLLM.
+No tensor passes through this protocol: a group's payload is opaque to the loop.
+
+**Critic.** Where `RunConfig.critic` is set (`ppo`, `ba_ppo`), an engine keeps a value model beside the policy: the base
+model with a head of one number in place of the vocabulary's, with an optimizer of its own. One call of `update`
+
+1. takes V(s_t) of every response token from the critic as it is now, whatever policy generated the response and however
+   old it is; the value of a token is that of the state before it (prompt and earlier tokens);
+2. makes advantages and returns of them with `bapo.critic.generalized_advantages`: the response's reward, 0 or 1,
+   stands at its last token, and nothing is bootstrapped behind it; the advantages are `whitened` over all tokens of
+   X1 ∪ X2 ∪ X3;
+3. trains the critic on the step's mini-batches and passes with `bapo.critic.value_loss`, mean over the mini-batch's
+   tokens, clipped around the values of 1, towards the returns of 2: both stay as they are through all passes;
+4. trains the policy on the same mini-batches and passes with the advantages of 2, and the ratio to each group's own
+   behaviour policy as ever, except in steps up to `critic.warmup_steps`: in those it does not move at all, nor does
+   its optimizer, and the statistics tell one pass over the batch with a `grad_norm` of 0.
+
+Groups of equal rewards have a gradient here. `BatchItem.advantages` is None in all of them. The statistics are
+`UpdateStats.critic`. `save` and `load` keep the critic's weights and its optimizer, so that a resumed run equals an
+undisturbed one. Weight decay, bound of the gradient norm, sizes of mini- and micro-batches are those of `training`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from bapo.rollout import BatchSource, RolloutGroup
+from bapo.tasks.base import Problem
+
+
+class Policy(StrEnum):
+    """Which weights generate."""
+
+    ROLLOUT = "rollout"
+    """α, the delayed weights."""
+    CURRENT = "current"
+    """π_θ after the last completed step."""
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationStats:
+    """Cost and shape of one call of `generate`."""
+
+    num_tokens: int
+    """Sampled response tokens, the end token included."""
+    response_length_mean: float
+    """Tokens."""
+    response_length_max: int
+    response_clip_ratio: float
+    """Share of responses cut at the token limit."""
+    timing: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of the engine's own phases within the call, by name such as `verl/update_weights`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """The groups of one call, in the order of the prompts asked for."""
+
+    groups: Sequence[RolloutGroup]
+    stats: GenerationStats
+
+
+def joined(rounds: Sequence[Generation]) -> Generation:
+    """Several calls of one step as one."""
+    if len(rounds) == 1:
+        return rounds[0]
+    num_responses = [sum(group.group_size for group in each.groups) for each in rounds]
+
+    def mean(values: Sequence[float]) -> float:
+        return sum(value * number for value, number in zip(values, num_responses, strict=True)) / sum(num_responses)
+
+    stats = [each.stats for each in rounds]
+    return Generation(
+        [group for each in rounds for group in each.groups],
+        GenerationStats(
+            num_tokens=sum(each.num_tokens for each in stats),
+            response_length_mean=mean([each.response_length_mean for each in stats]),
+            response_length_max=max(each.response_length_max for each in stats),
+            response_clip_ratio=mean([each.response_clip_ratio for each in stats]),
+            timing={
+                name: sum(each.timing.get(name, 0.0) for each in stats)
+                for name in dict.fromkeys(name for each in stats for name in each.timing)
+            },
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseSample:
+    """One response as text, for `samples.jsonl` and for evaluation."""
+
+    text: str
+    reward: int
+    num_tokens: int
+    logprob_sum: float
+    """Natural log of the behaviour policy's probability of the whole response."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchItem:
+    """A group of the training batch with its source."""
+
+    group: RolloutGroup
+    source: BatchSource
+    responses: tuple[int, ...] | None = None
+    """Positions of the responses trained on; None for all."""
+    advantages: tuple[float, ...] | None = None
+    """Â of each response trained on; None where they follow from these responses' rewards (Eq. 2), or the critic."""
+
+    @property
+    def num_responses(self) -> int:
+        """Responses trained on."""
+        return self.group.group_size if self.responses is None else len(self.responses)
+
+
+@dataclass(frozen=True, slots=True)
+class CriticStats:
+    """What one training step did to the critic; means run over the tokens of the whole batch."""
+
+    loss: float
+    """½·mean of the clipped squared error, mean over the step's mini-batches."""
+    explained_variance: float | None
+    """1 - Var(R - V) / Var(R) with the values before the update; None where all returns are equal."""
+    value_mean: float
+    """Before the update."""
+    return_mean: float
+    grad_norm: float
+    """Before clipping, mean over the step's mini-batches."""
+    clip_fraction: float
+    """Share of tokens whose gradient value clipping took."""
+    learning_rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateStats:
+    """What one training step did to the policy; token means run over the tokens that the loss ran over."""
+
+    loss: float
+    entropy: float
+    """Nats per token."""
+    grad_norm: float
+    """Before clipping, mean over the step's mini-batches."""
+    kl: float
+    """KL(π_θ ‖ behaviour policy), nats per token."""
+    clip_fraction: float
+    ratio_mean: float
+    ratio_max: float
+    ratio_histogram: Sequence[int]
+    """Token counts in the bins of `bapo.records.RATIO_BIN_EDGES`."""
+    num_mini_batches: int
+    num_tokens: int
+    num_groups_skipped: int
+    """Groups without any gradient, left out of the forward and backward pass."""
+    tv_tokens: Mapping[BatchSource, float] = field(default_factory=dict)
+    """½·mean|ρ - 1| over tokens before the update, per source present (Theorem 3.2)."""
+    tv_sequences: Mapping[BatchSource, float] = field(default_factory=dict)
+    """The same over whole-response ratios."""
+    timing: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of the engine's own phases within the call, as in `GenerationStats`."""
+    critic: CriticStats | None = None
+    """None where the method has no critic."""
+
+
+class Engine(Protocol):
+    """One model in training, and its delayed copy α."""
+
+    def sync_rollout_policy(self, version: int) -> None:
+        """α ← current weights, known as policy version `version` (Algorithm 1, line 4)."""
+
+    def generate(
+        self, problems: Sequence[Problem], *, group_size: int, policy: Policy, step: int, purpose: str
+    ) -> Generation:
+        """Answer each problem `group_size` times and verify the answers (lines 6, 7 and 14).
+
+        `purpose` ("rollout", "reevaluation", "tracking", …) keys the random draws together with seed and step, so
+        that a call draws the same whatever was drawn before. After a call with `Policy.CURRENT`, α is unchanged,
+        bit for bit.
+        """
+
+    def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:
+        """Train on X1 ∪ X2 ∪ X3 (line 18), the whole of it `passes` times.
+
+        Raises ValueError on an empty batch: the loop skips those.
+        """
+
+    def responses(self, group: RolloutGroup) -> Sequence[ResponseSample]:
+        """The group's responses as text."""
+
+    def greedy(self, problems: Sequence[Problem]) -> Sequence[int]:
+        """Reward (0 or 1) of each problem's greedy answer under the current weights."""
+
+    def save(self, folder: Path, groups: Sequence[RolloutGroup]) -> None:
+        """Write model, optimizer, α, random states and the payloads of the buffers' groups into an empty folder."""
+
+    def load(self, folder: Path) -> Sequence[object]:
+        """Restore what `save` wrote; return the groups' payloads in the order in which they were given."""
+
+    def utilisation(self) -> Mapping[str, float]:
+        """Memory and load of this engine's processes and devices, for the records' `system` section."""
+
+    def close(self) -> None:
+        """End the engine's processes and free its devices; nothing else is called afterwards."""

@@ -1,0 +1,83 @@
+"""The training batch in parts: mini-batches of whole groups, micro-batches of bounded size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import torch
+from torch import Tensor
+
+from bapo.advantages import group_advantages, shaped_rewards
+from bapo.config.objective import LengthPenalty
+from bapo.draws import generator
+from bapo.engines.local.payload import GroupPayload
+from bapo.rollout import BatchSource
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingGroup:
+    """A group of the training batch."""
+
+    payload: GroupPayload
+    source: BatchSource
+    advantages: Tensor
+    """Â of each response token, on the CPU."""
+
+    @property
+    def num_tokens(self) -> int:
+        """Response tokens."""
+        return sum(self.payload.sampled.lengths)
+
+
+def training_group(
+    payload: GroupPayload,
+    source: BatchSource,
+    advantages: tuple[float, ...] | None = None,
+    *,
+    shaping: LengthPenalty | None = None,
+) -> TrainingGroup:
+    """The group with these advantages of its responses, or those of its shaped rewards relative to itself (Eq. 2)."""
+    if advantages is None:
+        rewards = shaped_rewards(payload.rewards, payload.sampled.lengths, shaping)
+        of_responses = group_advantages(torch.tensor([rewards], dtype=torch.float32))[0]
+    else:
+        of_responses = torch.tensor(advantages)
+    return TrainingGroup(payload, source, of_responses.repeat_interleave(torch.tensor(payload.sampled.lengths)))
+
+
+def mini_batches(
+    num_groups: int, mini_batch_size: int | None, *, seed: int, step: int, passes: int = 1
+) -> list[list[int]]:
+    """Positions of the groups of each optimizer step: ⌈n / size⌉ mini-batches whose sizes differ by at most 1.
+
+    Where there are several, the groups are shuffled, so that X1, X2 and X3 are spread over them; each pass has an
+    order of its own.
+    """
+    return [batch for index in range(passes) for batch in _one_pass(num_groups, mini_batch_size, seed, step, index)]
+
+
+def _one_pass(num_groups: int, mini_batch_size: int | None, seed: int, step: int, index: int) -> list[list[int]]:
+    count = math.ceil(num_groups / (mini_batch_size or num_groups))
+    order = list(range(num_groups))
+    if count > 1:
+        generator(seed, step, f"mini_batches:{index}" if index else "mini_batches").shuffle(order)
+    return [sorted(order[i * num_groups // count : (i + 1) * num_groups // count]) for i in range(count)]
+
+
+def micro_batches(payloads: Sequence[GroupPayload], max_tokens: int) -> Iterator[list[int]]:
+    """Positions of groups with prompts of equal length, as many as `max_tokens` allows, but at least one."""
+    by_length = sorted(range(len(payloads)), key=lambda position: len(payloads[position].prompt))
+    for prompt_length, same_length in groupby(by_length, key=lambda position: len(payloads[position].prompt)):
+        micro_batch: list[int] = []
+        num_tokens = 0
+        for position in same_length:
+            size = prompt_length + sum(payloads[position].sampled.lengths)
+            if micro_batch and num_tokens + size > max_tokens:
+                yield micro_batch
+                micro_batch, num_tokens = [], 0
+            micro_batch.append(position)
+            num_tokens += size
+        yield micro_batch

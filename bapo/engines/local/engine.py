@@ -1,0 +1,289 @@
+"""The engine of one process: generates, verifies, updates and saves, on the CPU or one CUDA GPU."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import resource
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import psutil
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from transformers import PreTrainedModel
+
+from bapo.config import ConfigError, ConfigProblem, RunConfig
+from bapo.config.objective import LengthPenalty
+from bapo.draws import seed_of
+from bapo.engines.base import BatchItem, Generation, GenerationStats, Policy, ResponseSample, UpdateStats
+from bapo.engines.local.batches import TrainingGroup, training_group
+from bapo.engines.local.critic import Critic
+from bapo.engines.local.payload import GroupPayload, read_payloads, write_payloads
+from bapo.engines.local.policy import load_language_model
+from bapo.engines.local.prompts import encode_task
+from bapo.engines.local.sampling import SampledGroup, sample
+from bapo.engines.local.update import Updater
+from bapo.rollout import RolloutGroup
+from bapo.tasks.base import Problem, Task
+
+CURRENT_FOLDER = "model"
+"""Current weights and tokenizer within a checkpoint, a model folder like any other."""
+ROLLOUT_FOLDER = "rollout-model"
+"""α's weights, where they differ from the current ones."""
+OPTIMIZER_FILE = "optimizer.safetensors"
+CRITIC_FOLDER = "critic"
+CRITIC_OPTIMIZER_FILE = "critic-optimizer.safetensors"
+GROUPS_FILE = "groups.safetensors"
+STATE_FILE = "engine.json"
+
+
+class LocalEngine:
+    """A model in training, its delayed copy α, its optimizer, and a critic where the method has one.
+
+    Every random draw comes from a generator of its own, keyed by (seed, step, purpose): there is no running random
+    state that a checkpoint would have to keep.
+    """
+
+    def __init__(self, config: RunConfig, task: Task) -> None:
+        """Load the model and encode all prompts.
+
+        Raises ConfigError where there is no such device, the model folder is unusable, or a prompt is too long.
+        """
+        _refuse_images(config, task)
+        self._config = config
+        self._task = task
+        self._device = _device(config)
+        torch.set_num_threads(config.engine.threads)
+        if self._device.type == "cuda":
+            # On a CPU the same machine gives the same bits anyway.
+            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+            torch.use_deterministic_algorithms(True, warn_only=True)
+        language_model = load_language_model(config.model.path, self._device)
+        self._model = language_model.model
+        self._tokenizer = language_model.tokenizer
+        self._eos_token_ids = language_model.eos_token_ids
+        context = getattr(self._model.config, "max_position_embeddings", None)
+        self._prompts = encode_task(task, self._tokenizer, config.rollout, context)
+        self._critic = Critic(self._model, config, config.critic) if config.critic else None
+        self._updater = Updater(self._model, config, self._critic)
+        self._process = psutil.Process()
+        # α shares the current weights until the first update after a synchronisation; then it needs its own.
+        self._rollout_version = 0
+        self._rollout_is_current = True
+        self._rollout_model: PreTrainedModel | None = None
+
+    # ------------------------------------------------------------ generation
+
+    def sync_rollout_policy(self, version: int) -> None:
+        """α ← current weights, known as policy version `version`."""
+        self._rollout_version = version
+        self._rollout_is_current = True
+
+    def generate(
+        self, problems: Sequence[Problem], *, group_size: int, policy: Policy, step: int, purpose: str
+    ) -> Generation:
+        """Answer each problem `group_size` times and verify the answers."""
+        sampled = self._sample(
+            self._policy_model(policy),
+            problems,
+            group_size=group_size,
+            temperature=self._config.rollout.temperature,
+            generator=torch.Generator().manual_seed(seed_of(self._config.training.seed, step, purpose)),
+        )
+        version = self._rollout_version if policy is Policy.ROLLOUT else step - 1
+        groups = []
+        for problem, group in zip(problems, sampled, strict=True):
+            rewards = tuple(self._task.reward(problem, text) for text in self._texts(group))
+            payload = GroupPayload(self._prompts[problem.prompt_id], group, rewards)
+            groups.append(RolloutGroup(problem.prompt_id, sum(rewards), group_size, version, step, payload))
+        return Generation(groups, _generation_stats(sampled))
+
+    def greedy(self, problems: Sequence[Problem]) -> Sequence[int]:
+        """Reward (0 or 1) of each problem's greedy answer under the current weights."""
+        sampled = self._sample(self._model, problems, group_size=1, temperature=0.0, generator=torch.Generator())
+        return [
+            self._task.reward(problem, self._texts(group)[0]) for problem, group in zip(problems, sampled, strict=True)
+        ]
+
+    def responses(self, group: RolloutGroup) -> Sequence[ResponseSample]:
+        """The group's responses as text."""
+        payload = _payload(group)
+        sampled = payload.sampled
+        return [
+            ResponseSample(text, reward, num_tokens, logprob_sum)
+            for text, reward, num_tokens, logprob_sum in zip(
+                self._texts(sampled), payload.rewards, sampled.lengths, sampled.logprob_sums(), strict=True
+            )
+        ]
+
+    def _sample(
+        self,
+        model: PreTrainedModel,
+        problems: Sequence[Problem],
+        *,
+        group_size: int,
+        temperature: float,
+        generator: torch.Generator,
+    ) -> list[SampledGroup]:
+        rollout = self._config.rollout
+        return sample(
+            model,
+            [self._prompts[problem.prompt_id] for problem in problems],
+            group_size=group_size,
+            temperature=temperature,
+            top_p=rollout.top_p,
+            top_k=rollout.top_k,
+            max_new_tokens=rollout.max_response_tokens,
+            eos_token_ids=self._eos_token_ids,
+            generator=generator,
+        )
+
+    def _policy_model(self, policy: Policy) -> PreTrainedModel:
+        if policy is Policy.CURRENT or self._rollout_is_current:
+            return self._model
+        assert self._rollout_model is not None
+        return self._rollout_model
+
+    def _texts(self, group: SampledGroup) -> list[str]:
+        return self._tokenizer.batch_decode(group.responses(), skip_special_tokens=True)
+
+    # ------------------------------------------------------------ update
+
+    def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:
+        """Train on X1 ∪ X2 ∪ X3. Raises ValueError on an empty batch."""
+        self._keep_rollout_weights()
+        shaping = self._config.length_penalty
+        groups = [_training_group(item, shaping) for item in batch]
+        return self._updater.update(groups, step=step, passes=passes)
+
+    def _keep_rollout_weights(self) -> None:
+        """Give α its own weights before the current ones change."""
+        if not self._rollout_is_current:
+            return
+        if self._rollout_model is None:
+            # It keeps `requires_grad`, though it is never trained: PyTorch chooses kernels by it, whose last digits
+            # differ, and α's log-probabilities shall be those that the same weights give as the current policy.
+            self._rollout_model = copy.deepcopy(self._model)
+            self._rollout_model.zero_grad(set_to_none=True)
+        else:
+            self._rollout_model.load_state_dict(self._model.state_dict())
+        self._rollout_is_current = False
+
+    # ------------------------------------------------------------ checkpoint
+
+    def save(self, folder: Path, groups: Sequence[RolloutGroup]) -> None:
+        """Write model, α, critic, optimizers and the groups' payloads; the models as Hugging Face folders.
+
+        Raises OSError where the disk is full or refuses.
+        """
+        try:
+            self._model.save_pretrained(folder / CURRENT_FOLDER)
+            if not self._rollout_is_current:
+                self._policy_model(Policy.ROLLOUT).save_pretrained(folder / ROLLOUT_FOLDER)
+            save_file(self._updater.optimizer.state(), folder / OPTIMIZER_FILE)
+            if self._critic is not None:
+                self._critic.model.save_pretrained(folder / CRITIC_FOLDER)
+                save_file(self._critic.optimizer.state(), folder / CRITIC_OPTIMIZER_FILE)
+            write_payloads(folder / GROUPS_FILE, [_payload(group) for group in groups])
+        except SafetensorError as error:
+            # The values are our own, so that only writing them can fail.
+            raise OSError(str(error)) from error
+        self._tokenizer.save_pretrained(folder / CURRENT_FOLDER)
+        state = {"rollout_version": self._rollout_version, "rollout_is_current": self._rollout_is_current}
+        (folder / STATE_FILE).write_text(json.dumps(state), encoding="utf-8")
+
+    def load(self, folder: Path) -> Sequence[object]:
+        """Restore what `save` wrote; return the groups' payloads in the order in which they were given."""
+        state = json.loads((folder / STATE_FILE).read_text(encoding="utf-8"))
+        self._rollout_version = state["rollout_version"]
+        self._rollout_is_current = True
+        if not state["rollout_is_current"]:
+            _load_weights(self._model, folder / ROLLOUT_FOLDER)
+            self._keep_rollout_weights()
+        _load_weights(self._model, folder / CURRENT_FOLDER)
+        self._updater.optimizer.load_state(load_file(folder / OPTIMIZER_FILE))
+        if self._critic is not None:
+            _load_weights(self._critic.model, folder / CRITIC_FOLDER)
+            self._critic.optimizer.load_state(load_file(folder / CRITIC_OPTIMIZER_FILE))
+        return read_payloads(folder / GROUPS_FILE)
+
+    # ------------------------------------------------------------ surroundings
+
+    def utilisation(self) -> Mapping[str, float]:
+        """Memory now and at its peak, CPU load since the last call, GPU memory; how often the verifier has failed."""
+        memory = self._process.memory_info().rss
+        # macOS counts the peak in bytes, Linux in KiB, and brings it up to date less often.
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        values = {
+            "memory_bytes": float(memory),
+            "memory_peak_bytes": float(max(memory, peak)),
+            "cpu_percent": self._process.cpu_percent(),
+            "num_reward_failures": float(self._task.num_reward_failures),
+        }
+        if self._device.type == "cuda":
+            free, total = torch.cuda.mem_get_info(self._device)
+            values |= {
+                "gpu_memory_bytes": float(torch.cuda.memory_allocated(self._device)),
+                "gpu_memory_peak_bytes": float(torch.cuda.max_memory_allocated(self._device)),
+                "gpu_memory_used_percent": 100.0 * (total - free) / total,
+            }
+        return values
+
+    def close(self) -> None:
+        """Nothing runs outside this process."""
+
+
+def _device(config: RunConfig) -> torch.device:
+    wanted = config.engine.device
+    if wanted == "cuda" and not torch.cuda.is_available():
+        raise _problem("engine.device", wanted, "PyTorch finds no CUDA GPU here: choose cpu or auto")
+    return torch.device("cuda" if wanted != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+def _refuse_images(config: RunConfig, task: Task) -> None:
+    """Its models read text alone."""
+    every = (task.train, *task.evaluation_sets.values())
+    if any(problem.images for problems in every for problem in problems):
+        raise _problem(
+            "engine.type",
+            config.engine.type,
+            f"the problems have images (column {getattr(config.task, 'image_column', 'images')}), and the local engine "
+            "reads text alone: choose verl and a model that sees, such as Qwen2.5-VL",
+        )
+
+
+def _load_weights(model: PreTrainedModel, folder: Path) -> None:
+    """Copy the weights of a saved model of the same kind, bit for bit."""
+    saved = type(model).from_pretrained(folder, dtype=model.dtype, local_files_only=True)
+    model.load_state_dict(saved.state_dict())
+
+
+def _training_group(item: BatchItem, shaping: LengthPenalty | None) -> TrainingGroup:
+    payload = _payload(item.group)
+    if item.responses is not None:
+        payload = payload.only(item.responses)
+    return training_group(payload, item.source, item.advantages, shaping=shaping)
+
+
+def _payload(group: RolloutGroup) -> GroupPayload:
+    assert isinstance(group.payload, GroupPayload)
+    return group.payload
+
+
+def _generation_stats(sampled: Sequence[SampledGroup]) -> GenerationStats:
+    lengths = [length for group in sampled for length in group.lengths]
+    ended = [each for group in sampled for each in group.ended]
+    return GenerationStats(
+        num_tokens=sum(lengths),
+        response_length_mean=sum(lengths) / len(lengths),
+        response_length_max=max(lengths),
+        response_clip_ratio=1 - sum(ended) / len(ended),
+    )
+
+
+def _problem(field: str, value: object, remedy: str) -> ConfigError:
+    return ConfigError([ConfigProblem(field, value, remedy)])

@@ -1,0 +1,155 @@
+"""The model in training: weights, tokenizer and how a prompt becomes tokens, from a Hugging Face folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any, cast
+
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+from transformers.utils.logging import disable_progress_bar
+
+from bapo.config import ConfigError, ConfigProblem
+from bapo.engines.local.cache import has_attention_only
+
+SHIPPED_MODELS = Path(__file__).parents[1] / "models"
+"""Folder of the models that come with the library, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageModel:
+    """A causal language model with its tokenizer."""
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    eos_token_ids: tuple[int, ...]
+    """Tokens that end a response."""
+
+
+def model_folder(path: str) -> Path:
+    """The folder that `model.path` names: a folder, or a model shipped with the library.
+
+    Raises ConfigError where there is neither.
+    """
+    for folder in (Path(path).expanduser(), SHIPPED_MODELS / path):
+        if (folder / "config.json").is_file():
+            return folder.resolve()
+    shipped = sorted(entry.parent.name for entry in SHIPPED_MODELS.glob("*/config.json"))
+    found = "holds no config.json" if Path(path).expanduser().is_dir() else "does not exist"
+    raise _problem(
+        path,
+        f"this model folder {found}: give a folder in Hugging Face format (config.json, safetensors, tokenizer), "
+        f"or the name of a shipped model ({', '.join(shipped) or 'none here'})",
+    )
+
+
+def load_language_model(path: str, device: torch.device) -> LanguageModel:
+    """Load weights (float32) and tokenizer.
+
+    float32 because bf16 log-probabilities are off by 4e-3 (ρ up to 1.05 on policy), and because small learning rates
+    vanish in bf16 weights. Raises ConfigError (field `model.path`) where the folder is missing, is no causal language
+    model, lacks weights, or has a tokenizer that does not fit the model's vocabulary.
+    """
+    folder = model_folder(path)
+    config = _causal_config(path, folder)
+    # It would fill the trainer's log.
+    disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            folder, config=config, dtype=torch.float32, local_files_only=True, output_loading_info=True
+        )
+    except (OSError, ValueError, RuntimeError, UnpicklingError) as error:
+        # A pickle that is more than numbers is refused by PyTorch, before anything in it runs.
+        raise _problem(path, f"the weights cannot be loaded ({_first_line(error)}): check the folder") from error
+    model: PreTrainedModel
+    model, report = loaded
+    if report["missing_keys"] or report["mismatched_keys"]:
+        missing = sorted(report["missing_keys"]) or sorted(key for key, *_ in report["mismatched_keys"])
+        raise _problem(
+            path, f"weights are missing or of the wrong shape, {missing[0]!r} first: save the model anew, completely"
+        )
+    tokenizer = load_tokenizer(path)
+    _check_vocabulary(path, model, tokenizer)
+    if not has_attention_only(model):
+        raise _problem(path, f"model type {config.model_type!r} has layers without keys and values: not supported")
+    # Loaded weights may lie at odd addresses of a mapped file. How a product is rounded depends on that, so that a copy
+    # of the model would give other last digits, and a resumed run differ from an undisturbed one.
+    for parameter in model.parameters():
+        parameter.data = parameter.data.clone()
+    # Dropout would make π_θ differ from the policy that generated; nothing else depends on the mode.
+    model.train(False).to(device)
+    return LanguageModel(model, tokenizer, _eos_token_ids(path, model, tokenizer))
+
+
+def load_tokenizer(path: str) -> PreTrainedTokenizerBase:
+    """The tokenizer in a model folder. Raises ConfigError where there is none."""
+    folder = model_folder(path)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        raise _problem(path, f"no tokenizer can be loaded ({_first_line(error)}): save it in the folder") from error
+    # Without its files, a tokenizer class named by config.json may load with an empty vocabulary.
+    if not any((folder / name).is_file() for name in tokenizer.vocab_files_names.values()):
+        raise _problem(path, "no tokenizer can be loaded (its files are missing): save it in the folder")
+    return tokenizer
+
+
+def encode_prompts(tokenizer: PreTrainedTokenizerBase, prompts: Sequence[str]) -> list[list[int]]:
+    """Token ids of user messages, in the model's chat template where it has one, else as plain text."""
+    if not prompts:
+        return []
+    if not tokenizer.chat_template:
+        return cast(list[list[int]], tokenizer(list(prompts))["input_ids"])
+    chats = [[{"role": "user", "content": prompt}] for prompt in prompts]
+    texts: Any = tokenizer.apply_chat_template(chats, tokenize=False, add_generation_prompt=True)
+    # The template writes the special tokens itself.
+    return cast(list[list[int]], tokenizer(texts, add_special_tokens=False)["input_ids"])
+
+
+def _causal_config(path: str, folder: Path) -> Any:
+    try:
+        config = AutoConfig.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError, KeyError, json.JSONDecodeError) as error:
+        raise _problem(path, f"config.json is not a known model's ({_first_line(error)})") from error
+    causal_class = MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.get(config.model_type)
+    named = (config.architectures or [causal_class])[0]
+    if causal_class is None or named != causal_class:
+        raise _problem(
+            path,
+            f"{named or config.model_type} is not a causal language model: give a folder whose config.json names one, "
+            "such as Qwen2ForCausalLM",
+        )
+    return config
+
+
+def _check_vocabulary(path: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+    # A model's vocabulary may be padded to a round number, so that only a tokenizer above it is wrong.
+    vocabulary = cast(torch.nn.Embedding, model.get_input_embeddings()).num_embeddings
+    if len(tokenizer) > vocabulary:
+        raise _problem(
+            path,
+            f"the tokenizer has {len(tokenizer)} tokens but the model's vocabulary only {vocabulary}: "
+            "use the tokenizer that the model was trained with",
+        )
+
+
+def _eos_token_ids(path: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
+    configured = model.generation_config.eos_token_id if model.generation_config else None
+    found = [tokenizer.eos_token_id, *(configured if isinstance(configured, list) else [configured])]
+    ids = tuple(sorted({token for token in found if token is not None}))
+    if not ids:
+        raise _problem(path, "neither tokenizer nor generation config names an end token: set eos_token")
+    return ids
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+
+
+def _problem(path: str, remedy: str) -> ConfigError:
+    return ConfigError([ConfigProblem("model.path", path, remedy)])

@@ -1,0 +1,113 @@
+"""One training step of the policy, and of the critic where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from bapo.config import RunConfig
+from bapo.engines.base import UpdateStats
+from bapo.engines.local.batches import TrainingGroup, micro_batches, mini_batches
+from bapo.engines.local.critic import Critic
+from bapo.engines.local.forward import response_logprobs
+from bapo.engines.local.optimizer import Optimizer
+from bapo.engines.local.update_stats import Tally, rollout_logprobs
+from bapo.losses import LossInputs, policy_loss, token_weights
+
+
+class Updater:
+    """The optimizer of one policy."""
+
+    def __init__(self, model: PreTrainedModel, config: RunConfig, critic: Critic | None = None) -> None:
+        """`critic` gives the advantages, in place of those that the groups come with."""
+        training = config.training
+        self._model = model
+        self._critic = critic
+        self._config = config
+        self._objective = config.objective
+        self.optimizer = Optimizer(
+            model,
+            learning_rate=training.learning_rate,
+            weight_decay=training.weight_decay,
+            max_grad_norm=training.max_grad_norm,
+        )
+
+    def update(self, groups: Sequence[TrainingGroup], *, step: int, passes: int = 1) -> UpdateStats:
+        """Train on the groups, on all of them `passes` times. Raises ValueError where there are none."""
+        if not groups:
+            raise ValueError("the training batch is empty: a step without groups makes no update")
+        training = self._config.training
+        positions = mini_batches(len(groups), training.mini_batch_size, seed=training.seed, step=step, passes=passes)
+        critic_stats, is_warm_up = None, False
+        if self._critic is not None:
+            groups, critic_stats = self._critic.update(groups, positions)
+            is_warm_up = self._critic.warms_up(step)
+        batches = [[groups[position] for position in each] for each in positions]
+        one_pass = batches[: len(batches) // passes]
+        tally = Tally()
+        # The first mini-batch's own forward pass is one before the update; the others need one of their own.
+        for batch in one_pass[1:]:
+            for micro_batch in self._micro_batches(batch):
+                with torch.no_grad():
+                    logprobs, _ = self._forward(micro_batch, entropy_gradient=False)
+                tally.add_before(micro_batch, logprobs)
+        for index, batch in enumerate(one_pass if is_warm_up else batches):
+            self._train(batch, tally, is_first=index == 0, moves=not is_warm_up)
+        return tally.stats(
+            num_groups_skipped=sum(not self._has_gradient(group) for group in groups), critic=critic_stats
+        )
+
+    def _train(self, batch: Sequence[TrainingGroup], tally: Tally, *, is_first: bool, moves: bool) -> None:
+        """One optimizer step on a mini-batch, or its statistics alone."""
+        loss = 0.0
+        num_tokens = sum(group.num_tokens for group in batch)
+        num_responses = sum(len(group.payload.rewards) for group in batch)
+        if moves:
+            self.optimizer.zero_gradients()
+        for micro_batch in self._micro_batches(batch):
+            with torch.set_grad_enabled(moves):
+                logprobs, entropies = self._forward(
+                    micro_batch, entropy_gradient=self._objective.entropy_coefficient > 0
+                )
+            if is_first:
+                tally.add_before(micro_batch, logprobs.detach())
+            lengths = [length for group in micro_batch for length in group.payload.sampled.lengths]
+            weights = token_weights(
+                lengths, self._objective.aggregation, num_tokens=num_tokens, num_responses=num_responses
+            )
+            inputs = LossInputs(
+                policy_logprobs=logprobs,
+                rollout_logprobs=rollout_logprobs(micro_batch).to(logprobs.device),
+                advantages=torch.cat([group.advantages for group in micro_batch]).to(logprobs.device),
+                entropies=entropies,
+                weights=weights.to(logprobs.device),
+                lengths=lengths,
+            )
+            output = policy_loss(inputs, self._objective)
+            if moves:
+                output.loss.backward()  # type: ignore[no-untyped-call]
+            loss += output.loss.item()
+            tally.add_trained(output, entropies.detach())
+        tally.add_step(loss, self.optimizer.step() if moves else 0.0)
+
+    def _forward(self, groups: Sequence[TrainingGroup], *, entropy_gradient: bool) -> tuple[Tensor, Tensor]:
+        return response_logprobs(
+            self._model,
+            [group.payload for group in groups],
+            temperature=self._config.rollout.temperature,
+            entropy_gradient=entropy_gradient,
+        )
+
+    def _micro_batches(self, batch: Sequence[TrainingGroup]) -> Iterator[list[TrainingGroup]]:
+        """The groups with a gradient, in parts that fit into memory."""
+        trained = [group for group in batch if self._has_gradient(group)]
+        for positions in micro_batches([group.payload for group in trained], self._config.training.micro_batch_tokens):
+            yield [trained[position] for position in positions]
+
+    def _has_gradient(self, group: TrainingGroup) -> bool:
+        """Without advantages, KL penalty and entropy bonus, the loss of a group is constant."""
+        objective = self._objective
+        return bool(group.advantages.any() or objective.kl_coefficient or objective.entropy_coefficient)

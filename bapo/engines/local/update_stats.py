@@ -1,0 +1,85 @@
+"""What an update's forward passes saw, token by token, and the statistics of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from bapo.engines.base import CriticStats, UpdateStats
+from bapo.engines.local.batches import TrainingGroup
+from bapo.losses import LossOutput
+from bapo.records import RATIO_BIN_EDGES
+from bapo.rollout import BatchSource
+
+
+def rollout_logprobs(groups: Sequence[TrainingGroup]) -> Tensor:
+    """Log-probabilities of the behaviour policies, [tokens]."""
+    return torch.cat([group.payload.sampled.logprobs for group in groups])
+
+
+@dataclass(slots=True)
+class Tally:
+    """Collects per-token values over a step; everything on the CPU."""
+
+    losses: list[float] = field(default_factory=list)
+    grad_norms: list[float] = field(default_factory=list)
+    ratios: list[Tensor] = field(default_factory=list)
+    kl: list[Tensor] = field(default_factory=list)
+    is_clipped: list[Tensor] = field(default_factory=list)
+    entropies: list[Tensor] = field(default_factory=list)
+    token_distances: dict[BatchSource, list[Tensor]] = field(default_factory=dict)
+    sequence_distances: dict[BatchSource, list[Tensor]] = field(default_factory=dict)
+
+    def add_before(self, groups: Sequence[TrainingGroup], logprobs: Tensor) -> None:
+        """|ρ - 1| of tokens and of whole responses before the update."""
+        log_ratios = logprobs.cpu() - rollout_logprobs(groups)
+        for group, part in zip(groups, torch.split(log_ratios, [group.num_tokens for group in groups]), strict=True):
+            sums = torch.stack([each.sum() for each in torch.split(part, list(group.payload.sampled.lengths))])
+            for distances, values in ((self.token_distances, part), (self.sequence_distances, sums)):
+                distances.setdefault(group.source, []).append(values.clamp(-20, 20).expm1().abs())
+
+    def add_trained(self, output: LossOutput, entropies: Tensor) -> None:
+        """The tokens of one forward and backward pass."""
+        self.ratios.append(output.ratios.cpu())
+        self.kl.append(output.kl.cpu())
+        self.is_clipped.append(output.is_clipped.cpu())
+        self.entropies.append(entropies.cpu())
+
+    def add_step(self, loss: float, grad_norm: float) -> None:
+        """One optimizer step."""
+        self.losses.append(loss)
+        self.grad_norms.append(grad_norm)
+
+    def stats(self, *, num_groups_skipped: int, critic: CriticStats | None) -> UpdateStats:
+        """Means over the tokens trained on. Where all groups were skipped: no deviation, ratio 1."""
+        ratios = torch.cat(self.ratios) if self.ratios else torch.empty(0)
+        bins = torch.bucketize(ratios, torch.tensor(RATIO_BIN_EDGES), right=True)
+        num_mini_batches = len(self.losses)
+        return UpdateStats(
+            loss=sum(self.losses) / num_mini_batches,
+            entropy=token_mean(self.entropies),
+            grad_norm=sum(self.grad_norms) / num_mini_batches,
+            kl=token_mean(self.kl),
+            clip_fraction=token_mean(self.is_clipped),
+            ratio_mean=float(ratios.mean()) if len(ratios) else 1.0,
+            ratio_max=float(ratios.max()) if len(ratios) else 1.0,
+            ratio_histogram=torch.bincount(bins, minlength=len(RATIO_BIN_EDGES) + 1).tolist(),
+            num_mini_batches=num_mini_batches,
+            num_tokens=len(ratios),
+            num_groups_skipped=num_groups_skipped,
+            tv_tokens=_half_means(self.token_distances),
+            tv_sequences=_half_means(self.sequence_distances),
+            critic=critic,
+        )
+
+
+def token_mean(parts: Sequence[Tensor]) -> float:
+    """Mean over the tokens of all parts; 0 where there are none."""
+    return float(torch.cat(list(parts)).double().mean()) if parts else 0.0
+
+
+def _half_means(distances: Mapping[BatchSource, Sequence[Tensor]]) -> dict[BatchSource, float]:
+    return {source: token_mean(distances[source]) / 2 for source in BatchSource if source in distances}

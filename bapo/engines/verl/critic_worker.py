@@ -1,0 +1,34 @@
+"""The training processes' critic: verl's own worker with a value model, which begins with values of 0."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import torch
+from torch.distributed.tensor import DTensor
+from verl.single_controller.base.decorator import Dispatch, register
+from verl.workers.engine_workers import TrainingWorker
+
+from bapo.engines.verl import patches
+from bapo.engines.verl.environment import PLATFORM_VARIABLE
+
+
+class BapoCriticWorker(TrainingWorker):  # type: ignore[misc]
+    """One rank of the value model."""
+
+    def __init__(self, config: Any) -> None:
+        if os.environ.get(PLATFORM_VARIABLE) == "cpu":
+            patches.load_value_models_with_sdpa()
+        super().__init__(config)
+
+    @register(dispatch_mode=Dispatch.ONE_TO_ALL)  # type: ignore[untyped-decorator]
+    @torch.no_grad()
+    def reset(self) -> None:
+        """Build the model, its head 0 as in the local engine: verl draws it at random."""
+        super().reset()
+        module = self.engine.module
+        layers = {id(parameter) for parameter in module.base_model.parameters()}
+        for parameter in module.parameters():
+            if id(parameter) not in layers:
+                (parameter.to_local() if isinstance(parameter, DTensor) else parameter).zero_()

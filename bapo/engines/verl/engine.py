@@ -1,0 +1,376 @@
+"""The engine of a cluster: verl's V1 trainer serves the loop's calls."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import ray
+import torch
+import transfer_queue as tq
+from transformers import AutoConfig, GenerationConfig
+
+from bapo.config import ConfigError, ConfigProblem, RunConfig
+from bapo.draws import seed_of
+from bapo.engines.base import BatchItem, Generation, Policy, ResponseSample, UpdateStats
+from bapo.engines.local.batches import mini_batches
+from bapo.engines.local.policy import load_tokenizer, model_folder
+from bapo.engines.local.prompts import encode_task
+from bapo.engines.verl.agent_loop import PARTITION
+from bapo.engines.verl.cluster import Cluster
+from bapo.engines.verl.critic import VerlCritic
+from bapo.engines.verl.environment import PLATFORM_VARIABLE
+from bapo.engines.verl.failures import REMEDY_ROLLOUT
+from bapo.engines.verl.loss import BapoLoss, BapoValueLoss, distance_sums, largest_ratio, recorded_sums
+from bapo.engines.verl.number_format import name_number_format
+from bapo.engines.verl.payload import GroupPayload, read_payloads, write_payloads
+from bapo.engines.verl.phases import Phases
+from bapo.engines.verl.rows import Rows, responses_of, shaped
+from bapo.engines.verl.settings import verl_settings
+from bapo.engines.verl.stats import generation_stats, update_stats
+from bapo.engines.verl.trainer import BapoTrainer
+from bapo.losses import LossInputs, policy_loss, token_weights
+from bapo.rollout import RolloutGroup
+from bapo.tasks.base import Problem, Task
+
+ACTOR_FOLDER = "actor"
+"""verl's checkpoint of model and optimizer, with the model in Hugging Face format in MODEL_FOLDER."""
+MODEL_FOLDER = "huggingface"
+ROLLOUT_FOLDER = "rollout-model"
+"""α's shards, where they differ from the current weights."""
+CRITIC_FOLDER = "critic"
+STATE_FILE = "engine.json"
+
+
+class VerlEngine:
+    """A model in training on verl's workers, and vLLM, which holds now its current weights, now α."""
+
+    def __init__(self, config: RunConfig, task: Task) -> None:
+        """Start Ray, the training processes and vLLM.
+
+        Raises ConfigError where model, devices or the Ray cluster cannot be used.
+        """
+        self._config = config
+        on_cpu = os.environ.get(PLATFORM_VARIABLE) == "cpu"
+        folder = model_folder(config.model.path)
+        self._tokenizer = load_tokenizer(config.model.path)
+        model = AutoConfig.from_pretrained(folder)
+        encode_task(task, self._tokenizer, config.rollout, getattr(model, "max_position_embeddings", None))
+        self._end_token_ids = _end_token_ids(folder, model.eos_token_id, self._tokenizer.eos_token_id)
+        _check_sampling(config)
+        settings = verl_settings(config, model_folder=str(folder), on_cpu=on_cpu)
+        self._sleeps = bool(settings.actor_rollout_ref.rollout.free_cache_engine)
+        self._released: list[str] = []
+        self._num_reward_failures = 0
+        self._phases = Phases()
+        self._gpu_memory_peak = None if on_cpu else 0.0
+        # Number of updates that the current weights, α and the weights in vLLM have seen; α's own copy is made at the
+        # first update after a synchronisation.
+        self._current = 0
+        self._rollout = 0
+        self._held: int | None = None
+        self._rollout_version = 0
+        self._critic: VerlCritic | None = None
+        self._cluster = Cluster(config, on_cpu=on_cpu)
+        try:
+            with self._cluster.plain_errors("the processes of verl did not start"):
+                tq.init(settings.transfer_queue)
+                self._trainer = BapoTrainer(settings, self._phases)
+                self._trainer.start(
+                    BapoLoss(config.objective), BapoValueLoss(config.critic.value_clip) if config.critic else None
+                )
+        except BaseException:
+            self.close()
+            raise
+        if config.critic is not None:
+            self._critic = VerlCritic(self._trainer, config.critic)
+
+    # ------------------------------------------------------------ generation
+
+    def sync_rollout_policy(self, version: int) -> None:
+        """α ← current weights, known as policy version `version`."""
+        self._rollout_version = version
+        self._rollout = self._current
+
+    def generate(
+        self, problems: Sequence[Problem], *, group_size: int, policy: Policy, step: int, purpose: str
+    ) -> Generation:
+        """Answer each problem `group_size` times and verify the answers."""
+        # What evaluation took since the last step belongs to none.
+        self._phases.take()
+        version = self._rollout_version if policy is Policy.ROLLOUT else step - 1
+        self._hold(policy, version)
+        seed = seed_of(self._config.training.seed, step, purpose)
+        payloads = self._roll_out(problems, group_size=group_size, greedy=False, seed=seed, version=version)
+        groups = [
+            RolloutGroup(problem.prompt_id, sum(payload.rewards), group_size, version, step, payload)
+            for problem, payload in zip(problems, payloads, strict=True)
+        ]
+        return Generation(groups, generation_stats(payloads, self._phases.take()))
+
+    def greedy(self, problems: Sequence[Problem]) -> Sequence[int]:
+        """Reward (0 or 1) of each problem's greedy answer under the current weights."""
+        self._hold(Policy.CURRENT, self._current)
+        payloads = self._roll_out(problems, group_size=1, greedy=True, seed=0, version=self._current)
+        return [payload.rewards[0] for payload in payloads]
+
+    def responses(self, group: RolloutGroup) -> Sequence[ResponseSample]:
+        """The group's responses as text."""
+        payload = _payload(group)
+        data = tq.kv_batch_get(keys=payload.keys, partition_id=PARTITION, select_fields=["responses"])
+        texts = self._tokenizer.batch_decode(
+            [row.tolist() for row in data["responses"].unbind()], skip_special_tokens=True
+        )
+        return [
+            ResponseSample(text, each.reward, each.length, each.logprob_sum)
+            for text, each in zip(texts, payload.responses, strict=True)
+        ]
+
+    def _hold(self, policy: Policy, version: int) -> None:
+        """Have vLLM hold the policy's weights; those that it holds already are not sent again."""
+        wanted = self._rollout if policy is Policy.ROLLOUT else self._current
+        if self._held == wanted:
+            return
+        # verl hands weights to a sleeping vLLM, which it wakes for that.
+        self._sleep()
+        with self._cluster.plain_errors("vLLM did not take new weights", REMEDY_ROLLOUT):
+            if wanted == self._current:
+                self._trainer.hold_current_weights(version)
+            else:
+                self._trainer.hold_rollout_weights(version)
+        self._held = wanted
+
+    def _sleep(self) -> None:
+        """Free vLLM's memory on the GPU; without one there is nothing to free, and it goes on holding its weights."""
+        if self._sleeps and self._held is not None:
+            self._trainer.sleep()
+            self._held = None
+
+    def _roll_out(
+        self, problems: Sequence[Problem], *, group_size: int, greedy: bool, seed: int, version: int
+    ) -> list[GroupPayload]:
+        self._free_released_rows()
+        uids = [uuid.uuid4().hex for _ in problems]
+        with self._cluster.plain_errors("generating failed", REMEDY_ROLLOUT):
+            summaries = self._trainer.roll_out(
+                problems,
+                uids,
+                group_size=group_size,
+                greedy=greedy,
+                seed=seed,
+                version=version,
+                task=self._config.task,
+                end_token_ids=self._end_token_ids,
+            )
+        payloads = [
+            GroupPayload(uid, tuple(summaries[f"{uid}_{index}_0"] for index in range(group_size))) for uid in uids
+        ]
+        for payload in payloads:
+            self._watch(payload)
+            self._num_reward_failures += sum(response.reward_failed for response in payload.responses)
+        return payloads
+
+    def _watch(self, payload: GroupPayload) -> None:
+        """Have the group's rows removed once nothing refers to it."""
+        weakref.finalize(payload, self._released.extend, payload.keys).atexit = False
+
+    def _free_released_rows(self) -> None:
+        keys, self._released[:] = list(self._released), []
+        if keys:
+            tq.kv_clear(keys=keys, partition_id=PARTITION)
+
+    # ------------------------------------------------------------ update
+
+    def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:
+        """Train on X1 ∪ X2 ∪ X3. Raises ValueError on an empty batch."""
+        if not batch:
+            raise ValueError("the training batch is empty: a step without groups makes no update")
+        self._sleep()
+        if self._config.length_penalty is not None:
+            batch = [shaped(item, self._config.length_penalty) for item in batch]
+        training = self._config.training
+        batches = [
+            [batch[position] for position in positions]
+            for positions in mini_batches(
+                len(batch), training.mini_batch_size, seed=training.seed, step=step, passes=passes
+            )
+        ]
+        one_pass = batches[: len(batches) // passes]
+        critic_stats = None
+        with self._cluster.plain_errors("the update failed"):
+            if self._critic is not None:
+                critic_stats = self._critic.update(batch, batches)
+            later = self._distances_of_later(one_pass[1:])
+            if self._critic is not None and self._critic.warms_up(step):
+                sums = [self._measure(items, is_first=index == 0) for index, items in enumerate(one_pass)]
+            else:
+                if self._rollout == self._current:
+                    self._trainer.actor_rollout_wg.keep_rollout_weights()
+                sums = [self._train(items, is_first=index == 0) for index, items in enumerate(batches)]
+                self._current += 1
+        num_skipped = sum(not self._has_gradient(item) for item in batch)
+        return update_stats(
+            sums, later, num_groups_skipped=num_skipped, timing=self._phases.take(), critic=critic_stats
+        )
+
+    def _train(self, items: Sequence[BatchItem], *, is_first: bool) -> dict[str, float]:
+        """One optimizer step on a mini-batch."""
+        # Where no group has a gradient, Adam still moves by its momentum: one group, with advantages 0, sees to that.
+        trained = [item for item in items if self._has_gradient(item)]
+        sums = self._trainer.update_mini_batch(
+            Rows.of(trained or items[:1]),
+            num_tokens=sum(response.length for item in items for response in responses_of(item)),
+            num_responses=sum(item.num_responses for item in items),
+            measure_distance=is_first,
+        )
+        if self._gpu_memory_peak is not None:
+            self._gpu_memory_peak = max(self._gpu_memory_peak, sums["perf/max_memory_allocated_gb"] * 2**30)
+        if not trained:
+            # Its tokens were not trained on.
+            return {"bapo/tokens": 0.0, "bapo/loss": 0.0, "grad_norm": sums["grad_norm"]}
+        return sums
+
+    def _measure(self, items: Sequence[BatchItem], *, is_first: bool) -> dict[str, float]:
+        """What an update of the mini-batch would be, without one."""
+        rows = Rows.of(items)
+        logprobs, entropies = self._trainer.logprobs(rows, entropies=True)
+        fields = ["rollout_log_probs", "advantages"]
+        data = tq.kv_batch_get(keys=rows.keys, partition_id=PARTITION, select_fields=fields)
+        rollout_logprobs = data["rollout_log_probs"].values()
+        lengths = rows.response_lengths
+        objective = self._config.objective
+        inputs = LossInputs(
+            policy_logprobs=torch.cat(logprobs),
+            rollout_logprobs=rollout_logprobs,
+            advantages=data["advantages"].values(),
+            entropies=torch.cat(entropies),
+            weights=token_weights(lengths, objective.aggregation, num_tokens=sum(lengths), num_responses=len(lengths)),
+            lengths=lengths,
+        )
+        output = policy_loss(inputs, objective)
+        sums = recorded_sums(output, inputs.entropies)
+        if is_first:
+            sums |= distance_sums(inputs.policy_logprobs - rollout_logprobs, lengths, rows.sources)
+        named = {f"bapo/{name}": float(value) for name, value in sums.items()}
+        return {**named, "bapo/ratio_largest": largest_ratio(output), "grad_norm": 0.0}
+
+    def _distances_of_later(self, batches: Sequence[Sequence[BatchItem]]) -> dict[str, float]:
+        """|ρ - 1| before the update in the mini-batches after the first, which need a forward pass of their own."""
+        items = [item for batch in batches for item in batch if self._has_gradient(item)]
+        if not items:
+            return {}
+        rows = Rows.of(items)
+        logprobs, _ = self._trainer.logprobs(rows)
+        data = tq.kv_batch_get(keys=rows.keys, partition_id=PARTITION, select_fields=["rollout_log_probs"])
+        log_ratios = torch.cat(logprobs) - data["rollout_log_probs"].values()
+        return distance_sums(log_ratios, rows.response_lengths, rows.sources)
+
+    def _has_gradient(self, item: BatchItem) -> bool:
+        """Without advantages, KL penalty and entropy bonus, the loss of a group is constant."""
+        if self._critic is not None:
+            return True
+        objective = self._config.objective
+        if item.advantages is not None:
+            has_advantages = any(item.advantages)
+        else:
+            has_advantages = len({response.reward for response in responses_of(item)}) > 1
+        return bool(has_advantages or objective.kl_coefficient or objective.entropy_coefficient)
+
+    # ------------------------------------------------------------ checkpoint
+
+    def save(self, folder: Path, groups: Sequence[RolloutGroup]) -> None:
+        """Write model, optimizer, α, critic and the groups' rows. Raises OSError where the disk is full or refuses."""
+        workers = self._trainer.actor_rollout_wg
+        try:
+            workers.save_checkpoint(str(folder / ACTOR_FOLDER), None, self._current, max_ckpt_to_keep=None)
+            name_number_format(folder / ACTOR_FOLDER / MODEL_FOLDER)
+            if self._rollout != self._current:
+                workers.save_rollout_weights(str(folder / ROLLOUT_FOLDER))
+            if self._critic is not None:
+                self._trainer.critic_wg.save_checkpoint(
+                    str(folder / CRITIC_FOLDER), None, self._current, max_ckpt_to_keep=None
+                )
+        except ray.exceptions.RayTaskError as error:
+            # What is written is our own, so that only writing it can fail.
+            raise OSError(str(error.cause)) from error
+        write_payloads(folder, [_payload(group) for group in groups])
+        state = {
+            "rollout_version": self._rollout_version,
+            "rollout_is_current": self._rollout == self._current,
+            "num_updates": self._current,
+        }
+        (folder / STATE_FILE).write_text(json.dumps(state), encoding="utf-8")
+
+    def load(self, folder: Path) -> Sequence[object]:
+        """Restore what `save` wrote; return the groups' payloads in the order in which they were given.
+
+        Raises ConfigError where another number of training processes wrote it.
+        """
+        _check_num_processes(self._config, folder / ACTOR_FOLDER)
+        state = json.loads((folder / STATE_FILE).read_text(encoding="utf-8"))
+        workers = self._trainer.actor_rollout_wg
+        workers.load_checkpoint(str(folder / ACTOR_FOLDER), None, del_local_after_load=False)
+        self._rollout_version = state["rollout_version"]
+        self._current = self._rollout = state["num_updates"]
+        self._held = None
+        if not state["rollout_is_current"]:
+            workers.load_rollout_weights(str(folder / ROLLOUT_FOLDER))
+            self._rollout = -1
+        if self._critic is not None:
+            self._trainer.critic_wg.load_checkpoint(str(folder / CRITIC_FOLDER), None, del_local_after_load=False)
+        payloads = read_payloads(folder)
+        for payload in payloads:
+            self._watch(payload)
+        return payloads
+
+    # ------------------------------------------------------------ surroundings
+
+    def utilisation(self) -> Mapping[str, float]:
+        """Memory and load of all processes; the most GPU memory in training; how often a verifier has raised."""
+        values = {**self._cluster.utilisation(), "num_reward_failures": float(self._num_reward_failures)}
+        if self._gpu_memory_peak is not None:
+            values["gpu_memory_peak_bytes"] = self._gpu_memory_peak
+        return values
+
+    def close(self) -> None:
+        """End all processes and remove what they leave behind."""
+        self._cluster.close()
+
+
+def _check_num_processes(config: RunConfig, folder: Path) -> None:
+    """Each of FSDP's processes reads back its own part of a checkpoint."""
+    verl = config.engine.verl
+    wrote = len(list(folder.glob("model_world_size_*_rank_*.pt")))
+    if wrote not in (0, verl.gpus_per_node * verl.nodes):
+        remedy = f"the checkpoint {folder.parent.name} was written by {wrote} training processes: go on with as many"
+        field = "gpus_per_node" if verl.nodes == 1 else "nodes"
+        raise ConfigError([ConfigProblem(f"engine.verl.{field}", getattr(verl, field), remedy)])
+
+
+def _payload(group: RolloutGroup) -> GroupPayload:
+    assert isinstance(group.payload, GroupPayload)
+    return group.payload
+
+
+def _end_token_ids(folder: Path, *named_elsewhere: object) -> tuple[int, ...]:
+    """Tokens that end a response."""
+    named: list[Any] = list(named_elsewhere)
+    if (folder / "generation_config.json").is_file():
+        named.append(GenerationConfig.from_pretrained(folder).eos_token_id)
+    flat = [token for each in named for token in (each if isinstance(each, list) else [each])]
+    return tuple(sorted({token for token in flat if token is not None}))
+
+
+def _check_sampling(config: RunConfig) -> None:
+    """vLLM's log-probabilities are those after top-p and top-k, to which π_θ's would be no match."""
+    rollout = config.rollout
+    for field, value, everything in (("top_p", rollout.top_p, 1.0), ("top_k", rollout.top_k, -1)):
+        if value != everything:
+            raise ConfigError(
+                [ConfigProblem(f"rollout.{field}", value, f"the verl engine samples from all tokens: {everything}")]
+            )

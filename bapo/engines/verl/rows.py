@@ -1,0 +1,63 @@
+"""The rows of TransferQueue that an update runs over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from bapo.advantages import group_advantages, shaped_rewards
+from bapo.config.objective import LengthPenalty
+from bapo.engines.base import BatchItem
+from bapo.engines.verl.agent_loop import ResponseSummary
+from bapo.engines.verl.loss import SOURCES
+from bapo.engines.verl.payload import GroupPayload
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """One row per response, those of an item together."""
+
+    keys: list[str]
+    lengths: list[int]
+    """Prompt and response tokens."""
+    sources: list[int]
+    """Positions in SOURCES."""
+    response_lengths: list[int]
+    advantages: list[float | None]
+    """Where the method says what they are; None where they follow from the rewards of the item's rows."""
+
+    @classmethod
+    def of(cls, items: Sequence[BatchItem]) -> Rows:
+        """The rows of the responses that these items train on."""
+        rows = cls([], [], [], [], [])
+        for item in items:
+            responses = responses_of(item)
+            keys = _payload(item).keys
+            rows.keys.extend(keys if item.responses is None else [keys[position] for position in item.responses])
+            rows.lengths.extend(response.prompt_length + response.length for response in responses)
+            rows.sources.extend([SOURCES.index(item.source)] * len(responses))
+            rows.response_lengths.extend(response.length for response in responses)
+            rows.advantages.extend(item.advantages or [None] * len(responses))
+        return rows
+
+
+def responses_of(item: BatchItem) -> Sequence[ResponseSummary]:
+    """The responses that the item trains on."""
+    responses = _payload(item).responses
+    return responses if item.responses is None else [responses[position] for position in item.responses]
+
+
+def shaped(item: BatchItem, shaping: LengthPenalty) -> BatchItem:
+    """The item with the advantages of its responses' rewards less the penalty on their length, relative to itself."""
+    if item.advantages is not None:
+        return item
+    responses = responses_of(item)
+    rewards = shaped_rewards([each.reward for each in responses], [each.length for each in responses], shaping)
+    return replace(item, advantages=tuple(group_advantages(torch.tensor([rewards]))[0].tolist()))
+
+
+def _payload(item: BatchItem) -> GroupPayload:
+    assert isinstance(item.group.payload, GroupPayload)
+    return item.group.payload

@@ -1,0 +1,65 @@
+"""Figure 12: test accuracy over training, one panel per held-out set, one line per method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bapo.analysis.comparison import Curve, curve
+from bapo.figures.curve_panels import CurvePanel, curve_panels, labels_of
+from bapo.figures.groups import Group
+from bapo.figures.methods import styles_of
+from bapo.figures.panels import panel_figure, titled
+from bapo.figures.recorded import RecordedRun
+from bapo.figures.seed_curves import SeedCurve, seed_curves
+from bapo.figures.theme import Palette
+from bapo.records import EvaluationRecord
+
+
+class AccuracyCurves(NamedTuple):
+    """avg@k of each held-out set."""
+
+    datasets: Sequence[CurvePanel]
+
+
+def accuracy_curves_data(groups: Sequence[Group]) -> AccuracyCurves:
+    """The evaluations of each set, averaged over replicates."""
+    panels = []
+    for dataset, num_samples in datasets_of([run for group in groups for run in group.runs]):
+        panels.append(CurvePanel(f"{dataset} avg@{num_samples}", dataset_curves(groups, dataset, num_samples)))
+    return AccuracyCurves(panels)
+
+
+def datasets_of(runs: Sequence[RecordedRun]) -> list[tuple[str, int]]:
+    """Held-out sets and k of avg@k, the widest first: CD-34 before CD-4. Another k is another figure."""
+    found = {(record.dataset, record.num_samples) for run in runs for record in run.evaluations}
+    return sorted(found, key=lambda each: (-len(each[0]), each))
+
+
+def evaluations_on(run: RecordedRun, dataset: str, num_samples: int) -> list[EvaluationRecord]:
+    """A run's evaluations of one set, by step."""
+    return [record for record in run.evaluations if record.dataset == dataset and record.num_samples == num_samples]
+
+
+def dataset_curves(groups: Sequence[Group], dataset: str, num_samples: int) -> list[SeedCurve]:
+    """avg@k over the steps, one curve per group."""
+
+    def of_run(run: RecordedRun) -> Curve:
+        records = evaluations_on(run, dataset, num_samples)
+        return curve(
+            np.array([record.step for record in records], dtype=np.float64),
+            np.array([record.avg_at_k.value for record in records], dtype=np.float64),
+        )
+
+    return seed_curves(groups, of_run)
+
+
+def accuracy_curves_figure(data: AccuracyCurves, palette: Palette) -> go.Figure:
+    """A line per method with its 95 % interval over seeds."""
+    num = len(data.datasets)
+    yaxis = titled("accuracy", tickformat=".0%")
+    styles = styles_of(labels_of(data.datasets), palette)
+    return panel_figure(curve_panels(data.datasets, styles, [yaxis] * num, hover=[".1%"] * num))

@@ -1,0 +1,107 @@
+"""The x-axis of a run's charts: steps, wall time or rollouts."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+import plotly.graph_objects as go
+
+from bapo.api.records import Series
+
+XKind = Literal["step", "time", "rollouts"]
+X_KINDS: tuple[XKind, ...] = ("step", "time", "rollouts")
+
+TIME_KEY = "timing_s/unix_time"
+ROLLOUTS_KEY = "bapo/cost/num_rollouts"
+X_KEYS: dict[XKind, tuple[str, ...]] = {"step": (), "time": (TIME_KEY,), "rollouts": (ROLLOUTS_KEY,)}
+"""Metrics that an axis needs."""
+
+FIRST_VIEW_STEPS = 10
+"""What a chart shows before there is a step."""
+
+_TITLES: dict[XKind, str] = {"step": "step", "time": "wall time (UTC)", "rollouts": "rollouts so far"}
+
+
+class XAxis(NamedTuple):
+    """Where each step stands."""
+
+    kind: XKind
+    steps: Sequence[int]
+    values: Sequence[Any]
+    """Numbers, one per step; times in milliseconds since 1970, UTC (a page shows them in its viewer's zone)."""
+    start: Any
+    """Position of step 0."""
+
+    @property
+    def title(self) -> str:
+        """What the axis shows, for its label."""
+        return _TITLES[self.kind]
+
+    def at(self, step: int) -> Any:
+        """Position of a step; of the next recorded one where it is not among the points (sampling)."""
+        if step <= 0 or not self.steps:
+            return self.start
+        if self.kind == "step":
+            return min(step, self.steps[-1])
+        return self.values[min(bisect_left(self.steps, step), len(self.steps) - 1)]
+
+    def layout(self) -> dict[str, Any]:
+        """Axis settings: dates only for wall time, thousands as 12k."""
+        # Charts with few points, such as evaluations, show as much of the run as the others do.
+        end = self.values[-1] if self.values else FIRST_VIEW_STEPS
+        settings: dict[str, Any] = {"title": {"text": self.title}}
+        if self.kind != "time":
+            settings["autorangeoptions"] = {"include": [self.start, end]}
+        match self.kind:
+            case "step":
+                return settings | {"tickformat": ",d", "rangemode": "tozero", "minallowed": 0}
+            case "rollouts":
+                return settings | {"tickformat": "~s", "rangemode": "tozero", "minallowed": 0}
+            case "time":
+                return settings | {"type": "date"}
+
+
+def x_axis(series: Series, kind: XKind, started_at: datetime | None) -> XAxis:
+    """The axis of a series; steps without the needed metric (older writers) take the value before them."""
+    if kind == "step":
+        return XAxis("step", series.steps, series.steps, 0)
+    if kind == "rollouts":
+        return XAxis("rollouts", series.steps, _filled(series.columns.get(ROLLOUTS_KEY), len(series.steps), 0.0), 0)
+    origin = started_at.timestamp() if started_at else 0.0
+    seconds = _filled(series.columns.get(TIME_KEY), len(series.steps), origin)
+    # The trainer's clock may be behind the server's, which told the start.
+    start = min([origin, *seconds[:1]])
+    return XAxis("time", series.steps, [round(1000 * value) for value in seconds], round(1000 * start))
+
+
+def _filled(column: Sequence[float | None] | None, length: int, before_first: float) -> list[float]:
+    filled, last = [], before_first
+    for value in column if column is not None else [None] * length:
+        last = last if value is None else value
+        filled.append(last)
+    return filled
+
+
+def x_hover(kind: XKind) -> str:
+    """Heading of a unified hover label."""
+    return {"step": "step %{x:,d}", "time": "%{x|%H:%M:%S}", "rollouts": "%{x:,d} rollouts"}[kind]
+
+
+def over_training(
+    traces: Sequence[go.Scatter], axis: XAxis, *, yaxis: dict[str, Any], height: int = 260, **layout: Any
+) -> go.Figure:
+    """A figure of traces over the run's x-axis; the theme is added where it is shown (`bapo.figures.theme.themed`)."""
+    return go.Figure(
+        traces,
+        {
+            "xaxis": axis.layout() | {"unifiedhovertitle": {"text": x_hover(axis.kind)}},
+            "yaxis": yaxis,
+            "height": height,
+            # Names the axis: a zoom is kept over redraws of the same one (assets/live.js).
+            "uirevision": axis.kind,
+            **layout,
+        },
+    )

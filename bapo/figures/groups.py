@@ -1,0 +1,128 @@
+"""Runs put into groups whose members are replicates: by default all that only the seed sets apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from bapo.analysis.comparison import SEED_FIELD, ComparedRun, RunGroup, differences, flattened, groups_of, value_text
+from bapo.figures.methods import method_label
+from bapo.figures.recorded import RecordedRun
+
+BY_CONFIG, BY_METHOD, BY_RUN = "config", "method", "run"
+
+_UNIMPORTANT = frozenset({SEED_FIELD, "training.checkpoint_interval", "training.keep_checkpoints"})
+"""Fields on which replicates may differ: checkpoints change no result."""
+_IGNORED_SECTIONS = ("samples.", "engine.threads", "resources.")
+
+
+class Group(NamedTuple):
+    """Replicates under one label."""
+
+    label: str
+    runs: Sequence[RecordedRun]
+    differs_in: Sequence[str]
+    """Config fields, other than the seed, on which the members differ: then they are no mere replicates."""
+    shared_seeds: Sequence[int]
+    """Seeds that several members have: they are not independent."""
+
+
+def grouped(runs: Sequence[RecordedRun], by: str = BY_CONFIG) -> list[Group]:
+    """Groups in the order in which the runs name them.
+
+    `by` is `config` (everything but the seed), `method`, `run` (each alone), `group`, `tags`, or a config field such as
+    `method.c1`.
+
+    Raises:
+        ValueError: none of the runs has the field.
+    """
+    configs = [comparable(run.config) for run in runs]
+    if by == BY_CONFIG:
+        members: dict[str, list[int]] = {}
+        for index, label in enumerate(_config_labels(configs)):
+            members.setdefault(label, []).append(index)
+        found = [RunGroup(label, tuple(indices)) for label, indices in members.items()]
+    else:
+        compared = [
+            ComparedRun(run.name, config, run.tags, run.group) for run, config in zip(runs, configs, strict=True)
+        ]
+        found = groups_of(compared, "method.type" if by == BY_METHOD else by)
+    return [
+        Group(
+            each.label,
+            [runs[index] for index in each.members],
+            [
+                difference.field
+                for difference in differences([configs[index] for index in each.members])
+                if difference.field != SEED_FIELD
+            ],
+            shared_seeds([runs[index] for index in each.members]),
+        )
+        for each in found
+    ]
+
+
+def _config_labels(configs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The method, and what sets a run apart from the config that most runs of its method have."""
+    usual = {
+        method: most_common([config for config in configs if config["method.type"] == method])
+        for method in dict.fromkeys(config["method.type"] for config in configs)
+    }
+    labels = []
+    for config in configs:
+        baseline = usual[config["method.type"]]
+        settings = [
+            f"{field.rsplit('.', 1)[-1]} {value_text(value)}"
+            for field, value in config.items()
+            if field != SEED_FIELD and (field not in baseline or baseline[field] != value)
+        ]
+        labels.append(" · ".join([config["method.type"], *settings]))
+    return labels
+
+
+def most_common(configs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The config that most of these flat ones are but for the seed, the first of several; at least one is needed."""
+    keys = [repr({field: value for field, value in config.items() if field != SEED_FIELD}) for config in configs]
+    return configs[keys.index(Counter(keys).most_common(1)[0][0])]
+
+
+def differing(config: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
+    """Fields of two flat configs that are not the same."""
+    return {field for field in config.keys() | other.keys() if config.get(field) != other.get(field)}
+
+
+def comparable(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The config as flat fields, `method.type` as its name with what was left out of it."""
+    flat = {
+        field: value
+        for field, value in flattened(config).items()
+        if field not in _UNIMPORTANT - {SEED_FIELD} and not field.startswith(_IGNORED_SECTIONS)
+    }
+    flat.pop("method.without", None)
+    # "filter gaussian" says more than "type gaussian".
+    for name in list(flat):
+        section, _, last = name.rpartition(".")
+        if last == "type" and section.count("."):
+            flat[section] = flat.pop(name)
+    flat["method.type"] = method_label(config)
+    return flat
+
+
+def shared_seeds(runs: Sequence[RecordedRun]) -> list[int]:
+    """Seeds that more than one of the runs has."""
+    seeds = [run.seed for run in runs]
+    return sorted({seed for seed in seeds if seeds.count(seed) > 1})
+
+
+def fields_between(groups: Sequence[Group]) -> list[str]:
+    """Fields outside of the method's own in which the groups' usual configs differ, and that no label names."""
+    usual = [most_common([comparable(run.config) for run in group.runs]) for group in groups]
+    named = {part.split(" ", 1)[0] for group in groups for part in group.label.split(" · ")[1:]}
+    return [
+        each.field
+        for each in differences(usual)
+        if each.field != SEED_FIELD
+        and not each.field.startswith("method")
+        and each.field.rsplit(".", 1)[-1] not in named
+    ]

@@ -1,0 +1,102 @@
+"""Differences of a study's arms to the reference arm, seed by seed, with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import plotly.graph_objects as go
+
+from bapo.api.studies import StudyBudget, StudyDifference
+from bapo.figures.methods import styles_of
+from bapo.figures.panels import Panel, axis_of, panel_figure, titled
+from bapo.figures.seed_curves import shown
+from bapo.figures.study_curves import TITLES
+from bapo.figures.theme import Palette
+
+ROW_HEIGHT = 22
+POINTS = 100.0
+
+
+class PairedPoint(NamedTuple):
+    """One arm."""
+
+    arm: str
+    difference: float
+    """Percentage points."""
+    low: float | None
+    high: float | None
+    n: int
+
+
+class PairedPanel(NamedTuple):
+    """All arms at one budget."""
+
+    budget: StudyBudget
+    points: Sequence[PairedPoint]
+
+
+def paired_differences_data(differences: Sequence[StudyDifference]) -> list[PairedPanel]:
+    """A panel for each budget at which any pair of seeds can be compared."""
+    panels = []
+    for budget in TITLES:
+        points = [
+            PairedPoint(
+                each.arm,
+                POINTS * each.difference.value,
+                None if each.difference.low is None else POINTS * each.difference.low,
+                None if each.difference.high is None else POINTS * each.difference.high,
+                each.difference.n,
+            )
+            for each in differences
+            if each.at == budget and each.difference is not None
+        ]
+        if points:
+            panels.append(PairedPanel(budget, points))
+    return panels
+
+
+def paired_differences_figure(data: Sequence[PairedPanel], palette: Palette) -> go.Figure:
+    """A row for each arm: its difference and interval, beside a line at 0."""
+    styles = styles_of(list(dict.fromkeys(point.arm for panel in data for point in panel.points)), palette)
+    panels = []
+    for index, panel in enumerate(data):
+        rows = list(reversed(panel.points))
+        traces = [
+            go.Scatter(
+                x=[point.difference],
+                y=[row],
+                error_x={
+                    "type": "data",
+                    "symmetric": False,
+                    "array": [0.0 if point.high is None else point.high - point.difference],
+                    "arrayminus": [0.0 if point.low is None else point.difference - point.low],
+                    "color": styles[point.arm].colour,
+                    "thickness": 1.6,
+                    "width": 4,
+                },
+                mode="markers",
+                marker={"color": styles[point.arm].colour, "symbol": styles[point.arm].symbol, "size": 8},
+                name=shown(point.arm),
+                showlegend=False,
+                hovertemplate=f"%{{x:+.2f}} points, {point.n} seeds",
+                xaxis=f"x{axis_of(index)}",
+                yaxis=f"y{axis_of(index)}",
+            )
+            for row, point in enumerate(rows)
+        ]
+        yaxis = {
+            "tickmode": "array",
+            "tickvals": list(range(len(rows))),
+            "ticktext": [shown(point.arm) for point in rows],
+            "automargin": True,
+            "range": [-0.6, len(rows) - 0.4],
+            "fixedrange": True,
+            "showgrid": False,
+        }
+        xaxis = titled(
+            "percentage points", zeroline=True, zerolinecolor=palette.reference, zerolinewidth=1.5, ticksuffix=""
+        )
+        panels.append(Panel(TITLES[panel.budget][0], traces, xaxis, yaxis))
+    most = max((len(panel.points) for panel in data), default=1)
+    return panel_figure(panels, hovermode="closest", panel_height=max(120, 40 + most * ROW_HEIGHT))

@@ -1,0 +1,105 @@
+"""One run as the paper's figures read it, from its folder or from the API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bapo.api.records import Series
+from bapo.figures.axes import ROLLOUTS_KEY, TIME_KEY
+from bapo.figures.batch_composition import KEYS as COMPOSITION_KEYS
+from bapo.records import AnyRecord, EvaluationRecord, StepRecord, TrackingRecord, metrics
+from bapo.run.journal import merged_records
+from bapo.run.run_folder import read_config
+
+REWARD, ENTROPY, LENGTH = "critic/rewards/mean", "actor/entropy", "response_length/mean"
+GRAD_NORM, BATCH = "actor/grad_norm", "bapo/batch/batch"
+TOKENS, STEP_SECONDS, ELAPSED = "bapo/cost/num_tokens", "timing_s/step", "timing_s/elapsed"
+
+STEP_KEYS = (
+    *(REWARD, ENTROPY, LENGTH, GRAD_NORM),
+    *(*COMPOSITION_KEYS, BATCH),
+    *(ROLLOUTS_KEY, TOKENS, STEP_SECONDS, ELAPSED, TIME_KEY),
+)
+"""Metrics of training steps that the figures read."""
+
+Floats = NDArray[np.float64]
+
+
+class RecordedRun(NamedTuple):
+    """A run and what it recorded."""
+
+    id: str
+    name: str
+    config: Mapping[str, Any]
+    """Complete and nested."""
+    steps: Series
+    """`STEP_KEYS` of the training steps."""
+    evaluations: Sequence[EvaluationRecord]
+    tracking: Sequence[TrackingRecord]
+    compute_hours: float | None = None
+    """GPU-hours, slot-hours on the CPU; None where nobody counted them."""
+    num_gpus: int = 0
+    status: str = "recorded"
+    tags: Sequence[str] = ()
+    group: str | None = None
+    num_left_out: int = 0
+    """Training steps that `steps` lacks, because a server sampled them."""
+
+    @property
+    def group_size(self) -> int:
+        """G."""
+        return int(self.config["rollout"]["group_size"])
+
+    @property
+    def seed(self) -> int:
+        """Seed of every random draw."""
+        return int(self.config["training"]["seed"])
+
+    @property
+    def last_step(self) -> int:
+        """Training steps completed."""
+        return int(self.steps.steps[-1]) if self.steps.steps else 0
+
+    def column(self, key: str) -> Floats:
+        """A metric by step; NaN where a step lacks it."""
+        values = self.steps.columns.get(key)
+        if values is None:
+            return np.full(len(self.steps.steps), np.nan)
+        return np.array(values, dtype=np.float64)
+
+    @property
+    def step_numbers(self) -> Floats:
+        """Training steps, as positions."""
+        return np.array(self.steps.steps, dtype=np.float64)
+
+
+def load_run(folder: Path | str) -> RecordedRun:
+    """A run from the folder in which it trains or trained; needs no server.
+
+    Raises:
+        ConfigError: the folder is not that of a run.
+    """
+    folder = Path(folder)
+    return run_of(folder.resolve().name, read_config(folder).model_dump(mode="json"), merged_records(folder))
+
+
+def run_of(name: str, config: Mapping[str, Any], records: Sequence[AnyRecord]) -> RecordedRun:
+    """A run from its journal's records, in the order of their steps."""
+    steps = [record for record in records if isinstance(record, StepRecord)]
+    rows = [metrics(record) for record in steps]
+    return RecordedRun(
+        id=name,
+        name=name,
+        config=config,
+        steps=Series(
+            steps=[record.step for record in steps],
+            columns={key: [row.get(key) for row in rows] for key in STEP_KEYS},
+        ),
+        evaluations=[record for record in records if isinstance(record, EvaluationRecord)],
+        tracking=[record for record in records if isinstance(record, TrackingRecord)],
+    )

@@ -1,0 +1,203 @@
+"""Table 1: accuracy of each method on each held-out set after training, and what it cost in rollouts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import plotly.graph_objects as go
+
+from bapo.analysis.comparison import Estimate, estimate, paired_difference
+from bapo.figures.accuracy_curves import datasets_of, evaluations_on
+from bapo.figures.axes import ROLLOUTS_KEY
+from bapo.figures.groups import Group
+from bapo.figures.methods import METHOD_NAMES, ON_POLICY
+from bapo.figures.recorded import RecordedRun
+from bapo.figures.tables import Cell, Column, TextTable, count_cell, percent_cell, table_figure
+from bapo.figures.theme import Palette
+from bapo.records import EvaluationRecord, Interval
+
+SeedFigures = Sequence[tuple[int, float]]
+"""(seed, figure of a run) pairs."""
+
+
+class Score(NamedTuple):
+    """A figure of a group."""
+
+    value: Estimate | None
+    """Over seeds; of one run its own interval over problems."""
+    is_best: bool
+    """Above all other groups beyond doubt: see `clear_best`."""
+
+
+class ResultsRow(NamedTuple):
+    """One method."""
+
+    label: str
+    n: int
+    """Runs with an evaluation."""
+    policy: str
+    """`on`, `off`, or empty for the base model and for mixed groups."""
+    scores: Sequence[Score]
+    """avg@k and pass@k of each set in turn."""
+    average: Score
+    """Mean avg@k over the sets."""
+    num_rollouts: Estimate | None
+    is_base: bool = False
+    """The model before training."""
+
+
+class ResultsTable(NamedTuple):
+    """Methods × held-out sets; the base model is the first row."""
+
+    datasets: Sequence[tuple[str, int]]
+    """Name, and k."""
+    rows: Sequence[ResultsRow]
+
+
+def results_table_data(groups: Sequence[Group]) -> ResultsTable:
+    """Each run's last evaluation; the base model's row is the evaluation before training, of all runs together."""
+    runs = [run for group in groups for run in group.runs]
+    datasets = datasets_of(runs)
+    measured = [group._replace(runs=[run for run in group.runs if run.evaluations]) for group in groups]
+    measured = [group for group in measured if group.runs]
+    scores = []
+    for dataset, num_samples in datasets:
+        scores.append(_scores(measured, _last(dataset, num_samples, _average)))
+        scores.append(_scores(measured, _last(dataset, num_samples, _pass)))
+    averages = _scores(measured, lambda run: _mean_over(run, datasets))
+    rows = [
+        ResultsRow(
+            group.label,
+            len(group.runs),
+            _policy(group),
+            [column[index] for column in scores],
+            averages[index],
+            estimate([float(total) for run in group.runs if (total := _rollouts(run)) is not None]),
+        )
+        for index, group in enumerate(measured)
+    ]
+    return ResultsTable(datasets, [*_base_rows(runs, datasets), *rows])
+
+
+def clear_best(groups: Sequence[SeedFigures]) -> int | None:
+    """Index of the group whose mean is above every other's beyond doubt, None where there is none.
+
+    Beyond doubt: against each other group the 95 % intervals over seeds do not touch, or the paired difference over
+    the seeds that both have lies above 0 with its whole interval. One seed is never beyond doubt.
+    """
+    estimates = [estimate([figure for _, figure in figures]) for figures in groups]
+    known = [(each.mean, index) for index, each in enumerate(estimates) if each is not None]
+    if len(known) < 2:
+        return None
+    _, best = max(known)
+    top = estimates[best]
+    assert top is not None
+    for index, other in enumerate(estimates):
+        if index == best or other is None:
+            continue
+        apart = top.low is not None and other.high is not None and top.low > other.high
+        difference = paired_difference(groups[index], groups[best])
+        paired = difference is not None and difference.low is not None and difference.low > 0
+        if not (apart or paired):
+            return None
+    return best
+
+
+class _Figure(NamedTuple):
+    """One run's figure with its interval over problems."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+def _scores(groups: Sequence[Group], of_run: Callable[[RecordedRun], _Figure | None]) -> list[Score]:
+    figures = [[(run.seed, found) for run in group.runs if (found := of_run(run)) is not None] for group in groups]
+    best = clear_best([[(seed, found.value) for seed, found in members] for members in figures])
+    scores = []
+    for index, members in enumerate(figures):
+        if len(members) == 1:
+            only = members[0][1]
+            scores.append(Score(Estimate(only.value, only.low, only.high, 1), is_best=False))
+        else:
+            scores.append(Score(estimate([found.value for _, found in members]), index == best))
+    return scores
+
+
+def _average(record: EvaluationRecord) -> Interval | None:
+    return record.avg_at_k
+
+
+def _pass(record: EvaluationRecord) -> Interval | None:
+    return record.pass_at.get(record.num_samples)
+
+
+def _last(
+    dataset: str, num_samples: int, figure: Callable[[EvaluationRecord], Interval | None]
+) -> Callable[[RecordedRun], _Figure | None]:
+    def of_run(run: RecordedRun) -> _Figure | None:
+        records = evaluations_on(run, dataset, num_samples)
+        interval = figure(records[-1]) if records else None
+        return None if interval is None else _Figure(interval.value, interval.low, interval.high)
+
+    return of_run
+
+
+def _mean_over(run: RecordedRun, datasets: Sequence[tuple[str, int]]) -> _Figure | None:
+    values = [found.value for each in datasets if (found := _last(*each, _average)(run)) is not None]
+    # A mean over fewer sets would be another figure.
+    return _Figure(sum(values) / len(values), None, None) if values and len(values) == len(datasets) else None
+
+
+def _rollouts(run: RecordedRun) -> float | None:
+    totals = [value for value in run.steps.columns.get(ROLLOUTS_KEY, ()) if value is not None]
+    return totals[-1] if totals else None
+
+
+def _policy(group: Group) -> str:
+    kinds = {"on" if str(run.config["method"]["type"]) in ON_POLICY else "off" for run in group.runs}
+    known = all(str(run.config["method"]["type"]) in METHOD_NAMES for run in group.runs)
+    return kinds.pop() if known and len(kinds) == 1 else ""
+
+
+def _base_rows(runs: Sequence[RecordedRun], datasets: Sequence[tuple[str, int]]) -> list[ResultsRow]:
+    based = [run for run in runs if any(record.step == 0 for record in run.evaluations)]
+    rows = []
+    for model in dict.fromkeys(str(run.config["model"]["path"]) for run in based):
+        of_model = [run for run in based if str(run.config["model"]["path"]) == model]
+        before = [
+            run._replace(evaluations=[record for record in run.evaluations if record.step == 0]) for run in of_model
+        ]
+        group = Group(model, before, [], [])
+        scores = [
+            _scores([group], _last(dataset, num_samples, figure))[0]
+            for dataset, num_samples in datasets
+            for figure in (_average, _pass)
+        ]
+        average = _scores([group], lambda run: _mean_over(run, datasets))[0]
+        rows.append(ResultsRow(f"{model}, before training", len(before), "", scores, average, None, is_base=True))
+    return rows
+
+
+def results_text(data: ResultsTable) -> TextTable:
+    """What the table shows; percentages."""
+    columns = [Column("method", align="left"), Column("n")]
+    for dataset, num_samples in data.datasets:
+        columns += [Column(f"avg@{num_samples}", dataset), Column(f"pass@{num_samples}", dataset)]
+    if len(data.datasets) > 1:
+        columns.append(Column("mean avg"))
+    columns += [Column("rollouts"), Column("policy", align="left")]
+    rows = []
+    for row in data.rows:
+        cells = [Cell(row.label), Cell(str(row.n))]
+        cells += [percent_cell(score.value, is_best=score.is_best) for score in row.scores]
+        if len(data.datasets) > 1:
+            cells.append(percent_cell(row.average.value, is_best=row.average.is_best))
+        rows.append([*cells, count_cell(row.num_rollouts), Cell(row.policy or "–")])
+    return TextTable(columns, rows)
+
+
+def results_table_figure(data: ResultsTable, palette: Palette) -> go.Figure:
+    """The table as a plotly figure."""
+    return table_figure(results_text(data), palette)

@@ -1,0 +1,101 @@
+"""Tables as text, and as figures for where only figures fit."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import plotly.graph_objects as go
+
+from bapo.analysis.comparison import Estimate
+from bapo.figures import formatting
+from bapo.figures.theme import Palette
+
+ROW_HEIGHT = 28
+
+
+class Cell(NamedTuple):
+    """Text of one cell, and its small print."""
+
+    text: str
+    note: str = ""
+    """Interval."""
+    is_best: bool = False
+
+
+class Column(NamedTuple):
+    """Heading of a column."""
+
+    title: str
+    group: str = ""
+    """Columns of one group stand under one heading."""
+    align: Literal["left", "right"] = "right"
+
+
+class TextTable(NamedTuple):
+    """What a table shows."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+
+
+def percent_cell(value: Estimate | None, *, is_best: bool = False) -> Cell:
+    """Mean of shares as a percentage with its interval, as far as that can be a share."""
+    if value is None:
+        return Cell(formatting.MISSING)
+    note = ""
+    if value.low is not None and value.high is not None:
+        note = f"{formatting.share(max(0.0, value.low))} to {formatting.share(min(1.0, value.high))}"
+    return Cell(formatting.share(value.mean), note, is_best)
+
+
+def count_cell(value: Estimate | None) -> Cell:
+    """Mean as a short number, ± half the interval."""
+    if value is None:
+        return Cell(formatting.MISSING)
+    note = "" if value.high is None else f"± {formatting.count(value.high - value.mean)}"
+    return Cell(formatting.count(value.mean), note if note != "± 0" else "")
+
+
+def duration_cell(seconds: Estimate | None) -> Cell:
+    """Mean as a duration, ± half the interval."""
+    if seconds is None:
+        return Cell(formatting.MISSING)
+    note = "" if seconds.high is None else f"± {formatting.duration(seconds.high - seconds.mean)}"
+    return Cell(formatting.duration(seconds.mean), note)
+
+
+def table_figure(table: TextTable, palette: Palette) -> go.Figure:
+    """The table as a plotly figure; notes in small type below their figures, the best in bold."""
+    header = [
+        html.escape(f"{column.group} {column.title}" if column.group else column.title) for column in table.columns
+    ]
+    columns = [[_markup(row[index]) for row in table.rows] for index in range(len(table.columns))]
+    align = [column.align for column in table.columns]
+    trace = go.Table(
+        header={
+            "values": [f"<b>{title}</b>" for title in header],
+            "align": align,
+            "fill": {"color": palette.page},
+            "line": {"color": palette.border},
+            "font": {"color": palette.muted, "size": 11},
+        },
+        cells={
+            "values": columns,
+            "align": align,
+            "height": ROW_HEIGHT,
+            "fill": {"color": palette.card},
+            "line": {"color": palette.border},
+            "font": {"color": palette.text, "size": 12},
+        },
+    )
+    height = 60 + (len(table.rows) + 1) * ROW_HEIGHT * 2
+    return go.Figure(trace, {"height": height, "margin": {"l": 8, "r": 8, "t": 8, "b": 8}})
+
+
+def _markup(cell: Cell) -> str:
+    text = html.escape(cell.text)
+    if cell.is_best:
+        text = f"<b>{text}</b>"
+    return f"{text}<br><sub>{html.escape(cell.note)}</sub>" if cell.note else text

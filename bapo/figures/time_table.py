@@ -1,0 +1,180 @@
+"""Table 2: what each method cost in rollouts, tokens, time and machine hours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bapo.analysis.comparison import Estimate, estimate
+from bapo.figures import formatting
+from bapo.figures.axes import ROLLOUTS_KEY
+from bapo.figures.batch_composition import KEYS
+from bapo.figures.groups import Group
+from bapo.figures.recorded import BATCH, ELAPSED, STEP_SECONDS, TOKENS, RecordedRun
+from bapo.figures.tables import Cell, Column, TextTable, count_cell, duration_cell, percent_cell, table_figure
+from bapo.figures.theme import Palette
+
+SECONDS_PER_HOUR = 3600.0
+
+
+class TimeRow(NamedTuple):
+    """One method; estimates over its runs."""
+
+    label: str
+    n: int
+    batch_sizes: str
+    """Prompts rolled out, groups per optimizer step; as in the paper."""
+    num_steps: Estimate | None
+    fill: Estimate | None
+    """Groups trained on as a share of B."""
+    num_rollouts: Estimate | None
+    num_tokens: Estimate | None
+    step_seconds: Estimate | None
+    """Of a training step, evaluation and tracking left out."""
+    training_seconds: Estimate | None
+    """Of all training steps."""
+    total_seconds: Estimate | None
+    """Of all attempts, evaluation and tracking included."""
+    compute_hours: Estimate | None
+    """GPU-hours, or slot-hours on the CPU."""
+
+
+class TimeTable(NamedTuple):
+    """All groups."""
+
+    rows: Sequence[TimeRow]
+    unit: str
+    """`GPU-hours`, `slot-hours`, or both where the runs differ."""
+
+
+def time_table_data(groups: Sequence[Group]) -> TimeTable:
+    """Read the costs off the metrics."""
+    units = {"GPU-hours" if run.num_gpus else "slot-hours" for group in groups for run in group.runs}
+    rows = [
+        TimeRow(
+            group.label,
+            len(group.runs),
+            _batch_sizes(group.runs),
+            _over(group, lambda run: float(run.last_step) or None),
+            _over(group, _fill),
+            _over(group, lambda run: _latest(run, ROLLOUTS_KEY)),
+            _over(group, lambda run: _latest(run, TOKENS)),
+            _over(group, _step_seconds),
+            _over(group, _training_seconds),
+            _over(group, total_seconds),
+            _over(group, _compute_hours),
+        )
+        for group in groups
+    ]
+    return TimeTable(rows, " or ".join(sorted(units)))
+
+
+def total_seconds(run: RecordedRun) -> float | None:
+    """Time of all attempts: the clock of each begins at 0, so that every fall begins another."""
+    clock = run.column(ELAPSED)
+    clock = clock[~np.isnan(clock)]
+    if not len(clock):
+        return None
+    ends = np.append(clock[1:] < clock[:-1], True)
+    return float(clock[ends].sum())
+
+
+def _over(group: Group, figure: Callable[[RecordedRun], float | None]) -> Estimate | None:
+    return estimate([value for run in group.runs if (value := figure(run)) is not None])
+
+
+def _latest(run: RecordedRun, key: str) -> float | None:
+    values = run.column(key)
+    known = values[~np.isnan(values)]
+    return float(known[-1]) if len(known) else None
+
+
+def _fill(run: RecordedRun) -> float | None:
+    trained, sizes = run.column(BATCH), run.column(KEYS[-1])
+    total = float(np.nansum(sizes))
+    return float(np.nansum(trained)) / total if total else None
+
+
+def _step_seconds(run: RecordedRun) -> float | None:
+    seconds = run.column(STEP_SECONDS)
+    # A server's sample keeps the extremes: its mean would be too high.
+    return None if run.num_left_out or np.isnan(seconds).all() else float(np.nanmean(seconds))
+
+
+def _training_seconds(run: RecordedRun) -> float | None:
+    seconds = run.column(STEP_SECONDS)
+    return None if run.num_left_out or np.isnan(seconds).all() else float(np.nansum(seconds))
+
+
+def _compute_hours(run: RecordedRun) -> float | None:
+    if run.compute_hours is not None:
+        return run.compute_hours
+    seconds = total_seconds(run)
+    return None if seconds is None else seconds / SECONDS_PER_HOUR * max(1, run.num_gpus)
+
+
+def _batch_sizes(runs: Sequence[RecordedRun]) -> str:
+    sizes = {
+        (
+            run.config["rollout"]["batch_size"],
+            run.config["training"].get("mini_batch_size") or run.config["training"]["batch_size"],
+        )
+        for run in runs
+    }
+    return ", ".join(f"({sample}, {train})" for sample, train in sorted(sizes))
+
+
+def time_text(data: TimeTable) -> TextTable:
+    """What the table shows."""
+    columns = [
+        Column("method", align="left"),
+        Column("n"),
+        Column("batch size"),
+        Column("steps"),
+        Column("batch full, %"),
+        Column("rollouts"),
+        Column("tokens"),
+        Column("time per step"),
+        Column("training"),
+        Column("with evaluation"),
+        Column(data.unit),
+    ]
+    rows = [
+        [
+            Cell(row.label),
+            Cell(str(row.n)),
+            Cell(row.batch_sizes),
+            count_cell(row.num_steps),
+            percent_cell(row.fill),
+            count_cell(row.num_rollouts),
+            count_cell(row.num_tokens),
+            _seconds_cell(row.step_seconds),
+            duration_cell(row.training_seconds),
+            duration_cell(row.total_seconds),
+            _hours_cell(row.compute_hours),
+        ]
+        for row in data.rows
+    ]
+    return TextTable(columns, rows)
+
+
+def _seconds_cell(value: Estimate | None) -> Cell:
+    if value is None or value.mean >= 100:
+        return duration_cell(value)
+    note = "" if value.high is None else f"± {value.high - value.mean:.2f}"
+    return Cell(f"{value.mean:.2f} s", note)
+
+
+def _hours_cell(value: Estimate | None) -> Cell:
+    if value is None:
+        return Cell(formatting.MISSING)
+    note = "" if value.high is None else f"± {formatting.decimal(value.high - value.mean, 3)}"
+    return Cell(formatting.decimal(value.mean, 3), note)
+
+
+def time_table_figure(data: TimeTable, palette: Palette) -> go.Figure:
+    """The table as a plotly figure."""
+    return table_figure(time_text(data), palette)

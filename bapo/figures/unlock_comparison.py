@@ -1,0 +1,148 @@
+"""Figure 7's rates: tracked prompts that training unlocked or lost, per method, beside what chance alone gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import plotly.graph_objects as go
+
+from bapo.analysis.accuracy_transitions import Matrix, Rate, migration_rates
+from bapo.analysis.comparison import Estimate, estimate
+from bapo.figures.groups import Group
+from bapo.figures.methods import styles_of
+from bapo.figures.panels import Panel, axis_of, panel_figure, titled
+from bapo.figures.seed_curves import shown
+from bapo.figures.theme import Palette
+from bapo.figures.tracked import common_steps, moved, moved_by_chance
+
+Kind = Literal["unlocked", "strictly_unlocked", "lost"]
+WIDE_INTERVAL_RUNS = 2
+HEADROOM = 1.15
+KINDS: tuple[tuple[Kind, str], ...] = (
+    ("unlocked", "Unlocked: 0/G → above"),
+    ("strictly_unlocked", "Strictly unlocked: 0/G → at least ½"),
+    ("lost", "Lost: above → 0/G"),
+)
+
+
+class UnlockRates(NamedTuple):
+    """One kind of move of one group."""
+
+    rate: Estimate | None
+    """Mean over the runs with Student's interval; of one run Wilson's interval over its prompts."""
+    chance: Estimate | None
+    """The same for the base model against itself."""
+
+
+class GroupUnlocks(NamedTuple):
+    """The moves of one group's tracked prompts between step 0 and its last sampling."""
+
+    label: str
+    n: int
+    step: int
+    rates: Sequence[UnlockRates]
+    """In the order of `KINDS`."""
+
+
+class UnlockComparison(NamedTuple):
+    """All groups that track prompts."""
+
+    groups: Sequence[GroupUnlocks]
+
+
+def unlock_comparison_data(groups: Sequence[Group]) -> UnlockComparison:
+    """Rates run by run, then over the replicates, at the last step that all of a group's runs sampled."""
+    found = []
+    for group in groups:
+        runs = [run for run in group.runs if run.tracking]
+        steps = [step for step in common_steps(runs) if step > 0]
+        if not steps:
+            continue
+        after = [moved(run, steps[-1]) for run in runs]
+        chance = [moved_by_chance(run) for run in runs]
+        rates = [UnlockRates(_over_runs(after, kind), _over_runs(chance, kind)) for kind, _ in KINDS]
+        found.append(GroupUnlocks(group.label, len(runs), steps[-1], rates))
+    return UnlockComparison(found)
+
+
+def _over_runs(matrices: Sequence[Matrix | None], kind: Kind) -> Estimate | None:
+    rates: list[Rate] = [
+        rate
+        for matrix in matrices
+        if matrix is not None and (rate := getattr(migration_rates(matrix), kind)) is not None
+    ]
+    if len(rates) == 1:
+        interval = rates[0].interval
+        return Estimate(interval.value, interval.low, interval.high, 1)
+    return estimate([rate.interval.value for rate in rates])
+
+
+def unlock_comparison_figure(data: UnlockComparison, palette: Palette) -> go.Figure:
+    """A panel per kind of move: a bar with its interval per group, and the level that chance gives as a grey line."""
+    styles = styles_of([group.label for group in data.groups], palette)
+    positions = list(range(len(data.groups)))
+    panels = []
+    for index, (_, title) in enumerate(KINDS):
+        suffix = axis_of(index)
+        placed = {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
+        traces: list[go.Bar | go.Scatter] = [
+            go.Bar(
+                x=[position],
+                y=[_mean(group.rates[index].rate)],
+                error_y=_errors([group.rates[index].rate], palette.text),
+                marker={"color": styles[group.label].colour},
+                width=0.6,
+                name=f"{shown(group.label)} (n = {group.n})",
+                legendgroup=group.label,
+                showlegend=index == 0,
+                hovertemplate="%{y:.1%}",
+                **placed,
+            )
+            for position, group in zip(positions, data.groups, strict=True)
+        ]
+        chance = [group.rates[index].chance for group in data.groups]
+        traces.append(
+            go.Scatter(
+                x=positions,
+                y=[_mean(each) for each in chance],
+                error_y=_errors(chance, palette.reference),
+                mode="markers",
+                marker={"symbol": "line-ew", "size": 26, "line": {"color": palette.reference, "width": 3}},
+                name="chance: base model sampled twice",
+                legendgroup="chance",
+                showlegend=index == 0,
+                hovertemplate="%{y:.1%}<extra>chance</extra>",
+                **placed,
+            )
+        )
+        xaxis = {"showticklabels": False, "ticks": "", "range": [-0.6, len(positions) - 0.4], "fixedrange": True}
+        yaxis = titled("of those prompts", tickformat=".0%", fixedrange=True, range=[0, _top(data, index)])
+        panels.append(Panel(title, traces, xaxis, yaxis))
+    return panel_figure(panels, hovermode="closest", barmode="overlay")
+
+
+def _mean(value: Estimate | None) -> float | None:
+    return None if value is None else value.mean
+
+
+def _top(data: UnlockComparison, index: int) -> float:
+    """End of an axis: intervals of two runs are too wide to choose it."""
+    both = [each for group in data.groups for each in group.rates[index] if each is not None]
+    means = max((each.mean for each in both), default=0.0)
+    bounds = [each.high for each in both if each.high is not None and each.n != WIDE_INTERVAL_RUNS]
+    return min(1.0, HEADROOM * max([means, *(min(bound, 2 * means) for bound in bounds)])) or 1.0
+
+
+def _errors(estimates: Sequence[Estimate | None], colour: str) -> dict[str, object]:
+    up = [0.0 if each is None or each.high is None else each.high - each.mean for each in estimates]
+    down = [0.0 if each is None or each.low is None else each.mean - max(0.0, each.low) for each in estimates]
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": up,
+        "arrayminus": down,
+        "color": colour,
+        "thickness": 1.5,
+        "width": 4,
+    }

@@ -1,0 +1,38 @@
+"""All sections in the paper's order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from bapo.figures.groups import grouped
+from bapo.figures.recorded import RecordedRun
+from bapo.report import data_view, learning
+from bapo.report.section import Section, Selection
+
+_ORDER: tuple[Callable[[Selection], Section], ...] = (
+    data_view.counts,
+    learning.rewards,
+    learning.results,
+    learning.group_accuracy,
+    learning.ablations,
+    data_view.bins,
+    data_view.unlocks,
+    data_view.composition,
+    data_view.rollouts,
+    learning.filters,
+    learning.dynamics,
+    learning.accuracy,
+    data_view.times,
+    data_view.migration,
+    learning.critics,
+)
+
+
+def selection_of(runs: Sequence[RecordedRun], by: str) -> Selection:
+    """The runs in their groups. Raises ValueError where none of them has the field to group by."""
+    return Selection(runs, grouped(runs, by))
+
+
+def sections_of(selection: Selection) -> list[Section]:
+    """What the runs give of the paper."""
+    return [section(selection) for section in _ORDER]

@@ -1,0 +1,270 @@
+"""A study's report as sections: for its page, and as one HTML file."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+
+import plotly
+
+from bapo.analysis.comparison import Estimate
+from bapo.api.compare import MeanEstimate
+from bapo.api.studies import StudyRegimeReport, StudyReport, StudyUnlocks
+from bapo.figures.paired_differences import paired_differences_data, paired_differences_figure
+from bapo.figures.study_curves import study_curves_data, study_curves_figure
+from bapo.figures.tables import Cell, Column, TextTable
+from bapo.figures.unlock_comparison import (
+    KINDS,
+    GroupUnlocks,
+    UnlockComparison,
+    UnlockRates,
+    unlock_comparison_figure,
+)
+from bapo.report.document import document
+from bapo.report.section import Section
+from bapo.study import tables
+from bapo.study.markdown import primary_result, undone_lines
+from bapo.study.tables import Table
+
+HEADS: Mapping[str, str] = {
+    "steps": "after equal steps",
+    "rollouts": "at equal rollouts",
+    "compute": "at equal compute",
+}
+
+
+def facts_of(report: StudyReport) -> str:
+    """One line on where the figures come from."""
+    done = sum(run.state == "done" for run in report.runs)
+    machine = f" · {report.machine}" if report.machine else ""
+    return (
+        f"{done} of {len(report.runs)} runs done · seeds {', '.join(map(str, report.seeds))} · test sets "
+        f"{', '.join(report.test_sets)} · declaration {report.digest[:12]} · BAPO Control Plane "
+        f"{report.version}{machine}"
+    )
+
+
+def head_of(report: StudyReport) -> list[tuple[str, str]]:
+    """What stands above all figures: label and text."""
+    lines = [("Question", report.question)]
+    if report.expectation:
+        lines.append(("Expected before the first run", report.expectation))
+    lines += [("Primary comparison", report.primary_words), ("Result", primary_result(report.primary))]
+    lines += [
+        (
+            "Amended",
+            f"{each.at:%Y-%m-%d %H:%M} UTC, after {each.num_done} runs: {', '.join(each.changed)} changed. "
+            f"{each.reason}",
+        )
+        for each in report.amendments
+    ]
+    undone = undone_lines(report)
+    if undone:
+        lines.append(("Not in the figures", "; ".join(undone)))
+    return lines
+
+
+def sections_of_study(report: StudyReport) -> list[Section]:
+    """All sections, regime by regime."""
+    found = []
+    for number, regime in enumerate(report.regimes, start=1):
+        several = len(report.regimes) > 1
+        for section in _sections(report, regime):
+            name = f"{section.name}-{number}" if several else section.name
+            title = f"{regime.name}: {section.title}" if several else section.title
+            found.append(section._replace(name=name, title=title))
+    return found
+
+
+def _sections(report: StudyReport, regime: StudyRegimeReport) -> list[Section]:
+    if not any(row.num_done for row in regime.rows):
+        caption = "Every section needs at least one run that is done."
+        return [Section("results", "Results", "What came out?", caption, needs="needs a run that is done.")]
+    sections = [
+        Section(
+            "results",
+            "Table 1",
+            "How accurate is each arm on the test sets?",
+            "The last evaluation in percent: mean [95 % interval over seeds]. Bold: the highest, and its paired "
+            "difference to every other arm excludes 0.",
+            table=_table(tables.results(regime)),
+        ),
+        *_differences(report, regime),
+        *_curves(regime),
+        *_unlocks(regime),
+        Section(
+            "composition",
+            "Figures 8, 14",
+            "What were batches made of?",
+            "Groups per step, means over steps and seeds; a hit is a fresh group that became X1, or a re-evaluated "
+            "prompt that improved.",
+            "40 to 60 % of a batch is X1.",
+            table=_table(tables.composition(regime)),
+        ),
+        Section(
+            "cost",
+            "Table 2, Figure 9",
+            "What did it cost?",
+            "Whole runs, evaluation left out. To reach: median over the seeds that got to the mean final accuracy of "
+            f"{report.reference}. Wall time depends on what else the machine did.",
+            "DAPO needs about 2.5 times the rollouts of BAPO.",
+            table=_table(tables.cost(regime)),
+        ),
+    ]
+    if any(each.matrices for each in regime.stability):
+        sections.append(
+            Section(
+                "migration",
+                "Figure 15",
+                "Do solved prompts stay solved?",
+                "Tracked prompts with more and with fewer correct responses than before training, in percent, beside "
+                "the null: the base model sampled again. Solved kept: of those at G/G, at (G - 1)/G or more at the "
+                "end.",
+                "The lower triangle of the migration matrix is nearly empty.",
+                table=_table(tables.migration(regime)),
+            )
+        )
+    sections.append(
+        Section(
+            "stability",
+            "Theorem 3.2",
+            "How far is the policy from what generated its data?",
+            "TV: ½·mean|ρ - 1| over tokens between π_θ and each source's behaviour policy, mean over steps (largest). "
+            "K1 to K3 at r_tot = 0, for methods with thresholds.",
+            table=_table(tables.stability(regime)),
+        )
+    )
+    return sections
+
+
+def _differences(report: StudyReport, regime: StudyRegimeReport) -> list[Section]:
+    panels = paired_differences_data(regime.differences)
+    sections = []
+    if panels:
+        caption = (
+            f"Paired seed by seed: each arm minus {report.reference} with the 95 % interval over seeds. d: mean "
+            "difference over its standard deviation."
+        )
+        if caution := tables.multiplicity(regime):
+            caption = f"{caption} {caution}"
+        sections.append(
+            Section(
+                "differences",
+                "Paired",
+                f"Which arms differ from {report.reference}?",
+                caption,
+                draw=lambda palette: [paired_differences_figure(panels, palette)],
+            )
+        )
+    for budget, head in HEADS.items():
+        known = [each for each in regime.differences if each.at == budget and each.difference is not None]
+        if known:
+            sections.append(
+                Section(
+                    f"differences-{budget}",
+                    "Paired",
+                    f"Differences to {report.reference} {head}",
+                    "In percentage points of the primary metric.",
+                    table=_table(tables.differences(known)),
+                )
+            )
+    return sections
+
+
+def _curves(regime: StudyRegimeReport) -> list[Section]:
+    panels = study_curves_data(regime.curves)
+    if not panels:
+        return []
+    return [
+        Section(
+            "curves",
+            "Figures 9, 12",
+            "How does accuracy rise with what is spent?",
+            "Mean avg@k over the test sets. Lines are means over seeds, bands their 95 % t intervals; between two "
+            "evaluations linearly.",
+            draw=lambda palette: [study_curves_figure(panels, palette)],
+        )
+    ]
+
+
+def _unlocks(regime: StudyRegimeReport) -> list[Section]:
+    if not regime.unlocks:
+        return []
+    data = UnlockComparison([_group(each) for each in regime.unlocks])
+    return [
+        Section(
+            "unlocks",
+            "Figure 7",
+            "How many hard prompts were unlocked, beyond chance?",
+            "Of the tracked prompts at 0/G before training, those above, and at 1/2 or more, at the end; of the "
+            "others, those lost. Null: the base model sampled again.",
+            "Of prompts at 0/8, BAPO improved 31 %, GRPO 19 %; no null is given.",
+            table=_table(tables.unlocks(regime)),
+            draw=lambda palette: [unlock_comparison_figure(data, palette)],
+        )
+    ]
+
+
+def _group(found: StudyUnlocks) -> GroupUnlocks:
+    rates = [
+        UnlockRates(_estimate(getattr(found, kind)), _estimate(getattr(found, f"{kind}_null"))) for kind, _ in KINDS
+    ]
+    return GroupUnlocks(found.arm, found.n, found.step, rates)
+
+
+def _estimate(value: MeanEstimate | None) -> Estimate | None:
+    return None if value is None else Estimate(value.value, value.low, value.high, value.n)
+
+
+def _table(table: Table) -> TextTable:
+    columns = [Column(head, align="left" if head in ("arm", "verdict") else "right") for head in table.heads]
+    return TextTable(columns, [[_cell(cell) for cell in row] for row in table.rows])
+
+
+def _cell(cell: tables.Cell | str) -> Cell:
+    return Cell(cell) if isinstance(cell, str) else Cell(cell.text, is_best=cell.stands_out)
+
+
+# ---------------------------------------------------------------- the file
+
+
+def study_document(report: StudyReport, *, base_url: str | None = None, now: datetime | None = None) -> bytes:
+    """The whole report as one HTML file; `base_url` is the dashboard's address, which the runs are linked to."""
+    made = (now or datetime.now(UTC)).astimezone(UTC)
+    facts = f"{facts_of(report)} · made {made:%Y-%m-%d %H:%M} UTC · plotly {plotly.__version__}"
+    return document(
+        report.title, facts, [_head(report)], sections_of_study(report), [_arms(report), _runs(report, base_url)]
+    )
+
+
+def _head(report: StudyReport) -> str:
+    items = "".join(f"<dt>{html.escape(label)}</dt><dd>{html.escape(text)}</dd>" for label, text in head_of(report))
+    return f'<dl class="study-head">{items}</dl>'
+
+
+def _arms(report: StudyReport) -> str:
+    rows: list[Sequence[str]] = [
+        (arm.name, arm.method, ", ".join(f"{field} = {value}" for field, value in arm.set.items()) or "defaults")
+        for arm in report.arms
+    ]
+    return "<h2>Arms</h2>" + _plain_table(("arm", "method", "settings"), rows, html.escape)
+
+
+def _runs(report: StudyReport, base_url: str | None) -> str:
+    rows: list[Sequence[str]] = []
+    for run in report.runs:
+        place = run.run_id or run.folder or ""
+        link = html.escape(place)
+        if base_url is not None and run.run_id is not None:
+            link = f'<a href="{html.escape(f"{base_url}/runs/{run.run_id}", quote=True)}">{link}</a>'
+        cells = [run.regime, run.arm, str(run.seed), run.stage, run.state, f"{run.step:,}"]
+        rows.append([*(html.escape(cell) for cell in cells), link])
+    heads = ("regime", "arm", "seed", "stage", "state", "step", "run")
+    return f"<details><summary>All {len(rows)} runs</summary>{_plain_table(heads, rows, lambda text: text)}</details>"
+
+
+def _plain_table(heads: Sequence[str], rows: Sequence[Sequence[str]], shown: Callable[[str], str]) -> str:
+    head = "".join(f'<th class="left" scope="col">{html.escape(each)}</th>' for each in heads)
+    lines = "".join("<tr>" + "".join(f'<td class="left">{shown(cell)}</td>' for cell in row) + "</tr>" for row in rows)
+    return f'<div class="paper-table"><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>'

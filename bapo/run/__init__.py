@@ -1,0 +1,1 @@
+"""One run from config to summary: trainer, journal, checkpoints, control requests."""

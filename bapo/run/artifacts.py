@@ -1,0 +1,237 @@
+"""What can be downloaded of a run, made of its folder: one file each, the same bytes for the same content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+from typing import Any, BinaryIO, Literal, NamedTuple
+
+import orjson
+
+from bapo.config.toml_text import toml_text
+from bapo.files.archive import ArchiveWriter, chunks
+from bapo.files.safe_paths import OutsideError, files_beneath, names_beneath, open_beneath
+from bapo.run.checkpoint import CHECKPOINTS_FOLDER, MANIFEST_FILE, checkpoint_name
+from bapo.run.control import CONTROL_FILE
+from bapo.run.journal import RECORDS_FILE, SAMPLES_FILE
+from bapo.run.line_reader import LOG_FILE
+from bapo.run.run_folder import CONFIG_FILE, SUMMARY_FILE, write_atomically
+
+ArtifactKind = Literal["checkpoint", "journal", "report", "config", "log", "samples"]
+
+SUFFIXES: Mapping[ArtifactKind, str] = MappingProxyType(
+    {
+        "checkpoint": ".zip",
+        "journal": ".zip",
+        "report": ".html",
+        "config": ".toml",
+        "log": ".log",
+        "samples": ".jsonl",
+    }
+)
+MODEL_FOLDERS = (("model",), ("actor", "huggingface"))
+"""Where the local engine and where verl keep the model in Hugging Face format, in a checkpoint."""
+MODEL_SUFFIXES = frozenset({".json", ".safetensors", ".txt", ".model", ".jinja", ".md"})
+"""What belongs to such a model. Pickles are left out: nobody should have to load one."""
+JOURNAL_FILES = (RECORDS_FILE, SAMPLES_FILE, LOG_FILE, SUMMARY_FILE)
+REPORT_SECONDS = 600.0
+
+_ATTEMPT = re.compile(r"attempt-\d{1,6}")
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_MOST_NAME = 60
+_MOST_MANIFEST_BYTES = 10_000_000
+
+
+class PackingError(Exception):
+    """An artifact cannot be made; the message is for people."""
+
+
+class Packed(NamedTuple):
+    """A finished file."""
+
+    num_bytes: int
+    sha256: str
+
+
+def file_name(run_name: str, run_id: str, kind: ArtifactKind, step: int | None) -> str:
+    """Name of the download: letters, digits, dots and dashes only."""
+    what = checkpoint_name(step) if step is not None else kind
+    return f"{_stem(run_name, run_id)}-{what}{SUFFIXES[kind]}"
+
+
+def _stem(run_name: str, run_id: str) -> str:
+    short = _UNSAFE.sub("-", run_name)[:_MOST_NAME].strip("-.")
+    return f"{short}-{run_id}" if short else run_id
+
+
+def pack(run_folder: Path, kind: ArtifactKind, step: int | None, out: Path) -> Packed:
+    """Write the artifact. Raises PackingError where the folder does not hold it, OSError where the disk refuses."""
+    if not run_folder.is_dir() or run_folder.is_symlink():
+        raise PackingError("the run's folder is not on this machine any more")
+    top = out.stem
+    try:
+        match kind:
+            case "checkpoint":
+                assert step is not None, "checked where it was asked for"
+                _pack_checkpoint(run_folder, step, top, out)
+            case "journal":
+                _pack_journal(run_folder, top, out)
+            case "report":
+                _write_report(run_folder, top, out)
+            case "config":
+                out.write_text(toml_text(_config(run_folder)), encoding="utf-8")
+            case "log":
+                _join(run_folder, LOG_FILE, out, heading=True)
+            case "samples":
+                _join(run_folder, SAMPLES_FILE, out, heading=False)
+    except OutsideError as error:
+        raise PackingError(str(error)) from None
+    with out.open("rb") as file:
+        packed = Packed(out.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
+    write_atomically(_note(out), json.dumps(packed._asdict()).encode())
+    return packed
+
+
+def packed_as(out: Path) -> Packed | None:
+    """Size and checksum of a file that `pack` finished in an earlier process, or None."""
+    try:
+        packed = Packed(**json.loads(_note(out).read_bytes()))
+        return packed if out.stat().st_size == packed.num_bytes else None
+    except FileNotFoundError:
+        return None
+
+
+def _note(out: Path) -> Path:
+    return out.with_name(f"{out.name}.packed.json")
+
+
+# ---------------------------------------------------------------- checkpoints
+
+
+def _pack_checkpoint(run_folder: Path, step: int, top: str, out: Path) -> None:
+    """The model in Hugging Face format, each file compared with the checkpoint's own checksum."""
+    checkpoint = (CHECKPOINTS_FOLDER, checkpoint_name(step))
+    try:
+        with open_beneath(run_folder, (*checkpoint, MANIFEST_FILE)) as file:
+            manifest = orjson.loads(file.read(_MOST_MANIFEST_BYTES))
+        checksums = {name: entry["sha256"] for name, entry in manifest["files"].items()}
+    except FileNotFoundError:
+        raise PackingError(f"the checkpoint of step {step} is gone: the run keeps only its newest") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise PackingError(f"the checkpoint of step {step} is damaged: its manifest is not readable") from None
+    model = _model_folder(run_folder, checkpoint, step)
+    files = [found for found in files_beneath(run_folder, model) if _suffix(found.parts) in MODEL_SUFFIXES]
+    if not any(_suffix(found.parts) == ".safetensors" for found in files):
+        raise PackingError(f"the checkpoint of step {step} holds no weights in safetensors format")
+    with ArchiveWriter(out) as archive:
+        for found in files:
+            name = "/".join(found.parts[len(checkpoint) :])
+            try:
+                with open_beneath(run_folder, found.parts) as file:
+                    # Weights do not become smaller.
+                    digest = archive.add("/".join((top, *found.parts[len(model) :])), file, compress=False)
+            except FileNotFoundError:
+                raise PackingError(f"the checkpoint of step {step} went while it was packed") from None
+            if digest != checksums.get(name):
+                raise PackingError(f"the checkpoint of step {step} is damaged: {name} has another checksum")
+
+
+def _model_folder(run_folder: Path, checkpoint: tuple[str, ...], step: int) -> tuple[str, ...]:
+    for model in MODEL_FOLDERS:
+        try:
+            with open_beneath(run_folder, (*checkpoint, *model, "config.json")):
+                return (*checkpoint, *model)
+        except FileNotFoundError:
+            continue
+    raise PackingError(f"the checkpoint of step {step} holds no model in Hugging Face format")
+
+
+def _suffix(parts: tuple[str, ...]) -> str:
+    return PurePosixPath(parts[-1]).suffix.lower()
+
+
+# ---------------------------------------------------------------- text
+
+
+def _pack_journal(run_folder: Path, top: str, out: Path) -> None:
+    """Config, requests and all files of all attempts: a folder that `bapo import` takes."""
+    with ArchiveWriter(out) as archive:
+        for name, file, num_bytes in _journal(run_folder):
+            archive.add(f"{top}/{name}", file, num_bytes)
+
+
+def _journal(run_folder: Path) -> Iterator[tuple[str, BinaryIO, int]]:
+    """Name, content and size, as of now, of each file: a trainer may go on writing."""
+    names: list[tuple[str, ...]] = [(CONFIG_FILE,), (CONTROL_FILE,)]
+    names += [(attempt, name) for attempt in _attempts(run_folder) for name in JOURNAL_FILES]
+    for parts in names:
+        try:
+            file = open_beneath(run_folder, parts)
+        except FileNotFoundError:
+            if parts == (CONFIG_FILE,):
+                raise PackingError("the run has not begun: there is no journal yet") from None
+            continue
+        with file:
+            yield "/".join(parts), file, os.fstat(file.fileno()).st_size
+
+
+def _attempts(run_folder: Path) -> list[str]:
+    found = [name for name in names_beneath(run_folder) if _ATTEMPT.fullmatch(name)]
+    return sorted(found, key=lambda name: int(name.removeprefix("attempt-")))
+
+
+def _write_report(run_folder: Path, top: str, out: Path) -> None:
+    """The paper's figures and tables of the run. Drawn by a process of its own, which can be given up."""
+    with tempfile.TemporaryDirectory(dir=out.parent) as folder:
+        copy = Path(folder) / top
+        for name, file, num_bytes in _journal(run_folder):
+            target = copy / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("wb") as output:
+                for chunk in chunks(file, num_bytes):
+                    output.write(chunk)
+        command = [sys.executable, "-m", "bapo", "report", "--out", str(out), "--", str(copy)]
+        environment = os.environ | {"PYTHONSAFEPATH": "1"}
+        try:
+            done = subprocess.run(
+                command, env=environment, capture_output=True, text=True, timeout=REPORT_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise PackingError(f"drawing the report took longer than {REPORT_SECONDS:.0f} s") from None
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["no output"])[-1]
+        raise PackingError(f"the report cannot be drawn: {last[:500]}")
+
+
+def _config(run_folder: Path) -> dict[str, Any]:
+    try:
+        with open_beneath(run_folder, (CONFIG_FILE,)) as file:
+            config: dict[str, Any] = orjson.loads(file.read(_MOST_MANIFEST_BYTES))
+    except FileNotFoundError:
+        raise PackingError("the run has not begun: its folder holds no config yet") from None
+    except ValueError:
+        raise PackingError("the run's config is damaged") from None
+    return config
+
+
+def _join(run_folder: Path, name: str, out: Path, *, heading: bool) -> None:
+    """One file of all attempts, one after the other."""
+    with out.open("wb") as output:
+        for attempt in _attempts(run_folder):
+            try:
+                file = open_beneath(run_folder, (attempt, name))
+            except FileNotFoundError:
+                continue
+            with file:
+                if heading:
+                    output.write(f"===== {attempt} =====\n".encode())
+                for chunk in chunks(file, os.fstat(file.fileno()).st_size):
+                    output.write(chunk)

@@ -1,0 +1,27 @@
+"""Engines by `engine.type`; an engine's own packages are imported when it is built."""
+
+from __future__ import annotations
+
+from bapo.config import RunConfig
+from bapo.engines.base import Engine
+from bapo.tasks.base import Task
+
+
+def build_engine(config: RunConfig, task: Task) -> Engine:
+    """The configured engine with the base model loaded.
+
+    Raises ConfigError where its packages, devices or the model cannot be used.
+    """
+    if config.engine.type == "verl":
+        from bapo.engines.verl.versions import check_versions  # noqa: PLC0415  (imports nothing of verl)
+
+        build = check_versions()
+        from bapo.engines.verl.environment import prepare_environment  # noqa: PLC0415  (before anything of verl)
+
+        prepare_environment(config, build)
+        from bapo.engines.verl.engine import VerlEngine  # noqa: PLC0415  (takes half a minute to import)
+
+        return VerlEngine(config, task)
+    from bapo.engines.local.engine import LocalEngine  # noqa: PLC0415  (torch takes seconds to import)
+
+    return LocalEngine(config, task)

@@ -1,0 +1,90 @@
+"""A run that goes on from a checkpoint of another one: what it may change, and how its folder begins."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from bapo.config import ConfigProblem, RunConfig
+from bapo.config.resolve import difference
+from bapo.run.checkpoint import CHECKPOINTS_FOLDER, checkpoint_name, copy_checkpoint
+from bapo.run.run_folder import write_atomically
+
+ORIGIN_FILE = "origin.json"
+LOCK_FILE = ".origin.lock"
+
+
+class ForkOrigin(BaseModel):
+    """Where a run began that did not begin at step 0."""
+
+    model_config = ConfigDict(frozen=True)
+
+    run_id: str
+    step: int
+    """Completed steps of the other run's checkpoint."""
+
+
+_METHOD_FAMILIES = (frozenset({"bapo", "bapo_mini"}), frozenset({"grpo", "grpo_delayed", "dapo", "gspo"}))
+"""Methods that keep the same state."""
+
+_FROZEN: Mapping[str, str] = {
+    "model.path": "the checkpoint holds the weights and the vocabulary of the parent's model",
+    "engine.type": "each engine writes checkpoints of its own kind",
+    "engine.verl.gpus_per_node": "the checkpoint is split over the parent's training processes",
+    "engine.verl.nodes": "the checkpoint is split over the parent's training processes",
+    "task.": "the buffers and the shuffled passes hold the parent's prompts, judged by its verifier",
+    "rollout.group_size": "the buffers hold groups of the parent's size",
+}
+"""Field, or section with a dot, and why a checkpoint is of no use with another value."""
+
+
+def fork_problems(config: RunConfig, parent: RunConfig, step: int) -> list[ConfigProblem]:
+    """Why the parent's checkpoint of `step` completed steps cannot go on with this config: nothing where it can."""
+    problems = []
+    for field, (theirs, ours) in difference(config, parent).items():
+        reason = next((why for frozen, why in _FROZEN.items() if field == frozen or _is_inside(field, frozen)), None)
+        if field == "method.type" and not any({theirs, ours} <= family for family in _METHOD_FAMILIES):
+            reason = f"the checkpoint holds the state of {theirs}"
+        if reason is not None:
+            remedy = f"a fork keeps {theirs!r}: {reason}; clone the run to start anew with another value"
+            problems.append(ConfigProblem(field, ours, remedy))
+    if config.training.steps is not None and config.training.steps <= step:
+        remedy = f"the fork begins after step {step}: give more steps than that"
+        problems.append(ConfigProblem("training.steps", config.training.steps, remedy))
+    return problems
+
+
+def _is_inside(field: str, section: str) -> bool:
+    return section.endswith(".") and field.startswith(section)
+
+
+def begin_fork(run_folder: Path, parent_folder: Path, origin: ForkOrigin) -> None:
+    """Give a new run's folder the checkpoint that it goes on from; done before, nothing more happens.
+
+    Raises CheckpointError where the parent's checkpoint is gone or damaged.
+    """
+    run_folder.mkdir(parents=True, exist_ok=True)
+    with _alone(run_folder):
+        if read_origin(run_folder) is not None:
+            return
+        copy_checkpoint(parent_folder / CHECKPOINTS_FOLDER / checkpoint_name(origin.step), run_folder)
+        # Last: with it the copy is known to be whole.
+        write_atomically(run_folder / ORIGIN_FILE, origin.model_dump_json().encode())
+
+
+@contextmanager
+def _alone(run_folder: Path) -> Iterator[None]:
+    """While a run waits, one who keeps its checkpoint and one who starts it may come at the same time."""
+    with (run_folder / LOCK_FILE).open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def read_origin(run_folder: Path) -> ForkOrigin | None:
+    """Where the run of this folder was forked from; None where it began by itself."""
+    path = run_folder / ORIGIN_FILE
+    return ForkOrigin.model_validate_json(path.read_bytes()) if path.exists() else None

@@ -1,0 +1,56 @@
+"""Reads an attempt's growing files from a byte offset on: what a worker uploads and what `bapo import` sends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+from bapo.run.journal import RECORDS_FILE, SAMPLES_FILE
+
+LOG_FILE = "trainer.log"
+"""Standard output and error of a trainer that a worker started."""
+
+CHUNK_BYTES = 2 * 1024 * 1024
+"""Most that is read at once, unless a single line is longer."""
+
+FileKind = Literal["records", "samples", "log"]
+
+ATTEMPT_FILES: Mapping[FileKind, str] = MappingProxyType(
+    {"records": RECORDS_FILE, "samples": SAMPLES_FILE, "log": LOG_FILE}
+)
+"""The files of an attempt that a server stores, by the name it gives them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Whole lines of a file."""
+
+    start_offset: int
+    end_offset: int
+    lines: Sequence[str]
+    """Without their newlines; bytes that are not UTF-8 are replaced."""
+
+
+def read_lines(path: Path, offset: int, chunk_bytes: int = CHUNK_BYTES) -> Lines | None:
+    """The next whole lines after a byte offset; None where there are none yet."""
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
+        return None
+    if size <= offset:
+        return None
+    with path.open("rb") as file:
+        file.seek(offset)
+        content = file.read(chunk_bytes)
+        while (end := content.rfind(b"\n") + 1) == 0:
+            # A line longer than the chunk, or a last line that is not finished.
+            more = file.read(chunk_bytes)
+            if not more:
+                return None
+            content += more
+    # Not splitlines: it also splits at characters that a JSON string may hold.
+    lines = [line.decode(errors="replace") for line in content[: end - 1].split(b"\n")]
+    return Lines(offset, offset + end, lines)

@@ -1,0 +1,165 @@
+"""From what a step did to what the journal keeps of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain, zip_longest
+from typing import Any
+
+from bapo.engines.base import BatchItem, Engine, Generation
+from bapo.loop import StepOutcome
+from bapo.methods.base import ComposedBatch, Method
+from bapo.records import Cost, CriticValues, SampledResponse, SampleRecord, StepRecord, UpdateValues
+from bapo.rollout import BatchSource, RolloutGroup
+from bapo.tasks.base import Problem
+
+
+@dataclass(slots=True)
+class CostCounter:
+    """Everything generated since step 0; part of the checkpoint."""
+
+    num_rollouts: int = 0
+    num_tokens: int = 0
+    num_tracking_rollouts: int = 0
+    num_evaluation_rollouts: int = 0
+
+    def add_step(self, outcome: StepOutcome) -> None:
+        """Count a step's fresh and re-evaluated responses, trained on or not."""
+        for generation in (outcome.fresh, outcome.reevaluated):
+            if generation is not None:
+                self.num_rollouts += sum(group.group_size for group in generation.groups)
+                self.num_tokens += generation.stats.num_tokens
+
+    def snapshot(self) -> Cost:
+        """The counts as the journal keeps them."""
+        return Cost(**asdict(self))
+
+
+def accuracy_histogram(groups: Iterable[RolloutGroup], group_size: int) -> list[int]:
+    """Groups by number of correct responses, 0..G."""
+    counts = [0] * (group_size + 1)
+    for group in groups:
+        counts[group.num_correct] += 1
+    return counts
+
+
+def step_record(
+    outcome: StepOutcome,
+    *,
+    attempt: int,
+    num_steps: int,
+    epoch: int,
+    group_size: int,
+    learning_rate: float,
+    method: Method,
+    cost: Cost,
+    timing: Mapping[str, float],
+    system: Mapping[str, float],
+) -> StepRecord:
+    """The journal's line of one training step."""
+    fresh, batch = outcome.fresh, outcome.batch
+    difficult_buffer, high_quality_buffer = method.buffers(outcome.step)
+    trained = [item.group for item in batch.items]
+    return StepRecord(
+        schema=1,
+        attempt=attempt,
+        step=outcome.step,
+        num_steps=num_steps,
+        epoch=epoch,
+        group_size=group_size,
+        skipped=outcome.update is None,
+        rollout_version=outcome.rollout_version,
+        trainer_version=outcome.step - 1,
+        num_rounds=outcome.num_rounds,
+        counts=batch.counts,
+        fresh_histogram=accuracy_histogram(fresh.groups, group_size),
+        reevaluated_histogram=accuracy_histogram(outcome.reevaluated.groups if outcome.reevaluated else (), group_size),
+        batch_histogram=accuracy_histogram(trained, group_size),
+        prompts=batch.visits,
+        thresholds=outcome.thresholds,
+        difficult_buffer=difficult_buffer,
+        high_quality_buffer=high_quality_buffer,
+        update=_update_values(outcome, learning_rate),
+        reward_mean=_reward_mean(fresh.groups),
+        batch_reward_mean=_trained_reward_mean(batch.items) if batch.items else None,
+        response_length_mean=fresh.stats.response_length_mean,
+        response_length_max=fresh.stats.response_length_max,
+        response_clip_ratio=fresh.stats.response_clip_ratio,
+        cost=cost,
+        timing=timing,
+        system=system,
+    )
+
+
+def _update_values(outcome: StepOutcome, learning_rate: float) -> UpdateValues | None:
+    if outcome.update is None:
+        return None
+    values: dict[str, Any] = {
+        name: getattr(outcome.update, name)
+        for name in UpdateValues.model_fields
+        if name not in ("learning_rate", "critic")
+    }
+    critic = outcome.update.critic
+    return UpdateValues(
+        learning_rate=learning_rate, critic=None if critic is None else CriticValues(**asdict(critic)), **values
+    )
+
+
+def _reward_mean(groups: Sequence[RolloutGroup]) -> float:
+    return sum(group.num_correct for group in groups) / sum(group.group_size for group in groups)
+
+
+def _trained_reward_mean(items: Sequence[BatchItem]) -> float:
+    num_correct = sum(
+        item.group.num_correct if item.responses is None else sum(item.group.rewards[i] for i in item.responses)
+        for item in items
+    )
+    return num_correct / sum(item.num_responses for item in items)
+
+
+def sample_records(
+    outcome: StepOutcome, *, attempt: int, limit: int, problems: Mapping[str, Problem], engine: Engine
+) -> Iterable[SampleRecord]:
+    """The responses of up to `limit` groups, in turn from X1, X2, X3 and from what was left out."""
+    for group, source, in_batch in _spread(outcome.batch, outcome.fresh, outcome.reevaluated)[:limit]:
+        problem = problems[group.prompt_id]
+        yield SampleRecord(
+            schema=1,
+            attempt=attempt,
+            step=outcome.step,
+            prompt_id=group.prompt_id,
+            prompt=problem.prompt,
+            answer=problem.answer,
+            source=source,
+            num_correct=group.num_correct,
+            group_size=group.group_size,
+            policy_version=group.policy_version,
+            in_batch=in_batch,
+            responses=[
+                SampledResponse(
+                    text=response.text,
+                    reward=response.reward,
+                    num_tokens=response.num_tokens,
+                    logprob_sum=response.logprob_sum,
+                )
+                for response in engine.responses(group)
+            ],
+        )
+
+
+def _spread(
+    batch: ComposedBatch, fresh: Generation, reevaluated: Generation | None
+) -> list[tuple[RolloutGroup, BatchSource, bool]]:
+    """All groups of the step, alternating between the kinds so that a short list shows each."""
+    trained = {(item.group.prompt_id, item.source) for item in batch.items}
+    left_out = [
+        (group, source, False)
+        for source, generation in ((BatchSource.FRESH, fresh), (BatchSource.REEVALUATED, reevaluated))
+        for group in (generation.groups if generation else ())
+        if (group.prompt_id, source) not in trained
+    ]
+    kinds = [
+        [(item.group, item.source, True) for item in batch.items if item.source is source] for source in BatchSource
+    ]
+    return [entry for entry in chain.from_iterable(zip_longest(*kinds, left_out)) if entry is not None]

@@ -1,0 +1,101 @@
+"""The folder of a run: its config, attempts, control file and checkpoints."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+
+from bapo.config import ConfigError, ConfigProblem, RunConfig, resolve
+from bapo.config.resolve import difference
+from bapo.records import StepRecord
+from bapo.run.journal import RECORDS_FILE, attempt_folders, read_records
+
+CONFIG_FILE = "config.json"
+SUMMARY_FILE = "summary.json"
+LOCK_FILE = ".trainer-lock"
+MARK_FILE = ".bapo-runs"
+"""In the folder of all runs: a number that tells it from other folders of the same path."""
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace a file so that a reader sees the old content or the new, never a part."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def mark_of(runs_dir: Path) -> int | None:
+    """The number in a folder of runs; None where it holds none that can be read."""
+    try:
+        return int((runs_dir / MARK_FILE).read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
+
+
+def read_config(run_folder: Path) -> RunConfig:
+    """The config that the run was submitted with. Raises ConfigError where there is none or it is not legal."""
+    path = run_folder / CONFIG_FILE
+    try:
+        explicit = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise ConfigError([ConfigProblem("run folder", str(run_folder), f"it holds no {CONFIG_FILE}")]) from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError([ConfigProblem("run folder", str(path), f"not readable as JSON: {error}")]) from None
+    return resolve(explicit).config
+
+
+def claim_config(run_folder: Path, config: RunConfig) -> None:
+    """Write the config of a run that has not trained yet; of one that has, check that it is the same.
+
+    Raises ConfigError naming each field that differs.
+    """
+    path = run_folder / CONFIG_FILE
+    # A run that failed before its first step, by a wrong model path say, may be mended where it is.
+    if not path.exists() or not _has_trained(run_folder):
+        run_folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, config.model_dump_json(indent=2).encode())
+        return
+    changes = difference(config, read_config(run_folder))
+    if changes:
+        raise ConfigError(
+            [
+                ConfigProblem(field, ours, f"the run in {run_folder} has {theirs!r}: use that, or another folder")
+                for field, (theirs, ours) in changes.items()
+            ]
+        )
+
+
+def _has_trained(run_folder: Path) -> bool:
+    journals = (read_records(folder / RECORDS_FILE) for folder in attempt_folders(run_folder))
+    return any(isinstance(record, StepRecord) for record in chain.from_iterable(journals))
+
+
+def next_attempt(run_folder: Path) -> int:
+    """Number of the attempt that would start now, from 1."""
+    folders = attempt_folders(run_folder)
+    return int(folders[-1].name.removeprefix("attempt-")) + 1 if folders else 1
+
+
+@contextmanager
+def exclusive(run_folder: Path) -> Iterator[None]:
+    """Hold the run folder against a second trainer; the lock goes with the process, however it ends.
+
+    Raises ConfigError where another trainer holds it.
+    """
+    run_folder.mkdir(parents=True, exist_ok=True)
+    with (run_folder / LOCK_FILE).open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(
+                [ConfigProblem("run folder", str(run_folder), "another trainer is at work in it: wait or stop it")]
+            ) from None
+        yield

@@ -1,0 +1,428 @@
+"""Trains one run in its folder: steps, evaluation, tracking, journal, control file, checkpoints.
+
+`bapo train` calls `train` in its own process; a worker starts `python -m bapo.run.trainer FOLDER --attempt N`. The
+trainer writes only into the folder, and reads from outside only the control file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import json
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from bapo.config import ConfigError, ConfigProblem, RunConfig
+from bapo.config.resolve import resolve
+from bapo.loop import Loop, StepOutcome
+from bapo.methods import build_method
+from bapo.prompt_schedule import PromptSchedule
+from bapo.records import AnyRecord, EvaluationRecord, EventRecord, Interval
+from bapo.run import checkpoint
+from bapo.run.engine import build_engine
+from bapo.run.evaluation_runs import Assessment
+from bapo.run.fork import ForkOrigin, read_origin
+from bapo.run.journal import RECORDS_FILE, Journal, JournalError, attempt_folders, read_records
+from bapo.run.recording import CostCounter, sample_records, step_record
+from bapo.run.run_folder import SUMMARY_FILE, claim_config, exclusive, next_attempt, read_config, write_atomically
+from bapo.run.steering import Steering
+from bapo.tasks import build_task
+
+STATE_FILE = "state.json"
+
+EXIT_SUCCEEDED = 0
+EXIT_FAILED = 1
+EXIT_BAD_INPUT = 2
+EXIT_STOPPED = 3
+EXIT_CANNOT_WRITE = 4
+"""The journal or a checkpoint could not be written, as on a full disk: the run can go on once there is room."""
+
+
+class Observer(Protocol):
+    """Sees each record right after it is in the journal."""
+
+    def on_record(self, record: AnyRecord) -> None:
+        """Called in the trainer's thread: return quickly."""
+
+
+class EvaluationSummary(BaseModel):
+    """A held-out set before and after training."""
+
+    model_config = ConfigDict(frozen=True)
+
+    dataset: str
+    num_samples: int
+    base: Interval | None
+    """avg@k before training; None where this attempt did not see it."""
+    final: Interval
+
+
+class TrainingSummary(BaseModel):
+    """How an attempt ended; `summary.json` and the last line that `bapo train` prints."""
+
+    model_config = ConfigDict(frozen=True)
+
+    run_dir: str
+    status: Literal["succeeded", "stopped"]
+    steps: int
+    """Completed steps of the run."""
+    num_rollouts: int
+    """Responses generated for training since step 0."""
+    seconds: float
+    """Wall time of this attempt."""
+    evaluations: tuple[EvaluationSummary, ...]
+
+
+def train(
+    run_folder: Path,
+    config: RunConfig,
+    *,
+    attempt: int | None = None,
+    observer: Observer | None = None,
+    stop: threading.Event | None = None,
+) -> TrainingSummary:
+    """Train from the newest sound checkpoint, or from the beginning, to the end or to a requested stop.
+
+    Setting `stop` ends the run at the next step boundary with a checkpoint. Raises ConfigError for a config, data or
+    model that cannot be trained, or another config than the folder's; JournalError and OSError when the disk is full.
+    """
+    with exclusive(run_folder):
+        claim_config(run_folder, config)
+        attempt = attempt or next_attempt(run_folder)
+        training = _Attempt(run_folder, config, attempt, observer, stop or threading.Event())
+        try:
+            summary = training.run()
+        except Exception as error:
+            training.record_failure(error)
+            raise
+        finally:
+            training.close()
+        write_atomically(training.folder / SUMMARY_FILE, summary.model_dump_json(indent=2).encode())
+        return summary
+
+
+class _Attempt:
+    """One attempt at a run."""
+
+    def __init__(
+        self,
+        run_folder: Path,
+        config: RunConfig,
+        attempt: int,
+        observer: Observer | None,
+        stop: threading.Event,
+    ) -> None:
+        self.run_folder = run_folder
+        self.folder = run_folder / f"attempt-{attempt}"
+        self.config = config
+        self.attempt = attempt
+        self.journal = Journal(self.folder)
+        self._resources = ExitStack()
+        self._observer = observer
+        self._stop = stop
+        self._begin = time.perf_counter()
+        self._completed = 0
+        self._saved = 0
+        self._cost = CostCounter()
+        self._evaluations: dict[str, list[EvaluationRecord]] = {}
+        self._journal_seconds = 0.0
+
+    # ------------------------------------------------------------ life
+
+    def run(self) -> TrainingSummary:
+        self._steering = Steering(self.run_folder)
+        self._set_up()
+        self._resume_or_start()
+        for warning in resolve(self.config.model_dump(mode="json")).warnings:
+            self._event("warning", str(warning), {"field": warning.field})
+        if self._completed == 0:
+            self._assess()
+        while self._completed < self._num_steps:
+            if self._stops_before(self._completed + 1):
+                return self._summary("stopped")
+            self._run_step(self._completed + 1)
+        self._event("finished", f"all {self._num_steps} steps done")
+        return self._summary("succeeded")
+
+    def record_failure(self, error: Exception) -> None:
+        """Leave the reason in the journal; where even that fails (full disk), standard error has it."""
+        try:
+            self._event(
+                "failed",
+                f"{type(error).__name__}: {error}",
+                {
+                    "bad_input": isinstance(error, ConfigError),
+                    "cannot_write": cannot_write(error),
+                },
+            )
+        except OSError as second:
+            print(second, file=sys.stderr)
+
+    def close(self) -> None:
+        """End the engine and the journal."""
+        try:
+            self._resources.close()
+        finally:
+            self.journal.close()
+
+    def _set_up(self) -> None:
+        config = self.config
+        self._task = build_task(config.task)
+        self._problems = {problem.prompt_id: problem for problem in self._task.train}
+        self._engine = build_engine(config, self._task)
+        self._resources.callback(self._engine.close)
+        self._schedule = PromptSchedule(
+            self._task.train, batch_size=config.rollout.batch_size, seed=config.training.seed
+        )
+        self._num_steps = config.training.steps or (config.training.epochs or 0) * self._schedule.steps_per_epoch
+        self._loop = Loop(
+            problems=self._problems,
+            schedule=self._schedule,
+            method=build_method(config),
+            engine=self._engine,
+            group_size=config.rollout.group_size,
+        )
+        self._assessment = Assessment(config, self._task, self._engine, self.attempt)
+
+    def _resume_or_start(self) -> None:
+        folder, damaged = checkpoint.newest_sound(self.run_folder)
+        origin = read_origin(self.run_folder)
+        if folder is None and origin is not None:
+            remedy = f"it went on from step {origin.step} of run {origin.run_id}: fork that run again"
+            raise ConfigError([ConfigProblem("checkpoints", "none is left", remedy)])
+        if folder is None:
+            self._event(
+                "started", f"{self.config.method.type}, {self._num_steps} steps", {"num_steps": self._num_steps}
+            )
+        elif origin is not None and not _has_begun(self.run_folder):
+            self._restore(folder, origin)
+            data = {"checkpoint": folder.name, "from_step": self._completed, "parent": origin.run_id}
+            self._event(
+                "forked",
+                f"from the checkpoint of step {self._completed} of run {origin.run_id}",
+                {**data, "num_steps": self._num_steps},
+            )
+            self._event("checkpoint", f"{folder.name} taken over", {"checkpoint": folder.name})
+        else:
+            self._restore(folder, origin)
+            self._event(
+                "resumed",
+                f"from the checkpoint of step {self._completed}",
+                {"checkpoint": folder.name, "from_step": self._completed},
+            )
+        for name, reason in damaged:
+            self._event("checkpoint_damaged", f"{name} is not used: {reason}", {"checkpoint": name})
+
+    # ------------------------------------------------------------ one step
+
+    def _run_step(self, step: int) -> None:
+        begin, begin_cpu = time.perf_counter(), time.process_time()
+        outcome = self._loop.run_step(step)
+        self._cost.add_step(outcome)
+        self._completed = step
+        outcome.timing["step"] = time.perf_counter() - begin
+        outcome.timing["step_cpu"] = time.process_time() - begin_cpu
+        self._write_step(outcome)
+        self._assess()
+        training = self.config.training
+        if step % training.checkpoint_interval == 0 or step == self._num_steps:
+            self._save_checkpoint()
+
+    def _write_step(self, outcome: StepOutcome) -> None:
+        config = self.config
+        self._write(
+            step_record(
+                outcome,
+                attempt=self.attempt,
+                num_steps=self._num_steps,
+                epoch=self._schedule.epoch_of(outcome.step + self._loop.num_further_batches),
+                group_size=config.rollout.group_size,
+                learning_rate=config.training.learning_rate,
+                method=self._loop.method,
+                cost=self._cost.snapshot(),
+                timing={**outcome.timing, "journal": self._journal_seconds, **self._clock()},
+                system=self._engine.utilisation(),
+            )
+        )
+        for sample in sample_records(
+            outcome,
+            attempt=self.attempt,
+            limit=config.samples.groups_per_step,
+            problems=self._problems,
+            engine=self._engine,
+        ):
+            self.journal.write_sample(sample)
+
+    def _assess(self) -> None:
+        """Evaluate and track where the config asks for it after this many completed steps."""
+        for record in self._assessment.due(self._completed, is_last=self._completed == self._num_steps):
+            num_problems = len(record.num_correct)
+            if isinstance(record, EvaluationRecord):
+                # One greedy answer beside the samples.
+                self._cost.num_evaluation_rollouts += num_problems * (record.num_samples + 1)
+                self._evaluations.setdefault(record.dataset, []).append(record)
+            else:
+                self._cost.num_tracking_rollouts += num_problems * record.group_size
+            self._write(record)
+
+    # ------------------------------------------------------------ control
+
+    def _stops_before(self, step: int) -> bool:
+        """Answer the requests that are due at this boundary; true where the run shall end here."""
+        due = self._steering.due(step, at_checkpoint=0 < self._completed == self._saved)
+        for message in self._steering.rejected():
+            self._event("warning", message)
+        stops = []
+        for request in due:
+            if request.stop:
+                stops.append(request)
+                continue
+            if request.withdraws is not None:
+                data = {"id": request.withdraws, "author": request.author, "applied_step": step}
+                self._event("request_withdrawn", f"withdrawn by {request.author}", data)
+                continue
+            data = {"id": request.id, "author": request.author, "set": dict(request.set), "applied_step": step}
+            try:
+                self.config = self._steering.change(self.config, request, self._loop.method)
+            except ConfigError as error:
+                self._event("parameter_refused", str(error), data)
+            else:
+                changes = ", ".join(f"{field} = {value}" for field, value in request.set.items())
+                self._event("parameter_change", f"{changes} from step {step}", data)
+        if not stops and not self._stop.is_set():
+            return False
+        if self._completed != self._saved:
+            self._save_checkpoint()
+        for request in (*stops, *self._steering.fulfilled_stops(step)):
+            self._event("stop", f"asked for by {request.author}", {"id": request.id, "author": request.author})
+        if not stops:
+            self._event("stop", "asked for by a signal")
+        return True
+
+    # ------------------------------------------------------------ checkpoints
+
+    def _save_checkpoint(self) -> None:
+        begin = time.perf_counter()
+        state = {
+            "step": self._completed,
+            "config": self.config.model_dump(mode="json"),
+            "loop": self._loop.state_dict(),
+            "cost": self._cost.snapshot().model_dump(),
+        }
+
+        def fill(folder: Path) -> None:
+            (folder / STATE_FILE).write_text(json.dumps(state), encoding="utf-8")
+            self._engine.save(folder, self._loop.stored_groups())
+
+        folder = checkpoint.write_checkpoint(
+            self.run_folder, self._completed, fill, keep=self.config.training.keep_checkpoints
+        )
+        self._saved = self._completed
+        seconds = time.perf_counter() - begin
+        self._event("checkpoint", f"{folder.name} written", {"checkpoint": folder.name}, {"checkpoint": seconds})
+
+    def _restore(self, folder: Path, origin: ForkOrigin | None) -> None:
+        state: Mapping[str, Any] = json.loads((folder / STATE_FILE).read_text(encoding="utf-8"))
+        self._completed = self._saved = state["step"]
+        self._cost = CostCounter(**state["cost"])
+        is_parents = origin is not None and origin.step == self._completed
+        if not is_parents:
+            self.config = resolve(state["config"]).config
+            self._loop.method.reconfigure(self.config)
+        self._loop.load_state_dict(state["loop"], self._engine.load(folder))
+        if is_parents:
+            # The parent's buffers under this run's own thresholds, as after a change of parameters.
+            self._loop.method.reconfigure(self.config)
+        self._steering.resume_after(self._completed)
+
+    # ------------------------------------------------------------ journal
+
+    def _event(
+        self,
+        event: str,
+        message: str,
+        data: Mapping[str, object] | None = None,
+        timing: Mapping[str, float] | None = None,
+    ) -> None:
+        line = {
+            "attempt": self.attempt,
+            "step": self._completed,
+            "event": event,
+            "message": message,
+            "data": data or {},
+            "timing": {**(timing or {}), **self._clock()},
+        }
+        self._write(EventRecord.model_validate(line))
+
+    def _clock(self) -> dict[str, float]:
+        return {"elapsed": time.perf_counter() - self._begin, "unix_time": time.time()}
+
+    def _write(self, record: AnyRecord) -> None:
+        begin = time.perf_counter()
+        self.journal.write(record)
+        self._journal_seconds = time.perf_counter() - begin
+        if self._observer is not None:
+            self._observer.on_record(record)
+
+    def _summary(self, status: Literal["succeeded", "stopped"]) -> TrainingSummary:
+        return TrainingSummary(
+            run_dir=str(self.run_folder),
+            status=status,
+            steps=self._completed,
+            num_rollouts=self._cost.num_rollouts,
+            seconds=time.perf_counter() - self._begin,
+            evaluations=tuple(
+                EvaluationSummary(
+                    dataset=dataset,
+                    num_samples=records[-1].num_samples,
+                    base=records[0].avg_at_k if records[0].step == 0 else None,
+                    final=records[-1].avg_at_k,
+                )
+                for dataset, records in self._evaluations.items()
+            ),
+        )
+
+
+def cannot_write(error: Exception) -> bool:
+    """Whether the attempt failed because the disk is full or refuses: the run can go on from its last checkpoint."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return True
+    return isinstance(error, JournalError | checkpoint.CheckpointError)
+
+
+def _has_begun(run_folder: Path) -> bool:
+    """Whether any attempt has recorded anything."""
+    return any(True for folder in attempt_folders(run_folder) for _ in read_records(folder / RECORDS_FILE))
+
+
+def main(arguments: list[str] | None = None, run: Callable[..., TrainingSummary] = train) -> int:
+    """The trainer process of a worker; the exit code tells how it ended."""
+    parser = argparse.ArgumentParser(prog="python -m bapo.run.trainer", description="Train the run in a folder.")
+    parser.add_argument("run_folder", type=Path)
+    parser.add_argument("--attempt", type=int, default=None)
+    options = parser.parse_args(arguments)
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    try:
+        summary = run(options.run_folder, read_config(options.run_folder), attempt=options.attempt, stop=stop)
+    except ConfigError as error:
+        print(*error.problems, sep="\n", file=sys.stderr)
+        return EXIT_BAD_INPUT
+    except Exception as error:
+        traceback.print_exc()
+        return EXIT_CANNOT_WRITE if cannot_write(error) else EXIT_FAILED
+    print(summary.model_dump_json())
+    return EXIT_SUCCEEDED if summary.status == "succeeded" else EXIT_STOPPED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

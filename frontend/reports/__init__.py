@@ -1,0 +1,1 @@
+"""Downloads of reports: runs and studies as one HTML file."""

@@ -1,0 +1,236 @@
+"""Replaying counts at once is the real batch construction, step by step, for every legal config and stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from bapo.analysis.visits import SOURCES, Visits
+from bapo.analysis.what_if.plan import Phase
+from bapo.analysis.what_if.replay import REPLAYABLE_METHODS, replay
+from bapo.analysis.what_if.stream import Outlook, RecordedStream, beta_binomial_cumulative
+from bapo.config import ConfigError, RunConfig, apply_changes, resolve
+from bapo.methods import build_method
+from bapo.rollout import BatchSource, RolloutGroup
+from tests.bapo.methods.test_invariants import legal_configs, streams
+
+REPLICATES = 3
+
+
+class Row(NamedTuple):
+    """One visit."""
+
+    step: int
+    prompt_id: str
+    source: BatchSource
+    num_correct: int
+    in_batch: bool = False
+
+
+def visits_of_rows(rows: Sequence[Row], group_size: int) -> Visits:
+    codes: dict[str, int] = {}
+    prompts = [codes.setdefault(row.prompt_id, len(codes)) for row in rows]
+    return Visits(
+        list(codes),
+        group_size,
+        np.array([row.step for row in rows], np.int32),
+        np.array(prompts, np.int32),
+        np.array([SOURCES.index(row.source) for row in rows], np.int8),
+        np.array([row.num_correct for row in rows], np.int16),
+        np.array([row.step - 1 for row in rows], np.int32),
+        np.array([row.in_batch for row in rows], np.bool_),
+    )
+
+
+class Sizes(NamedTuple):
+    x1: int
+    x2: int
+    x3: int
+    reevaluated: int
+    estimated: int
+    surplus_stored: int
+    difficult: int
+    high_quality: int
+
+
+def by_the_method(
+    stream: RecordedStream, phases: Sequence[Phase], fresh: Sequence[Mapping[str, int]], replicate: int
+) -> list[Sizes]:
+    """The same replay by the real method, group by group."""
+    config = phases[0].config
+    outlook = Outlook(stream, config.training.seed)
+    method = build_method(config)
+    later = {phase.first_step: phase.config for phase in phases[1:]}
+    size = config.rollout.group_size
+    sizes = []
+    for step, counts in enumerate(fresh, start=1):
+        if step in later:
+            method.reconfigure(later[step])
+        method.observe_fresh(step, [RolloutGroup(prompt, k, size, step - 1, step) for prompt, k in counts.items()])
+        asked = method.prompts_to_reevaluate(step)
+        codes = np.array([stream.prompt_ids.index(prompt) for prompt in asked], np.int64)
+        found = outlook.answers(codes, step, np.full(len(asked), replicate))
+        answers = [
+            RolloutGroup(prompt, int(k), size, step - 1, step)
+            for prompt, k in zip(asked, found.num_correct, strict=True)
+        ]
+        num = method.compose(step, answers).counts
+        method.finish_step(step)
+        difficult, groups = method.buffers(step)
+        sizes.append(
+            Sizes(
+                num.x1,
+                num.x2,
+                num.x3,
+                num.reevaluated,
+                int(found.is_estimated.sum()),
+                num.surplus_stored,
+                difficult.size if difficult else 0,
+                groups.size if groups else 0,
+            )
+        )
+    return sizes
+
+
+def at_once(stream: RecordedStream, phases: Sequence[Phase], replicate: int) -> list[Sizes]:
+    found = replay(stream, phases, replicates=REPLICATES)
+    row = min(replicate, len(found.x2) - 1)
+    columns = (
+        found.x1,
+        found.x2[row],
+        found.x3[row],
+        found.reevaluated[row],
+        found.num_estimated[row],
+        found.surplus_stored[row],
+        found.difficult_size[row],
+        found.high_quality_size[row],
+    )
+    return [Sizes(*map(int, values)) for values in zip(*columns, strict=True)]
+
+
+@st.composite
+def recordings(draw: st.DrawFn) -> tuple[RecordedStream, list[Mapping[str, int]], RunConfig]:
+    """Fresh groups of some steps, and re-evaluations that the run happened to record."""
+    config = draw(legal_configs().filter(lambda drawn: drawn.method.type in REPLAYABLE_METHODS))
+    size = config.rollout.group_size
+    fresh = list(draw(streams(config)))
+    rows = []
+    for step, counts in enumerate(fresh, start=1):
+        rows += [Row(step, prompt, BatchSource.FRESH, k) for prompt, k in counts.items()]
+        known = sorted({row.prompt_id for row in rows} - counts.keys())
+        again = draw(st.dictionaries(st.sampled_from(known), st.integers(0, size))) if known else {}
+        rows += [Row(step, prompt, BatchSource.REEVALUATED, k) for prompt, k in again.items()]
+        if draw(st.booleans()):
+            rows.append(Row(step, draw(st.sampled_from(sorted(counts))), BatchSource.REUSED, 1, in_batch=True))
+    return RecordedStream(visits_of_rows(rows, size)), fresh, config
+
+
+@settings(max_examples=400, deadline=None)
+@given(recordings())
+def test_a_replay_is_what_the_method_does_step_by_step(
+    recording: tuple[RecordedStream, list[Mapping[str, int]], RunConfig],
+) -> None:
+    stream, fresh, config = recording
+    phases = [Phase(1, config)]
+    for replicate in range(REPLICATES):
+        assert at_once(stream, phases, replicate) == by_the_method(stream, phases, fresh, replicate)
+
+
+@settings(max_examples=200, deadline=None)
+@given(recordings(), st.data())
+def test_a_replay_follows_changes_of_the_parameters(
+    recording: tuple[RecordedStream, list[Mapping[str, int]], RunConfig], data: st.DataObject
+) -> None:
+    stream, fresh, config = recording
+    assume(config.method.type == "bapo")
+    first_steps = sorted(data.draw(st.sets(st.integers(2, len(fresh)), max_size=3)))
+    phases = [Phase(1, config)]
+    for first_step in first_steps:
+        changes: dict[str, Any] = {
+            "method.c1": data.draw(st.sampled_from(["0", "1/8", "1/4", "1/2"])),
+            "method.m": data.draw(st.integers(1, 3)),
+            "method.max_reevaluated_prompts": data.draw(st.integers(0, 5)),
+        }
+        try:
+            changed = resolve(apply_changes(phases[-1].config.model_dump(mode="json"), changes)).config
+        except ConfigError:
+            assume(False)
+        phases.append(Phase(first_step, changed))
+    for replicate in range(REPLICATES):
+        assert at_once(stream, phases, replicate) == by_the_method(stream, phases, fresh, replicate)
+
+
+def test_steps_after_a_gap_are_left_out() -> None:
+    rows = [Row(step, "a", BatchSource.FRESH, 1) for step in (1, 2, 4)]
+    assert RecordedStream(visits_of_rows(rows, 8)).num_steps == 2
+
+
+def test_a_run_without_steps_has_an_empty_replay() -> None:
+    stream = RecordedStream(visits_of_rows([], 8))
+    assert stream.num_steps == 0
+    assert replay(stream, [Phase(1, resolve({}).config)], replicates=3).x2.shape == (1, 0)
+
+
+def test_the_recorded_counts_are_read_off_the_visits() -> None:
+    rows = [
+        Row(1, "a", BatchSource.FRESH, 0),
+        Row(1, "b", BatchSource.FRESH, 4, in_batch=True),
+        Row(2, "c", BatchSource.FRESH, 8),
+        Row(2, "a", BatchSource.REEVALUATED, 2, in_batch=True),
+        Row(2, "b", BatchSource.REUSED, 4, in_batch=True),
+    ]
+    found = RecordedStream(visits_of_rows(rows, 8)).recorded
+    assert found.fresh.tolist() == [2, 1]
+    assert found.reevaluated.tolist() == [0, 1]
+    assert [found.x1.tolist(), found.x2.tolist(), found.x3.tolist()] == [[1, 0], [0, 1], [0, 1]]
+
+
+@pytest.mark.parametrize("group_size", [2, 8, 1024])
+def test_an_estimate_is_drawn_from_the_posterior_predictive(group_size: int) -> None:
+    # Mean of a beta-binomial: G·a / (a + b) = G·(k + ½) / (G + 1).
+    for k in (0, 1, group_size // 2, group_size):
+        cumulative = beta_binomial_cumulative(k, group_size)
+        chances = np.diff(cumulative, prepend=0)
+        assert cumulative[-1] == 1
+        mean = float(chances @ np.arange(group_size + 1))
+        assert mean == pytest.approx(group_size * (k + 0.5) / (group_size + 1), rel=1e-6)
+
+
+def test_with_two_responses_the_chances_are_those_worked_out_by_hand() -> None:
+    # k = 0 of G = 2: Beta(½, 5/2). P(0) = B(½, 9/2)/B(½, 5/2) = (7/2·5/2)/(4·3)... = (5/2)(7/2)/(3·4) = 35/48.
+    # P(1) = 2·B(3/2, 7/2)/B(½, 5/2) = 2·(½·5/2)/(3·4) = 10/48, P(2) = (½·3/2)/(3·4) = 3/48.
+    assert beta_binomial_cumulative(0, 2) == pytest.approx([35 / 48, 45 / 48, 1])
+
+
+def test_draws_of_a_prompt_do_not_depend_on_the_others() -> None:
+    rows = [Row(1, "b", BatchSource.FRESH, 3), Row(1, "c", BatchSource.FRESH, 5)]
+    alone = RecordedStream(visits_of_rows(rows[:1], 8))
+    among = RecordedStream(visits_of_rows([Row(1, "a", BatchSource.FRESH, 0), *rows], 8))
+    replicates = np.arange(50)
+    one = Outlook(alone, seed=1).answers(np.full(50, 0), 2, replicates).num_correct
+    assert one.tolist() == Outlook(among, seed=1).answers(np.full(50, 1), 2, replicates).num_correct.tolist()
+    assert len(set(one.tolist())) > 1
+
+
+def test_an_estimate_rests_on_the_nearest_visit() -> None:
+    rows = [
+        Row(1, "a", BatchSource.FRESH, 0),
+        Row(4, "a", BatchSource.FRESH, 8),
+        *(Row(step, "b", BatchSource.FRESH, 8) for step in (2, 3)),
+    ]
+    stream = RecordedStream(visits_of_rows(sorted(rows), 8))
+    many = np.arange(2000)
+
+    def mean(prompt: int, step: int) -> float:
+        return float(Outlook(stream, seed=1).answers(np.full(2000, prompt), step, many).num_correct.mean())
+
+    # 8·(k + ½)/9: 7.56 after 8 of 8, 0.44 after 0 of 8; before step 1 nothing is asked, after step 4 the last counts.
+    assert mean(0, 1) == pytest.approx(0.44, abs=0.15)
+    assert mean(0, 2) == pytest.approx(7.56, abs=0.15)
+    assert mean(0, 5) == pytest.approx(7.56, abs=0.15)
+    assert mean(1, 4) == pytest.approx(7.56, abs=0.15)

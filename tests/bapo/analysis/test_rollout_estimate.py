@@ -1,0 +1,47 @@
+"""Rollouts of a config, counted by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bapo.analysis.rollout_estimate import PlannedRollouts, planned_rollouts
+from bapo.config import RunConfig, apply_changes, resolve
+
+
+def _config(**changes: Any) -> dict[str, Any]:
+    fields = {path.replace("__", "."): value for path, value in changes.items()}
+    config: RunConfig = resolve(apply_changes({}, fields)).config
+    return config.model_dump(mode="json")
+
+
+def test_cost_of_the_defaults_by_hand() -> None:
+    # 150 steps of 32 prompts, 8 responses each: 38,400 fresh. Re-evaluation every 5 steps, 30 times, of at most
+    # min(128, B = 32) prompts: 30 · 32 · 8 = 7,680. Tracking at 0 (twice), 25, 50, 75, 100, 125 and 150:
+    # 8 · 128 · 8 = 8,192. Evaluation at 0, 50, 100 and 150, of 2 sets of 200 problems, 8 samples and one greedy each:
+    # 4 · 2 · 200 · 9 = 14,400.
+    assert planned_rollouts(_config()) == PlannedRollouts(150, 38_400, 7_680, 8_192, 14_400)
+
+
+def test_cost_without_reevaluation_tracking_and_evaluation() -> None:
+    config = _config(method__type="grpo", tracking__num_prompts=0, evaluation__enabled=False)
+    assert planned_rollouts(config) == PlannedRollouts(150, 38_400, 0, 0, 0)
+    assert planned_rollouts(_config(method__without=["reevaluated"])).reevaluated_at_most == 0
+
+
+def test_further_rounds_are_bounded_by_the_rounds_of_a_step() -> None:
+    # 150 steps of 3 more batches of 32 prompts, 8 responses each.
+    planned = planned_rollouts(_config(method__type="dapo"))
+    assert (planned.fresh, planned.further_at_most, planned.uncertain) == (38_400, 115_200, 115_200)
+    assert planned_rollouts(_config(method__type="dapo", method__max_rounds=1)).further_at_most == 0
+
+
+def test_cost_of_a_larger_difficult_buffer_is_bounded_by_the_prompts_per_reevaluation() -> None:
+    # 150 / 10 = 15 re-evaluations of min(128, 1000) prompts.
+    config = _config(method__m=10, method__difficult_buffer__capacity=1000)
+    assert planned_rollouts(config).reevaluated_at_most == 15 * 128 * 8
+
+
+def test_epochs_are_counted_in_steps() -> None:
+    # 100 prompts at 32 a step: 4 steps an epoch, the last one smaller.
+    config = _config(training__steps=None, training__epochs=3, task__num_train=100)
+    assert planned_rollouts(config).steps == 12

@@ -1,0 +1,105 @@
+"""Settings come from the environment, are refused in plain words, and are all documented."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from backend.settings import Settings
+from bapo.deploy.settings import SettingsError, known_variables, load, unknown_variables
+from frontend.settings import FrontendSettings
+from scripts.write_settings import document, variables
+from worker.settings import WorkerSettings
+
+ROOT = Path(__file__).resolve().parents[3]
+BACKEND = {
+    "BAPO_DATABASE_URL": "postgresql://bapo:amaranth@db/bapo",
+    "BAPO_BROKER_URL": "redis://:amaranth@broker:6379/0",
+    "BAPO_RUNS_DIR": "/runs",
+    "BAPO_ADMIN_TOKEN_FILE": "/secrets/admin",
+    "BAPO_WORKER_TOKEN_FILE": "/secrets/worker",
+}
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in known_variables():
+        monkeypatch.delenv(name, raising=False)
+    for name, value in BACKEND.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("BAPO_SERVER_URL", "https://bapo.example.org")
+
+
+def test_the_documents_say_what_the_services_read() -> None:
+    remedy = "run: python scripts/write_settings.py"
+    assert (ROOT / "docs" / "settings.md").read_text(encoding="utf-8") == document(), remedy
+    assert (ROOT / "bapo" / "deploy" / "variables.txt").read_text(encoding="utf-8") == variables(), remedy
+
+
+def test_every_setting_says_what_it_is() -> None:
+    for settings in (Settings, FrontendSettings, WorkerSettings):
+        assert all(field.description for field in settings.model_fields.values())
+
+
+def test_a_good_environment_is_taken_and_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BAPO_LEASE_SECONDS", "12.5")
+    monkeypatch.setenv("BAPO_METRICS_TOKEN_FILE", "")
+    settings = load(Settings)
+    assert (settings.lease_seconds, settings.metrics_token_file) == (12.5, None)
+    assert settings.database_url == "postgresql+psycopg://bapo:amaranth@db/bapo"
+    assert settings.secrets == ["amaranth", "amaranth"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "variable", "value", "remedy"),
+    [
+        (Settings, "BAPO_LEASE_SECONDS", "0", "greater than 0, or unset it to take `"),
+        (Settings, "BAPO_LEASE_SECONDS", "soon", "valid number"),
+        (Settings, "BAPO_DATABASE_URL", "sqlite:///x", "only PostgreSQL"),
+        (Settings, "BAPO_BROKER_URL", "amqp://x", "the broker is Redis"),
+        (Settings, "BAPO_PUBLIC_URL", "bapo.example.org", "such as https://bapo.example.org"),
+        (Settings, "BAPO_LOG_LEVEL", "loud", "'debug', 'info', 'warning' or 'error'"),
+        (FrontendSettings, "BAPO_BACKEND_URL", "backend:8001", "such as https://"),
+        (FrontendSettings, "BAPO_SESSION_CHECK_SECONDS", "-1", "greater than or equal to 0"),
+        (WorkerSettings, "BAPO_SERVER_URL", "bapo.example.org", "such as https://bapo.example.org"),
+        (WorkerSettings, "BAPO_WORKER_SLOTS", "0", "greater than or equal to 1"),
+        (WorkerSettings, "BAPO_METRICS_PORT", "70000", "less than or equal to 65535"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_variable_value_and_remedy(
+    monkeypatch: pytest.MonkeyPatch, settings: type[Settings], variable: str, value: str, remedy: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(SettingsError) as refusal:
+        load(settings)
+    (line,) = str(refusal.value).splitlines()
+    assert line.startswith(f"{variable} = '{value}': ")
+    assert remedy in line
+
+
+def test_what_is_missing_is_named_with_its_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BAPO_RUNS_DIR")
+    with pytest.raises(SettingsError, match=r"^BAPO_RUNS_DIR is not set: set it. Folder that holds the runs' folders"):
+        load(Settings)
+
+
+def test_a_refusal_never_repeats_a_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BAPO_DATABASE_URL", "mysql://root:amaranth@db/bapo")
+    with pytest.raises(SettingsError) as refusal:
+        load(Settings)
+    assert "amaranth" not in str(refusal.value)
+
+
+def test_the_command_line_goes_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BAPO_WORKER_SLOTS", "3")
+    assert load(WorkerSettings, worker_slots=None).worker_slots == 3
+    assert load(WorkerSettings, worker_slots=5).worker_slots == 5
+
+
+def test_an_unknown_variable_is_answered_with_the_nearest_name() -> None:
+    lines = unknown_variables({"BAPO_LEASE_SECOND": "3", "BAPO_LEASE_SECONDS": "3", "OTHER": "", "BAPO_XQZW": ""})
+    assert lines == [
+        "BAPO_LEASE_SECOND is set, but nothing reads it: did you mean BAPO_LEASE_SECONDS?",
+        "BAPO_XQZW is set, but nothing reads it: docs/settings.md lists those that are read",
+    ]

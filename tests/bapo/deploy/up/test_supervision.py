@@ -1,0 +1,97 @@
+"""Children that die are started again, and stopping ends them and nothing else."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+import psutil
+import pytest
+
+from bapo.deploy.up import supervision
+from bapo.deploy.up.child import ChildSpec
+from bapo.deploy.up.folder import DataFolder, StartError
+from bapo.deploy.up.leftovers import end_leftovers, record_processes
+from bapo.deploy.up.supervision import Supervisor
+
+Shell = Callable[..., ChildSpec]
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.01)
+
+
+def test_a_dead_child_is_started_again(supervisor: Supervisor, shell: Shell, said: list[str]) -> None:
+    first = supervisor.start(shell("exec sleep 60"))
+    os.kill(first.pid, 9)
+    pids: set[int] = set()
+
+    def is_back() -> bool:
+        supervisor.restart_dead()
+        pids.update(child.pid for child in supervisor.children)
+        return bool(pids - {first.pid})
+
+    wait_for(is_back)
+    assert said[0].startswith("child ended (code -9): starting it again in 0.5 s")
+
+
+def test_the_pause_doubles_while_a_child_keeps_dying(
+    supervisor: Supervisor, shell: Shell, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervision, "FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(supervision, "LONGEST_PAUSE_SECONDS", 0.04)
+    supervisor.start(shell("exit 7"))
+
+    def has_died_often() -> bool:
+        supervisor.restart_dead()
+        return len(said) >= 5
+
+    wait_for(has_died_often)
+    # 0.01, 0.02, 0.04 and no longer than that.
+    assert [line.split(" in ")[1].split(" s")[0] for line in said[:5]] == ["0.01", "0.02", "0.04", "0.04", "0.04"]
+
+
+def test_a_child_that_never_gets_ready_shows_its_log(supervisor: Supervisor, shell: Shell) -> None:
+    child = supervisor.start(shell("echo no luck today; exit 3"))
+    with pytest.raises(StartError, match=r"child ended with code 3; .*child.log says:\nno luck today"):
+        supervisor.wait_until(child, lambda: False, seconds=20)
+
+
+def test_a_child_that_is_too_slow_is_an_error(supervisor: Supervisor, shell: Shell) -> None:
+    child = supervisor.start(shell("exec sleep 60"))
+    with pytest.raises(StartError, match="was not ready after 0 s"):
+        supervisor.wait_until(child, lambda: False, seconds=0.01)
+
+
+def test_stopping_ends_the_whole_group_of_a_deaf_child(supervisor: Supervisor, shell: Shell) -> None:
+    child = supervisor.start(shell("trap '' TERM; sleep 61 & wait; wait", grace_seconds=0.2))
+    wait_for(lambda: len(psutil.Process(child.pid).children()) == 1)
+    inner = psutil.Process(child.pid).children()[0]
+    supervisor.stop_all()
+    assert not psutil.pid_exists(child.pid)
+    wait_for(lambda: not inner.is_running() or inner.status() == psutil.STATUS_ZOMBIE)
+
+
+def test_leftovers_of_a_killed_instance_are_ended(folder: DataFolder, supervisor: Supervisor, shell: Shell) -> None:
+    line = "trap 'echo asked; exit' TERM; echo up; while :; do sleep 0.05; done"
+    children = [supervisor.start(shell(line, name)) for name in ("backend", "worker")]
+    wait_for(lambda: all(child.last_lines() == "up" for child in children))
+    assert end_leftovers(folder.processes) == ["backend", "worker"]
+    # The worker is killed so that its trainers go on; the others are asked.
+    assert [child.last_lines() for child in children] == ["up\nasked", "up"]
+    assert not any(psutil.pid_exists(child.pid) for child in children)
+    assert end_leftovers(folder.processes) == []
+
+
+def test_a_stranger_with_a_reused_process_id_is_left_alone(
+    folder: DataFolder, supervisor: Supervisor, shell: Shell
+) -> None:
+    child = supervisor.start(shell("exec sleep 60"))
+    child.created -= 5.0
+    record_processes(folder.processes, [child])
+    assert end_leftovers(folder.processes) == []
+    assert child.exit_code() is None

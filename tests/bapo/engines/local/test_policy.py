@@ -1,0 +1,109 @@
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import BertConfig, BertForSequenceClassification, MambaConfig, MambaForCausalLM
+
+from bapo.config import ConfigError
+from bapo.engines.local.policy import encode_prompts, load_language_model, load_tokenizer
+
+CPU = torch.device("cpu")
+
+
+def test_loads_weights_and_tokenizer(toy_folder: Path) -> None:
+    loaded = load_language_model(str(toy_folder), CPU)
+    assert loaded.eos_token_ids == (1,)
+    assert loaded.model.dtype == torch.float32
+    assert not loaded.model.training
+
+
+def test_prompts_are_encoded_in_the_chat_template(toy_folder: Path) -> None:
+    # "=" is token 19, "1" token 4, "2" token 5: the template writes "=" before and behind the message.
+    assert encode_prompts(load_tokenizer(str(toy_folder)), ["12", "1"]) == [[19, 4, 5, 19], [19, 4, 19]]
+
+
+def test_prompts_without_a_chat_template_are_plain_text(toy_folder: Path) -> None:
+    tokenizer = load_tokenizer(str(toy_folder))
+    tokenizer.chat_template = None
+    assert encode_prompts(tokenizer, ["12"]) == [[4, 5]]
+    assert encode_prompts(tokenizer, []) == []
+
+
+def test_missing_folder_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"model\.path = 'no/such/model': this model folder does not exist"):
+        load_language_model("no/such/model", CPU)
+
+
+def test_folder_without_a_config_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"holds no config\.json"):
+        load_language_model(str(tmp_path), CPU)
+
+
+def test_unreadable_config_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(ConfigError, match="not a known model"):
+        load_language_model(str(tmp_path), CPU)
+
+
+def test_other_than_causal_models_are_refused(tmp_path: Path) -> None:
+    config = BertConfig(vocab_size=24, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
+    BertForSequenceClassification(config).save_pretrained(tmp_path)
+    with pytest.raises(ConfigError, match="BertForSequenceClassification is not a causal language model"):
+        load_language_model(str(tmp_path), CPU)
+
+
+def test_models_without_keys_and_values_are_refused(toy_folder: Path, tmp_path: Path) -> None:
+    MambaForCausalLM(MambaConfig(vocab_size=24, hidden_size=16, num_hidden_layers=1)).save_pretrained(tmp_path)
+    for file in toy_folder.glob("token*"):
+        shutil.copy(file, tmp_path)
+    with pytest.raises(ConfigError, match="'mamba' has layers without keys and values"):
+        load_language_model(str(tmp_path), CPU)
+
+
+def test_missing_weights_are_refused(save_toy: Callable[[], Path]) -> None:
+    folder = save_toy()
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ConfigError, match="the weights cannot be loaded"):
+        load_language_model(str(folder), CPU)
+
+
+def test_incomplete_weights_are_refused(save_toy: Callable[[], Path]) -> None:
+    folder = save_toy()
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 3, "layer_types": None}))
+    with pytest.raises(ConfigError, match=r"weights are missing or of the wrong shape, 'model\.layers\.2"):
+        load_language_model(str(folder), CPU)
+
+
+def test_missing_tokenizer_is_refused(save_toy: Callable[[], Path]) -> None:
+    folder = save_toy()
+    for file in folder.glob("token*"):
+        file.unlink()
+    with pytest.raises(ConfigError, match="no tokenizer can be loaded"):
+        load_language_model(str(folder), CPU)
+
+
+@pytest.mark.parametrize(("num_more", "is_refused"), [(3, False), (4, False), (5, True)])
+def test_tokenizer_must_fit_the_vocabulary(save_toy: Callable[[], Path], num_more: int, is_refused: bool) -> None:
+    # The toy tokenizer has 20 tokens, the model's vocabulary 24: 24 fit, 25 do not.
+    folder = save_toy()
+    tokenizer = load_tokenizer(str(folder))
+    tokenizer.add_tokens([f"new{i}" for i in range(num_more)])
+    tokenizer.save_pretrained(folder)
+    if is_refused:
+        with pytest.raises(ConfigError, match=r"the tokenizer has 25 tokens but the model's vocabulary only 24"):
+            load_language_model(str(folder), CPU)
+    else:
+        assert len(load_language_model(str(folder), CPU).tokenizer) == 20 + num_more
+
+
+def test_a_model_without_an_end_token_is_refused(save_toy: Callable[[], Path]) -> None:
+    folder = save_toy()
+    for name, field in (("tokenizer_config.json", "eos_token"), ("generation_config.json", "eos_token_id")):
+        content = json.loads((folder / name).read_text())
+        (folder / name).write_text(json.dumps({**content, field: None}))
+    with pytest.raises(ConfigError, match="names an end token"):
+        load_language_model(str(folder), CPU)

@@ -1,0 +1,277 @@
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from bapo.config import RunConfig
+from bapo.config.objective import LengthPenalty
+from bapo.config.resolve import apply_changes
+from bapo.engines.base import UpdateStats
+from bapo.engines.local.batches import TrainingGroup, mini_batches, training_group
+from bapo.engines.local.forward import response_logprobs
+from bapo.engines.local.update import Updater
+from bapo.losses import LossInputs, policy_loss, token_weights
+from bapo.rollout import BatchSource
+
+MIXED = [1, 0, 0, 1]
+
+
+def run_config(**changes: Any) -> RunConfig:
+    """Plain gradient: nothing is scaled down by its norm unless the test asks for it."""
+    settings = {"training.max_grad_norm": 1e9, "training.learning_rate": 0.01, "method.type": "grpo"}
+    settings |= {name.replace("__", "."): value for name, value in changes.items()}
+    return RunConfig.model_validate(apply_changes({"training": {"steps": 1}}, settings))
+
+
+@pytest.fixture
+def groups(toy_model: PreTrainedModel, random_payload: Any, make_payload: Any) -> list[TrainingGroup]:
+    """Two prompt lengths, three sources, ratios about 1; the third and the fifth group are homogeneous."""
+    rewards = [MIXED, [0, 1, 1, 1], [0] * 4, MIXED, [1] * 4, [0, 0, 0, 1]]
+    sources = [BatchSource.FRESH] * 3 + [BatchSource.REEVALUATED] + [BatchSource.REUSED] * 2
+    noise = torch.Generator().manual_seed(0)
+    made = []
+    for seed, (each, source) in enumerate(zip(rewards, sources, strict=True)):
+        payload = random_payload(seed, prompt_length=4 + seed % 2, max_length=7, rewards=each)
+        logprobs, _ = response_logprobs(toy_model, [payload], temperature=1.0, entropy_gradient=False)
+        logprobs = logprobs.detach() + 0.3 * torch.randn(len(logprobs), generator=noise)
+        responses = payload.sampled.responses()
+        payload = make_payload(list(payload.prompt), responses, each, logprobs=logprobs.tolist())
+        made.append(training_group(payload, source))
+    return made
+
+
+def reference_loss(model: PreTrainedModel, groups: Sequence[TrainingGroup], config: RunConfig) -> Tensor:
+    """The mini-batch's loss with nothing shared, skipped or split."""
+    logprobs, entropies = [], []
+    for group in groups:
+        for response in group.payload.sampled.responses():
+            sequence = torch.tensor([[*group.payload.prompt, *response]])
+            logits = model(input_ids=sequence, use_cache=False).logits[0, len(group.payload.prompt) - 1 : -1]
+            distributions = torch.distributions.Categorical(logits=logits / config.rollout.temperature)
+            logprobs.append(distributions.log_prob(torch.tensor(response)))
+            entropies.append(distributions.entropy())
+    lengths = [length for group in groups for length in group.payload.sampled.lengths]
+    inputs = LossInputs(
+        torch.cat(logprobs),
+        torch.cat([group.payload.sampled.logprobs for group in groups]),
+        torch.cat([group.advantages for group in groups]),
+        torch.cat(entropies),
+        token_weights(lengths, config.objective.aggregation, num_tokens=sum(lengths), num_responses=len(lengths)),
+        lengths,
+    )
+    return policy_loss(inputs, config.objective).loss
+
+
+def updated(model: PreTrainedModel, groups: Sequence[TrainingGroup], config: RunConfig) -> UpdateStats:
+    return Updater(model, config).update(groups, step=1)
+
+
+def gradients(model: PreTrainedModel) -> list[Tensor]:
+    return [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+
+
+@pytest.mark.parametrize(
+    ("changes", "num_skipped"),
+    [
+        ({}, 2),
+        ({"loss__aggregation": "token-mean"}, 2),
+        ({"rollout__temperature": 0.7}, 2),
+        ({"loss__clip_low": 0.1, "loss__clip_high": 0.3, "loss__dual_clip": 2.0}, 2),
+        ({"loss__kl_coefficient": 0.1}, 0),
+        ({"loss__entropy_coefficient": 0.1}, 0),
+        ({"training__micro_batch_tokens": 1}, 2),
+        ({"training__micro_batch_tokens": 60, "loss__aggregation": "token-mean"}, 2),
+    ],
+)
+def test_gradient_is_that_of_the_whole_batch_computed_plainly(
+    toy_model: PreTrainedModel, groups: list[TrainingGroup], changes: dict[str, Any], num_skipped: int
+) -> None:
+    config = run_config(**changes)
+    loss = reference_loss(toy_model, groups, config)
+    expected = torch.autograd.grad(loss, list(toy_model.parameters()))
+    stats = updated(toy_model, groups, config)
+    torch.testing.assert_close(gradients(toy_model), list(expected), atol=1e-5, rtol=1e-4)
+    assert stats.num_groups_skipped == num_skipped
+    # Constant parts of the loss vanish with the skipped groups: -Â·ρ = 0 there.
+    assert stats.loss == pytest.approx(loss.item(), abs=1e-5)
+    assert stats.grad_norm == pytest.approx(math.sqrt(sum(float(g.square().sum()) for g in expected)), rel=1e-4)
+
+
+def test_each_mini_batch_is_an_optimizer_step(toy_model: PreTrainedModel, groups: list[TrainingGroup]) -> None:
+    # Two steps by hand on the mini-batches of three groups each.
+    config = run_config(training__mini_batch_size=3)
+    twin = type(toy_model)(toy_model.config).eval()
+    twin.load_state_dict(toy_model.state_dict())
+    optimizer = torch.optim.AdamW(twin.parameters(), lr=0.01, weight_decay=0)
+    for positions in mini_batches(6, 3, seed=42, step=1):
+        optimizer.zero_grad()
+        reference_loss(twin, [groups[position] for position in positions], config).backward()
+        optimizer.step()
+    stats = updated(toy_model, groups, config)
+    assert stats.num_mini_batches == 2
+    torch.testing.assert_close(toy_model.state_dict(), twin.state_dict(), atol=2e-4, rtol=1e-3)
+
+
+def test_gradients_above_the_norm_are_scaled_down(toy_model: PreTrainedModel, groups: list[TrainingGroup]) -> None:
+    stats = updated(toy_model, groups, run_config(training__max_grad_norm=0.5))
+    assert stats.grad_norm > 0.5  # recorded before
+    assert math.sqrt(sum(float(g.square().sum()) for g in gradients(toy_model))) == pytest.approx(0.5, rel=1e-4)
+
+
+def test_without_any_gradient_adam_moves_by_its_momentum(
+    toy_model: PreTrainedModel, groups: list[TrainingGroup]
+) -> None:
+    updater = Updater(toy_model, run_config())
+    updater.update(groups, step=1)
+    twin = type(toy_model)(toy_model.config).eval()
+    twin.load_state_dict(toy_model.state_dict())
+    optimizer = torch.optim.AdamW(twin.parameters(), lr=0.01, weight_decay=0)
+    moments = {name: value.clone() for name, value in updater.optimizer.state().items()}
+    for name, parameter in twin.named_parameters():
+        optimizer.state[parameter] = {key: moments[f"{name}:{key}"] for key in ("step", "exp_avg", "exp_avg_sq")}
+        parameter.grad = torch.zeros_like(parameter)
+    optimizer.step()
+
+    homogeneous = [group for group in groups if not group.advantages.any()]
+    stats = updater.update(homogeneous, step=2)
+    torch.testing.assert_close(toy_model.state_dict(), twin.state_dict(), rtol=0, atol=1e-7)
+    assert (stats.num_groups_skipped, stats.num_tokens, stats.num_mini_batches) == (2, 0, 1)
+    assert (stats.loss, stats.grad_norm, stats.entropy, stats.kl) == (0, 0, 0, 0)
+    assert (stats.ratio_mean, stats.ratio_max, sum(stats.ratio_histogram)) == (1, 1, 0)
+    assert (stats.tv_tokens, stats.tv_sequences) == ({}, {})
+
+
+def test_an_empty_batch_is_refused(toy_model: PreTrainedModel) -> None:
+    with pytest.raises(ValueError, match="the training batch is empty"):
+        updated(toy_model, [], run_config())
+
+
+@pytest.mark.parametrize(
+    ("num_groups", "size", "sizes"),
+    [
+        (5, None, [5]),
+        (4, 4, [4]),
+        (5, 4, [2, 3]),
+        (3, 4, [3]),
+        # ⌈10 / 4⌉ = 3 mini-batches: 3, 3 and 4 groups, not 4, 4 and 2.
+        (10, 4, [3, 3, 4]),
+        (7, 1, [1] * 7),
+    ],
+)
+def test_mini_batches_are_of_nearly_equal_size(num_groups: int, size: int | None, sizes: list[int]) -> None:
+    batches = mini_batches(num_groups, size, seed=0, step=3)
+    assert sorted(len(batch) for batch in batches) == sizes
+    assert sorted(position for batch in batches for position in batch) == list(range(num_groups))
+
+
+def test_mini_batches_depend_on_seed_and_step_alone() -> None:
+    draws = {(seed, step): mini_batches(12, 4, seed=seed, step=step) for seed in (0, 1) for step in (1, 2)}
+    assert draws[0, 1] == mini_batches(12, 4, seed=0, step=1)
+    assert len({str(draw) for draw in draws.values()}) == 4
+
+
+def test_statistics_of_a_sequence_ratio_count_each_token_with_its_responses_ratio(
+    toy_model: PreTrainedModel, make_payload: Any
+) -> None:
+    # Token ratios 1.44, 1 and 1, so that the responses of two tokens and of one have √1.44 = 1.2 and 1.
+    prompt, responses = [5, 6], [[7, 1], [8]]
+    policy = []
+    for response in responses:
+        logits = toy_model(input_ids=torch.tensor([prompt + response])).logits[0, 1:-1]
+        policy += torch.log_softmax(logits, -1).gather(1, torch.tensor(response).unsqueeze(1)).squeeze(1).tolist()
+    logprobs = [value - math.log(ratio) for value, ratio in zip(policy, [1.44, 1.0, 1.0], strict=True)]
+    group = training_group(make_payload(prompt, responses, [1, 0], logprobs=logprobs), BatchSource.FRESH)
+    stats = updated(toy_model, [group], run_config(method__type="gspo"))
+    assert stats.num_tokens == 3
+    assert stats.ratio_mean == pytest.approx((1.2 + 1.2 + 1) / 3, rel=1e-4)
+    assert stats.ratio_max == pytest.approx(1.2, rel=1e-4)
+    assert stats.ratio_histogram[6] == 1
+    assert sum(stats.ratio_histogram[9:11]) == 2
+    # 1.2 is above 1 + 4e-4 with a positive advantage; both tokens of that response are clipped.
+    assert stats.clip_fraction == pytest.approx(2 / 3)
+    # Of the tokens themselves: half of the mean of 0.44, 0 and 0.
+    assert stats.tv_tokens[BatchSource.FRESH] == pytest.approx(0.44 / 6, rel=1e-3)
+
+
+def test_long_responses_lose_advantage(toy_model: PreTrainedModel, make_payload: Any) -> None:
+    responses = [[7, 1], [7, 8, 7, 1], [7, 1], [8, 8, 7, 1]]
+    payload = make_payload([5, 6], responses, [1, 1, 0, 0], logprobs=[-1.0] * 12)
+    plain = training_group(payload, BatchSource.FRESH).advantages
+    shaped = training_group(payload, BatchSource.FRESH, shaping=LengthPenalty(4, 1, 1.0)).advantages
+    # Rewards 1, 1, 0, 0 become 1, 0, 0, -1: mean 0, variance 1/2.
+    firsts = [0, 2, 6, 8]
+    assert plain[firsts].tolist() == pytest.approx([1, 1, -1, -1], abs=1e-5)
+    assert shaped[firsts].tolist() == pytest.approx([math.sqrt(2), 0, 0, -math.sqrt(2)], abs=1e-5)
+
+
+def test_statistics_of_hand_made_ratios(toy_model: PreTrainedModel, make_payload: Any) -> None:
+    # The behaviour policy's log-probabilities are set to log π_θ - log ρ, for ρ = 2, 1 and 1/4, 1.
+    prompt, responses = [5, 6], [[7, 1], [8, 1]]
+    wanted = [2.0, 1.0, 0.25, 1.0]
+    policy = []
+    for response in responses:
+        logits = toy_model(input_ids=torch.tensor([prompt + response])).logits[0, 1:-1]
+        policy += torch.log_softmax(logits, -1).gather(1, torch.tensor(response).unsqueeze(1)).squeeze(1).tolist()
+    logprobs = [value - math.log(ratio) for value, ratio in zip(policy, wanted, strict=True)]
+    group = training_group(make_payload(prompt, responses, [1, 0], logprobs=logprobs), BatchSource.REUSED)
+    stats = updated(toy_model, [group], run_config())
+    assert stats.num_tokens == 4
+    assert stats.ratio_mean == pytest.approx(4.25 / 4, rel=1e-4)
+    assert stats.ratio_max == pytest.approx(2.0, rel=1e-4)
+    # Edges 0.5, …, 0.98, 1.02, …, 2.0: 1/4 below the first, both 1 in the middle. 2 lies at the edge between the last
+    # bins, and rounding decides.
+    assert stats.ratio_histogram[:11] == [1, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0]
+    assert sum(stats.ratio_histogram[11:]) == 1
+    # Â = ±1: 2 > 1.2 with +1 is clipped, 1/4 < 0.8 with -1 too.
+    assert stats.clip_fraction == 0.5
+    # ρ ln ρ - (ρ - 1): 2 ln 2 - 1 = 0.3863; 0.25 ln 0.25 + 0.75 = 0.4034.
+    assert stats.kl == pytest.approx((0.3863 + 0.4034) / 4, abs=1e-3)
+    # Tokens: ½·(1 + 0 + 0.75 + 0)/4; responses have ratios 2 and 1/4: ½·(1 + 0.75)/2.
+    assert stats.tv_tokens == {BatchSource.REUSED: pytest.approx(1.75 / 8, rel=1e-3)}
+    assert stats.tv_sequences == {BatchSource.REUSED: pytest.approx(1.75 / 4, rel=1e-3)}
+
+
+def test_total_variation_is_measured_before_the_update_whatever_the_mini_batches(
+    toy_model: PreTrainedModel, groups: list[TrainingGroup]
+) -> None:
+    weights = {name: value.clone() for name, value in toy_model.state_dict().items()}
+    whole = updated(toy_model, groups, run_config())
+    assert set(whole.tv_tokens) == set(BatchSource)
+    toy_model.load_state_dict(weights)
+    split = updated(toy_model, groups, run_config(training__mini_batch_size=2))
+    assert split.num_mini_batches == 3
+    for one, other in ((whole.tv_tokens, split.tv_tokens), (whole.tv_sequences, split.tv_sequences)):
+        assert other == {source: pytest.approx(value, rel=1e-4) for source, value in one.items()}
+    # The ratios of the later mini-batches are those after the first steps.
+    assert split.ratio_mean != pytest.approx(whole.ratio_mean, rel=1e-3)
+
+
+def test_entropy_is_the_mean_over_the_tokens_trained_on(
+    toy_model: PreTrainedModel, groups: list[TrainingGroup]
+) -> None:
+    trained = [group for group in groups if group.advantages.any()]
+    entropies = []
+    for group in trained:
+        for response in group.payload.sampled.responses():
+            sequence = torch.tensor([[*group.payload.prompt, *response]])
+            logits = toy_model(input_ids=sequence).logits[0, len(group.payload.prompt) - 1 : -1]
+            entropies += torch.distributions.Categorical(logits=logits).entropy().tolist()
+    stats = updated(toy_model, groups, run_config())
+    assert stats.num_tokens == len(entropies)
+    assert stats.entropy == pytest.approx(sum(entropies) / len(entropies), rel=1e-4)
+
+
+def test_a_restored_optimizer_goes_on_bit_for_bit(toy_model: PreTrainedModel, groups: list[TrainingGroup]) -> None:
+    updater = Updater(toy_model, run_config())
+    assert updater.optimizer.state() == {}
+    updater.update(groups, step=1)
+    twin = type(toy_model)(toy_model.config).eval()
+    twin.load_state_dict(toy_model.state_dict())
+    restored = Updater(twin, run_config())
+    restored.optimizer.load_state({name: value.clone() for name, value in updater.optimizer.state().items()})
+    assert updater.update(groups, step=2) == restored.update(groups, step=2)
+    assert all(torch.equal(one, other) for one, other in zip(toy_model.parameters(), twin.parameters(), strict=True))

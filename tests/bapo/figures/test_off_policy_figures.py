@@ -1,0 +1,105 @@
+"""Ratios, ages, distances and timings: worked numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from bapo.api.records import RatioSeries, Series, StalenessSeries
+from bapo.figures.axes import XAxis
+from bapo.figures.lines import Line, lines_figure
+from bapo.figures.ratio_distribution import bin_names, ratio_distribution_data, ratio_distribution_figure
+from bapo.figures.staleness import staleness_course, staleness_totals, staleness_totals_figure
+from bapo.figures.theme import LIGHT
+from bapo.figures.timings import timings_data, timings_figure
+from bapo.figures.turnover import turnover_data, turnover_figure
+from bapo.figures.tv_bounds import penalties_data
+from bapo.figures.verl_phases import KEYS, verl_phases_data, verl_phases_figure
+from frontend.pages.run.charts import is_empty
+
+AXIS = XAxis("step", [1, 2], [1, 2], 0)
+
+
+def test_bins_are_named_by_their_edges() -> None:
+    assert bin_names([0.5, 1.02, 2.0]) == ["< 0.5", "0.5 – 1.02", "1.02 – 2", "≥ 2"]
+    assert bin_names([]) == []
+
+
+def test_ratios_are_shares_of_each_columns_tokens() -> None:
+    ratios = RatioSeries(edges=[0.9], first_steps=[1, 2], steps=[1, 2], counts=[[1, 3], [0, 0]])
+    data = ratio_distribution_data(ratios, AXIS)
+    # 1 and 3 of 4 tokens; a skipped step has none.
+    assert data.shares == [[0.25, None], [0.75, None]]
+    heat = ratio_distribution_figure(data, LIGHT).data[0]
+    # Powers of ten above 1e-4, so that a column with all tokens in one bin shows something: log10(2,500), and 4.
+    assert heat.z[0][0] == pytest.approx(3.39794)
+    everything = ratio_distribution_data(ratios.model_copy(update={"counts": [[0, 4], [0, 0]]}), AXIS)
+    assert not is_empty(ratio_distribution_figure(everything, LIGHT))
+    assert heat.customdata[1][0] == 75
+
+
+def test_ages_are_summed_by_source_and_gaps_count_zero() -> None:
+    staleness = StalenessSeries(
+        ages=[0, 2], first_steps=[1, 2], steps=[1, 2], counts={"fresh": [[3, 0], [1, 0]], "reused": [[0, 1], [0, 3]]}
+    )
+    totals = staleness_totals(staleness)
+    assert (totals.ages, totals.counts) == ([0, 1, 2], {"fresh": [4, 0, 0], "reused": [0, 0, 4]})
+    bars = staleness_totals_figure(totals, LIGHT).data
+    # 4 of 8 groups; no re-evaluated group was trained on.
+    assert bars[0].customdata[0] == 50
+    assert list(bars[1].y) == []
+    course = staleness_course(staleness, AXIS)
+    # Step 1: 3 of 4 at age 0; step 2: 1 of 4.
+    assert course.shares == [[0.75, 0.25], [0.25, 0.75]]
+
+
+def test_penalties_follow_the_reuse_window() -> None:
+    columns = {
+        "bapo/tv/sequences/fresh": [0.1, None],
+        "bapo/tv/sequences/reused": [0.2, 0.2],
+        "bapo/thresholds/c2": [0.2, 0.5],
+        "bapo/thresholds/c3": [0.5, 0.5],
+    }
+    data = penalties_data(Series(steps=[1, 2], columns=columns), AXIS, k1=2.0, k2=None)
+    assert list(data.values[0]) == [0.2, None]
+    assert list(data.values[1]) == [None, None]
+    # K3 = (1 - s) / s; s = sqrt(0.16) = 0.4 gives 1.5, s = sqrt(0.25) = 0.5 gives 1.
+    assert list(data.constants[2]) == pytest.approx([1.5, 1.0], rel=1e-4)
+    assert list(data.values[2]) == pytest.approx([0.3, 0.2], rel=1e-4)
+
+
+def test_phases_add_up_to_the_step() -> None:
+    columns = {"timing_s/gen": [0.5, 0.25], "timing_s/update": [0.25, None], "timing_s/step": [1.0, None]}
+    data = timings_data(Series(steps=[1, 2], columns=columns), AXIS)
+    # Rest of step 1: 1 - 0.5 - 0.25.
+    assert [phase[0] for phase in data.phases] == [0.5, 0.0, 0.0, 0.25, 0.25]
+    assert data.phases[4][1] is None
+    assert {trace.stackgroup for trace in timings_figure(data, LIGHT).data} == {"step"}
+
+
+def test_of_verls_phases_those_are_drawn_that_the_run_has() -> None:
+    columns = {"timing_s/verl/gen": [0.5, 0.25], "timing_s/verl/update_weights": [None, 0.125]}
+    data = verl_phases_data(Series(steps=[1, 2], columns=columns), AXIS)
+    assert data.seconds == {"weights to vLLM": [None, 0.125], "generating": [0.5, 0.25]}
+    assert [trace.name for trace in verl_phases_figure(data, LIGHT).data] == ["weights to vLLM", "generating"]
+
+
+def test_colours_that_come_round_again_are_dotted() -> None:
+    data = verl_phases_data(Series(steps=[1], columns={key: [1.0] for key in KEYS}), XAxis("step", [1], [1], 0))
+    lines = [(trace.line.color, trace.line.dash) for trace in verl_phases_figure(data, LIGHT).data]
+    assert len(set(lines)) == len(KEYS) == 8
+
+
+def test_what_leaves_a_buffer_stands_below_zero() -> None:
+    columns = {"bapo/buffer/difficult/entered": [3, 1], "bapo/buffer/difficult/evicted": [2, None]}
+    figure = turnover_figure(turnover_data(Series(steps=[1, 2], columns=columns), AXIS, "difficult"), LIGHT)
+    shown = {trace.name: list(trace.y) for trace in figure.data}
+    assert shown["entered"] == [3, 1]
+    assert shown["evicted, no room"] == [-2, None]
+
+
+def test_a_point_between_two_gaps_is_marked() -> None:
+    axis = XAxis("step", [1, 2, 3, 4], [1, 2, 3, 4], 0)
+    sparse = Line("X2", [None, 0.1, None, 0.2], "#000000")
+    dense = Line("X1", [0.1, 0.2, None, None], "#000000")
+    figure = lines_figure([sparse, dense], axis, hover="%{y}", yaxis={})
+    assert [trace.mode for trace in figure.data] == ["lines+markers", "lines"]

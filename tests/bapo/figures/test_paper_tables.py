@@ -1,0 +1,151 @@
+"""Tables 1 and 2: who ended best beyond doubt, and what it cost."""
+
+from __future__ import annotations
+
+import pytest
+
+from bapo.figures.groups import grouped
+from bapo.figures.recorded import RecordedRun
+from bapo.figures.results_table import clear_best, results_table_data, results_table_figure, results_text
+from bapo.figures.tables import Cell, percent_cell
+from bapo.figures.theme import LIGHT
+from bapo.figures.time_table import time_table_data, time_table_figure, time_text, total_seconds
+from tests.bapo.figures.runs import evaluation, run
+
+
+def _evaluated(name: str, method: str, seed: int, last: list[int]) -> RecordedRun:
+    records = [evaluation(0, [0, 1]), evaluation(5, [4, 4]), evaluation(10, last)]
+    return run(name, method, seed=seed, evaluations=records, columns={"bapo/cost/num_rollouts": [8.0, 16.0]})
+
+
+def test_the_last_evaluation_counts_not_the_best() -> None:
+    (base, row) = results_table_data(grouped([_evaluated("a", "bapo", 1, [2, 2])])).rows
+    assert base.is_base
+    assert base.label == "tiny, before training"
+    # Before: 1 of 8 right, one of two problems solved; after: 4 of 8, both.
+    assert [score.value and score.value.mean for score in base.scores] == [0.125, 0.5]
+    assert [score.value and score.value.mean for score in row.scores] == [0.5, 1.0]
+    assert row.num_rollouts is not None
+    assert (row.num_rollouts.mean, row.policy, row.n) == (16, "off", 1)
+
+
+def test_one_seed_has_the_interval_over_problems() -> None:
+    row = results_table_data(grouped([_evaluated("a", "grpo", 1, [2, 2])])).rows[1]
+    value = row.scores[0].value
+    assert value is not None
+    assert (value.low, value.high, row.policy) == (pytest.approx(0.4), pytest.approx(0.6), "on")
+
+
+def test_seeds_have_students_interval() -> None:
+    runs = [_evaluated("a", "bapo", 1, [2, 2]), _evaluated("b", "bapo", 2, [2, 4])]
+    value = results_table_data(grouped(runs)).rows[1].scores[0].value
+    assert value is not None
+    # 0.5 and 0.75: mean 0.625, s/√2 = 0.125, t = 12.706.
+    assert (value.mean, value.n) == (0.625, 2)
+    assert value.high == pytest.approx(0.625 + 12.706 * 0.125)
+
+
+def test_nobody_is_best_when_intervals_touch_and_seeds_disagree() -> None:
+    # Differences by seed: +0.2 and -0.1.
+    assert clear_best([[(1, 0.5), (2, 0.5)], [(1, 0.7), (2, 0.4)]]) is None
+
+
+def test_intervals_that_do_not_touch_make_one_best() -> None:
+    # ± 12.706 · 0.005 = 0.06 around 0.305 and 0.805.
+    assert clear_best([[(1, 0.30), (2, 0.31)], [(3, 0.80), (4, 0.81)]]) == 1
+
+
+def test_a_paired_difference_makes_one_best_where_intervals_overlap() -> None:
+    # Seeds differ much, but every difference is 0.10 ± 0.01: t(2) · 0.01/√3 = 0.025.
+    first = [(1, 0.2), (2, 0.5), (3, 0.8)]
+    second = [(1, 0.29), (2, 0.60), (3, 0.91)]
+    assert clear_best([first, second]) == 1
+    assert clear_best([first, [(seed + 10, value) for seed, value in second]]) is None, "other seeds are no pairs"
+
+
+def test_one_seed_is_never_best_and_one_group_has_no_rival() -> None:
+    assert clear_best([[(1, 0.1)], [(1, 0.9)]]) is None
+    assert clear_best([[(1, 0.1), (2, 0.1)]]) is None
+    assert clear_best([[(1, 0.1), (2, 0.1)], []]) is None
+
+
+def test_the_best_must_beat_every_other() -> None:
+    low, middle, high = ([(1, value), (2, value + 0.001)] for value in (0.1, 0.5, 0.51))
+    assert clear_best([low, high]) == 1
+    # Paired, high and middle differ by exactly 0.01 on both seeds.
+    assert clear_best([low, middle, high]) == 2
+    assert clear_best([low, [(8, 0.4), (9, 0.6)], high]) is None
+
+
+def test_the_best_is_bold_in_the_text_and_intervals_stay_within_shares() -> None:
+    runs = [
+        _evaluated(f"{method}{seed}", method, seed, counts)
+        for method, counts in (("bapo", [4, 4]), ("grpo", [1, 1]))
+        for seed in (1, 2)
+    ]
+    table = results_text(results_table_data(grouped(runs)))
+    # Method, n, avg@4, pass@4, rollouts, policy.
+    assert [column.title for column in table.columns] == ["method", "n", "avg@4", "pass@4", "rollouts", "policy"]
+    assert table.rows[1][2] == Cell("100.0", "100.0 to 100.0", is_best=True)
+    assert not table.rows[2][2].is_best
+    assert percent_cell(results_table_data(grouped(runs)).rows[1].scores[0].value).note == "100.0 to 100.0"
+
+
+def test_the_mean_over_sets_needs_all_of_them() -> None:
+    both = [evaluation(0, [4]), evaluation(0, [2], dataset="CD-34")]
+    runs = [run("a", evaluations=both), run("b", "grpo", evaluations=both[:1])]
+    rows = results_table_data(grouped(runs)).rows
+    averages = {row.label: row.average.value and row.average.value.mean for row in rows if not row.is_base}
+    assert averages == {"BAPO": 0.75, "GRPO": None}
+
+
+def test_user_text_is_no_markup() -> None:
+    runs = [run("<b>", evaluations=[evaluation(0, [4])])]
+    figure = results_table_figure(results_table_data(grouped(runs, "run")), LIGHT)
+    assert "&lt;b&gt;" in figure.data[0].cells["values"][0]
+
+
+COSTS = {
+    "bapo/batch/batch": [2.0, 4.0],
+    "bapo/batch/batch_size": [4.0, 4.0],
+    "bapo/cost/num_rollouts": [8.0, 20.0],
+    "bapo/cost/num_tokens": [80.0, 200.0],
+    "timing_s/step": [1.0, 3.0],
+    "timing_s/elapsed": [2.0, 6.0],
+}
+
+
+def test_costs_of_a_run() -> None:
+    data = time_table_data(grouped([run("a", columns=COSTS)]))
+    (row,) = data.rows
+    means = [each and each.mean for each in row[3:]]
+    # 2 steps; 6 of 8 groups; 20 rollouts; 200 tokens; 2 s a step; 4 s of steps; 6 s in all; 6/3600 hours.
+    assert means == [2, 0.75, 20, 200, 2, 4, 6, pytest.approx(6 / 3600)]
+    assert (row.batch_sizes, data.unit) == ("(2, 2)", "slot-hours")
+    assert time_table_figure(data, LIGHT).data[0].type == "table"
+
+
+def test_each_attempt_begins_its_clock_again() -> None:
+    # Attempt 1 ended at 5 s, attempt 2 repeated a step and ended at 4 s.
+    assert total_seconds(run("a", columns={"timing_s/elapsed": [2.0, 5.0, 1.0, 4.0]})) == 9
+    assert total_seconds(run("a", columns={"timing_s/elapsed": [None]})) is None
+
+
+def test_the_servers_count_of_machine_hours_goes_first() -> None:
+    counted = run("a", columns=COSTS)._replace(compute_hours=1.5, num_gpus=8)
+    data = time_table_data(grouped([counted]))
+    assert data.unit == "GPU-hours"
+    assert data.rows[0].compute_hours is not None
+    assert data.rows[0].compute_hours.mean == 1.5
+
+
+def test_a_sampled_run_has_no_time_per_step() -> None:
+    row = time_table_data(grouped([run("a", columns=COSTS)._replace(num_left_out=100)])).rows[0]
+    assert row.step_seconds is None
+    assert row.training_seconds is None
+    assert row.total_seconds is not None
+
+
+def test_seconds_and_hours_as_people_read_them() -> None:
+    (cells,) = time_text(time_table_data(grouped([run("a", columns=COSTS)]))).rows
+    assert [cell.text for cell in cells[7:]] == ["2.00 s", "4 s", "6 s", "0.002"]

@@ -1,0 +1,210 @@
+"""What a worker packs, deletes and measures for a real server."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from bapo.api.artifacts import ArtifactCreate
+from bapo.api.runs import RunCreate, RunDetail, RunFork
+from bapo.cli.import_run import describe_folder, send_folder
+from bapo.client import ApiError, Client
+from bapo.client.downloads import download, wait_until_ready
+from bapo.engines.local.policy import SHIPPED_MODELS
+from bapo.files.archive import unpack
+from bapo.records import EventRecord
+from bapo.run.checkpoint import CheckpointError, newest_sound, write_checkpoint
+from tests.backend.fake_worker import FakeWorker
+from tests.backend.journals import lines_of, step
+from tests.services import BackendServer, wait_until
+from worker.maintenance_jobs import ChoreThread
+from worker.run_folders import prepare
+
+MODEL = SHIPPED_MODELS / "countdown-base"
+
+
+@pytest.fixture(scope="module")
+def worker(backend_server: BackendServer) -> Iterator[FakeWorker]:
+    worker = FakeWorker(backend_server)
+    yield worker
+    worker.close()
+
+
+@pytest.fixture
+def chores(worker: FakeWorker, tmp_path: Path) -> ChoreThread:
+    """The real thing, not started: its rounds are the test's."""
+    thread = ChoreThread(worker.client, tmp_path / "outgoing")
+    thread.wake(worker.id)
+    return thread
+
+
+def _checkpoint(step: int) -> EventRecord:
+    return EventRecord(attempt=1, step=step, event="checkpoint", message="", data={"checkpoint": f"step-{step:06d}"})
+
+
+def _trained(admin: Client, worker: FakeWorker, server: BackendServer) -> tuple[RunDetail, Path]:
+    """A run that ended, with a checkpoint in its folder."""
+    run = admin.create_run(RunCreate(name="To be fetched: 100 %/..", recipe="countdown-demo"))
+    claim = worker.begin(run)
+    folder = server.settings.runs_dir / run.id
+    (folder / "attempt-1").mkdir(parents=True)
+    (folder / "config.json").write_text(run.model_dump_json(include={"config"})[len('{"config":') : -1])
+    records = [_checkpoint(5)]
+    (folder / "attempt-1" / "records.jsonl").write_text("".join(line + "\n" for line in lines_of(records)))
+    write_checkpoint(folder, 5, _fill, keep=2)
+    worker.upload(claim, records)
+    worker.report(claim, "succeeded")
+    return admin.run(run.id), folder
+
+
+def _fill(target: Path) -> None:
+    shutil.copytree(MODEL, target / "model")
+    # A pickle among them stays where it is.
+    (target / "model" / "training_args.bin").write_bytes(b"\x80\x04.")
+
+
+def test_a_checkpoint_comes_as_a_folder_that_hugging_face_loads(
+    admin: Client, worker: FakeWorker, backend_server: BackendServer, chores: ChoreThread, tmp_path: Path
+) -> None:
+    run, _ = _trained(admin, worker, backend_server)
+    asked = admin.request_artifact(run.id, ArtifactCreate(kind="checkpoint", step=5))
+    assert (asked.state, asked.reason) == ("requested", "waits for the worker on box, where the run's folder is")
+    assert admin.request_artifact(run.id, ArtifactCreate(kind="checkpoint", step=5)).id == asked.id
+    assert worker.heartbeat().has_chores
+    chores.work()
+    ready = wait_until_ready(admin, asked, 1.0)
+    target = tmp_path / ready.file_name
+    assert ready.file_name == f"To-be-fetched-100-{run.id}-step-000005.zip"
+    download(admin, ready, target)
+    unpack(target, tmp_path / "unpacked")
+    (folder,) = (tmp_path / "unpacked").iterdir()
+    assert "training_args.bin" not in {path.name for path in folder.iterdir()}
+    model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True)
+    assert AutoTokenizer.from_pretrained(folder, local_files_only=True).vocab_size <= model.config.vocab_size
+    # What is done is done.
+    assert not (tmp_path / "outgoing" / asked.id).exists()
+
+
+def test_a_journal_comes_as_a_folder_that_can_be_imported(
+    admin: Client, worker: FakeWorker, backend_server: BackendServer, chores: ChoreThread, tmp_path: Path
+) -> None:
+    run, folder = _trained(admin, worker, backend_server)
+    asked = admin.request_artifact(run.id, ArtifactCreate(kind="journal"))
+    chores.work()
+    ready = wait_until_ready(admin, asked, 1.0)
+    first, second = tmp_path / "first.zip", tmp_path / "second.zip"
+    download(admin, ready, first)
+    unpack(first, tmp_path / "unpacked")
+    (journal,) = (tmp_path / "unpacked").iterdir()
+    assert (journal / "attempt-1" / "records.jsonl").read_text() == (folder / "attempt-1" / "records.jsonl").read_text()
+    info = admin.create_import(describe_folder(journal, name="again", group=None))
+    send_folder(admin, info, journal)
+    assert admin.finish_import(info.run_id).name == "again"
+    # The same content makes the same bytes.
+    admin.delete_artifact(run.id, ready.id)
+    again = admin.request_artifact(run.id, ArtifactCreate(kind="journal"))
+    chores.work()
+    download(admin, wait_until_ready(admin, again, 1.0), second)
+    assert first.read_bytes() == second.read_bytes()
+    with zipfile.ZipFile(first) as archive:
+        assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+
+
+def test_what_the_server_knows_it_makes_itself(
+    admin: Client, worker: FakeWorker, backend_server: BackendServer
+) -> None:
+    run, _ = _trained(admin, worker, backend_server)
+    for kind, suffix in (("config", ".toml"), ("log", ".log"), ("samples", ".jsonl")):
+        asked = admin.request_artifact(run.id, ArtifactCreate.model_validate({"kind": kind}))
+        wait_until(lambda asked=asked: admin.artifact(run.id, asked.id).state == "ready")  # type: ignore[misc]
+        assert asked.file_name.endswith(suffix)
+
+
+def test_a_checkpoint_that_is_not_kept_is_refused_at_once(
+    admin: Client, worker: FakeWorker, backend_server: BackendServer
+) -> None:
+    run, _ = _trained(admin, worker, backend_server)
+    with pytest.raises(ApiError, match="it has 5"):
+        admin.request_artifact(run.id, ArtifactCreate(kind="checkpoint", step=6))
+
+
+def test_a_damaged_checkpoint_is_not_handed_out(
+    admin: Client, worker: FakeWorker, backend_server: BackendServer, chores: ChoreThread
+) -> None:
+    run, folder = _trained(admin, worker, backend_server)
+    with (folder / "checkpoints/step-000005/model/model.safetensors").open("r+b") as file:
+        file.seek(1000)
+        file.write(b"x")
+    asked = admin.request_artifact(run.id, ArtifactCreate(kind="checkpoint", step=5))
+    chores.work()
+    failed = admin.artifact(run.id, asked.id)
+    assert failed.state == "failed"
+    assert failed.reason == "the checkpoint of step 5 is damaged: model/model.safetensors has another checksum"
+
+
+def test_the_size_of_a_folder_reaches_the_list_of_checkpoints(
+    admin: Client, worker: FakeWorker, backend_server: BackendServer, chores: ChoreThread
+) -> None:
+    run, folder = _trained(admin, worker, backend_server)
+
+    def measured() -> bool:
+        worker.heartbeat()
+        chores.work()
+        return admin.checkpoints(run.id).items[0].num_bytes is not None
+
+    wait_until(measured, timeout_seconds=40)
+    size = sum(path.stat().st_size for path in (folder / "checkpoints").rglob("*") if path.is_file())
+    assert admin.checkpoints(run.id).items[0].num_bytes == size
+
+
+def test_a_fork_that_waits_keeps_the_checkpoint_that_its_parent_takes_away(
+    admin: Client, worker: FakeWorker, backend_server: BackendServer, chores: ChoreThread
+) -> None:
+    parent = admin.create_run(RunCreate(name="trains on", recipe="countdown-demo"))
+    claim = worker.begin(parent)
+    folder = backend_server.settings.runs_dir / parent.id
+    write_checkpoint(folder, 5, _fill, keep=1)
+    worker.upload(claim, [step(number) for number in range(1, 6)] + [_checkpoint(5)])
+    fork = admin.fork(parent.id, RunFork(step=5, name="waits", start=False))
+    worker.heartbeat(claim)
+    chores.work()
+    weights = "checkpoints/step-000005/model/model.safetensors"
+    kept = backend_server.settings.runs_dir / fork.id / weights
+    assert kept.samefile(folder / weights), "linked, so that it takes no room"
+    assert not worker.heartbeat(claim).has_chores, "once"
+
+    write_checkpoint(folder, 10, _fill, keep=1)
+    assert not (folder / weights).exists()
+    worker.upload(claim, [step(number) for number in range(6, 11)] + [_checkpoint(10)])
+    admin.start(fork.id)
+    begun = worker.claim(fork.id)
+    # What a worker does when it starts the run.
+    prepare(kept.parents[3], begun)
+    assert newest_sound(kept.parents[3])[0] == kept.parents[1]
+    # A deleted draft leaves nothing, though no worker has begun it.
+    draft = admin.fork(parent.id, RunFork(step=10, name="draft", start=False))
+    chores.work()
+    assert (backend_server.settings.runs_dir / draft.id).is_dir()
+    admin.delete_run(draft.id)
+    chores.work()
+    assert not (backend_server.settings.runs_dir / draft.id).exists()
+
+
+def test_a_checkpoint_that_is_gone_is_said_by_the_forks_start_and_by_no_chore(
+    admin: Client, worker: FakeWorker, backend_server: BackendServer, chores: ChoreThread
+) -> None:
+    parent = admin.create_run(RunCreate(name="lost its folder", recipe="countdown-demo"))
+    claim = worker.begin(parent)
+    worker.upload(claim, [step(number) for number in range(1, 6)] + [_checkpoint(5)])
+    fork = admin.fork(parent.id, RunFork(step=5, name="too late", start=False))
+    chores.work()
+    assert not worker.heartbeat(claim).has_chores
+    assert admin.run(fork.id).status == "draft"
+    admin.start(fork.id)
+    with pytest.raises(CheckpointError, match="it is no longer there"):
+        prepare(backend_server.settings.runs_dir / fork.id, worker.claim(fork.id))

@@ -1,0 +1,185 @@
+"""What the worker does with run folders beside training: pack artifacts and upload them, delete, measure.
+
+A thread of its own, so that a heartbeat never waits for a disk. What it has begun lies in a folder of its own, and the
+server says again and again what is to be done: a restart of either goes on where it was.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import httpx
+
+from bapo.api.maintenance_jobs import (
+    ArtifactFailure,
+    ArtifactFinish,
+    CheckpointSize,
+    ChoreRequest,
+    DeleteChore,
+    DeletionOutcome,
+    FolderSize,
+    FolderSizes,
+    MeasureChore,
+    PackChore,
+)
+from bapo.api.workers import ForkSource
+from bapo.client import ApiError, Client
+from bapo.files.safe_paths import files_beneath
+from bapo.run.artifacts import Packed, PackingError, pack, packed_as
+from bapo.run.checkpoint import CHECKPOINTS_FOLDER, CheckpointError, checkpoint_step
+from bapo.run.fork import ForkOrigin, begin_fork
+from worker.deleting import DeletingError, delete_part
+
+PIECE_BYTES = 4 * 1024 * 1024
+TIMEOUT_SECONDS = 600.0
+"""The server compares the checksum of a file of many gigabytes within one request."""
+RETRY_SECONDS = 2.0
+
+log = logging.getLogger(__name__)
+
+
+class ChoreThread(threading.Thread):
+    """Sleeps until a heartbeat says that there is something to do."""
+
+    def __init__(self, client: Client, folder: Path) -> None:
+        """The client's requests may take `TIMEOUT_SECONDS`."""
+        super().__init__(name="chores", daemon=True)
+        self._client = client
+        self._folder = folder
+        self._wake = threading.Event()
+        self._worker_id = ""
+
+    def wake(self, worker_id: str) -> None:
+        """There is something to do."""
+        self._worker_id = worker_id
+        self._wake.set()
+
+    def run(self) -> None:
+        """Do what there is, for ever."""
+        while True:
+            self._wake.wait()
+            self._wake.clear()
+            try:
+                self.work()
+            except (httpx.TransportError, ApiError) as error:
+                # The next heartbeat that arrives wakes us again.
+                log.warning("chores: %s", error)
+            except OSError:
+                log.exception("chores: the disk refuses")
+
+    def work(self) -> None:
+        """One round: what is quick comes first. Raises what the client raises, and OSError where the disk refuses."""
+        chores = self._client.chores(ChoreRequest(worker_id=self._worker_id))
+        # First of all what another run may take away.
+        for chore in chores.measure:
+            if chore.fork is not None:
+                _keep_for_fork(Path(chore.run_dir), chore.fork)
+        for deletion in chores.delete:
+            self._delete(deletion)
+        if chores.measure:
+            self._measure(list(chores.measure))
+        self._forget_all_but({chore.artifact_id for chore in chores.pack})
+        for packing in chores.pack:
+            self._pack(packing)
+
+    # ------------------------------------------------------------ deleting and measuring
+
+    def _delete(self, chore: DeleteChore) -> None:
+        reason = None
+        try:
+            delete_part(Path(chore.run_dir), chore.part)
+            log.info("deleted: %s of %s", chore.part, chore.run_dir)
+        except (DeletingError, OSError) as error:
+            reason = str(error)[:2_000]
+            log.warning("%s of %s is not deleted: %s", chore.part, chore.run_dir, error)
+        self._client.note_deletion(chore.deletion_id, DeletionOutcome(worker_id=self._worker_id, reason=reason))
+
+    def _measure(self, chores: list[MeasureChore]) -> None:
+        sizes = [folder_size(chore.run_id, Path(chore.run_dir)) for chore in chores]
+        self._client.note_folder_sizes(FolderSizes(worker_id=self._worker_id, folders=sizes))
+
+    # ------------------------------------------------------------ packing and uploading
+
+    def _pack(self, chore: PackChore) -> None:
+        try:
+            path, packed = self._packed(chore)
+        except (PackingError, OSError) as error:
+            reason = str(error) if isinstance(error, PackingError) else f"the worker's disk refuses: {error.strerror}"
+            log.warning("artifact %s: %s", chore.artifact_id, reason)
+            failure = ArtifactFailure(worker_id=self._worker_id, reason=reason[:2_000])
+            self._client.fail_artifact(chore.artifact_id, failure)
+            self._forget(chore.artifact_id)
+            return
+        try:
+            self._upload(chore.artifact_id, path, packed)
+        except ApiError as error:
+            if error.status not in (404, 409, 422):
+                raise
+            log.warning("artifact %s is not wanted any more: %s", chore.artifact_id, error)
+        self._forget(chore.artifact_id)
+
+    def _packed(self, chore: PackChore) -> tuple[Path, Packed]:
+        """The finished file, packed now or by an earlier life of this worker."""
+        folder = self._folder / chore.artifact_id
+        path = folder / chore.file_name
+        known = packed_as(path)
+        if known is not None:
+            return path, known
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        return path, pack(Path(chore.run_dir), chore.kind, chore.step, path)
+
+    def _upload(self, artifact_id: str, path: Path, packed: Packed) -> None:
+        offset = 0
+        with path.open("rb") as file:
+            # An empty piece asks how much of a large file the server has already.
+            piece = file.read() if packed.num_bytes <= PIECE_BYTES else b""
+            while True:
+                answer = self._client.upload_artifact(artifact_id, self._worker_id, offset, packed.num_bytes, piece)
+                if answer.refused is not None:
+                    log.warning("artifact %s is refused: %s", artifact_id, answer.refused)
+                    return
+                if answer.next_offset == packed.num_bytes:
+                    break
+                offset = answer.next_offset
+                file.seek(offset)
+                piece = file.read(PIECE_BYTES)
+        done = ArtifactFinish(worker_id=self._worker_id, num_bytes=packed.num_bytes, sha256=packed.sha256)
+        self._client.finish_artifact(artifact_id, done)
+        log.info("artifact %s: %d bytes uploaded", artifact_id, packed.num_bytes)
+
+    def _forget(self, artifact_id: str) -> None:
+        shutil.rmtree(self._folder / artifact_id, ignore_errors=True)
+
+    def _forget_all_but(self, wanted: set[str]) -> None:
+        if self._folder.is_dir():
+            for folder in self._folder.iterdir():
+                if folder.name not in wanted:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _keep_for_fork(run_folder: Path, source: ForkSource) -> None:
+    try:
+        begin_fork(run_folder, Path(source.run_dir), ForkOrigin(run_id=source.run_id, step=source.step))
+    except (CheckpointError, OSError) as error:
+        # The fork's own start says it to people, or finds room by then.
+        log.warning("fork %s: %s", run_folder.name, error)
+
+
+def folder_size(run_id: str, run_folder: Path) -> FolderSize:
+    """What a run's folder takes up, by its files' lengths; 0 where there is none."""
+    total = 0
+    checkpoints: dict[int, int] = {}
+    with suppress(FileNotFoundError, NotADirectoryError):
+        for found in files_beneath(run_folder):
+            total += found.num_bytes
+            if found.parts[0] == CHECKPOINTS_FOLDER and len(found.parts) > 1:
+                step = checkpoint_step(found.parts[1])
+                if step is not None:
+                    checkpoints[step] = checkpoints.get(step, 0) + found.num_bytes
+    sizes = [CheckpointSize(step=step, num_bytes=num_bytes) for step, num_bytes in sorted(checkpoints.items())]
+    return FolderSize(run_id=run_id, num_bytes=total, checkpoints=sizes)
