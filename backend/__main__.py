@@ -10,9 +10,9 @@ from sqlalchemy.exc import OperationalError
 
 from backend.auth.bootstrap import bootstrap
 from backend.auth.service import new_login_code
-from backend.database import Database
-from backend.migrate import check_schema, migrate
-from backend.settings import Settings
+from backend.kit.database import Database
+from backend.kit.settings import Settings
+from backend.ops.migrate import check_schema, migrate
 from bapo.deploy import service_log
 from bapo.deploy.settings import SettingsError, load, warn_of_unknown_variables
 

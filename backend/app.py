@@ -17,12 +17,12 @@ import backend.auth.endpoints
 import backend.checkpoints.endpoints
 import backend.compare.endpoints
 import backend.configs.endpoints
-import backend.diagnosis.endpoints
 import backend.difficulty.endpoints
 import backend.events.endpoints
 import backend.imports.endpoints
 import backend.maintenance_jobs.endpoints
-import backend.metrics.endpoints
+import backend.ops.diagnosis.endpoints
+import backend.ops.metrics.endpoints
 import backend.people.endpoints
 import backend.projects.endpoints
 import backend.prompts.endpoints
@@ -39,26 +39,26 @@ import backend.views.endpoints
 import backend.webhooks.endpoints
 import backend.what_if.endpoints
 import backend.workers.endpoints
-from backend import errors, middleware
 from backend.alerts.following import AlertFollower
 from backend.auth import bootstrap
-from backend.auth.recent import RecentCallers
 from backend.auth.service import Principal, authenticate
-from backend.auth.visibility import Visibility
-from backend.context import Context
-from backend.database import NUM_THREADS, Database
-from backend.description import DESCRIPTION
+from backend.dispatch.dispatcher import Dispatcher
 from backend.events.hub import EventHub
-from backend.health import description_router, health_router
-from backend.metrics.middleware import RequestMetrics
-from backend.permissions import declared_routes
-from backend.response_cache import AnswerCache
-from backend.settings import Settings
-from backend.storage.run_maintenance import Keeper
+from backend.kit import errors, middleware
+from backend.kit.context import Context
+from backend.kit.database import NUM_THREADS, Database
+from backend.kit.permissions import declared_routes
+from backend.kit.recent_callers import RecentCallers
+from backend.kit.response_cache import AnswerCache
+from backend.kit.settings import Settings
+from backend.kit.visibility import Visibility
+from backend.openapi.description import DESCRIPTION
+from backend.ops.health import description_router, health_router
+from backend.ops.metrics.middleware import RequestMetrics
+from backend.ops.run_maintenance import Keeper
 from backend.studies.following import StudyFollower
 from backend.visits.cache import VisitCache
 from backend.webhooks.delivering import Deliverer
-from backend.workers.dispatcher import Dispatcher
 from bapo import __version__
 from bapo.api.base import ErrorBody
 from bapo.api.events import StreamEvent
@@ -80,7 +80,7 @@ ROUTERS = (
     backend.artifacts.endpoints.router,
     backend.maintenance_jobs.endpoints.router,
     backend.compare.endpoints.router,
-    backend.diagnosis.endpoints.router,
+    backend.ops.diagnosis.endpoints.router,
     backend.events.endpoints.router,
     backend.imports.endpoints.router,
     backend.queue.endpoints.router,
@@ -184,6 +184,6 @@ def create_app(settings: Settings) -> FastAPI:
         api.include_router(router)
     app.include_router(api)
     app.include_router(health_router)
-    app.include_router(backend.metrics.endpoints.router)
+    app.include_router(backend.ops.metrics.endpoints.router)
     declared_routes(app)
     return app

@@ -8,8 +8,8 @@ from types import FrameType
 import uvicorn
 
 from backend.app import create_app
-from backend.context import Context
-from backend.settings import Settings
+from backend.kit.context import Context
+from backend.kit.settings import Settings
 
 GRACE_SECONDS = 5
 """How long requests in progress may take when the server stops."""

@@ -1,4 +1,4 @@
-"""Run by Alembic: applies the migrations over the connection that `backend.migrate` hands in."""
+"""Run by Alembic: applies the migrations over the connection that `backend.ops.migrate` hands in."""
 
 from __future__ import annotations
 

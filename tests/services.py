@@ -26,11 +26,11 @@ from sqlalchemy.dialects.postgresql import insert
 
 from backend.auth import passwords, repository
 from backend.auth.service import ALL_SCOPES, hash_of, new_secret
-from backend.database import Database
-from backend.migrate import migrate
+from backend.kit.database import Database
+from backend.kit.settings import Settings
 from backend.models import ApiToken, Project
+from backend.ops.migrate import migrate
 from backend.serve import Server, build_server, listen
-from backend.settings import Settings
 from bapo.api.accounts import Role, Scope
 from bapo.client import Client
 

@@ -8,8 +8,8 @@ from backend.account import service
 from backend.auth import login as logins
 from backend.auth.address import client_address
 from backend.auth.service import Visit
-from backend.context import ContextOf, DbSession, new_router
-from backend.permissions import AccountOwner, Administrator
+from backend.kit.context import ContextOf, DbSession, new_router
+from backend.kit.permissions import AccountOwner, Administrator
 from bapo.api.accounts import NewToken, PasswordChange, SessionPage, TokenCreate, TokenPage, WorkerTokenCreate
 
 router = new_router("account")

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from backend.account import repository
 from backend.auth import repository as accounts
 from backend.auth.service import Principal, hash_of, new_secret, visible_prefix
-from backend.errors import Problem, not_found
+from backend.kit.errors import Problem, not_found
 from backend.models import ApiToken
 from backend.runs.repository import add_audit, clock
 from bapo.api.accounts import NewToken, SessionInfo, TokenInfo

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from backend.alerts import repository
 from backend.alerts.messages import Told
 from backend.alerts.rules import Rule
-from backend.events.repository import announce
+from backend.kit.events import announce
 from backend.models import Alert, Run
 from backend.webhooks import outbox
 

@@ -8,9 +8,9 @@ from fastapi import Path, Query
 from sqlalchemy import ColumnElement, select
 
 from backend.alerts import preview, repository, service
-from backend.context import DbSession, new_router
+from backend.kit.context import DbSession, new_router
+from backend.kit.permissions import Reader, Writer
 from backend.models import Alert, Project, Run
-from backend.permissions import Reader, Writer
 from backend.projects import choice
 from backend.runs import repository as runs
 from bapo.api.alerts import (

@@ -18,9 +18,9 @@ from backend.alerts import messages, repository
 from backend.alerts.alert_lifecycle import AlertBook
 from backend.alerts.rules import Rule, read_rule
 from backend.alerts.watching import Finding, Memory, read_all
-from backend.database import Database
-from backend.events import repository as events
-from backend.leadership import LeaderThread
+from backend.kit import events
+from backend.kit.database import Database
+from backend.kit.leadership import LeaderThread
 from backend.models import Alert, AlertWatch, Run
 from backend.records import series
 from backend.records.repository import StepRange

@@ -12,8 +12,8 @@ from backend.alerts.alert_lifecycle import announce_alert
 from backend.alerts.repository import AlertRow, RuleRow
 from backend.alerts.rules import read_rule, scope_of
 from backend.auth.service import Principal
-from backend.cursors import decode_numbers, encode
-from backend.errors import Problem, not_found
+from backend.kit.cursors import decode_numbers, encode
+from backend.kit.errors import Problem, not_found
 from backend.models import Alert, AlertRule
 from backend.projects import choice
 from backend.runs import repository as runs

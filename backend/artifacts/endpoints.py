@@ -8,8 +8,8 @@ from fastapi.responses import FileResponse
 
 from backend.artifacts import repository, service
 from backend.artifacts.store import ArtifactStore
-from backend.context import DbSession, SettingsOf, new_router
-from backend.permissions import Reader, Writer
+from backend.kit.context import DbSession, SettingsOf, new_router
+from backend.kit.permissions import Reader, Writer
 from backend.runs import repository as runs
 from backend.runs.access import lock_own
 from bapo.api.artifacts import ArtifactCreate, ArtifactInfo, ArtifactPage

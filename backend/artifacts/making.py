@@ -11,9 +11,9 @@ from typing import cast
 from backend.artifacts import repository, service
 from backend.artifacts.rebuilding import rebuild
 from backend.artifacts.store import ArtifactStore
-from backend.database import Database
+from backend.kit.database import Database
+from backend.kit.settings import Settings
 from backend.models import Artifact, Run
-from backend.settings import Settings
 from bapo.run.artifacts import ArtifactKind, PackingError, pack
 
 LOG = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.orm import Session
 
-from backend.errors import not_found
+from backend.kit.errors import not_found
 from backend.models import Artifact, Run, Worker
 from backend.workers.repository import seconds_from_now
 

@@ -11,11 +11,11 @@ from backend.artifacts import repository
 from backend.artifacts.store import ArtifactStore, StoreError
 from backend.auth.service import Principal
 from backend.checkpoints import service as checkpoints
-from backend.errors import Problem, not_found
+from backend.dispatch import attempts as workers
+from backend.kit.errors import Problem, not_found
+from backend.kit.settings import Settings
 from backend.models import Artifact, Run
 from backend.runs import repository as runs
-from backend.settings import Settings
-from backend.workers import service as workers
 from bapo.api.artifacts import ArtifactCreate, ArtifactInfo, ArtifactState
 from bapo.api.maintenance_jobs import ArtifactFinish, UploadProgress
 from bapo.api.runs import RunStatus

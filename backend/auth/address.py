@@ -6,7 +6,7 @@ import ipaddress
 
 from fastapi import Request
 
-from backend.settings import Settings
+from backend.kit.settings import Settings
 
 UNKNOWN = "unknown"
 

@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 
 from backend.auth import repository
 from backend.auth.service import ALL_SCOPES, hash_of, new_secret, visible_prefix
+from backend.kit.settings import Settings
 from backend.models import Project, User
-from backend.settings import Settings
 
 PROJECT = "default"
 ADMIN = "admin"

@@ -7,9 +7,9 @@ from fastapi import Request, Response
 from backend.auth import login as logins
 from backend.auth import repository, service
 from backend.auth.address import client_address
-from backend.context import Context, ContextOf, DbSession, new_router
-from backend.errors import Problem
-from backend.permissions import Anybody, Reader
+from backend.kit.context import Context, ContextOf, DbSession, new_router
+from backend.kit.errors import Problem
+from backend.kit.permissions import Anybody, Reader
 from bapo.api.accounts import Login, PasswordSet, UserInfo
 from bapo.client import SESSION_COOKIE
 

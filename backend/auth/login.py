@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, TypeVar
 import anyio.to_thread
 from sqlalchemy.orm import Session
 
-from backend.auth import passwords, repository, scoping, service, throttle
+from backend.auth import passwords, repository, service, throttle
 from backend.auth.service import Principal, Visit, hash_of
-from backend.errors import Problem
+from backend.kit import project_scope
+from backend.kit.errors import Problem
 from backend.models import User
 from backend.runs.repository import add_audit, clock
 from bapo.api.accounts import Login, PasswordChange, PasswordSet, UserInfo
 
 if TYPE_CHECKING:
-    from backend.context import Context
+    from backend.kit.context import Context
 
 T = TypeVar("T")
 
@@ -89,7 +90,7 @@ def _enter(session: Session, user: User, asker: Asker, how: str) -> Entry:
     caller, secret = service.begin_session(session, user, asker.visit)
     add_audit(session, None, user.name, "logged_in", {"with": how, "address": asker.address})
     session.flush()
-    scoping.limit(session, caller.memberships)
+    project_scope.limit(session, caller.memberships)
     return service.user_info(session, caller), secret
 
 

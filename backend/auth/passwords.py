@@ -14,7 +14,7 @@ import anyio.to_thread
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from backend.errors import Problem
+from backend.kit.errors import Problem
 from bapo.api.accounts import MIN_PASSWORD
 
 HASHER = PasswordHasher()

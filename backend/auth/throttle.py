@@ -13,7 +13,7 @@ import math
 from sqlalchemy import ColumnElement, delete, exists, func, select, text, update
 from sqlalchemy.orm import Session
 
-from backend.errors import Problem
+from backend.kit.errors import Problem
 from backend.models import LoginAttempt
 
 WINDOW_SECONDS = 300.0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from backend.checkpoints import service
-from backend.context import DbSession, new_router
-from backend.permissions import Reader
+from backend.kit.context import DbSession, new_router
+from backend.kit.permissions import Reader
 from backend.runs import repository as runs
 from bapo.api.checkpoints import CheckpointPage
 

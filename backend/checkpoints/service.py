@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from backend.checkpoints import repository
 from backend.checkpoints.repository import Written
-from backend.errors import Problem
+from backend.kit.errors import Problem
 from backend.models import Run
 from bapo.api.checkpoints import CheckpointInfo
 from bapo.run.checkpoint import checkpoint_name

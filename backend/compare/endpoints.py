@@ -11,12 +11,12 @@ from sqlalchemy.orm import Session
 
 from backend.compare import curves, series, service
 from backend.compare.curves import Reduction
-from backend.context import AnswersOf, DbSession, SettingsOf, new_router
-from backend.permissions import Reader
+from backend.kit.context import AnswersOf, DbSession, SettingsOf, new_router
+from backend.kit.permissions import Reader
+from backend.kit.response_cache import Answer
 from backend.records.parameters import MAX_KEYS, MAX_STEP, FromStep, MaxPoints, ToStep
 from backend.records.repository import StepRange
 from backend.records.series import sample
-from backend.response_cache import Answer
 from bapo.api.compare import MOST_COMPARED, CompareAxis, ComparedCurves, Comparison, RunsSeries
 
 router = new_router("compare")

@@ -8,7 +8,7 @@ import numpy as np
 
 from backend.compare.curves import Axes
 from backend.compare.outcomes import Accuracies
-from backend.runs.cost import Prices, compute_hours, cost
+from backend.kit.prices import Prices, compute_hours, cost
 from backend.runs.usage import Usage
 from bapo.api.compare import ReachedAccuracy, Spent
 

@@ -7,9 +7,9 @@ from dataclasses import asdict
 from sqlalchemy.orm import Session
 
 from backend.configs import estimate, service
-from backend.context import DbSession, PricesOf, new_router
-from backend.errors import not_found
-from backend.permissions import Reader
+from backend.kit.context import DbSession, PricesOf, new_router
+from backend.kit.errors import not_found
+from backend.kit.permissions import Reader
 from backend.projects import choice
 from bapo.api.configs import (
     ConfigCheck,

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from sqlalchemy import and_, select
 from sqlalchemy.orm import Session
 
+from backend.kit.prices import SECONDS_PER_HOUR, Prices, cost
 from backend.models import Run, StepRow
 from backend.resources.repository import num_rows
-from backend.runs.cost import SECONDS_PER_HOUR, Prices, cost
 from backend.runs.usage import Usage, usage_of
 from bapo.analysis.rollout_estimate import planned_rollouts
 from bapo.api.configs import EstimateRange, RunEstimate, SimilarRun

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from backend.checkpoints import service as checkpoints
 from backend.configs.theory import constants, threshold_map
-from backend.errors import presentable
+from backend.kit.errors import presentable
 from backend.models import Run
 from backend.queue.matching import why_never
 from backend.resources import references

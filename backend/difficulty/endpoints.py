@@ -7,10 +7,10 @@ from typing import Annotated
 
 from fastapi import Query
 
-from backend.context import ContextOf, DbSession, new_router
 from backend.difficulty import service
-from backend.errors import Problem
-from backend.permissions import Reader
+from backend.kit.context import ContextOf, DbSession, new_router
+from backend.kit.errors import Problem
+from backend.kit.permissions import Reader
 from backend.records.parameters import MAX_STEP
 from backend.runs import repository as runs
 from bapo.api.difficulty import Flows, Migration, MigrationKind

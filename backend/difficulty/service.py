@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from sqlalchemy.orm import Session
 
-from backend.context import Context
 from backend.difficulty import repository
-from backend.errors import Problem
+from backend.kit.context import Context
+from backend.kit.errors import Problem
 from backend.models import Run
 from backend.visits.service import visits_of_run
 from bapo.analysis.accuracy_transitions import (

@@ -11,11 +11,10 @@ import orjson
 from fastapi import Header, Query
 from fastapi.responses import StreamingResponse
 
-from backend.auth import scoping
 from backend.auth.service import Principal
-from backend.context import Context, ContextOf, DbSession, new_router
-from backend.events import repository
-from backend.permissions import Reader
+from backend.kit import events, project_scope
+from backend.kit.context import Context, ContextOf, DbSession, new_router
+from backend.kit.permissions import Reader
 from backend.runs import repository as runs
 from bapo.api.events import StreamEvent
 
@@ -114,14 +113,14 @@ async def _still_valid(context: Context, caller: Principal) -> Principal | None:
 def _beginning(context: Context, caller: Principal, run_id: str | None, last_event_id: int | None) -> list[StreamEvent]:
     """What the reader missed; for a new reader of one run, how the run stands."""
     with context.database.session() as session:
-        scoping.limit(session, caller.memberships)
+        project_scope.limit(session, caller.memberships)
         if last_event_id is not None:
-            return list(repository.events_after(session, last_event_id, run_id))
+            return list(events.events_after(session, last_event_id, run_id))
         if run_id is None:
             return []
         # The identifier first: what is committed in between is then sent again, not left out.
-        latest_id = repository.latest_id(session)
-        data = {"run_id": run_id, **repository.status_data(runs.get(session, run_id))}
+        latest_id = events.latest_id(session)
+        data = {"run_id": run_id, **events.status_data(runs.get(session, run_id))}
         return [StreamEvent(id=latest_id, event="status", data=data)]
 
 

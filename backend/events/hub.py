@@ -10,9 +10,8 @@ from contextlib import asynccontextmanager, suppress
 import anyio.to_thread
 import psycopg
 
-from backend.database import Database
-from backend.events import repository
-from backend.metrics import instruments
+from backend.kit import events, instruments
+from backend.kit.database import Database
 from bapo.api.events import StreamEvent
 
 LOG = logging.getLogger(__name__)
@@ -123,15 +122,15 @@ class EventHub:
     async def _listen_once(self) -> None:
         connection = await psycopg.AsyncConnection.connect(self._database.psycopg_url, autocommit=True)
         async with connection:
-            await connection.execute(f"LISTEN {repository.CHANNEL}")
-            await connection.execute(f"LISTEN {repository.DELETED_CHANNEL}")
+            await connection.execute(f"LISTEN {events.CHANNEL}")
+            await connection.execute(f"LISTEN {events.DELETED_CHANNEL}")
             # What was committed while nobody listened. The first time there is nothing to make up for.
             missed = await anyio.to_thread.run_sync(self._missed)
             for event in missed:
                 self._deliver(event)
             self._listening.set()
             async for notification in connection.notifies():
-                if notification.channel == repository.DELETED_CHANNEL:
+                if notification.channel == events.DELETED_CHANNEL:
                     self._end_of(notification.payload)
                 else:
                     self._deliver(StreamEvent.model_validate_json(notification.payload))
@@ -139,8 +138,8 @@ class EventHub:
     def _missed(self) -> list[StreamEvent]:
         with self._database.session() as session:
             if self._last_id == 0:
-                self._last_id = repository.latest_id(session)
-            return list(repository.events_after(session, self._last_id, None))
+                self._last_id = events.latest_id(session)
+            return list(events.events_after(session, self._last_id, None))
 
     def _end_of(self, run_id: str) -> None:
         for observer in self._deletion_observers:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from backend.context import DbSession, SettingsOf, new_router
+from backend.dispatch.attempts import accept, current_attempt
 from backend.imports import service
-from backend.permissions import Writer
+from backend.kit.context import DbSession, SettingsOf, new_router
+from backend.kit.permissions import Writer
 from backend.runs import presentation
 from backend.runs import repository as runs
-from backend.workers.service import accept, current_attempt
 from bapo.api.imports import ImportCreate, ImportInfo
 from bapo.api.runs import RunDetail
 from bapo.api.workers import BatchAccepted, RecordBatch

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlalchemy.orm import Session
 
 from backend.auth.service import Principal
-from backend.errors import Problem
-from backend.events.repository import announce_status
+from backend.kit.errors import Problem
+from backend.kit.events import announce_status
 from backend.models import Attempt, Run
 from backend.projects import choice
 from backend.records.repository import last_event
@@ -14,7 +14,7 @@ from backend.resources.references import uses
 from backend.resources.repository import note_use
 from backend.runs import repository as runs
 from backend.runs.access import lock_own
-from backend.runs.submission import new_run
+from backend.submissions.submission import new_run
 from backend.workers.repository import next_fencing_token
 from bapo.api.imports import ImportCreate, ImportInfo
 from bapo.api.runs import RunStatus

@@ -8,10 +8,10 @@ from fastapi import Depends, Query, Request
 
 from backend.artifacts import service as artifacts
 from backend.artifacts.store import ArtifactStore
-from backend.context import DbSession, SettingsOf, new_router
+from backend.dispatch import attempts as workers
+from backend.kit.context import DbSession, SettingsOf, new_router
+from backend.kit.permissions import WorkerCaller
 from backend.maintenance_jobs import service
-from backend.permissions import WorkerCaller
-from backend.workers import service as workers
 from bapo.api.artifacts import ArtifactInfo
 from bapo.api.maintenance_jobs import (
     MAX_BYTES,

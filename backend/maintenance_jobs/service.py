@@ -7,11 +7,11 @@ from typing import cast
 from sqlalchemy.orm import Session
 
 from backend.artifacts import repository as artifacts
+from backend.kit.settings import Settings
 from backend.maintenance_jobs import repository
 from backend.models import Worker
-from backend.runs import inheritance
 from backend.runs import repository as runs
-from backend.settings import Settings
+from backend.submissions import inheritance
 from backend.workers.freshness import fresh_seconds
 from bapo.api.maintenance_jobs import (
     Chores,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from backend.context import ContextOf, DbSession, SettingsOf, new_router
+from backend.kit.context import ContextOf, DbSession, SettingsOf, new_router
+from backend.kit.permissions import Administrator
 from backend.people import repository, service
-from backend.permissions import Administrator
 from bapo.api.people import NewPerson, PasswordLink, PersonCreate, PersonInfo, PersonPage, PersonUpdate
 
 router = new_router("people")

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from backend.auth import repository as accounts
 from backend.auth.service import Principal
-from backend.errors import Problem
+from backend.kit.errors import Problem
 from backend.models import Project
 from backend.projects import repository
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from backend.auth import repository as accounts
-from backend.context import ContextOf, DbSession, new_router
-from backend.permissions import Administrator, Manager, Reader
+from backend.kit.context import ContextOf, DbSession, new_router
+from backend.kit.permissions import Administrator, Manager, Reader
 from backend.projects import service
 from bapo.api.people import MemberInfo, MemberPage, MemberWrite, ProjectCreate, ProjectInfo, ProjectPage, ProjectUpdate
 

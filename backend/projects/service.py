@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from backend.auth import repository as accounts
 from backend.auth.service import Principal
-from backend.errors import Problem, not_found
+from backend.kit.errors import Problem, not_found
 from backend.models import Project, User
 from backend.projects import repository
 from backend.runs.repository import add_audit, clock

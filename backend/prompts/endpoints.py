@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import Query
 
-from backend.context import ContextOf, DbSession, new_router
-from backend.permissions import Reader
+from backend.kit.context import ContextOf, DbSession, new_router
+from backend.kit.permissions import Reader
 from backend.prompts import service
 from backend.runs import repository as runs
 from bapo.api.prompts import PromptDetail, PromptFilter, PromptInRuns, PromptPage

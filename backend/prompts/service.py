@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from sqlalchemy.orm import Session
 
-from backend.context import Context
-from backend.cursors import decode_texts, encode
-from backend.errors import Problem, not_found
+from backend.kit.context import Context
+from backend.kit.cursors import decode_texts, encode
+from backend.kit.errors import Problem, not_found
 from backend.models import Run
 from backend.prompts import repository
 from backend.prompts.selection import RunPrompts, Selection, select

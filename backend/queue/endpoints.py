@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from backend.context import DbSession, SettingsOf, new_router
-from backend.permissions import Administrator, Reader, Writer
+from backend.kit.context import DbSession, SettingsOf, new_router
+from backend.kit.permissions import Administrator, Reader, Writer
 from backend.queue import limits, moving, service
 from bapo.api.queue import LimitChange, QueueMove, QueueState, UserLimits
 

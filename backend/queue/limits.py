@@ -6,11 +6,11 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from backend.auth.service import Principal
-from backend.errors import not_found
+from backend.kit.errors import not_found
+from backend.kit.settings import Settings
 from backend.models import Run, User
 from backend.queue import repository
 from backend.runs.repository import add_audit
-from backend.settings import Settings
 from bapo.api.queue import LimitChange, UserLimit, UserLimits
 from bapo.api.runs import RunStatus
 

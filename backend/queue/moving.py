@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from backend.auth.service import Principal
-from backend.errors import Problem
-from backend.events.repository import announce_status
+from backend.control import waiting
+from backend.kit.errors import Problem
+from backend.kit.events import announce_status
+from backend.kit.settings import Settings
 from backend.queue import planning
 from backend.queue.repository import Candidate
-from backend.runs import access, waiting
+from backend.runs import access
 from backend.runs import repository as runs
-from backend.settings import Settings
 from backend.workers.repository import lock_waiting
 from bapo.api.queue import QueueMove
 from bapo.api.runs import RunStatus

@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 import orjson
 from fastapi import Query, Response
 
-from backend.context import DbSession, new_router
-from backend.cursors import decode_numbers, encode
-from backend.errors import Problem
-from backend.permissions import Reader
+from backend.kit.context import DbSession, new_router
+from backend.kit.cursors import decode_numbers, encode
+from backend.kit.errors import Problem
+from backend.kit.permissions import Reader
 from backend.records import repository
 from backend.records.parameters import MAX_STEP, Cursor, FromStep, Limit, ToStep
 from backend.records.repository import Place, StepRange

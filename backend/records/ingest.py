@@ -9,9 +9,9 @@ from typing import Any
 import orjson
 from sqlalchemy.orm import Session
 
-from backend.errors import Problem
-from backend.events.repository import announce
-from backend.metrics import instruments
+from backend.kit import instruments
+from backend.kit.errors import Problem
+from backend.kit.events import announce
 from backend.models import Run
 from backend.records import chunks, metric_keys, repository
 from backend.records.best import best_evaluation

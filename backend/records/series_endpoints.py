@@ -6,15 +6,15 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from backend.context import AnswersOf, ContextOf, DbSession, new_router
-from backend.errors import Problem
-from backend.permissions import Reader
+from backend.kit.context import AnswersOf, ContextOf, DbSession, new_router
+from backend.kit.errors import Problem
+from backend.kit.permissions import Reader
+from backend.kit.response_cache import Answer
 from backend.records import distributions, metric_keys, repository, series
 from backend.records.distributions import Spans
 from backend.records.parameters import MAX_KEYS, MAX_STEP, FromStep, MaxPoints, ToStep
 from backend.records.repository import StepRange
 from backend.records.smoothing import PATTERN, smoothing_of
-from backend.response_cache import Answer
 from backend.runs import repository as runs
 from backend.visits.service import visits_of_run
 from bapo.api.records import HistogramSeries, MetricKeys, RatioSeries, Series, SeriesGroups, StalenessSeries

@@ -13,7 +13,7 @@ import pyarrow
 import pyarrow.parquet
 from safetensors import SafetensorError, safe_open
 
-from backend.errors import Problem
+from backend.kit.errors import Problem
 from bapo.api.resources import ResourceKind, ResourcePreview
 
 MOST_CHARACTERS = 2_000

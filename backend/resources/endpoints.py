@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import Query
 
-from backend.context import DbSession, SettingsOf, new_router
-from backend.permissions import Reader, Writer
+from backend.kit.context import DbSession, SettingsOf, new_router
+from backend.kit.permissions import Reader, Writer
 from backend.resources import repository, service
 from bapo.api.resources import (
     ResourceCreate,

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from backend.errors import Problem
+from backend.kit.errors import Problem
 from bapo.api.resources import ResourceKind
 
 DATA_SUFFIXES = frozenset({".parquet", ".jsonl"})

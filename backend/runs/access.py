@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy.orm import Session
 
 from backend.auth.service import Principal
-from backend.errors import Problem
+from backend.kit.errors import Problem
 from backend.models import Run
 from backend.runs import repository, states
 

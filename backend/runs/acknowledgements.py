@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from backend.events.repository import announce_status
+from backend.kit.events import announce_status
 from backend.models import Control, Run
 from bapo.records import EventRecord
 

@@ -8,28 +8,17 @@ from fastapi import Query, Response
 from sqlalchemy.orm import Session
 
 from backend.auth.service import Principal
-from backend.context import DbSession, PricesOf, SettingsOf, new_router
-from backend.errors import Problem
-from backend.events import repository as events
-from backend.idempotency import IdempotencyKey, once
+from backend.control import bulk, editing, steering, stopping, waiting
+from backend.kit import events
+from backend.kit.context import DbSession, PricesOf, SettingsOf, new_router
+from backend.kit.errors import Problem
+from backend.kit.idempotency import IdempotencyKey, once
+from backend.kit.permissions import Reader, Writer
+from backend.kit.settings import Settings
 from backend.models import Run
-from backend.permissions import Reader, Writer
-from backend.runs import (
-    access,
-    bulk,
-    editing,
-    export,
-    filters,
-    forks,
-    listing,
-    presentation,
-    repository,
-    steering,
-    stopping,
-    waiting,
-)
-from backend.runs.submission import Submission, submit
-from backend.settings import Settings
+from backend.runs import access, export, filters, listing, presentation, repository
+from backend.submissions import forks
+from backend.submissions.submission import Submission, submit
 from bapo.api.runs import (
     BulkAnswer,
     BulkRequest,

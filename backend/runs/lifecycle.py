@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from backend.events.repository import announce_status
+from backend.kit.events import announce_status
 from backend.models import Attempt, Run
 from backend.runs import repository, states
 from bapo.api.runs import RunStatus

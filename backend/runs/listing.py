@@ -16,8 +16,8 @@ from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION
 from sqlalchemy.orm import Session
 from sqlalchemy.types import DateTime, Text
 
-from backend.cursors import decode_texts, encode
-from backend.errors import Problem
+from backend.kit.cursors import decode_texts, encode
+from backend.kit.errors import Problem
 from backend.models import Project, Run, RunGroup, User
 from backend.runs import filters as run_filters
 from backend.runs import usage

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from backend.auth.service import Principal
+from backend.kit.permissions import GRANTED, Permission
+from backend.kit.prices import Prices
+from backend.kit.settings import Settings
 from backend.models import AuditRow, Control, Run
-from backend.permissions import GRANTED, Permission
 from backend.runs import states
-from backend.runs.cost import Prices
 from backend.runs.repository import RunRow
-from backend.settings import Settings
 from bapo.api.runs import AuditEntry, ControlInfo, RunDetail, RunStatus, RunSummary
 from bapo.config.resolve import METHOD_CONFIGS
 from bapo.run.control import CHANGEABLE_FIELDS, StopMoment

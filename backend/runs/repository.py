@@ -10,8 +10,8 @@ from sqlalchemy import ColumnElement, Select, delete, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, defer
 
-from backend.errors import not_found
-from backend.events import repository as events
+from backend.kit import events
+from backend.kit.errors import not_found
 from backend.models import Attempt, AuditRow, Control, Project, Run, RunGroup, RunStar, User, Worker
 from backend.runs.usage import Usage, usage_of
 from backend.storage import repository as storage

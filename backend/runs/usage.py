@@ -9,11 +9,11 @@ from sqlalchemy import ColumnElement, case, cast, extract, func, select
 from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION, aggregate_order_by
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
+from backend.kit.prices import SECONDS_PER_HOUR, Prices, cost
 from backend.models import Attempt
-from backend.runs.cost import SECONDS_PER_HOUR, Prices, cost
 
 _seconds = cast(extract("epoch", func.coalesce(Attempt.ended_at, func.now()) - Attempt.claimed_at), DOUBLE_PRECISION)
-# See `backend.runs.cost.compute_hours`.
+# See `backend.kit.prices.compute_hours`.
 _hours = _seconds / SECONDS_PER_HOUR * func.greatest(Attempt.num_gpus, 1)
 
 

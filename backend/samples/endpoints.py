@@ -7,9 +7,9 @@ from typing import Annotated
 import orjson
 from fastapi import Query, Response
 
-from backend.context import DbSession, new_router
-from backend.cursors import decode_numbers, encode
-from backend.permissions import Reader
+from backend.kit.context import DbSession, new_router
+from backend.kit.cursors import decode_numbers, encode
+from backend.kit.permissions import Reader
 from backend.runs import repository as runs
 from backend.samples import repository, service
 from bapo.api.samples import SampleFilter, SamplePage

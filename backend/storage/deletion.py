@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from backend.auth.service import Principal
 from backend.checkpoints import service as checkpoints
-from backend.errors import Problem, not_found
+from backend.kit.errors import Problem, not_found
 from backend.models import Artifact, FolderDeletion, Run, RunStorage, Sample
 from backend.runs import repository as runs
 from backend.runs import states

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import Query
 
-from backend.context import ContextOf, DbSession, SettingsOf, new_router
-from backend.permissions import Administrator, Writer
+from backend.kit.context import ContextOf, DbSession, SettingsOf, new_router
+from backend.kit.permissions import Administrator, Writer
 from backend.runs import repository as runs
 from backend.storage import deletion, service
 from bapo.api.storage import CompactReport, DeletionPreview, DeletionRequest, StorageState

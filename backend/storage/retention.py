@@ -10,11 +10,11 @@ from sqlalchemy import ColumnElement, Select, delete, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from backend.database import Database
+from backend.kit.database import Database
+from backend.kit.settings import Settings
 from backend.models import Artifact, LogPiece, Run, RunStar, RunStorage, Sample
 from backend.runs import lifecycle
 from backend.runs import repository as runs
-from backend.settings import Settings
 from backend.storage import deletion
 from backend.workers.repository import seconds_from_now
 from bapo.api.runs import TERMINAL_STATUSES, RunStatus

@@ -7,7 +7,7 @@ from typing import cast
 from sqlalchemy import Engine, text
 from sqlalchemy.orm import Session
 
-from backend.settings import Settings
+from backend.kit.settings import Settings
 from backend.storage import repository, retention
 from bapo.api.maintenance_jobs import FolderPart
 from bapo.api.storage import CompactReport, PendingDeletion, RunSpace, StorageState

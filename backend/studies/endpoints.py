@@ -7,11 +7,11 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from backend import cursors
-from backend.context import AnswersOf, DbSession, PricesOf, new_router
-from backend.idempotency import IdempotencyKey, once
-from backend.permissions import Reader, Writer
-from backend.response_cache import Answer
+from backend.kit import cursors
+from backend.kit.context import AnswersOf, DbSession, PricesOf, new_router
+from backend.kit.idempotency import IdempotencyKey, once
+from backend.kit.permissions import Reader, Writer
+from backend.kit.response_cache import Answer
 from backend.studies import reporting, repository, service
 from bapo.api.studies import (
     ShippedStudies,

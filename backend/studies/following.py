@@ -7,8 +7,8 @@ import logging
 from sqlalchemy.orm import Session
 
 from backend.auth.service import Principal
-from backend.database import Database
-from backend.leadership import LeaderThread
+from backend.kit.database import Database
+from backend.kit.leadership import LeaderThread
 from backend.models import User
 from backend.runs.repository import add_audit
 from backend.studies import reporting, repository, service

@@ -9,13 +9,15 @@ from sqlalchemy.orm import Session
 
 from backend.auth.service import Principal
 from backend.configs import estimate
-from backend.errors import Problem, not_found, presentable
+from backend.control import bulk
+from backend.kit.errors import Problem, not_found, presentable
+from backend.kit.prices import Prices
 from backend.models import Study, StudyRun
 from backend.projects import choice
-from backend.runs import bulk, repository, states, submission
-from backend.runs.cost import Prices
+from backend.runs import repository, states
 from backend.studies import repository as studies
 from backend.studies.repository import MadeRun, StudyRow
+from backend.submissions import submission
 from bapo.api.base import FieldProblem
 from bapo.api.configs import EstimateRange
 from bapo.api.runs import MAX_BULK, BulkRequest, RunCreate, RunStatus

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from fastapi import Query
 
-from backend import cursors
-from backend.context import DbSession, PricesOf, new_router
-from backend.idempotency import IdempotencyKey
-from backend.permissions import Reader, Writer
+from backend.kit import cursors
+from backend.kit.context import DbSession, PricesOf, new_router
+from backend.kit.idempotency import IdempotencyKey
+from backend.kit.permissions import Reader, Writer
 from backend.sweeps import planning, repository, service
 from bapo.api.sweeps import (
     SweepActionAnswer,

@@ -14,9 +14,9 @@ from sqlalchemy.orm import Session
 
 from backend.configs import estimate
 from backend.configs import service as configs
-from backend.errors import Problem, presentable
+from backend.kit.errors import Problem, presentable
+from backend.kit.prices import Prices
 from backend.projects import choice
-from backend.runs.cost import Prices
 from bapo.api.base import FieldProblem
 from bapo.api.configs import ConfigDraft, EstimateRange, RunEstimate
 from bapo.api.sweeps import MAX_SWEEP_RUNS, PlannedRun, SweepPlan, SweepPreview

@@ -13,10 +13,12 @@ from sqlalchemy.orm import Session
 
 from backend.auth.service import Principal
 from backend.configs import service as configs
-from backend.errors import Problem, not_found
+from backend.control import bulk
+from backend.kit.errors import Problem, not_found
 from backend.models import Run, Sweep
 from backend.projects import choice
-from backend.runs import bulk, repository, states, submission
+from backend.runs import repository, states
+from backend.submissions import submission
 from backend.sweeps import planning
 from backend.sweeps import repository as sweeps
 from backend.sweeps.repository import Progress, SweepRow

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from backend.context import DbSession, new_router
-from backend.permissions import Reader, Writer
+from backend.kit.context import DbSession, new_router
+from backend.kit.permissions import Reader, Writer
 from backend.views import repository, service
 from bapo.api.views import ViewInfo, ViewPage, ViewWrite
 

@@ -8,7 +8,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from backend.auth.service import Principal
-from backend.errors import Problem, not_found
+from backend.kit.errors import Problem, not_found
 from backend.models import SavedView
 from backend.projects import choice
 from backend.runs.listing import check_sort

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.orm import Session
 
-from backend.response_cache import revisions
+from backend.kit.response_cache import revisions
 from backend.visits import repository
 from backend.visits.columns import RunColumns, extended, no_steps, up_to
 from bapo.analysis.visits import Visits

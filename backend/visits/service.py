@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from backend.context import Context
+from backend.kit.context import Context
 from backend.models import Run
 from bapo.analysis.visits import Visits
 

@@ -17,13 +17,13 @@ from functools import partial
 
 from sqlalchemy.orm import Session
 
-from backend.database import Database
-from backend.leadership import LeaderThread
+from backend.kit.database import Database
+from backend.kit.leadership import LeaderThread
+from backend.kit.outbound_addresses import AddressPolicy, Resolver, resolve
 from backend.models import Delivery, Webhook
 from backend.runs import repository as runs
 from backend.runs.lifecycle import SYSTEM
 from backend.webhooks import repository
-from backend.webhooks.addresses import AddressPolicy, Resolver, resolve
 from backend.webhooks.messages import message, unix_time_of
 from backend.webhooks.repository import Due
 from backend.webhooks.sending import TRY_SECONDS, Outcome, send

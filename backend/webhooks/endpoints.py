@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import Path, Query
 
-from backend.context import DbSession, SettingsOf, new_router
-from backend.permissions import Writer
+from backend.kit.context import DbSession, SettingsOf, new_router
+from backend.kit.permissions import Writer
 from backend.webhooks import service
 from bapo.api.webhooks import DeliveryInfo, DeliveryPage, WebhookCreated, WebhookInfo, WebhookPage, WebhookWrite
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpcore
 
-from backend.webhooks.addresses import (
+from backend.kit.outbound_addresses import (
     AddressPolicy,
     Destination,
     ForbiddenAddressError,

@@ -9,13 +9,13 @@ from sqlalchemy import ColumnElement, or_
 from sqlalchemy.orm import Session
 
 from backend.auth.service import Principal
-from backend.cursors import decode_numbers, encode
-from backend.errors import Problem, not_found
+from backend.kit.cursors import decode_numbers, encode
+from backend.kit.errors import Problem, not_found
+from backend.kit.outbound_addresses import AddressPolicy, ForbiddenAddressError, destination, permitted_addresses
 from backend.models import Delivery, Webhook
 from backend.projects import choice
 from backend.runs import repository as runs
 from backend.webhooks import repository
-from backend.webhooks.addresses import AddressPolicy, ForbiddenAddressError, destination, permitted_addresses
 from backend.webhooks.repository import WebhookRow
 from bapo.api.webhooks import DeliveryInfo, DeliveryPage, WebhookCreated, WebhookInfo, WebhookWrite
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fastapi import Response
 
-from backend.context import ContextOf, DbSession, new_router
-from backend.permissions import Reader
+from backend.kit.context import ContextOf, DbSession, new_router
+from backend.kit.permissions import Reader
 from backend.runs import repository as runs
 from backend.what_if import service
 from bapo.api.what_if import WhatIfAnswer, WhatIfRequest

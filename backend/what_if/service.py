@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy.orm import Session
 
-from backend.context import Context
+from backend.kit.context import Context
 from backend.models import Run
 from backend.records import series
 from backend.records.repository import StepRange

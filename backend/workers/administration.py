@@ -5,10 +5,10 @@ from __future__ import annotations
 from sqlalchemy.orm import Session
 
 from backend.auth.service import Principal
-from backend.errors import Problem, not_found
+from backend.kit.errors import Problem, not_found
+from backend.kit.settings import Settings
 from backend.models import Worker
 from backend.runs import repository as runs
-from backend.settings import Settings
 from backend.workers import repository
 from backend.workers.freshness import fresh_seconds
 from bapo.api.workers import DrainRequest

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from backend.context import ContextOf, DbSession, SettingsOf, new_router
+from backend.dispatch import attempts
+from backend.kit.context import ContextOf, DbSession, SettingsOf, new_router
+from backend.kit.permissions import Administrator, Reader, WorkerCaller
 from backend.models import Worker
-from backend.permissions import Administrator, Reader, WorkerCaller
 from backend.runs import presentation
 from backend.runs import repository as runs
-from backend.workers import administration, repository, service
+from backend.workers import administration, repository
 from backend.workers.freshness import fresh_seconds
 from backend.workers.repository import WorkerRow
 from bapo.api.runs import RunSummary
@@ -85,7 +86,7 @@ def register_worker(
     caller: WorkerCaller, session: DbSession, context: ContextOf, body: WorkerRegistration
 ) -> WorkerWelcome:
     """Known by its name over restarts. Answers where its queue is and how often to send heartbeats."""
-    worker = service.register(session, body, caller)
+    worker = attempts.register(session, body, caller)
     context.dispatcher.wake()
     return WorkerWelcome(
         worker_id=worker.id,
@@ -99,19 +100,19 @@ def register_worker(
 @router.post("/workers/heartbeat", summary="A worker says what it is running")
 def heartbeat(caller: WorkerCaller, session: DbSession, settings: SettingsOf, body: WorkerHeartbeat) -> HeartbeatAnswer:
     """Extends the leases of the attempts named; answers requests to them, and which are no longer the worker's."""
-    return service.heartbeat(session, body, caller, settings)
+    return attempts.heartbeat(session, body, caller, settings)
 
 
 @router.post("/workers/runs/{run_id}/claim", summary="Take an assigned run")
 def claim_run(caller: WorkerCaller, session: DbSession, settings: SettingsOf, run_id: str, body: ClaimRequest) -> Claim:
     """Works once; 409 where the run is claimed already or not for this worker."""
-    return service.claim(session, run_id, body.worker_id, caller, settings)
+    return attempts.claim(session, run_id, body.worker_id, caller, settings)
 
 
 @router.post("/workers/runs/{run_id}/records", summary="Upload lines of an attempt's file")
 def post_records(caller: WorkerCaller, session: DbSession, run_id: str, body: RecordBatch) -> BatchAccepted:
     """By byte offset: lines that are stored are skipped, a gap stores nothing; the answer says what is wanted next."""
-    return service.store_records(session, run_id, body, caller)
+    return attempts.store_records(session, run_id, body, caller)
 
 
 @router.post("/workers/runs/{run_id}/outcome", summary="A trainer is up, or has ended")
@@ -119,6 +120,6 @@ def post_outcome(
     caller: WorkerCaller, session: DbSession, settings: SettingsOf, run_id: str, body: AttemptOutcome
 ) -> RunSummary:
     """Told again, nothing more happens."""
-    service.note_outcome(session, run_id, body, caller, settings)
+    attempts.note_outcome(session, run_id, body, caller, settings)
     session.flush()
     return presentation.summary(runs.row(session, run_id, caller.id), settings.prices)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backend.settings import Settings
+from backend.kit.settings import Settings
 
 
 def fresh_seconds(settings: Settings) -> float:

@@ -6,7 +6,7 @@ import json
 
 from sqlalchemy import text
 
-from backend.database import Database
+from backend.kit.database import Database
 from bapo.config.resolve import resolve
 
 _INSERT = text("""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from backend.database import Database
+from backend.kit.database import Database
 from backend.models import Alert, AlertFollower
 from bapo.api.alerts import (
     AlertCondition,
@@ -75,7 +75,7 @@ def alerts_of(admin: Client, run: RunDetail) -> list[AlertInfo]:
 def followed(admin: Client, database: Database) -> None:
     """Wait until everything that happened so far was judged."""
     with database.session() as session:
-        from backend.events.repository import latest_id  # noqa: PLC0415
+        from backend.kit.events import latest_id  # noqa: PLC0415
 
         newest = latest_id(session)
 

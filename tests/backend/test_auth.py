@@ -10,7 +10,7 @@ import pytest
 
 from backend.auth.bootstrap import ADMIN, bootstrap, token_in
 from backend.auth.service import new_login_code, new_secret
-from backend.database import Database
+from backend.kit.database import Database
 from bapo.api.accounts import Login, UserInfo
 from bapo.api.runs import RunCreate
 from bapo.client import SESSION_COOKIE, ApiError, Client

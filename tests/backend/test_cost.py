@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from backend.runs.cost import Prices, compute_hours, cost
-from backend.settings import Settings
+from backend.kit.prices import Prices, compute_hours, cost
+from backend.kit.settings import Settings
 
 PRICES = Prices(gpu_hour=2.5, cpu_hour=0.1, currency="EUR")
 

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from backend.context import Context
+from backend.kit.context import Context
 from bapo.api.runs import RunCreate, RunDetail
 from bapo.api.what_if import WhatIfRequest
 from bapo.client import ApiError, Client

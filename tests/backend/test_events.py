@@ -14,8 +14,8 @@ import pytest
 from sqlalchemy import text
 
 from backend.auth.bootstrap import bootstrap
-from backend.database import Database
-from backend.events import repository
+from backend.kit import events
+from backend.kit.database import Database
 from bapo.api.events import StreamEvent
 from bapo.api.runs import RunCreate, RunDetail
 from bapo.client import ApiError, AsyncClient, Client
@@ -235,19 +235,19 @@ def test_streams_say_that_they_are_alive(
 def test_old_events_are_forgotten(backend_server: BackendServer, database: Database, admin: Client) -> None:
     admin.create_run(RunCreate(name="x", start=False))
     with database.session() as session, session.begin():
-        repository.prune(session, 3600)
-        assert repository.events_after(session, 0, None) != []
-        repository.prune(session, -1)
-        assert repository.events_after(session, 0, None) == []
+        events.prune(session, 3600)
+        assert events.events_after(session, 0, None) != []
+        events.prune(session, -1)
+        assert events.events_after(session, 0, None) == []
 
 
 def test_what_is_rolled_back_is_not_announced(
     backend_server: BackendServer, database: Database, admin: Client, run: RunDetail
 ) -> None:
     with database.session() as session:
-        before = repository.latest_id(session)
-        repository.announce(session, run.id, "status", {})
+        before = events.latest_id(session)
+        events.announce(session, run.id, "status", {})
         session.rollback()
         session.commit()
-        assert repository.latest_id(session) == before
+        assert events.latest_id(session) == before
     wait_until(lambda: admin.run(run.id).id == run.id)

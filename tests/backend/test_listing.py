@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from backend.database import Database
+from backend.kit.database import Database
 from bapo.api.runs import RunCreate, RunDetail, RunFilters, RunUpdate
 from bapo.client import ApiError, Client
 from tests.backend.fake_worker import FakeWorker

@@ -9,9 +9,9 @@ from alembic.migration import MigrationContext
 from sqlalchemy import inspect, text
 from sqlalchemy.exc import IntegrityError
 
-from backend.database import Database
-from backend.migrate import alembic_config, is_current, migrate
+from backend.kit.database import Database
 from backend.models import Base
+from backend.ops.migrate import alembic_config, is_current, migrate
 from tests.services import new_database
 
 

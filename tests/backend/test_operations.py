@@ -12,10 +12,10 @@ from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import select
 
-from backend.database import Database
-from backend.metrics.instruments import count_on_commit
-from backend.metrics.state import reason_label
-from backend.readiness import STUCK_SECONDS
+from backend.kit.database import Database
+from backend.kit.instruments import count_on_commit
+from backend.ops.metrics.state import reason_label
+from backend.ops.readiness import STUCK_SECONDS
 from bapo.api.runs import RunCreate
 from bapo.client import ApiError, Client
 from tests.backend.fake_worker import FakeWorker

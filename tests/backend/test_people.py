@@ -9,7 +9,7 @@ import pytest
 from argon2 import PasswordHasher
 
 from backend.auth import passwords
-from backend.database import Database
+from backend.kit.database import Database
 from backend.models import User
 from bapo.api.accounts import Login, PasswordChange, PasswordSet, TokenCreate, WorkerTokenCreate
 from bapo.api.people import (

@@ -6,8 +6,8 @@ import pytest
 from fastapi import FastAPI
 
 from backend.app import create_app
-from backend.permissions import Permission, declared_routes
-from backend.settings import Settings
+from backend.kit.permissions import Permission, declared_routes
+from backend.kit.settings import Settings
 from tests.services import BackendServer
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from backend.auth.recent import RecentCallers
 from backend.auth.service import Principal, hash_of
+from backend.kit.recent_callers import RecentCallers
 
 GOOD = hash_of("good")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from backend.database import Database
-from backend.errors import Problem, not_found
-from backend.response_cache import Answer, AnswerCache
+from backend.kit.database import Database
+from backend.kit.errors import Problem, not_found
+from backend.kit.response_cache import Answer, AnswerCache
 from bapo.client import Client
 from tests.backend.journals import batch, lines_of, sample, step
 from tests.backend.test_imports import begin, send

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sqlalchemy import func, select
 
-from backend.database import Database
+from backend.kit.database import Database
 from backend.models import MetricChunk, StepRow
 from backend.records.chunks import chunk_of, first_step, last_step
 from backend.records.sampling import extreme_rows

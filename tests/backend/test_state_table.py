@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import pytest
 from sqlalchemy import update
 
-from backend.database import Database
+from backend.kit.database import Database
 from backend.models import Run
 from backend.runs.states import actions
 from bapo.api.runs import ParameterChange, RunAction, RunCreate, RunDetail, RunFork, RunStatus

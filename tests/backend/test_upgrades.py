@@ -16,9 +16,9 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, make_url, text
 
-from backend.database import Database
-from backend.migrate import alembic_config, is_current, migrate
+from backend.kit.database import Database
 from backend.models import Base
+from backend.ops.migrate import alembic_config, is_current, migrate
 from bapo.api.runs import RunCreate, RunStatus
 from bapo.deploy.up.postgres import binaries
 from tests.services import new_database, running_backend

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy.orm import Session
 
-from backend.database import Database
+from backend.kit.database import Database
 from backend.visits import repository
 from backend.visits.cache import VisitCache
 from bapo.analysis.visits import Visits, visits_of

@@ -15,9 +15,9 @@ import orjson
 import pytest
 from sqlalchemy import select
 
-from backend.database import Database
+from backend.kit.database import Database
+from backend.kit.outbound_addresses import AddressPolicy
 from backend.models import Delivery, Membership, User, Webhook
-from backend.webhooks.addresses import AddressPolicy
 from backend.webhooks.delivering import Deliverer, note, retry_seconds
 from backend.webhooks.messages import message, signature, text_of
 from backend.webhooks.sending import Outcome

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from backend.database import Database
+from backend.kit.database import Database
 from backend.models import Attempt, Run, Worker
 from backend.workers import repository
 from bapo.api.runs import ParameterChange, RunCreate, RunDetail, RunStatus

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
-from backend.database import Database
+from backend.kit.database import Database
 from bapo.api.runs import RunCreate, RunStatus, RunUpdate
 from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker

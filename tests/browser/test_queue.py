@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from backend.database import Database
+from backend.kit.database import Database
 from bapo.api.queue import LimitChange
 from bapo.api.runs import RunCreate
 from bapo.api.workers import GpuInfo

@@ -20,8 +20,8 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from backend.app import create_app
-from backend.description import describe
-from backend.settings import Settings
+from backend.kit.settings import Settings
+from backend.openapi.description import describe
 from bapo.api.runs import RunCreate
 from bapo.client import Client
 from tests.services import BackendServer

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from backend.database import Database
+from backend.kit.database import Database
 from bapo.api.runs import ParameterChange, RunCreate
 from bapo.client import ApiError, Client
 from bapo.config import ConfigError, apply_changes, resolve

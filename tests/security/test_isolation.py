@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, select
 
-from backend.database import Database
+from backend.kit.database import Database
 from backend.models import Membership, User
 from bapo.api.alerts import FillRateCondition, RuleDraft, RuleScope, RuleWrite
 from bapo.api.artifacts import ArtifactCreate

@@ -15,9 +15,9 @@ from backend.app import create_app
 from backend.auth import passwords, throttle
 from backend.auth.address import client_address
 from backend.auth.service import new_secret
-from backend.database import Database
+from backend.kit.database import Database
+from backend.kit.permissions import Permission, declared_routes
 from backend.models import LoginAttempt
-from backend.permissions import Permission, declared_routes
 from bapo.api.accounts import Login, PasswordSet, TokenCreate
 from bapo.api.people import PersonCreate, PersonUpdate
 from bapo.client import SESSION_COOKIE, ApiError, Client

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from backend.app import create_app
-from backend.permissions import declared_routes
+from backend.kit.permissions import declared_routes
 from bapo.api.accounts import Login
 from bapo.client import SESSION_COOKIE, Client
 from frontend.app import create_app as create_dashboard

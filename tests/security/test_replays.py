@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from backend.auth.service import hash_of
-from backend.database import Database
+from backend.kit.database import Database
 from backend.models import ApiToken
 from bapo.api.artifacts import ArtifactCreate
 from bapo.api.maintenance_jobs import (

@@ -17,9 +17,9 @@ from sqlalchemy import update
 import frontend
 from backend.app import create_app
 from backend.auth.service import hash_of
-from backend.database import Database
+from backend.kit.database import Database
+from backend.kit.permissions import declared_routes
 from backend.models import ApiToken
-from backend.permissions import declared_routes
 from bapo.api.accounts import Login, TokenCreate
 from bapo.api.runs import RunCreate
 from bapo.client import SESSION_COOKIE, Client

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from backend.webhooks.addresses import (
+from backend.kit.outbound_addresses import (
     AddressPolicy,
     ForbiddenAddressError,
     destination,

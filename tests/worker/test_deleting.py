@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select, text, update
 
-from backend.database import Database
+from backend.kit.database import Database
 from backend.models import AuditRow, Run
 from backend.storage import retention
 from backend.storage.repository import RECORD_TABLES

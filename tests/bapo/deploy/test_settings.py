@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.settings import Settings
+from backend.kit.settings import Settings
 from bapo.deploy.settings import SettingsError, known_variables, load, unknown_variables
 from frontend.settings import FrontendSettings
 from scripts.write_settings import document, variables

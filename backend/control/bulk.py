@@ -1,0 +1,75 @@
+"""One thing done to several runs; who is refused is told why and holds up nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sqlalchemy.orm import Session
+
+from backend.auth.service import Principal
+from backend.control import editing, stopping, waiting
+from backend.kit.errors import Problem
+from backend.models import Run
+from backend.runs import access, repository
+from bapo.api.runs import MAX_TAGS, BulkAction, BulkAnswer, BulkRequest, BulkResult, RunUpdate
+
+_Steer = Callable[[Session, Run, Principal], None]
+
+
+def _archive(session: Session, run: Run, caller: Principal) -> None:
+    editing.archive(session, run, caller, is_archived=True)
+
+
+def _unarchive(session: Session, run: Run, caller: Principal) -> None:
+    editing.archive(session, run, caller, is_archived=False)
+
+
+_STEERING: Mapping[BulkAction, _Steer] = {
+    "start": waiting.start,
+    "resume": waiting.resume,
+    "retry": waiting.retry,
+    "hold": waiting.hold,
+    "release": waiting.release,
+    "archive": _archive,
+    "unarchive": _unarchive,
+    "delete": editing.delete,
+}
+
+
+def perform(session: Session, request: BulkRequest, caller: Principal) -> BulkAnswer:
+    """Do it to each run that allows it; every refusal comes before anything of that run has changed."""
+    results: dict[str, BulkResult] = {}
+    # Locks are taken in one order, so that two requests never wait for each other.
+    for run_id in sorted(set(request.run_ids)):
+        try:
+            _perform(session, run_id, request, caller)
+            results[run_id] = BulkResult(run_id=run_id, done=True)
+        except Problem as problem:
+            results[run_id] = BulkResult(run_id=run_id, done=False, code=problem.code, reason=problem.remedy)
+    ordered = [results[run_id] for run_id in dict.fromkeys(request.run_ids)]
+    return BulkAnswer(results=ordered, num_done=sum(result.done for result in ordered))
+
+
+def _perform(session: Session, run_id: str, request: BulkRequest, caller: Principal) -> None:
+    if request.action in ("star", "unstar"):
+        # A star is the caller's own, whoever's the run is.
+        repository.get(session, run_id)
+        repository.set_star(session, run_id, caller.id, is_starred=request.action == "star")
+        return
+    run = access.lock_own(session, run_id, caller)
+    if request.action == "stop":
+        stopping.stop(session, run, caller, request.when)
+        return
+    if request.action == "pause":
+        stopping.pause(session, run, caller, request.when)
+        return
+    if request.tag is None:
+        _STEERING[request.action](session, run, caller)
+        return
+    others = [tag for tag in run.tags if tag != request.tag]
+    if request.action == "untag":
+        editing.update(session, run, RunUpdate(tags=others), caller)
+    elif len(others) >= MAX_TAGS:
+        raise Problem(422, "too_many_tags", f"the run has {MAX_TAGS} tags already: take one away first", field="tag")
+    elif len(others) == len(run.tags):
+        editing.update(session, run, RunUpdate(tags=[*others, request.tag]), caller)

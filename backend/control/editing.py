@@ -1,0 +1,61 @@
+"""Name, tags, notes and the archive of a run; and its deletion."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from backend.auth.service import Principal
+from backend.control.waiting import set_priority
+from backend.kit.errors import Problem
+from backend.kit.events import announce_status
+from backend.models import Run
+from backend.runs import repository, states
+from backend.runs.access import require
+from backend.storage import deletion
+from bapo.api.runs import RunUpdate
+
+
+def update(session: Session, run: Run, changes: RunUpdate, caller: Principal) -> None:
+    """Name, tags, notes, priority, and whether the run is archived. Raises Problem 409 for one that cannot be."""
+    if changes.archived is not None:
+        archive(session, run, caller, is_archived=changes.archived)
+    if changes.priority is not None:
+        set_priority(session, run, changes.priority, caller)
+    fields = {
+        "name": (run.name, changes.name),
+        # Each once, in the order given.
+        "tags": (run.tags, None if changes.tags is None else list(dict.fromkeys(changes.tags))),
+        "notes": (run.notes, changes.notes),
+    }
+    edited = {field: new for field, (old, new) in fields.items() if new is not None and new != old}
+    if not edited:
+        return
+    # The audit trail need not repeat long notes.
+    noted = {field: fields[field][0] if field != "notes" else "…" for field in edited}
+    for field, value in edited.items():
+        setattr(run, field, value)
+    repository.add_audit(session, run.id, caller.name, "edited", {"before": noted})
+    announce_status(session, run)
+
+
+def archive(session: Session, run: Run, caller: Principal, *, is_archived: bool) -> None:
+    """Put a run away, or take it out again. Raises Problem 409 where something will happen to it by itself."""
+    if is_archived == (run.archived_at is not None):
+        return
+    if is_archived and run.status not in states.ARCHIVABLE:
+        raise Problem(
+            409,
+            "illegal_transition",
+            f"a {run.status.value} run cannot be archived: stop or pause it first",
+            field="status",
+            value=run.status.value,
+        )
+    run.archived_at = repository.clock(session) if is_archived else None
+    repository.add_audit(session, run.id, caller.name, "archived" if is_archived else "unarchived", {})
+    announce_status(session, run)
+
+
+def delete(session: Session, run: Run, caller: Principal) -> None:
+    """Delete a draft or an ended run with all that it has recorded, its downloads and its folder."""
+    require(run, "delete")
+    deletion.delete_run(session, run, caller.name)

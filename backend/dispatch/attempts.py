@@ -1,0 +1,226 @@
+"""What workers say, and what follows from it."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from backend.auth.service import Principal
+from backend.dispatch import lost_attempts
+from backend.kit.errors import Problem, not_found
+from backend.kit.settings import Settings
+from backend.maintenance_jobs import service as chores
+from backend.models import Attempt, Control, Run, Worker
+from backend.records import ingest
+from backend.records.repository import last_event
+from backend.runs import lifecycle
+from backend.runs import repository as runs
+from backend.submissions import inheritance
+from backend.workers import repository
+from bapo.api.runs import RunStatus
+from bapo.api.workers import (
+    AttemptOutcome,
+    BatchAccepted,
+    Claim,
+    HeartbeatAnswer,
+    PendingControl,
+    RecordBatch,
+    WorkerHeartbeat,
+    WorkerRegistration,
+)
+
+
+def register(session: Session, body: WorkerRegistration, caller: Principal) -> Worker:
+    """A worker has started. Raises Problem 409 where its name belongs to another token."""
+    worker = repository.register(session, caller.id, body)
+    if worker is None:
+        raise Problem(
+            409,
+            "name_taken",
+            "a worker with another token has this name: choose another",
+            field="name",
+            value=body.name,
+        )
+    session.flush()
+    repository.withdraw_where_gpus_are_gone(session, worker)
+    return worker
+
+
+def get(session: Session, worker_id: str, caller: Principal) -> Worker:
+    """A worker of this token. Raises Problem 404."""
+    worker = repository.get(session, caller.id, worker_id)
+    if worker is None:
+        raise not_found("worker", worker_id)
+    return worker
+
+
+def claim(session: Session, run_id: str, worker_id: str, caller: Principal, settings: Settings) -> Claim:
+    """Hand a run to the worker that it was promised to, once. Raises Problem 409 otherwise."""
+    worker = get(session, worker_id, caller)
+    run = runs.lock(session, run_id)
+    attempt = runs.assigned_attempt(session, run)
+    if attempt is None or attempt.worker_id != worker.id or run.status is not RunStatus.QUEUED:
+        raise Problem(
+            409,
+            "not_to_be_claimed",
+            "this run is claimed already, or not for this worker: leave it",
+            field="run_id",
+            value=run_id,
+        )
+    attempt.state = "claimed"
+    attempt.fencing_token = repository.next_fencing_token(session)
+    attempt.first_step = run.step
+    attempt.claimed_at = runs.clock(session)
+    run.attempt = attempt.number
+    run.host = worker.host
+    lifecycle.move(session, run, RunStatus.STARTING, author=lifecycle.SYSTEM, detail={"worker": worker.name})
+    session.flush()
+    repository.extend_lease(session, attempt, settings.lease_seconds)
+    return Claim(
+        run_id=run.id,
+        attempt=attempt.number,
+        fencing_token=attempt.fencing_token,
+        config=run.config,
+        run_dir=str(settings.runs_dir / run.id),
+        fork=inheritance.fork_source(run, settings),
+        settled=runs.settled_controls(session, run.id),
+        # Of a cluster, Ray says what each of its processes sees; a machine without GPUs has nothing to hide.
+        gpus=attempt.gpus if worker.gpus and not run.num_cluster_gpus else None,
+    )
+
+
+def heartbeat(session: Session, body: WorkerHeartbeat, caller: Principal, settings: Settings) -> HeartbeatAnswer:
+    """Extend the leases of what the worker holds; say what it no longer holds, and what people ask of the rest."""
+    worker = get(session, body.worker_id, caller)
+    repository.touch(session, worker, body.system)
+    held, revoked = [], []
+    for beat in body.attempts:
+        attempt = repository.with_token(session, beat.run_id, beat.fencing_token)
+        if attempt is not None and attempt.worker_id == worker.id and _is_held(session, attempt):
+            repository.extend_lease(session, attempt, settings.lease_seconds)
+            held.append(beat.run_id)
+        else:
+            revoked.append(beat.run_id)
+    controls = [
+        PendingControl(
+            run_id=control.run_id,
+            id=control.id,
+            author=control.author,
+            at_step=control.at_step,
+            set=control.changes,
+            stop=control.kind != "change",
+            when=control.moment or "step",
+        )
+        for control in runs.pending_controls(session, held)
+    ]
+    controls += [_withdrawal(control) for control in runs.pending_controls(session, held) if control.withdrawn_by]
+    has_chores = chores.has_chores(session, worker, settings)
+    hands_on = worker.draining_at is not None and worker.drain_hands_on
+    hand_back = held if hands_on else ()
+    return HeartbeatAnswer(controls=controls, revoked=revoked, has_chores=has_chores, hand_back=hand_back)
+
+
+def _withdrawal(control: Control) -> PendingControl:
+    assert control.withdrawn_by is not None, "asked for by the caller"
+    return PendingControl(
+        run_id=control.run_id,
+        id=f"{control.id}-withdrawn",
+        author=control.withdrawn_by,
+        at_step=None,
+        set={},
+        stop=False,
+        withdraws=control.id,
+    )
+
+
+def _is_held(session: Session, attempt: Attempt) -> bool:
+    """Whether the attempt is its worker's, also again: one that was given up goes on where nobody took its run."""
+    if attempt.state != "ended":
+        return True
+    return lost_attempts.take_back(session, runs.lock(session, attempt.run_id), attempt)
+
+
+def current_attempt(session: Session, run: Run, fencing_token: int) -> Attempt:
+    """The run's newest attempt, if that is its token. Raises Problem 409. The run must be locked."""
+    attempt = runs.attempt(session, run)
+    if attempt is None or attempt.fencing_token != fencing_token:
+        raise Problem(
+            409,
+            "stale_fencing_token",
+            "the run belongs to another attempt by now: end this trainer",
+            field="fencing_token",
+            value=fencing_token,
+        )
+    return attempt
+
+
+def store_records(session: Session, run_id: str, batch: RecordBatch, caller: Principal) -> BatchAccepted:
+    """Store lines of the run's files. Raises Problem 409 with a stale token, 404 for another token's run."""
+    run = runs.lock(session, run_id)
+    attempt = current_attempt(session, run, batch.fencing_token)
+    _check_owner(session, attempt, caller)
+    return accept(session, run, attempt, batch)
+
+
+def accept(session: Session, run: Run, attempt: Attempt, batch: RecordBatch) -> BatchAccepted:
+    """Store lines that come with a valid token."""
+    if batch.attempt > attempt.number:
+        raise Problem(
+            422,
+            "invalid_request",
+            f"the run's newest attempt is {attempt.number}: send files of attempts up to that",
+            field="attempt",
+            value=batch.attempt,
+        )
+    return BatchAccepted(next_offset=ingest.store(session, run, batch))
+
+
+def _check_owner(session: Session, attempt: Attempt, caller: Principal) -> None:
+    if attempt.worker_id is None or repository.get(session, caller.id, attempt.worker_id) is None:
+        raise not_found("run", attempt.run_id)
+
+
+def note_outcome(session: Session, run_id: str, outcome: AttemptOutcome, caller: Principal, settings: Settings) -> None:
+    """The trainer is up, or has ended. Told again, nothing more happens."""
+    run = runs.lock(session, run_id)
+    attempt = current_attempt(session, run, outcome.fencing_token)
+    _check_owner(session, attempt, caller)
+    if attempt.state == "ended" and not lost_attempts.take_back(session, run, attempt):
+        return
+    if outcome.status == "running":
+        attempt.state = "running"
+        if run.status is RunStatus.STARTING:
+            lifecycle.move(session, run, RunStatus.RUNNING, author=lifecycle.SYSTEM)
+        return
+    reason = None if outcome.reason is None else outcome.reason.replace("\x00", "\ufffd")[:10_000]
+    if outcome.status == "lost":
+        reason = reason or "the trainer is gone"
+        lost_attempts.lose(session, run, attempt, reason, settings, cannot_write=outcome.cannot_write)
+        return
+    lifecycle.end_attempt(session, attempt, outcome.status, reason)
+    if outcome.status == "stopped":
+        _note_stopped(session, run, attempt)
+        return
+    status = RunStatus.SUCCEEDED if outcome.status == "succeeded" else RunStatus.FAILED
+    lifecycle.close_controls(session, run, "the run ended first")
+    lifecycle.move(session, run, status, author=lifecycle.SYSTEM, reason=reason)
+
+
+def _note_stopped(session: Session, run: Run, attempt: Attempt) -> None:
+    """The trainer stopped at a step boundary: because of a person, or because its machine asked it to."""
+    # Read before it is settled: a stop that came through the control file itself is known by its event only.
+    event = last_event(session, run.id, attempt.number, ("stop",)) or {"data": {}}
+    author = event["data"].get("author")
+    lifecycle.settle_stops(session, run)
+    if run.status is RunStatus.STOPPING:
+        lifecycle.close_controls(session, run, "the run was stopped first")
+        lifecycle.move(session, run, RunStatus.CANCELLED, author=lifecycle.SYSTEM)
+    elif run.status is RunStatus.PAUSING:
+        lifecycle.move(session, run, RunStatus.PAUSED, author=lifecycle.SYSTEM)
+    elif author is not None and run.status is RunStatus.RUNNING:
+        # A line in a file ends an attempt, and nobody vouches for the name in it: what is lost by waiting for a person
+        # is less than what is lost by cancelling.
+        reason = f"stopped through its control file, in the name of {author}: resume it, or stop it for good"
+        lifecycle.move(session, run, RunStatus.PAUSED, author=lifecycle.SYSTEM, reason=reason)
+    else:
+        reason = "its machine stopped it after a checkpoint"
+        lifecycle.move(session, run, RunStatus.QUEUED, author=lifecycle.SYSTEM, reason=reason)

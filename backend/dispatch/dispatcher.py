@@ -1,0 +1,191 @@
+"""Gives queued runs to free workers, and gives up attempts whose lease is over. One server at a time does this."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
+
+from backend.dispatch import lost_attempts
+from backend.dispatch.broker import Broker
+from backend.dispatch.clock_watch import ClockWatch
+from backend.kit import events, idempotency, instruments
+from backend.kit.database import Database
+from backend.kit.settings import Settings
+from backend.models import Attempt, Run
+from backend.queue import planning
+from backend.queue.matching import Room
+from backend.runs import lifecycle
+from backend.runs import repository as runs
+from backend.workers import repository
+from backend.workers.freshness import fresh_seconds
+from bapo.config.resources import Needs
+
+LOG = logging.getLogger(__name__)
+
+DISPATCH_LOCK = 0x6261706F03
+"""Advisory lock of the one dispatcher."""
+INTERVAL_SECONDS = 1.0
+LONGEST_ROUND_SECONDS = 5.0
+"""Between two looks of a server that is busy, and no longer there after that."""
+RESEND_SECONDS = 5.0
+"""A promised run that is not claimed by then is sent again."""
+PRUNE_INTERVAL_SECONDS = 600.0
+
+
+class Dispatcher(threading.Thread):
+    """Looks once a second, and at once when it is woken."""
+
+    def __init__(self, database: Database, settings: Settings) -> None:
+        super().__init__(name="dispatcher", daemon=True)
+        self._database = database
+        self._settings = settings
+        self.broker = Broker(settings.broker_url)
+        self._fresh_seconds = fresh_seconds(settings)
+        self._wake = threading.Event()
+        self._ended = threading.Event()
+        self._pruned_at = time.monotonic()
+        self._clock = ClockWatch(settings.lease_seconds / 2, LONGEST_ROUND_SECONDS)
+        self._round_began: float | None = None
+
+    def seconds_in_round(self) -> float | None:
+        """How long the round takes that is under way; None between two, and where another server is the dispatcher."""
+        began = self._round_began
+        return None if began is None else time.monotonic() - began
+
+    def wake(self) -> None:
+        """There may be something to do."""
+        self._wake.set()
+
+    def end(self) -> None:
+        """Stop, and wait until it has stopped."""
+        self._ended.set()
+        self._wake.set()
+        self.join()
+        self.broker.close()
+
+    def run(self) -> None:
+        """Be the dispatcher whenever no other server is."""
+        while not self._ended.is_set():
+            try:
+                with self._database.engine.connect() as connection:
+                    self._serve_as_leader(connection)
+            except OperationalError as error:
+                LOG.warning("the database does not answer", extra={"cause": str(error.orig).strip()})
+            except Exception:
+                # A fault in one round must not end all dispatching; the log has it.
+                LOG.exception("dispatching failed")
+            self._ended.wait(INTERVAL_SECONDS)
+
+    def _serve_as_leader(self, connection: Connection) -> None:
+        """Work for as long as this connection, which holds the lock, lives; return at once where another has it."""
+        query = text("SELECT pg_try_advisory_lock(:key)")
+        is_leader: bool = connection.execute(query, {"key": DISPATCH_LOCK}).scalar_one()
+        connection.commit()
+        if not is_leader:
+            return
+        instruments.DISPATCHER_LEADER.set(1)
+        try:
+            with self._database.session() as session, session.begin():
+                self._begin_anew(session)
+            while not self._ended.is_set():
+                connection.execute(text("SELECT 1"))
+                connection.commit()
+                self._round()
+                self._wake.wait(INTERVAL_SECONDS)
+                self._wake.clear()
+        finally:
+            instruments.DISPATCHER_LEADER.set(0)
+            # The lock goes with the session of the database, not with this object.
+            connection.invalidate()
+
+    def _round(self) -> None:
+        self._round_began = began = time.monotonic()
+        result = "failed"
+        try:
+            self.work()
+            result = "ok"
+        finally:
+            self._round_began = None
+            instruments.DISPATCHER_ROUNDS.labels(result).inc()
+            instruments.DISPATCHER_SECONDS.observe(time.monotonic() - began)
+
+    def _begin_anew(self, session: Session) -> None:
+        """Earlier moments of the database's clock cannot be compared with later ones."""
+        repository.begin_all_leases_anew(session, self._settings.lease_seconds)
+        repository.end_all_pauses(session)
+
+    def work(self) -> None:
+        """One round."""
+        with self._database.session() as session, session.begin():
+            if self._clock.is_broken(runs.clock(session)):
+                LOG.warning("the clock was set, or the server was away: all leases begin anew")
+                self._begin_anew(session)
+            repository.withdraw_from_stale_workers(session, self._fresh_seconds)
+            expired = repository.expired(session)
+        for run_id, number in expired:
+            self._lose(run_id, number)
+        with self._database.session() as session, session.begin():
+            self._assign(session)
+        with self._database.session() as session:
+            messages = repository.unsent(session, RESEND_SECONDS)
+        for message in messages:
+            if not self.broker.send(message.run_id, message.queue):
+                break
+            with self._database.session() as session, session.begin():
+                repository.mark_sent(session, message)
+        if time.monotonic() - self._pruned_at > PRUNE_INTERVAL_SECONDS:
+            self._pruned_at = time.monotonic()
+            with self._database.session() as session, session.begin():
+                events.prune(session, self._settings.stream_retention_seconds)
+                idempotency.prune(session)
+
+    def _lose(self, run_id: str, number: int) -> None:
+        with self._database.session() as session, session.begin():
+            run = runs.lock(session, run_id)
+            attempt = session.get(Attempt, (run_id, number), populate_existing=True)
+            # Looked at again under the lock: a heartbeat may have come meanwhile.
+            if attempt is None or attempt.state == "ended" or not repository.is_expired(session, attempt):
+                return
+            seconds = self._settings.lease_seconds
+            lost_attempts.lose(session, run, attempt, f"its worker was not heard of for {seconds:g} s", self._settings)
+        instruments.RUNS_LOST.inc()
+        LOG.warning("run lost", extra={"run_id": run_id, "attempt": number})
+
+    def _assign(self, session: Session) -> None:
+        machines = repository.machines(session, self._fresh_seconds)
+        num_connected = repository.num_connected(session, self._fresh_seconds)
+        given: dict[str, Room] = {}
+        reasons: dict[str, str] = {}
+        needs: dict[str, Needs] = {}
+        for run, placement in planning.placements(session, self._settings, machines, num_connected):
+            if placement.room is not None:
+                given[run.id], needs[run.id] = placement.room, run.needs
+            elif placement.reason is not None and placement.reason != run.reason:
+                reasons[run.id] = placement.reason
+        if not given and not reasons:
+            return
+        for locked in repository.lock_waiting(session, [*given, *reasons]):
+            if locked.id in given:
+                self._promise(session, locked, given[locked.id], needs[locked.id])
+            else:
+                locked.status_reason = reasons[locked.id]
+                events.announce_status(session, locked)
+
+    def _promise(self, session: Session, run: Run, room: Room, needs: Needs) -> None:
+        session.add(
+            Attempt(
+                run_id=run.id,
+                number=run.attempt + 1,
+                worker_id=room.machine.id,
+                state="assigned",
+                gpus=list(room.gpus),
+                num_gpus=len(room.gpus) + needs.cluster_gpus,
+                memory_gib=needs.memory_gib,
+            )
+        )
+        runs.add_audit(session, run.id, lifecycle.SYSTEM, "assigned", {"attempt": run.attempt + 1})

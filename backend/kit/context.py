@@ -1,0 +1,163 @@
+"""What a route can ask for: settings, a database session, the event hub."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import orjson
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.routing import APIRoute
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from backend.auth.passwords import Passwords
+from backend.auth.service import Principal
+from backend.dispatch.dispatcher import Dispatcher
+from backend.events.hub import EventHub
+from backend.kit import project_scope
+from backend.kit.database import Database
+from backend.kit.errors import not_found
+from backend.kit.prices import Prices
+from backend.kit.recent_callers import RecentCallers
+from backend.kit.response_cache import Answer, AnswerCache
+from backend.kit.settings import Settings
+from backend.kit.visibility import Visibility
+from backend.models import Run
+from backend.ops.readiness import ReadinessCache
+from backend.visits.cache import VisitCache
+from backend.what_if.cache import RecordingCache
+
+
+@dataclass(frozen=True)
+class Context:
+    """The parts of a running server."""
+
+    settings: Settings
+    database: Database
+    hub: EventHub
+    dispatcher: Dispatcher
+    visits: VisitCache
+    callers: RecentCallers
+    answers: AnswerCache
+    visibility: Visibility
+    passwords: Passwords = field(default_factory=Passwords)
+    recordings: RecordingCache = field(default_factory=RecordingCache)
+    readiness: ReadinessCache = field(default_factory=ReadinessCache)
+
+    def forget_run(self, run_id: str) -> None:
+        """A run is deleted: keep nothing of it."""
+        for each in (self.visits, self.answers, self.recordings, self.visibility):
+            each.forget(run_id)
+
+
+def context_of(request: Request) -> Context:
+    """The server that this request came to."""
+    context: Context = request.app.state.context
+    return context
+
+
+async def _session(request: Request) -> Session:
+    # Takes no connection before it is used.
+    session = context_of(request).database.session()
+    caller: Principal | None = request.scope["state"]["principal"]
+    if caller is not None:
+        project_scope.limit(session, caller.memberships)
+    return session
+
+
+def _settings(request: Request) -> Settings:
+    return context_of(request).settings
+
+
+def _prices(request: Request) -> Prices:
+    return context_of(request).settings.prices
+
+
+@dataclass(frozen=True)
+class RecordAnswers:
+    """Answers this request about what runs recorded, worked out only where something new is stored."""
+
+    cache: AnswerCache
+    question: str
+    is_limited: bool
+    """Whether the caller sees some projects only."""
+
+    def of(self, session: Session, run_ids: Sequence[str], work_out: Callable[[], Answer]) -> Response:
+        """What a route returns. The answer may depend on nothing but path, query and the records of these runs."""
+        if self.is_limited:
+            # What was kept for somebody else is not for everybody.
+            seen = set(session.scalars(select(Run.id).where(Run.id.in_(run_ids))))
+            if hidden := [run_id for run_id in run_ids if run_id not in seen]:
+                raise not_found("run", hidden[0])
+        return self.cache.answer(session, self.question, run_ids, work_out).response()
+
+
+async def _answers(request: Request) -> RecordAnswers:
+    caller: Principal = request.scope["state"]["principal"]
+    question = f"{request.url.path}?{request.url.query}"
+    return RecordAnswers(context_of(request).answers, question, caller.memberships is not None)
+
+
+DbSession = Annotated[Session, Depends(_session)]
+SettingsOf = Annotated[Settings, Depends(_settings)]
+PricesOf = Annotated[Prices, Depends(_prices)]
+AnswersOf = Annotated[RecordAnswers, Depends(_answers)]
+ContextOf = Annotated[Context, Depends(context_of)]
+
+
+def _committing(endpoint: Callable[..., Any]) -> Callable[..., Any]:
+    if inspect.iscoroutinefunction(endpoint):
+        # It opens its sessions itself, in threads.
+        return endpoint
+
+    @functools.wraps(endpoint)
+    def call(**arguments: Any) -> Any:
+        sessions = [argument for argument in arguments.values() if isinstance(argument, Session)]
+        if not sessions:
+            return endpoint(**arguments)
+        with sessions[0] as session, session.begin():
+            return endpoint(**arguments)
+
+    return call
+
+
+class _Request(Request):
+    """A request whose body is read four times as fast: a batch of records is megabytes, read in the event loop."""
+
+    async def json(self) -> Any:
+        if not hasattr(self, "_json"):
+            try:
+                self._json = orjson.loads(await self.body())
+            except orjson.JSONDecodeError:
+                # Halves of surrogate pairs and numbers beyond a double are JSON: their field is named, not their byte.
+                return await super().json()
+        return self._json
+
+
+class CommittingRoute(APIRoute):
+    """Commits a route's session when the route returns, before the answer is sent: who has the answer sees its effect.
+
+    In the same thread, without a way back to the event loop: a request that holds a lock must never wait for one of
+    the threads, which may all be waiting for that lock.
+    """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        super().__init__(path, _committing(endpoint), **options)
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """What answers a request to the route."""
+        handler = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            return await handler(_Request(request.scope, request.receive))
+
+        return handle
+
+
+def new_router(*tags: str) -> APIRouter:
+    """A router of a domain package."""
+    return APIRouter(tags=list(tags), route_class=CommittingRoute)

@@ -1,0 +1,58 @@
+"""Connections to PostgreSQL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from sqlalchemy import Engine, create_engine
+from sqlalchemy.orm import Session, sessionmaker
+
+from backend.kit.events import publish_on_commit
+from backend.kit.project_scope import scope_queries
+
+NUM_THREADS = 20
+"""Requests are served by as many threads, and none of them waits for a connection."""
+NUM_BACKGROUND = 8
+"""Connections of the threads that work beside the requests."""
+
+
+def _dump_json(value: Any) -> str:
+    # NaN and infinities, which JSON lacks, become null.
+    return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+class AnnouncingSession(Session):
+    """A session whose commit publishes the events that were announced in it, and that can be limited to projects."""
+
+
+publish_on_commit(AnnouncingSession)
+scope_queries(AnnouncingSession)
+
+
+class Database:
+    """An engine and its sessions."""
+
+    def __init__(self, url: str) -> None:
+        self.engine: Engine = create_engine(
+            url,
+            pool_size=5,
+            max_overflow=NUM_THREADS + NUM_BACKGROUND - 5,
+            pool_pre_ping=True,
+            json_serializer=_dump_json,
+            json_deserializer=orjson.loads,
+        )
+        self._sessions = sessionmaker(self.engine, expire_on_commit=False, class_=AnnouncingSession)
+
+    def session(self) -> Session:
+        """A session; close it. Use as `with database.session() as session, session.begin():`."""
+        return self._sessions()
+
+    @property
+    def psycopg_url(self) -> str:
+        """The same address for psycopg itself."""
+        return self.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()

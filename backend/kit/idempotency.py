@@ -1,0 +1,70 @@
+"""Requests that may be sent twice: the second is answered as the first was, and does nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Annotated, TypeVar
+
+from fastapi import Header
+from pydantic import BaseModel
+from sqlalchemy import delete, func
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from backend.auth.service import Principal
+from backend.kit.errors import Problem
+from backend.models import IdempotentRequest
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        description="A request that is sent again with the same key is answered as the first one was, and does nothing "
+        "more. A key is good for a week.",
+    ),
+]
+KEPT_SECONDS = 7 * 86_400.0
+
+Answer = TypeVar("Answer", bound=BaseModel)
+
+
+def once(
+    session: Session, caller: Principal, key: str | None, request: str, model: type[Answer], act: Callable[[], Answer]
+) -> Answer:
+    """Do what is asked for, or answer what was answered before; without a key it is done each time.
+
+    `request` says what is asked for, with everything that decides it; `model` is the form of the answer. All of it
+    happens in one transaction, so that of two requests at the same time one waits for the other, and one that fails
+    leaves its key free.
+
+    Raises Problem 409 for a key that came with another request.
+    """
+    if key is None:
+        return act()
+    digest = hashlib.sha256(request.encode()).hexdigest()
+    row = {"user_id": caller.id, "key": key, "digest": digest}
+    made = insert(IdempotentRequest).values(row).on_conflict_do_nothing().returning(IdempotentRequest.key)
+    if session.scalars(made).one_or_none() is None:
+        known = session.get_one(IdempotentRequest, (caller.id, key), populate_existing=True)
+        if known.digest != digest:
+            raise Problem(
+                409,
+                "idempotency_key_reused",
+                "this key came with another request: take a new key",
+                field="Idempotency-Key",
+                value=key,
+            )
+        return model.model_validate(known.answer)
+    answer = act()
+    session.flush()
+    session.get_one(IdempotentRequest, (caller.id, key)).answer = answer.model_dump(mode="json")
+    return answer
+
+
+def prune(session: Session) -> None:
+    """Forget keys that are older than a week."""
+    age = func.make_interval(0, 0, 0, 0, 0, 0, KEPT_SECONDS)
+    session.execute(delete(IdempotentRequest).where(IdempotentRequest.created_at < func.now() - age))

@@ -1,0 +1,79 @@
+"""Threads of which one works at a time, however many servers run: who holds the database's lock."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import OperationalError
+
+from backend.kit.database import Database
+
+LOG = logging.getLogger(__name__)
+
+BUSY_SHARE = 0.2
+"""Of its time that such a thread works at most; the rest is for those who serve requests."""
+
+
+class LeaderThread(threading.Thread):
+    """Works in rounds while no other server does, and at once when it is woken."""
+
+    def __init__(self, name: str, database: Database, lock: int, interval_seconds: float) -> None:
+        super().__init__(name=name, daemon=True)
+        self._database = database
+        self._lock = lock
+        self._interval = interval_seconds
+        self._wake = threading.Event()
+        self._ended = threading.Event()
+
+    def work(self) -> None:
+        """One round. Each change is a transaction of its own: the thread may be killed anywhere."""
+        raise NotImplementedError
+
+    def wake(self) -> None:
+        """There may be something to do."""
+        self._wake.set()
+
+    def end(self) -> None:
+        """Stop, and wait until it has stopped."""
+        self._ended.set()
+        self._wake.set()
+        if self.is_alive():
+            self.join()
+
+    def run(self) -> None:
+        """Lead whenever no other server does."""
+        while not self._ended.is_set():
+            try:
+                with self._database.engine.connect() as connection:
+                    self._lead(connection)
+            except OperationalError as error:
+                LOG.warning("the database does not answer", extra={"cause": str(error.orig).strip()})
+            except Exception:
+                # A fault in one round must not end all that follow; the log has it.
+                LOG.exception("%s failed", self.name)
+            self._ended.wait(self._interval)
+
+    def _lead(self, connection: Connection) -> None:
+        """Work for as long as this connection, which holds the lock, lives; return at once where another has it."""
+        query = text("SELECT pg_try_advisory_lock(:key)")
+        is_leader: bool = connection.execute(query, {"key": self._lock}).scalar_one()
+        connection.commit()
+        if not is_leader:
+            return
+        try:
+            while not self._ended.is_set():
+                connection.execute(text("SELECT 1"))
+                connection.commit()
+                begin = time.monotonic()
+                self.work()
+                busy = time.monotonic() - begin
+                # What wakes it meanwhile is found in the next round.
+                self._ended.wait(busy * (1 / BUSY_SHARE - 1))
+                self._wake.wait(self._interval)
+                self._wake.clear()
+        finally:
+            # The lock goes with the session of the database, not with this object.
+            connection.invalidate()

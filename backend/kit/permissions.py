@@ -1,0 +1,129 @@
+"""Who may call what. Every route names one permission; an application with a route that names none does not start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import Depends, FastAPI, Request
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute, iter_route_contexts
+
+from backend.auth.service import Principal
+from backend.kit.errors import Problem, not_found
+from backend.kit.scrape_access import admit_scraper
+
+if TYPE_CHECKING:
+    from backend.kit.context import Context
+
+
+class Permission(StrEnum):
+    """What a caller may do."""
+
+    OPEN = "open"
+    """Anybody, without credentials."""
+    READ = "read"
+    """See the runs of one's projects, recipes and workers."""
+    WRITE = "write"
+    """Submit runs, and change one's own."""
+    ACCOUNT = "account"
+    """Change one's own password, sessions and tokens."""
+    MANAGE = "manage"
+    """Change the project that the address names, and its members: its administrators."""
+    ADMIN = "admin"
+    """Change people, projects and the workers' tokens."""
+    SCRAPE = "scrape"
+    """Read the metrics: the scrape token, or this machine where none is set. No person's and no worker's token."""
+    WORK = "work"
+    """Take runs and report on them: workers only."""
+
+
+_ACCOUNT = frozenset({Permission.ACCOUNT})
+_READING = frozenset({Permission.OPEN, Permission.READ}) | _ACCOUNT
+_WRITING = _READING | {Permission.WRITE, Permission.MANAGE}
+GRANTED: Mapping[str, frozenset[Permission]] = {
+    "viewer": _READING,
+    "member": _WRITING,
+    "admin": _WRITING | {Permission.ADMIN},
+    "worker": frozenset({Permission.OPEN, Permission.WORK}),
+}
+"""A worker's token opens nothing but the worker's own routes, and no person's token opens those."""
+
+
+def permissions_of(caller: Principal) -> frozenset[Permission]:
+    """What the caller may do with what it came with: a token for one purpose does not make others."""
+    return GRANTED[caller.role] if caller.is_whole else GRANTED[caller.role] - _ACCOUNT - {Permission.MANAGE}
+
+
+@dataclass(frozen=True)
+class Require:
+    """A dependency: lets the caller pass who holds the permission, to runs and projects that exist for the caller."""
+
+    permission: Permission
+
+    async def __call__(self, request: Request) -> Principal | None:
+        principal: Principal | None = request.scope["state"]["principal"]
+        if self.permission is Permission.OPEN:
+            return None
+        if self.permission is Permission.SCRAPE:
+            admit_scraper(request)
+            return None
+        assert principal is not None, "the middleware lets only open paths through without credentials"
+        if self.permission not in permissions_of(principal):
+            who = f"a {principal.role}" if principal.is_whole else "a token of these scopes"
+            raise Problem(403, "forbidden", f"{who} may not do this: it takes the permission {self.permission.value!r}")
+        if self.permission is not Permission.WORK:
+            await self._check_address(request, principal)
+        return principal
+
+    async def _check_address(self, request: Request, caller: Principal) -> None:
+        run_id, project_id = (request.path_params.get(name) for name in ("run_id", "project_id"))
+        if run_id is not None:
+            context: Context = request.app.state.context
+            if not await context.visibility.sees(caller, run_id):
+                raise not_found("run", run_id)
+        if project_id is not None:
+            if not caller.sees(project_id):
+                raise not_found("project", project_id)
+            if self.permission is Permission.MANAGE and caller.role_in(project_id) != "admin":
+                raise Problem(403, "forbidden", "only the project's administrators do this: ask one of them")
+
+
+Anybody = Annotated[None, Depends(Require(Permission.OPEN))]
+Scraper = Annotated[None, Depends(Require(Permission.SCRAPE))]
+Reader = Annotated[Principal, Depends(Require(Permission.READ))]
+Writer = Annotated[Principal, Depends(Require(Permission.WRITE))]
+AccountOwner = Annotated[Principal, Depends(Require(Permission.ACCOUNT))]
+Manager = Annotated[Principal, Depends(Require(Permission.MANAGE))]
+Administrator = Annotated[Principal, Depends(Require(Permission.ADMIN))]
+WorkerCaller = Annotated[Principal, Depends(Require(Permission.WORK))]
+
+
+@dataclass(frozen=True)
+class DeclaredRoute:
+    """A route and what it takes to call it."""
+
+    method: str
+    path: str
+    permission: Permission
+
+
+def declared_routes(app: FastAPI) -> list[DeclaredRoute]:
+    """All routes. Raises RuntimeError for one that does not declare exactly one permission."""
+    declared = []
+    for route in iter_route_contexts(app.routes):
+        found = set(_requirements(route.dependant)) if isinstance(route.original_route, APIRoute) else set()
+        if len(found) != 1 or route.path is None:
+            raise RuntimeError(f"{route.path} does not declare who may call it: add a caller to its parameters")
+        permission = found.pop()
+        declared += [DeclaredRoute(method, route.path, permission) for method in sorted(route.methods or ())]
+    return declared
+
+
+def _requirements(dependant: Dependant) -> Iterator[Permission]:
+    for each in dependant.dependencies:
+        if isinstance(each.call, Require):
+            yield each.call.permission
+        yield from _requirements(each)

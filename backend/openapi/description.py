@@ -1,0 +1,189 @@
+"""The description of the API, OpenAPI 3.1."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from fastapi import FastAPI
+
+from backend.kit.permissions import DeclaredRoute, Permission, declared_routes
+from backend.openapi.examples import Examples
+from backend.openapi.links import add_links
+from bapo.client import SESSION_COOKIE
+
+DESCRIPTION = """Submit training runs, steer them and read what they record.
+
+Send `Authorization: Bearer TOKEN`, or log in and keep the cookie. Times are UTC. Lists answer `items` and
+`next_cursor`. Every error answers `ErrorBody`: code, field, value, remedy and a request id that the server's log
+repeats. Changes that carry the cookie must carry this server's own `Origin`."""
+
+TAGS = [
+    {"name": "runs", "description": "Submit, list and steer runs."},
+    {"name": "records", "description": "What runs recorded: metrics, records, responses, logs."},
+    {"name": "prompts", "description": "Training prompts over a whole run."},
+    {"name": "events", "description": "Server-sent events: what happens, while it happens."},
+    {"name": "configs", "description": "Recipes, fields and the check of configs."},
+    {"name": "account", "description": "Log in, log out, who am I."},
+    {"name": "workers", "description": "The workers, and the routes that only they may call."},
+    {"name": "queue", "description": "What waits and why; order, limits."},
+    {"name": "sweeps", "description": "Several runs made and read as one."},
+    {"name": "studies", "description": "Runs that were declared beforehand, and one report of them."},
+    {"name": "checkpoints", "description": "What a run can be forked and downloaded from."},
+    {"name": "artifacts", "description": "Files of runs, to be downloaded."},
+    {"name": "samples", "description": "Responses that runs kept as text."},
+    {"name": "difficulty", "description": "How prompts move between accuracies."},
+    {"name": "compare", "description": "Several runs side by side."},
+    {"name": "what-if", "description": "A run's batches under other settings."},
+    {"name": "views", "description": "Saved views of the run list."},
+    {"name": "resources", "description": "Data, models and verifiers under a name."},
+    {"name": "alerts", "description": "What rules found in runs, and the rules."},
+    {"name": "webhooks", "description": "Addresses that are told what happens."},
+    {"name": "projects", "description": "What runs belong to, and who may see them."},
+    {"name": "people", "description": "Users; for administrators."},
+    {"name": "audit", "description": "Who did what; for administrators."},
+    {"name": "storage", "description": "What runs take up, and what deleting takes away."},
+    {"name": "imports", "description": "Runs that were trained without a server."},
+    {"name": "service", "description": "The server itself."},
+]
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+SCHEMES = {
+    "token": {"type": "http", "scheme": "bearer", "description": "A person's token, or a worker's."},
+    "session": {"type": "apiKey", "in": "cookie", "name": SESSION_COOKIE, "description": "Set by the login."},
+}
+
+ERROR = {"$ref": "#/components/schemas/ErrorBody"}
+
+
+class _Refusal(NamedTuple):
+    """What a status means, with a body as it comes."""
+
+    description: str
+    code: str
+    remedy: str
+    field: str | None = None
+    value: Any = None
+
+
+REFUSALS = {
+    "401": _Refusal(
+        "Nobody is logged in, or the token is not valid (any more).",
+        "not_authenticated",
+        "log in, or send `Authorization: Bearer TOKEN` with a valid token",
+    ),
+    "403": _Refusal(
+        "The caller may not do this.",
+        "forbidden",
+        "a viewer may not do this: it takes the permission 'write'",
+    ),
+    "404": _Refusal(
+        "There is no such thing, or none that the caller may see.",
+        "not_found",
+        "there is no run 'kzx3f0a9qe': check the identifier",
+    ),
+    "409": _Refusal(
+        "It does not go together with the present state.",
+        "illegal_transition",
+        "a run that has ended cannot be paused",
+    ),
+    "422": _Refusal(
+        "Something in the request is wrong: each problem names field, value and remedy.",
+        "invalid_config",
+        "must be at least 0 and less than 1",
+        "method.c1",
+        7,
+    ),
+    "503": _Refusal(
+        "The database does not answer; the same request may succeed in a moment.",
+        "database_unavailable",
+        "the database does not answer: try again in a moment",
+    ),
+}
+
+
+def describe(app: FastAPI) -> dict[str, Any]:
+    """The description, with what each operation takes to be called, how it refuses, and examples."""
+    document = app.openapi()
+    if "securitySchemes" in document["components"]:
+        return document
+    document["tags"] = TAGS
+    document["servers"] = [{"url": "/", "description": "This server."}]
+    document["components"]["securitySchemes"] = SCHEMES
+    document["components"]["responses"] = {f"Error{status}": _answer(refusal) for status, refusal in REFUSALS.items()}
+    examples = Examples(document["components"]["schemas"])
+    for route in declared_routes(app):
+        operation = document["paths"].get(route.path.replace(":path}", "}"), {}).get(route.method.lower())
+        if operation is not None:
+            _secure(operation, route.permission)
+            _leave_out_null(operation)
+            _add_refusals(operation, route)
+            _add_examples(operation, examples)
+    add_links(document)
+    return document
+
+
+def _secure(operation: dict[str, Any], permission: Permission) -> None:
+    if permission is Permission.OPEN:
+        operation["security"] = []
+    elif permission is Permission.WORK:
+        operation["security"] = [{"token": []}]
+    else:
+        operation["security"] = [{"token": []}, {"session": []}]
+    operation["x-permission"] = permission.value
+
+
+def _leave_out_null(operation: dict[str, Any]) -> None:
+    """A body that may be left out need not also be null, which generated clients would send."""
+    media = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    members = [each for each in media.get("schema", {}).get("anyOf", ()) if each.get("type") != "null"]
+    if len(members) == 1:
+        media["schema"] = members[0]
+
+
+def _answer(refusal: _Refusal) -> dict[str, Any]:
+    body = {
+        "code": refusal.code,
+        "field": refusal.field,
+        "value": refusal.value,
+        "remedy": refusal.remedy,
+        "problems": []
+        if refusal.field is None
+        else [{"field": refusal.field, "value": refusal.value, "remedy": refusal.remedy}],
+        "request_id": "4f0c2b7e9d1a4c6f8e3b5a7d9c1e2f40",
+    }
+    return {
+        "description": refusal.description,
+        "content": {"application/json": {"schema": ERROR, "example": body}},
+    }
+
+
+def _add_refusals(operation: dict[str, Any], route: DeclaredRoute) -> None:
+    answers = operation["responses"]
+    statuses = {"503"}
+    if route.permission is not Permission.OPEN:
+        statuses |= {"401", "403"}
+    if "{" in route.path:
+        statuses.add("404")
+    if operation.get("parameters") or "requestBody" in operation:
+        statuses.add("422")
+    if route.method not in SAFE_METHODS and "{" in route.path:
+        statuses.add("409")
+    for status in sorted(statuses):
+        answers[status] = {"$ref": f"#/components/responses/Error{status}"}
+    for status in ("4XX", "5XX"):
+        # Errors are JSON, also where the answer is a stream.
+        answers[status]["content"] = {"application/json": {"schema": ERROR}}
+
+
+def _add_examples(operation: dict[str, Any], examples: Examples) -> None:
+    for media in _json_bodies(operation.get("requestBody", {})):
+        media["example"] = examples.of_request(media["schema"])
+    for status, answer in operation["responses"].items():
+        for media in _json_bodies(answer) if status.startswith("2") else ():
+            media["example"] = examples.of(media["schema"])
+
+
+def _json_bodies(holder: dict[str, Any]) -> list[dict[str, Any]]:
+    media = holder.get("content", {}).get("application/json")
+    return [] if media is None or "example" in media or "examples" in media else [media]

@@ -1,0 +1,1 @@
+"""Operation of the server: health, readiness, metrics, diagnosis, migrations and regular maintenance."""

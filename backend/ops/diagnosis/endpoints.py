@@ -1,0 +1,16 @@
+"""The diagnosis of this deployment."""
+
+from __future__ import annotations
+
+from backend.kit.context import ContextOf, DbSession, new_router
+from backend.kit.permissions import Administrator
+from backend.ops.diagnosis import service
+from bapo.api.service import Diagnosis
+
+router = new_router("service")
+
+
+@router.get("/diagnosis", summary="What the server knows of its own deployment")
+def diagnosis(_: Administrator, session: DbSession, context: ContextOf) -> Diagnosis:
+    """Database, broker, folders and workers, for `bapo doctor`; administrators only."""
+    return service.diagnose(session, context.settings, context.dispatcher)

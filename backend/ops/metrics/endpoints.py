@@ -1,0 +1,21 @@
+"""`/metrics`, for Prometheus."""
+
+from __future__ import annotations
+
+from fastapi import Response
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+from backend.kit.context import ContextOf, new_router
+from backend.kit.instruments import REGISTRY
+from backend.kit.permissions import Scraper
+from backend.ops.metrics.state import StateCollector
+
+router = new_router("service")
+
+
+@router.get("/metrics", summary="Counters and state, for Prometheus", include_in_schema=False)
+def metrics(_: Scraper, context: ContextOf) -> Response:
+    """With the scrape token, or, where none is set, from this machine; the dashboard's port does not serve it."""
+    state = CollectorRegistry()
+    state.register(StateCollector(context))
+    return Response(generate_latest(REGISTRY) + generate_latest(state), media_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,60 @@
+"""Counts every request by the template of its route, and times it."""
+
+from __future__ import annotations
+
+import time
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from backend.kit import instruments
+
+UNKNOWN_ROUTE = "none"
+"""Of a request that no route took: its path is the caller's choice and would be a label without bound."""
+API_PREFIX = "/api/v1"
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+class RequestMetrics:
+    """Pure ASGI; the outermost but one, so that refusals are counted too."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        status = 500
+        is_stream = False
+
+        async def noting(message: Message) -> None:
+            nonlocal status, is_stream
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                is_stream = any(
+                    name == b"content-type" and value.startswith(b"text/event-stream")
+                    for name, value in message["headers"]
+                )
+            await send(message)
+
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        begin = time.perf_counter()
+        instruments.REQUESTS_IN_PROGRESS.inc()
+        try:
+            await self.app(scope, receive, noting)
+        finally:
+            instruments.REQUESTS_IN_PROGRESS.dec()
+            route = route_of(scope)
+            instruments.REQUESTS.labels(method, route, str(status)).inc()
+            if not is_stream:
+                instruments.REQUEST_SECONDS.labels(method, route).observe(time.perf_counter() - begin)
+
+
+def route_of(scope: Scope) -> str:
+    """Template of the route that took the request, such as `/api/v1/runs/{run_id}`."""
+    path: str | None = getattr(scope.get("route"), "path", None)
+    if path is None:
+        return UNKNOWN_ROUTE
+    # FastAPI names a route of an included router as it stands there.
+    is_within = scope["path"].startswith(API_PREFIX) and not path.startswith(API_PREFIX)
+    return API_PREFIX + path if is_within else path

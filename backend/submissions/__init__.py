@@ -1,0 +1,1 @@
+"""New runs: submitted, cloned and forked."""
