@@ -82,6 +82,11 @@ def _no_such_file(_: Request, __: Exception) -> Response:
     return PlainTextResponse("There is no such file.", status_code=404)
 
 
+def _report_asset(name: str) -> str:
+    """Returns the address of a file of the reports; like Dash's own assets, it changes with the file."""
+    return f"/assets/report/{name}?m={(ASSETS / name).stat().st_mtime_ns}"
+
+
 def create_app(settings: FrontendSettings) -> Gate:
     """The ASGI app that serves the dashboard and passes the API through."""
     api = Api(settings.backend_url, settings.session_check_seconds)
@@ -95,8 +100,8 @@ def create_app(settings: FrontendSettings) -> Gate:
         # first.js stands in the head already.
         assets_ignore=r"first\.js|logo\.svg|icons",
         # The drawings of reports look and work here as in their own file.
-        external_stylesheets=["/assets/report/paper.css"],
-        external_scripts=["/assets/report/paper.js"],
+        external_stylesheets=[_report_asset("paper.css")],
+        external_scripts=[_report_asset("paper.js")],
         index_string=shell.INDEX,
         title="BAPO",
         update_title="",

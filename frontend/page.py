@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
 
 from frontend.session import Api
 
@@ -29,3 +30,8 @@ class Page(NamedTuple):
     """Whether another query is another page; else the page itself follows its query."""
     events: str | None = None
     """Stream of events that the page lives on; names in braces are parts of the address."""
+
+
+def query_of(search: str | None) -> dict[str, str]:
+    """`?tab=batch` → {"tab": "batch"}."""
+    return dict(parse_qsl((search or "").removeprefix("?")))

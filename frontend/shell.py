@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import parse_qsl
 
 import dash_mantine_components as dmc
 import httpx
@@ -16,7 +15,7 @@ from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.icon import IconName, icon
 from frontend.components.notices import error_notice, link_button, notice
-from frontend.page import Living, Page
+from frontend.page import Living, Page, query_of
 from frontend.session import Api
 
 NAVIGATION: tuple[tuple[str, str, IconName], ...] = (
@@ -46,11 +45,6 @@ INDEX = """<!DOCTYPE html>
   <footer>{%config%}{%scripts%}{%renderer%}</footer>
 </body>
 </html>""".replace("VARIABLES", css_variables())
-
-
-def query_of(search: str | None) -> dict[str, str]:
-    """`?tab=batch` → {"tab": "batch"}."""
-    return dict(parse_qsl((search or "").removeprefix("?")))
 
 
 def shell_layout() -> dmc.MantineProvider:

@@ -11,18 +11,18 @@ from frontend.components.attributes import attributes
 from frontend.components.icon import icon
 
 
-def shown_once(label: str, secret: str, note: Any) -> html.Div:
+def one_time_secret(label: str, secret: str, note: Any) -> html.Div:
     """The secret in a field of its own, a button that copies it, and what it is good for."""
     copied: Any = [
-        dmc.Code(secret, className="once-secret", block=True, **attributes(aria_label=label)),
-        dcc.Clipboard(content=secret, title="Copy", className="once-copy"),
+        dmc.Code(secret, className="secret-text", block=True, **attributes(aria_label=label)),
+        dcc.Clipboard(content=secret, title="Copy", className="secret-copy"),
     ]
     return html.Div(
         [
             dmc.Group([icon("info", 16), dmc.Text(label, fw=600, size="sm")], gap="xs"),
-            html.Div(copied, className="once-line"),
+            html.Div(copied, className="secret-line"),
             dmc.Text(note, size="sm", c="dimmed"),
         ],
-        className="once",
+        className="one-time-secret",
         role="status",
     )

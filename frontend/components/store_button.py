@@ -1,7 +1,7 @@
-"""Buttons in lists that are drawn anew while people press them.
+"""Buttons in lists that are redrawn while people press them.
 
-Dash ties a press to its button: where an answer that is under way replaces the button, the press is lost with it. These
-buttons tell a store instead, which stays (`assets/pressed.js`).
+Dash ties a press to its button: if an answer that is under way replaces the button, the press is lost with it. These
+buttons write into a store instead, which stays (`assets/store_button.js`).
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from dash import dcc
 from frontend.components.attributes import attributes
 
 
-def pressed(name: str) -> str:
-    """Identifier of the store; its data is what the pressed button says, and when."""
-    return f"{name}-pressed"
+def store_id(name: str) -> str:
+    """Returns the identifier of the store; its data is what the pressed button says, and when it was pressed."""
+    return f"{name}-button"
 
 
-def press_store(name: str) -> dcc.Store:
-    """Stands outside of the list, once."""
-    return dcc.Store(id=pressed(name))
+def button_store(name: str) -> dcc.Store:
+    """Returns the store, which stands outside of the list."""
+    return dcc.Store(id=store_id(name))
 
 
-def pressing(name: str, /, **what: Any) -> dict[str, Any]:
-    """Attributes of a button that says this."""
-    return attributes(data_press=json.dumps({"store": pressed(name), "what": what}))
+def store_button(name: str, /, **what: Any) -> dict[str, Any]:
+    """Returns the attributes of a button that writes `what` into the store."""
+    return attributes(data_store_button=json.dumps({"store": store_id(name), "what": what}))

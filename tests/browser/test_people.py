@@ -19,7 +19,7 @@ def test_a_new_user_sets_a_password_and_looks_after_the_account(page: Page, visi
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("textbox", name="Name").fill("ada")
     dialog.get_by_role("button", name="Make the user").click()
-    link = page.locator(".once-secret").inner_text()
+    link = page.locator(".secret-text").inner_text()
     assert "/set-password?code=" in link
 
     # Ada opens it: no menu shows her what she may not do.
@@ -35,7 +35,7 @@ def test_a_new_user_sets_a_password_and_looks_after_the_account(page: Page, visi
 
     page.get_by_label("New token").fill("nightly")
     page.get_by_role("button", name="Make it").click()
-    expect(page.locator(".once-secret")).to_contain_text("bapo_")
+    expect(page.locator(".secret-text")).to_contain_text("bapo_")
     page.get_by_role("button", name="Revoke nightly").click()
     page.get_by_role("button", name="Revoke it").click()
     expect(page.get_by_text("There is none.")).to_be_visible()

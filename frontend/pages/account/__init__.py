@@ -13,9 +13,10 @@ from bapo.api.accounts import PasswordChange, TokenCreate
 from bapo.client import ApiError
 from frontend.components.confirm import ask_when_pressed, confirm_dialog, when_agreed
 from frontend.components.notices import error_text, toast
-from frontend.components.one_time_secret import shown_once
+from frontend.components.one_time_secret import one_time_secret
 from frontend.components.refusals import at_fields
-from frontend.pages.account.parts import password_form, session_table, token_form, token_table
+from frontend.components.tokens import token_table
+from frontend.pages.account.parts import password_form, session_table, token_form
 from frontend.session import Api
 
 
@@ -154,7 +155,7 @@ def _tokens(app: Dash, api: Api) -> None:
             said, rest = at_fields(error, ("name",))
             return no_update, rest, no_update, said[0]
         note = "Send it as `Authorization: Bearer …`, or give it to `bapo login`. It is not shown again."
-        return rows, shown_once(f"Token {made.name}", made.secret, note), "", ""
+        return rows, one_time_secret(f"Token {made.name}", made.secret, note), "", ""
 
     ask_when_pressed(
         app,

@@ -10,7 +10,7 @@ from dash import dcc, html
 from pydantic import ValidationError
 
 from bapo.api.alerts import RulePreview, RuleWrite
-from frontend.pages.alerts.listing import KINDS
+from frontend.components.alert_cards import KINDS
 
 MOST_RUNS = 6
 """That the preview names."""

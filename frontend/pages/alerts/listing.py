@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, get_args
+from typing import Any
 
 import dash_mantine_components as dmc
 import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
-from bapo.api.alerts import AlertInfo, AlertKind
 from bapo.client import ApiError
 from frontend.clientside import clientside
+from frontend.components.alert_cards import KINDS, acknowledging, alert_cards
 from frontend.components.attributes import attributes
 from frontend.components.icon import icon
-from frontend.components.moment import moment
 from frontend.components.notices import error_text, link_button, notice, toast
-from frontend.components.store_button import press_store, pressed, pressing
+from frontend.components.store_button import button_store, store_id
 from frontend.pages.alerts import frame
 from frontend.session import Api
 
-KINDS: Mapping[AlertKind, str] = {
-    "finished": "Finished",
-    "failed": "Failed",
-    "lost": "Lost",
-    "stalled": "No progress",
-    "entropy_collapse": "Entropy collapse",
-    "empty_batches": "Empty batches",
-    "fill_rate": "Fill rate",
-    "ratio": "Importance ratio",
-    "metric": "Own metric",
-}
-assert set(KINDS) == set(get_args(AlertKind)), "each kind has a name"
 STATES = (("open", "Open"), ("resolved", "Over"), ("all", "All"))
 PAGE_SIZE = 50
 
@@ -76,7 +63,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
     return frame.page(
         "/alerts",
         dcc.Store(id="alerts-poke"),
-        press_store(acknowledging("list")),
+        button_store(acknowledging("list")),
         dcc.Store(id="alerts-run", data=run_id),
         dcc.Store(id="alerts-shown", data=PAGE_SIZE),
         filters,
@@ -116,65 +103,6 @@ async def _empty(api: Api, state: str) -> Any:
     watched = f"{len(rules.items)} rules watch the runs." if len(rules.items) > 1 else "One rule watches the runs."
     title = {"open": "No open alerts", "resolved": "No alert is over"}.get(state, "No alerts")
     return notice(title, watched, icon_name="check")
-
-
-def acknowledging(page: str) -> str:
-    """Name of the buttons that acknowledge an alert: of the `list`, or on the page of one `run`."""
-    return f"alert-acknowledge-{page}"
-
-
-def alert_cards(alerts: Sequence[AlertInfo], *, page: str = "list") -> list[html.Div]:
-    """One card each; on the page of one `run` without its name."""
-    now = datetime.now(UTC)
-    return [_card(alert, now, page) for alert in alerts]
-
-
-def _card(alert: AlertInfo, now: datetime, page: str) -> html.Div:
-    run = dcc.Link(alert.run, href=f"/runs/{alert.run_id}", className="alert-run", title=alert.run)
-    head = [
-        *([run] if page != "run" else []),
-        dmc.Badge(KINDS[alert.kind], color="gray", variant="outline", size="sm"),
-        html.Span(alert.rule, className="wrap-anywhere"),
-        html.Span(f"step {alert.step:,}"),
-    ]
-    side = [moment(alert.opened_at, now=now), dcc.Link("See why", href=alert.link, className="alert-link")]
-    if alert.acknowledged_at is None and alert.resolved_at is None:
-        side.append(
-            dmc.Button(
-                "Acknowledge",
-                id={"type": acknowledging(page), "id": alert.id},
-                size="compact-xs",
-                variant="default",
-                color="gray",
-                **pressing(acknowledging(page), id=alert.id),
-            )
-        )
-    notes = [
-        *([f"Seen by {alert.acknowledged_by}"] if alert.acknowledged_by else []),
-        *([f"Over: {alert.resolution}"] if alert.resolution else []),
-    ]
-    return html.Div(
-        [
-            html.Div(
-                [
-                    html.Div(head, className="alert-head"),
-                    html.Div(alert.message, className="alert-message"),
-                    html.Div(alert.advice, className="alert-advice") if alert.resolved_at is None else None,
-                    html.Div(" · ".join(notes), className="alert-advice") if notes else None,
-                ]
-            ),
-            html.Div(side, className="alert-side"),
-        ],
-        className=f"alert-card {_look(alert)}",
-    )
-
-
-def _look(alert: AlertInfo) -> str:
-    if alert.kind == "finished":
-        return "notice"
-    if alert.resolved_at is not None:
-        return "over"
-    return "seen" if alert.acknowledged_at is not None else "open"
 
 
 def register(app: Dash, api: Api) -> None:
@@ -217,7 +145,7 @@ def register(app: Dash, api: Api) -> None:
     @app.callback(
         Output("alerts-poke", "data", allow_duplicate=True),
         Output("notifications", "sendNotifications", allow_duplicate=True),
-        Input(pressed(acknowledging("list")), "data"),
+        Input(store_id(acknowledging("list")), "data"),
         Input("alerts-all", "n_clicks"),
         State({"type": acknowledging("list"), "id": ALL}, "id"),
         prevent_initial_call=True,

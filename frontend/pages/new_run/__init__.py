@@ -15,13 +15,13 @@ from bapo.config.resolve import flatten
 from frontend.changes_query import parse_changes
 from frontend.components.attributes import attributes
 from frontend.components.chart_card import BLANK_FIGURE, GRAPH_CONFIG
+from frontend.components.config_form.fields import config_field
+from frontend.components.config_form.inputs import FORM, METHOD, TASK, StartValues, form_fields, hidden_fields
+from frontend.components.config_form.methods import CHOOSERS, looks, own_bases, shared_base
+from frontend.components.config_form.values import FormField, shown
 from frontend.pages.new_run import fork as forking
 from frontend.pages.new_run import form, several
-from frontend.pages.new_run.fields import config_field
 from frontend.pages.new_run.fork import Fork
-from frontend.pages.new_run.inputs import FORM, METHOD, TASK, StartValues, form_fields, hidden_fields
-from frontend.pages.new_run.methods import CHOOSERS, looks, own_bases, shared_base
-from frontend.pages.new_run.values import FormField, shown
 from frontend.projects import first_choice, writable_projects
 from frontend.session import Api
 

@@ -18,9 +18,7 @@ from bapo.figures.theme import palette_of, themed
 from bapo.figures.threshold_map import threshold_map_data, threshold_map_figure
 from frontend.clientside import clientside
 from frontend.components.chart_card import BLANK_FIGURE
-from frontend.components.notices import error_text
-from frontend.pages.new_run import several
-from frontend.pages.new_run.inputs import (
+from frontend.components.config_form.inputs import (
     FORM,
     METHOD,
     TASK,
@@ -32,11 +30,12 @@ from frontend.pages.new_run.inputs import (
     typed_changes,
     typed_values,
 )
+from frontend.components.config_form.remarks import problem_list, starvation_note
+from frontend.components.notices import error_text
+from frontend.pages.new_run import several
 from frontend.pages.new_run.summary import (
     diff_summary,
     estimate_summary,
-    problem_list,
-    starvation_note,
     theory_summary,
 )
 from frontend.session import Api

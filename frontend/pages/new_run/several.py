@@ -16,10 +16,10 @@ from bapo.api.sweeps import SweepPlan, SweepPreview
 from bapo.client import ApiError
 from bapo.figures import formatting
 from frontend.components.attributes import attributes
+from frontend.components.config_form.inputs import FORM, Ids, problems_of, typed_changes
+from frontend.components.config_form.remarks import problem_list
+from frontend.components.config_form.values import parsed
 from frontend.components.notices import error_text
-from frontend.pages.new_run.inputs import FORM, Ids, problems_of, typed_changes
-from frontend.pages.new_run.summary import problem_list
-from frontend.pages.new_run.values import parsed
 from frontend.session import Api
 
 NUM_ROWS = 4

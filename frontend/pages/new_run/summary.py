@@ -2,41 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import dash_mantine_components as dmc
 from dash import dcc, html
 
-from bapo.api.base import FieldProblem
 from bapo.api.configs import ConfigReport, EstimateRange, RunEstimate
 from bapo.config.resolve import flatten
 from bapo.figures import formatting
-from bapo.figures.threshold_map import starved_intervals, threshold_map_data
 from frontend.symbols import short_name
-
-
-def problem_list(problems: Sequence[FieldProblem], *, colour: str, title: str) -> Any:
-    """Field, value and remedy of each."""
-    return dmc.Alert(
-        html.Ul(
-            [
-                html.Li(
-                    [
-                        html.Code(problem.field),
-                        f" = {formatting.config_value(problem.value)}: " if problem.value is not None else ": ",
-                        problem.remedy,
-                    ]
-                )
-                for problem in problems
-            ],
-            className="problem-list",
-        ),
-        title=title,
-        color=colour,
-        variant="light",
-        p="sm",
-    )
 
 
 def diff_summary(report: ConfigReport, origin: str) -> html.Div:
@@ -166,19 +141,4 @@ def theory_summary(report: ConfigReport) -> Any:
             ),
         ],
         className="panel-card",
-    )
-
-
-def starvation_note(report: ConfigReport) -> Any:
-    """Where no k/G is admitted, so that nothing is reused there."""
-    gaps = starved_intervals(threshold_map_data(report.threshold_map))
-    if not gaps:
-        return None
-    named = ", ".join(f"{low:.2f} to {high:.2f}" if low < high else f"{low:.2f}" for low, high in gaps)
-    return dmc.Alert(
-        f"At r_tot from {named} no accuracy k/G lies in [c2, c3] (framed): nothing is reused there.",
-        color="yellow",
-        variant="light",
-        p="xs",
-        className="caution",
     )

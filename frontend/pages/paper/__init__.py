@@ -24,7 +24,7 @@ from frontend.components.attributes import attributes
 from frontend.components.chart_card import BLANK_FIGURE
 from frontend.components.icon import icon
 from frontend.components.notices import error_text, link_button, notice
-from frontend.pages.paper.content import body
+from frontend.components.report_sections import body
 from frontend.reports.runs import PATH, run_ids_of
 from frontend.session import Api
 

@@ -16,7 +16,7 @@ from frontend.components.confirm import ask_when_pressed, confirm_dialog, when_a
 from frontend.components.icon import icon
 from frontend.components.moment import moment
 from frontend.components.notices import error_text, toast
-from frontend.components.one_time_secret import shown_once
+from frontend.components.one_time_secret import one_time_secret
 from frontend.components.refusals import at_fields
 from frontend.pages.people import worker_tokens
 from frontend.pages.people.table import create_dialog, people_table
@@ -65,7 +65,7 @@ def _link(origin: str | None, name: str, link: PasswordLink) -> html.Div:
         moment(link.expires_at, relative=False),
         ". Hand it over as you trust; it is not shown again.",
     ]
-    return shown_once(f"Link for {name}", f"{origin or ''}{link.path}", note)
+    return one_time_secret(f"Link for {name}", f"{origin or ''}{link.path}", note)
 
 
 def register(app: Dash, api: Api) -> None:

@@ -12,14 +12,9 @@ from dash import html
 from bapo.api.people import PersonInfo
 from frontend.components.attributes import attributes
 from frontend.components.moment import moment
+from frontend.components.roles import role_options
 
-ROLES = (("viewer", "viewer"), ("member", "member"), ("admin", "administrator"))
 HEAD = ("Name", "Role", "Projects", "Last seen", "Logs in with", "")
-
-
-def role_options() -> list[Any]:
-    """For a select."""
-    return [{"value": value, "label": label} for value, label in ROLES]
 
 
 def people_table(people: Sequence[PersonInfo], own_id: str) -> dmc.ScrollArea:

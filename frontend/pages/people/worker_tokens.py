@@ -12,9 +12,9 @@ from dash import Dash, Input, Output, State, html, no_update
 from bapo.api.accounts import WorkerTokenCreate
 from bapo.client import ApiError
 from frontend.components.confirm import ask_when_pressed, confirm_dialog, when_agreed
-from frontend.components.one_time_secret import shown_once
+from frontend.components.one_time_secret import one_time_secret
 from frontend.components.refusals import at_fields
-from frontend.pages.account.parts import EXPIRIES, token_table
+from frontend.components.tokens import EXPIRIES, token_table
 from frontend.session import Api
 
 KIND = "worker-token"
@@ -90,7 +90,7 @@ def register(app: Dash, api: Api) -> None:
             said, rest = at_fields(error, ("name",))
             return no_update, rest, no_update, said[0]
         note = "Give it to `bapo worker`, best as the variable BAPO_WORKER_TOKEN. It is not shown again."
-        return rows, shown_once(f"Token {made.name}", made.secret, note), "", ""
+        return rows, one_time_secret(f"Token {made.name}", made.secret, note), "", ""
 
     ask_when_pressed(
         app,

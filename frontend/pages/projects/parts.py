@@ -13,7 +13,7 @@ from bapo.api.people import MemberInfo, ProjectInfo
 from frontend.components.attributes import attributes
 from frontend.components.icon import icon
 from frontend.components.notices import notice
-from frontend.pages.people.table import role_options
+from frontend.components.roles import role_options
 
 
 def cards(projects: Sequence[ProjectInfo]) -> Any:

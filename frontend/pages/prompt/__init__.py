@@ -28,7 +28,7 @@ from bapo.figures.theme import palette_of, themed
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.explained import explained
-from frontend.pages.run.prompts import filter_of
+from frontend.components.prompt_filter import filter_of
 from frontend.session import Api
 
 GROUPS_AT_ONCE = 12

@@ -14,7 +14,7 @@ from bapo.client import ApiError
 from frontend.components.attributes import attributes
 from frontend.components.confirm import DONE, Question, answer, busy, confirm_dialog, confirmed, failed, question
 from frontend.components.notices import error_text, toast
-from frontend.components.store_button import press_store, pressed
+from frontend.components.store_button import button_store, store_id
 from frontend.pages.queue import administration, limits
 from frontend.pages.queue.administration import worker_dialog
 from frontend.pages.queue.limits import limits_panel
@@ -41,7 +41,7 @@ async def queue_layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) ->
 
 async def workers_layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
     """Every machine that has ever taken runs."""
-    return _page("Workers", "workers-board", await workers_board(api), [worker_dialog(), press_store(WORKER_ACTION)])
+    return _page("Workers", "workers-board", await workers_board(api), [worker_dialog(), button_store(WORKER_ACTION)])
 
 
 def _bulk_bar() -> html.Div:
@@ -62,7 +62,7 @@ def _page(title: str, board: str, content: Any, rest: Sequence[Any]) -> html.Div
             *rest,
             dcc.Interval(id=f"{board}-refresh", interval=REFRESH_MILLISECONDS),
             confirm_dialog(CANCEL),
-            press_store(CANCEL),
+            button_store(CANCEL),
         ]
     )
 
@@ -107,7 +107,7 @@ def register(app: Dash, api: Api) -> None:
 
     @app.callback(
         Output(question(CANCEL), "data"),
-        Input(pressed(CANCEL), "data"),
+        Input(store_id(CANCEL), "data"),
         prevent_initial_call=True,
     )
     def ask(press: Mapping[str, Any] | None) -> Any:

@@ -13,7 +13,7 @@ from bapo.api.workers import DrainRequest
 from bapo.client import ApiError
 from frontend.components.confirm import DONE, Question, answer, busy, confirm_dialog, confirmed, failed, question
 from frontend.components.notices import error_text, toast
-from frontend.components.store_button import pressed
+from frontend.components.store_button import store_id
 from frontend.pages.queue.workers import WORKER_ACTION
 from frontend.session import Api
 
@@ -54,7 +54,7 @@ def register(app: Dash, api: Api) -> None:
         Output("worker-hand-on", "checked"),
         Output("notifications", "sendNotifications", allow_duplicate=True),
         Output("workers-board-refresh", "n_intervals", allow_duplicate=True),
-        Input(pressed(WORKER_ACTION), "data"),
+        Input(store_id(WORKER_ACTION), "data"),
         State("workers-board-refresh", "n_intervals"),
         prevent_initial_call=True,
     )

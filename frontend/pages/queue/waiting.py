@@ -15,7 +15,7 @@ from frontend.components.attributes import attributes
 from frontend.components.icon import icon
 from frontend.components.moment import moment
 from frontend.components.notices import link_button, notice
-from frontend.components.store_button import pressing
+from frontend.components.store_button import store_button
 
 CANCEL = "queue-cancel"
 """Buttons that cancel a run, and the question before that."""
@@ -143,5 +143,5 @@ def cancel_button(run_id: str, name: str, kind: str) -> dmc.ActionIcon:
         color="red",
         size="sm",
         **attributes(aria_label=f"Cancel {name}"),
-        **pressing(CANCEL, run=run_id, kind=kind, name=name),
+        **store_button(CANCEL, run=run_id, kind=kind, name=name),
     )

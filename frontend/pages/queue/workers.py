@@ -16,7 +16,7 @@ from frontend.components.attributes import attributes
 from frontend.components.moment import moment
 from frontend.components.notices import notice
 from frontend.components.status_badge import status_badge
-from frontend.components.store_button import pressing
+from frontend.components.store_button import store_button
 from frontend.pages.queue.waiting import cancel_button
 
 WORKER_ACTION = "worker-action"
@@ -235,7 +235,7 @@ def _action(worker: WorkerSlots, verb: str) -> dmc.Button:
         size="compact-xs",
         variant="default",
         **attributes(aria_label=f"{verb.capitalize()} {worker.name}"),
-        **pressing(WORKER_ACTION, worker=worker.id, verb=verb, name=worker.name),
+        **store_button(WORKER_ACTION, worker=worker.id, verb=verb, name=worker.name),
     )
 
 

@@ -9,10 +9,10 @@ from dash import Dash, dcc, html
 
 from bapo.figures.axes import X_KINDS
 from frontend.clientside import clientside
+from frontend.components.alert_cards import acknowledging
 from frontend.components.attributes import attributes
-from frontend.components.store_button import press_store
+from frontend.components.store_button import button_store
 from frontend.page import Living
-from frontend.pages.alerts.listing import acknowledging
 from frontend.pages.run import (
     actions,
     alerts,
@@ -95,7 +95,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             html.Div(identity.written(run), id="run-written", className="run-written"),
             html.Div(reason(run), id="run-reason"),
             html.Div(await alerts.panel(api.client(), run.id), id="run-alerts", className="run-alerts"),
-            press_store(acknowledging("run")),
+            button_store(acknowledging("run")),
             # Drawn by the browser, which asks for them again and again.
             html.Div(id="run-tiles", className="tiles"),
             html.Div(tabs, className="tabs-row"),

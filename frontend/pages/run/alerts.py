@@ -9,9 +9,9 @@ import httpx
 from dash import Dash, Input, Output, State, dcc, no_update
 
 from bapo.client import ApiError, AsyncClient
+from frontend.components.alert_cards import acknowledging, alert_cards
 from frontend.components.notices import error_text, toast
-from frontend.components.store_button import pressed
-from frontend.pages.alerts.listing import acknowledging, alert_cards
+from frontend.components.store_button import store_id
 from frontend.session import Api
 
 MOST_SHOWN = 3
@@ -42,7 +42,7 @@ def register(app: Dash, api: Api) -> None:
     @app.callback(
         Output("run-alerts", "children", allow_duplicate=True),
         Output("notifications", "sendNotifications", allow_duplicate=True),
-        Input(pressed(acknowledging("run")), "data"),
+        Input(store_id(acknowledging("run")), "data"),
         State("run-id", "data"),
         prevent_initial_call=True,
     )

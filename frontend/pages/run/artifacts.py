@@ -18,7 +18,7 @@ from frontend.components.attributes import attributes
 from frontend.components.icon import icon
 from frontend.components.moment import moment
 from frontend.components.notices import error_text, toast
-from frontend.components.store_button import press_store, pressed, pressing
+from frontend.components.store_button import button_store, store_button, store_id
 from frontend.session import Api
 
 ARTIFACT = "artifact"
@@ -40,7 +40,7 @@ async def artifacts_panel(client: AsyncClient, run: RunDetail, _: Mapping[str, s
     return html.Div(
         [
             html.Div(board, id="artifacts-board", className="panel-stack"),
-            press_store(ARTIFACT),
+            button_store(ARTIFACT),
             dcc.Interval(id="artifacts-refresh", interval=REFRESH_MILLISECONDS, disabled=not is_open),
         ]
     )
@@ -169,7 +169,7 @@ def _ask(kind: str, step: int | None, what: str, *, again: bool) -> Any:
         size="compact-xs",
         variant="subtle" if again else "default",
         color="gray",
-        **pressing(ARTIFACT, kind=kind, step=step),
+        **store_button(ARTIFACT, kind=kind, step=step),
         **attributes(aria_label=f"{'Make anew' if again else 'Prepare'} {what} for download"),
     )
 
@@ -180,7 +180,7 @@ def _delete(artifact: ArtifactInfo, what: str) -> dmc.ActionIcon:
         variant="subtle",
         color="gray",
         size="sm",
-        **pressing(ARTIFACT, delete=artifact.id),
+        **store_button(ARTIFACT, delete=artifact.id),
         **attributes(aria_label=f"Take the download of {what} away; the run keeps it"),
     )
 
@@ -247,7 +247,7 @@ def register(app: Dash, api: Api) -> None:
     @app.callback(
         *board,
         Input("artifacts-refresh", "n_intervals"),
-        Input(pressed(ARTIFACT), "data"),
+        Input(store_id(ARTIFACT), "data"),
         State("run-id", "data"),
         prevent_initial_call=True,
     )
@@ -256,7 +256,7 @@ def register(app: Dash, api: Api) -> None:
             return no_update, no_update, no_update
         client, told = api.client(), no_update
         try:
-            if press and pressed(ARTIFACT) in ctx.triggered_prop_ids.values():
+            if press and store_id(ARTIFACT) in ctx.triggered_prop_ids.values():
                 told = await _carry_out(client, run_id, press)
             content, is_open = await _board(client, run_id)
         except (ApiError, httpx.TransportError) as error:

@@ -11,11 +11,11 @@ from dash import dcc, html
 from bapo.api.runs import RunDetail, RunStatus
 from bapo.figures import formatting
 from bapo.run.control import StopMoment
+from frontend.components.compute import compute_text
 from frontend.components.icon import IconName, icon
 from frontend.components.moment import moment
 from frontend.components.status_badge import MOVING, status_badge
 from frontend.pages.run.identity import archive_button, edit_button, star_button
-from frontend.pages.runs.rows import compute_text
 
 
 class Action(NamedTuple):

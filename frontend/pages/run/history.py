@@ -15,7 +15,7 @@ from bapo.figures import formatting
 from frontend.components.attributes import attributes
 from frontend.components.moment import moment
 from frontend.components.notices import error_notice
-from frontend.components.store_button import pressing
+from frontend.components.store_button import store_button
 from frontend.session import Api
 from frontend.symbols import short_name
 
@@ -79,7 +79,7 @@ def _withdraw(control: ControlInfo) -> dmc.Button:
         size="compact-xs",
         variant="default",
         color="gray",
-        **pressing(WITHDRAW, id=control.id),
+        **store_button(WITHDRAW, id=control.id),
     )
 
 

@@ -10,9 +10,9 @@ from dash import Dash, Input, Output, State
 
 from bapo.client import ApiError
 from frontend.components.notices import error_notice
+from frontend.page import query_of
 from frontend.pages.run.tabs import BY_NAME, PAGE_KEYS, TABS
 from frontend.session import Api
-from frontend.shell import query_of
 
 
 def view_of(tab: str, query: Mapping[str, str]) -> dict[str, str]:

@@ -20,12 +20,12 @@ from bapo.figures.threshold_map import threshold_map_data, threshold_map_figure
 from bapo.run.control import CHANGEABLE_FIELDS
 from frontend.changes_query import changes_text
 from frontend.components.chart_card import BLANK_FIGURE, GRAPH_CONFIG
+from frontend.components.config_form.fields import config_field
+from frontend.components.config_form.inputs import TASK, by_field, form_fields, problems_of, typed_values
+from frontend.components.config_form.remarks import problem_list, starvation_note
+from frontend.components.config_form.values import changes, knows
 from frontend.components.notices import error_text, toast
-from frontend.components.store_button import press_store, pressed
-from frontend.pages.new_run.fields import config_field
-from frontend.pages.new_run.inputs import TASK, by_field, form_fields, problems_of, typed_values
-from frontend.pages.new_run.summary import problem_list, starvation_note
-from frontend.pages.new_run.values import changes, knows
+from frontend.components.store_button import button_store, store_id
 from frontend.pages.run.history import WITHDRAW, control_list
 from frontend.session import Api
 
@@ -107,7 +107,7 @@ def drawer_body(run: RunDetail, infos: Sequence[ConfigFieldInfo], controls: Sequ
             ),
             html.H3("Requests so far", className="chart-title requests-title"),
             html.Div(request_list(controls), id="change-requests"),
-            press_store(WITHDRAW),
+            button_store(WITHDRAW),
         ]
     )
 
@@ -195,7 +195,7 @@ def _requesting(app: Dash, api: Api) -> None:
     @app.callback(
         Output("change-requests", "children", allow_duplicate=True),
         Output("notifications", "sendNotifications", allow_duplicate=True),
-        Input(pressed(WITHDRAW), "data"),
+        Input(store_id(WITHDRAW), "data"),
         State("run-id", "data"),
         prevent_initial_call=True,
     )

@@ -7,10 +7,8 @@ from typing import Any
 
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
-from pydantic import ValidationError
 
 from bapo.analysis.prompt_outcomes import STORY_TEXTS
-from bapo.api.prompts import PromptFilter
 from bapo.api.runs import RunDetail
 from bapo.figures.theme import DARK, LIGHT, accuracy_ramp
 from bapo.rollout import BatchSource
@@ -18,9 +16,9 @@ from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.explained import explained
 from frontend.components.icon import icon
+from frontend.components.prompt_filter import DEFAULT_SORT, filter_of
 
 ROWS_ON_A_PAGE = 50
-DEFAULT_SORT = "visits"
 
 SOURCE_CHOICES: tuple[tuple[BatchSource, str], ...] = (
     (BatchSource.FRESH, "X1: rolled out fresh"),
@@ -33,19 +31,6 @@ EXPLANATION = (
     "same. Circle: fresh (X1), triangle: re-evaluated (X2), square: reused (X3). Courses share the run's steps from "
     "left to right. Of more than 100 visits, 100 evenly spaced ones are drawn."
 )
-
-
-def filter_of(query: Mapping[str, str]) -> PromptFilter:
-    """The filter that an address holds, under the names of the API; what is none of it is left out."""
-    given = {key: value for key, value in query.items() if key in PromptFilter.model_fields and value != ""}
-    given.setdefault("sort", DEFAULT_SORT)
-    if "sort" not in query:
-        given["descending"] = "true"
-    try:
-        return PromptFilter.model_validate(given)
-    except ValidationError as error:
-        wrong = {str(finding["loc"][0]) for finding in error.errors()}
-        return PromptFilter.model_validate({key: value for key, value in given.items() if key not in wrong})
 
 
 def ramp_style(group_size: int) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from bapo.api.runs import RunSummary
 from bapo.figures import formatting
+from frontend.components.compute import compute_text
 
 
 def run_row(run: RunSummary, now: datetime) -> dict[str, Any]:
@@ -64,13 +65,6 @@ def _moment(name: str, moment: datetime | None, now: datetime) -> dict[str, str 
         f"{name}_text": formatting.ago(moment, now),
         name: None if moment is None else moment.isoformat(timespec="seconds"),
     }
-
-
-def compute_text(run: RunSummary) -> str:
-    """GPU-hours, or hours of a slot where a run holds no GPU."""
-    if not run.compute_hours:
-        return formatting.MISSING
-    return f"{formatting.hours(run.compute_hours)} {'GPU-h' if run.num_gpus else 'slot-h'}"
 
 
 def rows_of(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:

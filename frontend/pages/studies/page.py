@@ -30,8 +30,8 @@ from frontend.components.confirm import DONE, Question, answer, busy, confirm_di
 from frontend.components.icon import icon
 from frontend.components.moment import moment
 from frontend.components.notices import error_text, toast
+from frontend.components.report_sections import section_part
 from frontend.components.stop_choices import stop_choices
-from frontend.pages.paper.content import section_part
 from frontend.reports.study import STUDY_PREFIX
 from frontend.session import Api
 

@@ -12,10 +12,10 @@ from bapo.api.configs import ConfigFieldInfo
 from bapo.config import apply_changes, resolve
 from bapo.config.documentation import documentation
 from bapo.config.resolve import METHOD_CONFIGS, flatten
+from frontend.components.config_form.inputs import METHOD, TASK, StartValues, by_field, typed_values
+from frontend.components.config_form.methods import CHOOSERS, field_text, looks, own_bases, shared_base
+from frontend.components.config_form.values import same
 from frontend.pages.new_run import SECTIONS
-from frontend.pages.new_run.inputs import METHOD, TASK, StartValues, by_field, typed_values
-from frontend.pages.new_run.methods import CHOOSERS, field_text, looks, own_bases, shared_base
-from frontend.pages.new_run.values import same
 
 
 def test_a_problem_belongs_to_its_field_also_when_it_lies_inside() -> None:

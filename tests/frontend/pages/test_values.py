@@ -8,7 +8,7 @@ import pytest
 
 from bapo.api.configs import ConfigFieldInfo
 from bapo.config.documentation import documentation
-from frontend.pages.new_run.values import FormField, changes, parsed, same, shown
+from frontend.components.config_form.values import FormField, changes, parsed, same, shown
 from frontend.symbols import SYMBOLS
 
 FIELDS = {

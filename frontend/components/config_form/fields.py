@@ -10,9 +10,9 @@ from dash import html
 
 from bapo.api.configs import ConfigFieldInfo
 from frontend.components.attributes import attributes
+from frontend.components.config_form.methods import base_text, field_text
+from frontend.components.config_form.values import OFF, ON, FormField, shown
 from frontend.components.explained import explained
-from frontend.pages.new_run.methods import base_text, field_text
-from frontend.pages.new_run.values import OFF, ON, FormField, shown
 from frontend.symbols import SYMBOLS
 
 

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from bapo.api.base import FieldProblem
 from bapo.api.configs import ConfigCheck, ConfigFieldInfo
 from bapo.client import ApiError
-from frontend.pages.new_run.values import FormField, changes, knows, of_types
+from frontend.components.config_form.values import FormField, changes, knows, of_types
 
 FORM = "new"
 METHOD = "method.type"

@@ -7,8 +7,8 @@ from typing import Any
 
 from bapo.api.configs import ConfigFieldInfo
 from bapo.config.objective import default_aggregation, default_clip_range, default_ratio_level
-from frontend.pages.new_run.inputs import METHOD, TASK, StartValues, form_fields
-from frontend.pages.new_run.values import FormField, knows, shown
+from frontend.components.config_form.inputs import METHOD, TASK, StartValues, form_fields
+from frontend.components.config_form.values import FormField, knows, shown
 from frontend.symbols import SYMBOLS
 
 CHOOSERS = (METHOD, TASK)

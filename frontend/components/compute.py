@@ -1,0 +1,13 @@
+"""The compute that a run took, as text."""
+
+from __future__ import annotations
+
+from bapo.api.runs import RunSummary
+from bapo.figures import formatting
+
+
+def compute_text(run: RunSummary) -> str:
+    """GPU-hours, or hours of a slot where a run holds no GPU."""
+    if not run.compute_hours:
+        return formatting.MISSING
+    return f"{formatting.hours(run.compute_hours)} {'GPU-h' if run.num_gpus else 'slot-h'}"

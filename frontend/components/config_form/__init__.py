@@ -1,0 +1,1 @@
+"""Config fields as inputs: shown, parsed, compared and marked, for the form of a new run and for a running one."""
