@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-pytest_plugins = ["tests.recorded", "tests.services", "tests.stack"]
+pytest_plugins = ["tests.recorded", "tests.services", "tests.simulated", "tests.stack"]
 
 
 @pytest.fixture(scope="session", autouse=True)

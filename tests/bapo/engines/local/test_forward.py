@@ -65,7 +65,9 @@ def some_groups(random_payload: Any) -> list[GroupPayload]:
 def check(model: PreTrainedModel, groups: list[GroupPayload], temperature: float = 0.7) -> None:
     shared = response_logprobs(model, groups, temperature=temperature, entropy_gradient=True)
     reference = unshared(model, groups, temperature)
-    torch.testing.assert_close(shared, reference, atol=1e-9, rtol=1e-9)
+    # Bloom takes its softmax in float32 whatever the model's type is, and a sum's last digit depends on its shape.
+    tolerance = 2e-6 if model.config.model_type == "bloom" else 1e-9
+    torch.testing.assert_close(shared, reference, atol=tolerance, rtol=tolerance)
     mixing = torch.rand(2, len(reference[0]), dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     values = [
         sum((weights * part).sum() for weights, part in zip(mixing, parts, strict=True))

@@ -70,7 +70,8 @@ def test_logprobs_agree_with_a_recompute(toy_model: PreTrainedModel) -> None:
     for prompt, group in zip(PROMPTS, groups, strict=True):
         for response, logprobs in zip(group.responses(), torch.split(group.logprobs, list(group.lengths)), strict=True):
             lengths.add(len(response))
-            torch.testing.assert_close(logprobs, recomputed(toy_model, prompt, response), atol=5e-6, rtol=0)
+            # Sums in float32 depend on the shapes and on the processor: eps · |logits| of some 10 · the depth.
+            torch.testing.assert_close(logprobs, recomputed(toy_model, prompt, response), atol=2e-5, rtol=0)
     assert len(lengths) > 3  # rows ended at different times, so that the batch was compacted
 
 

@@ -1,4 +1,4 @@
-"""Fixtures of the dashboard's tests: a simulated run, as records and as the API answers it."""
+"""Fixtures: a simulated run, as records and as the API answers it."""
 
 from __future__ import annotations
 
