@@ -1,0 +1,69 @@
+"""The runner of ./test: what runs side by side, and what a failure does."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "scripts" / "checks.py"
+
+
+@pytest.fixture
+def checks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("bapo_checks", SOURCE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "bapo_checks", module)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "LOGS", tmp_path)
+    return module
+
+
+def run(checks: ModuleType, *given: object, cores: float = 3, memory_gib: float = 16) -> dict[str, bool]:
+    scheduler = checks.Scheduler(given, cores, memory_gib)
+    while scheduler.step():
+        time.sleep(0.01)
+    done: dict[str, bool] = scheduler.done
+    return done
+
+
+def shell(checks: ModuleType, title: str, script: str, **options: object) -> object:
+    return checks.Check(title, ["sh", "-c", script], **options)
+
+
+def test_what_a_failed_check_printed_is_shown_and_a_good_ones_last_line(
+    checks: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = run(checks, shell(checks, "good", "echo a; echo 3 passed in 1s"), shell(checks, "bad", "echo why; exit 3"))
+    assert done == {"good": True, "bad": False}
+    said = capsys.readouterr().out.splitlines()
+    assert "why" in said
+    assert "a" not in said
+    assert "bapo: good: good (0 s) 3 passed in 1s" in said
+
+
+def test_a_check_after_one_that_failed_is_not_run(checks: ModuleType, tmp_path: Path) -> None:
+    done = run(
+        checks, shell(checks, "first", "exit 1"), shell(checks, "second", f"touch {tmp_path / 'ran'}", after="first")
+    )
+    assert done == {"first": False, "second": False}
+    assert not (tmp_path / "ran").exists()
+
+
+def test_checks_run_side_by_side_only_while_there_is_room(checks: ModuleType, tmp_path: Path) -> None:
+    # Each fails if it finds another one at work.
+    script = f"mkdir {tmp_path / 'alone'} && sleep 0.1 && rmdir {tmp_path / 'alone'}"
+    both = [shell(checks, title, script, cores=2.0) for title in ("one", "two")]
+    assert run(checks, *both, cores=3) == {"one": True, "two": True}
+    heavy = [shell(checks, title, script, memory_gib=9.0) for title in ("one", "two")]
+    assert run(checks, *heavy, memory_gib=16) == {"one": True, "two": True}
+
+
+def test_what_is_too_large_for_the_machine_runs_alone(checks: ModuleType) -> None:
+    assert run(checks, shell(checks, "large", "true", cores=64.0, memory_gib=512.0)) == {"large": True}
