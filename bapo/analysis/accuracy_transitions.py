@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bapo.analysis.transition_results import MigrationMatrix, MigrationRate, MigrationSummary
 from bapo.analysis.visits import Visits
-from bapo.api.difficulty import MigrationMatrix, MigrationRate, MigrationSummary
 from bapo.evaluation import wilson_interval
 from bapo.records import Interval, TrackingRecord
 

@@ -12,44 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bapo.analysis.stories import Story
 from bapo.analysis.visits import SOURCES, Visits
-from bapo.api.prompts import Story
 
 Flags = NDArray[np.bool_]
 Integers = NDArray[np.int64]
-
-
-class StoryText(NamedTuple):
-    """How people read of a story."""
-
-    label: str
-    definition: str
-
-
-STORY_TEXTS: Mapping[Story, StoryText] = {
-    Story.UNLOCKED: StoryText(
-        "Unlocked",
-        "0/G at the first evaluation, above 0 at the last. Chance alone unlocks many: compare with the null rate on "
-        "the Difficulty tab.",
-    ),
-    Story.SOLVED_LATER: StoryText(
-        "0/G first, solved later",
-        "0/G at the first evaluation, at least half correct at the last. Chance alone does this to few prompts.",
-    ),
-    Story.FORGOTTEN: StoryText(
-        "Forgotten",
-        "At least half correct at some evaluation, 0/G at the last one. Chance alone does this to few prompts.",
-    ),
-    Story.STUCK: StoryText("Stuck", "Evaluated at least three times, 0/G every time."),
-    Story.OSCILLATING: StoryText(
-        "Oscillating",
-        "Swung at least twice between a quarter correct or less and three quarters correct or more.",
-    ),
-    Story.MASTERED: StoryText("Mastered", "Evaluated at least twice, G/G at the first and at the last evaluation."),
-    Story.NEVER_SEEN_AGAIN: StoryText(
-        "Never seen again", "Visited in one step only, and that in the first half of the steps recorded so far."
-    ),
-}
 
 STUCK_EVALUATIONS = 3
 OSCILLATING_SWINGS = 2

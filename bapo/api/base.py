@@ -9,6 +9,11 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
+from bapo.config.errors import FieldProblem
+
+__all__ = ["FieldProblem"]
+
+
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -46,14 +51,6 @@ class Body(BaseModel):
     """Common base: unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
-
-
-class FieldProblem(Body):
-    """One thing to mend in a request."""
-
-    field: str
-    value: Any = None
-    remedy: str
 
 
 class ErrorBody(Body):

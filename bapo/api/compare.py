@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from bapo.analysis.result import CostSpread, MeanEstimate
+from bapo.analysis.transition_results import MigrationSummary
 from bapo.api.base import Body
-from bapo.api.difficulty import MigrationSummary
 from bapo.api.records import Series
 from bapo.api.runs import RunStatus
+
+__all__ = ["CostSpread", "MeanEstimate"]
 
 MOST_COMPARED = 50
 
@@ -22,25 +25,6 @@ class RunsSeries(Body):
 
     series: dict[str, Series]
     """By run, each with steps of its own."""
-
-
-class MeanEstimate(Body):
-    """A figure with its 95 % interval."""
-
-    value: float
-    low: float | None
-    """None where one run alone gives no interval."""
-    high: float | None
-    n: int
-    """Runs, seeds or problems that it is taken over."""
-
-
-class CostSpread(Body):
-    """Median and range over runs."""
-
-    median: float
-    low: float
-    high: float
 
 
 class Spent(Body):

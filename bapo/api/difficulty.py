@@ -5,47 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from bapo.analysis.transition_results import MigrationMatrix, MigrationRate, MigrationSummary
 from bapo.api.base import Body
+
+__all__ = ["MigrationMatrix", "MigrationRate", "MigrationSummary"]
 
 MigrationKind = Literal["tracked", "last_seen"]
 """`tracked`: the tracked prompts, each sampled at both steps; `last_seen`: every training prompt as it was last
 evaluated by then, each at a step and by a policy of its own."""
-
-
-class MigrationRate(Body):
-    """A share of prompts that moved, with its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-    num_moved: int
-    num_prompts: int
-    """Prompts that could have moved so."""
-
-
-class MigrationSummary(Body):
-    """Moves between two steps; None where no prompt could move so."""
-
-    unlocked: MigrationRate | None
-    """Of the prompts at 0/G, those now above."""
-    strictly_unlocked: MigrationRate | None
-    """Of the prompts at 0/G, those now at 1/2 or more."""
-    lost: MigrationRate | None
-    """Of the prompts above 0/G, those now at 0/G."""
-
-
-class MigrationMatrix(Body):
-    """Prompts by accuracy before and after."""
-
-    counts: Sequence[Sequence[int]]
-    """`counts[i][j]`: prompts with i of G correct before and j after; index G + 1 is "not seen"."""
-    before: Sequence[int]
-    """Prompts per accuracy before: the sums of the rows."""
-    after: Sequence[int]
-    """Prompts per accuracy after: the sums of the columns."""
-    num_prompts: int
-    """Prompts seen both times, over which the rates are taken."""
-    rates: MigrationSummary
 
 
 class Migration(Body):

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import Any, Literal
 
 from pydantic import Field
 
+from bapo.analysis.stories import Story
 from bapo.api.base import Body, Page, Text
 from bapo.api.runs import RunStatus
 from bapo.rollout import BatchSource
 
-
-class Story(StrEnum):
-    """A course that many prompts take; one prompt may have several. `bapo/analysis/prompt_outcomes.py` defines each."""
-
-    UNLOCKED = "unlocked"
-    SOLVED_LATER = "solved_later"
-    FORGOTTEN = "forgotten"
-    STUCK = "stuck"
-    OSCILLATING = "oscillating"
-    MASTERED = "mastered"
-    NEVER_SEEN_AGAIN = "never_seen_again"
+__all__ = ["Story"]
 
 
 PromptOrder = Literal["first_step", "last_step", "last_accuracy", "first_accuracy", "gain", "visits", "variance"]

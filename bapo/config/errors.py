@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict
+
 
 @dataclass(frozen=True, slots=True)
 class ConfigProblem:
@@ -29,3 +31,13 @@ class ConfigError(ValueError):
     def __init__(self, problems: Sequence[ConfigProblem]) -> None:
         self.problems = tuple(problems)
         super().__init__("; ".join(str(problem) for problem in self.problems))
+
+
+class FieldProblem(BaseModel):
+    """One thing to mend in a request."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    field: str
+    value: Any = None
+    remedy: str

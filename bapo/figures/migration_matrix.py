@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 
-from bapo.api.difficulty import MigrationMatrix
+from bapo.analysis.transition_results import MigrationMatrix
 from bapo.figures.accuracy_names import accuracy_names
 from bapo.figures.theme import Palette, blended, readable_on
 

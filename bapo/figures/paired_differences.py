@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from bapo.api.studies import StudyBudget, StudyDifference
 from bapo.figures.methods import styles_of
 from bapo.figures.panels import Panel, axis_of, panel_figure, titled
 from bapo.figures.seed_curves import shown
 from bapo.figures.study_curves import TITLES
 from bapo.figures.theme import Palette
+from bapo.study.declaration import Budget
+from bapo.study.results import StudyDifference
 
 ROW_HEIGHT = 22
 POINTS = 100.0
@@ -32,7 +33,7 @@ class PairedPoint(NamedTuple):
 class PairedPanel(NamedTuple):
     """All arms at one budget."""
 
-    budget: StudyBudget
+    budget: Budget
     points: Sequence[PairedPoint]
 
 

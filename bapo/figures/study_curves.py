@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from bapo.api.studies import StudyBudget, StudyCurve
 from bapo.figures.methods import styles_of
 from bapo.figures.panels import Panel, axis_of, panel_figure, titled
 from bapo.figures.seed_curves import SeedCurve, curve_traces
 from bapo.figures.theme import Palette
+from bapo.study.declaration import Budget
+from bapo.study.results import StudyCurve
 
-TITLES: Mapping[StudyBudget, tuple[str, str]] = {
+TITLES: Mapping[Budget, tuple[str, str]] = {
     "steps": ("At equal steps", "training step"),
     "rollouts": ("At equal rollouts", "responses generated"),
     "compute": ("At equal compute", "CPU-seconds of training steps"),
@@ -23,11 +24,11 @@ TITLES: Mapping[StudyBudget, tuple[str, str]] = {
 class StudyPanel(NamedTuple):
     """Curves over one budget."""
 
-    budget: StudyBudget
+    budget: Budget
     curves: Sequence[SeedCurve]
 
 
-def study_curves_data(curves: Mapping[StudyBudget, Sequence[StudyCurve]]) -> list[StudyPanel]:
+def study_curves_data(curves: Mapping[Budget, Sequence[StudyCurve]]) -> list[StudyPanel]:
     """A panel for each budget that anything is known over."""
     return [
         StudyPanel(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bapo.analysis.accuracy_transitions import Matrix, matrix_body, tracked_matrix
-from bapo.api.difficulty import MigrationMatrix
+from bapo.analysis.transition_results import MigrationMatrix
 from bapo.figures.recorded import RecordedRun
 from bapo.records import TrackingRecord
 

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import plotly.graph_objects as go
 
-from bapo.api.what_if import Band, WhatIfAnswer
+from bapo.analysis.what_if.answer import Band, WhatIfAnswer
 from bapo.figures.theme import Palette, translucent
 
 Quantity = Literal["fill_rate", "difficult_size", "high_quality_size", "rollouts", "reevaluated"]

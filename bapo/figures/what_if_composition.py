@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from bapo.api.what_if import Band, WhatIfAnswer
+from bapo.analysis.what_if.answer import Band, WhatIfAnswer
 from bapo.figures.theme import Palette, translucent
 
 RECORDED, FORECAST = "recorded", "would have been"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from bapo.api.difficulty import MigrationMatrix
+from bapo.analysis.transition_results import MigrationMatrix
 from bapo.figures.accuracy_counts import accuracy_counts, accuracy_counts_figure
 from bapo.figures.cumulative_rollouts import cumulative_rollouts_data, cumulative_rollouts_figure
 from bapo.figures.difficulty_bins import difficulty_bins_data, difficulty_bins_figure

@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 import plotly
 
 from bapo.analysis.comparison import Estimate
-from bapo.api.compare import MeanEstimate
-from bapo.api.studies import StudyRegimeReport, StudyReport, StudyUnlocks
+from bapo.analysis.result import MeanEstimate
 from bapo.figures.paired_differences import paired_differences_data, paired_differences_figure
 from bapo.figures.study_curves import study_curves_data, study_curves_figure
 from bapo.figures.tables import Cell, Column, TextTable
@@ -25,6 +24,7 @@ from bapo.report.document import document
 from bapo.report.section import Section
 from bapo.study import tables
 from bapo.study.markdown import primary_result, undone_lines
+from bapo.study.results import StudyRegimeReport, StudyReport, StudyUnlocks
 from bapo.study.tables import Table
 
 HEADS: Mapping[str, str] = {

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from bapo.analysis.comparison import Curve, Estimate, Floats, common_positions, estimate, mean_curve, value_at
-from bapo.api.compare import CostSpread, MeanEstimate
-from bapo.api.studies import StudyCurve, StudyDifference, StudyScore
+from bapo.analysis.result import CostSpread, MeanEstimate
 from bapo.study.declaration import MEAN, Budget, Metric
 from bapo.study.observation import Observation
+from bapo.study.results import StudyCurve, StudyDifference, StudyScore
 
 MOST_POINTS = 60
 """Of a curve."""

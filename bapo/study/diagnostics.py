@@ -9,14 +9,7 @@ import numpy as np
 
 from bapo.analysis.accuracy_transitions import Matrix, migration_rates, seen_in_both, tracked_matrix
 from bapo.analysis.comparison import Floats, first_reaching
-from bapo.api.compare import MeanEstimate
-from bapo.api.studies import (
-    StudyComposition,
-    StudyCost,
-    StudyMatrix,
-    StudyStability,
-    StudyUnlocks,
-)
+from bapo.analysis.result import MeanEstimate
 from bapo.config import RunConfig
 from bapo.config.method import BapoConfig
 from bapo.records import TrackingRecord
@@ -34,6 +27,7 @@ from bapo.study.observation import (
     TV,
     Observation,
 )
+from bapo.study.results import StudyComposition, StudyCost, StudyMatrix, StudyStability, StudyUnlocks
 from bapo.theory import TheoryConstants, theory_constants
 
 RateName = Literal["unlocked", "strictly_unlocked", "lost"]

@@ -15,7 +15,6 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from bapo.api.studies import StudyAmendment, StudyReport, StudyRunInfo
 from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.config.resolve import difference
 from bapo.run.journal import RECORDS_FILE, attempt_folders, read_records
@@ -24,6 +23,7 @@ from bapo.study.declaration import Declaration, parse, read
 from bapo.study.observation import Observation, observe_folder
 from bapo.study.plan import Choices, PlannedRun, final_runs, resolved, tuning_runs
 from bapo.study.report import build
+from bapo.study.results import StudyAmendment, StudyReport, StudyRunInfo
 
 STUDY_FILE = "study.toml"
 STATE_FILE = "study.json"

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bapo.api.studies import StudyDifference, StudyRegimeReport, StudyReport
 from bapo.study import tables
+from bapo.study.results import StudyDifference, StudyRegimeReport, StudyReport
 from bapo.study.tables import Cell, Table
 
 

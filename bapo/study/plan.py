@@ -5,16 +5,16 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.config.recipes import shipped_recipes
 from bapo.config.resolve import Resolution, apply_changes, resolve
 from bapo.config.run import RunConfig
 from bapo.study.declaration import Arm, Declaration, Regime, slug
+from bapo.study.results import StudyStage
 from bapo.tasks.countdown.task import CD_4, CD_34
 
-Stage = Literal["tuning", "final"]
 TEST_SETS = {"countdown": (CD_34, CD_4)}
 """What each task evaluates on."""
 
@@ -24,7 +24,7 @@ class PlannedRun(NamedTuple):
 
     name: str
     """Unique in the study, and the name of its folder."""
-    stage: Stage
+    stage: StudyStage
     regime: str
     arm: str
     seed: int

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bapo import __version__
-from bapo.api.studies import (
+from bapo.study import accuracies, diagnostics
+from bapo.study.accuracies import Arms, mean_of
+from bapo.study.declaration import MEAN, Budget, Declaration, Metric, Regime
+from bapo.study.observation import ROLLOUTS, Observation
+from bapo.study.plan import TEST_SETS, Choices, tuning_points
+from bapo.study.results import (
     StudyAmendment,
     StudyArm,
     StudyDifference,
@@ -15,11 +20,6 @@ from bapo.api.studies import (
     StudyRunInfo,
     StudyTuningPoint,
 )
-from bapo.study import accuracies, diagnostics
-from bapo.study.accuracies import Arms, mean_of
-from bapo.study.declaration import MEAN, Budget, Declaration, Metric, Regime
-from bapo.study.observation import ROLLOUTS, Observation
-from bapo.study.plan import TEST_SETS, Choices, tuning_points
 
 BUDGETS: tuple[Budget, ...] = ("steps", "rollouts", "compute")
 

@@ -6,15 +6,9 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from bapo.api.compare import CostSpread, MeanEstimate
-from bapo.api.studies import (
-    StudyCurve,
-    StudyDifference,
-    StudyRegimeReport,
-    StudyRow,
-    StudyScore,
-)
+from bapo.analysis.result import CostSpread, MeanEstimate
 from bapo.study.declaration import MEAN, Budget
+from bapo.study.results import StudyCurve, StudyDifference, StudyRegimeReport, StudyRow, StudyScore
 
 NOTHING = "–"
 AXES: Mapping[Budget, str] = {"steps": "steps", "rollouts": "rollouts", "compute": "CPU-seconds"}

@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bapo.analysis.what_if.answer import DEFAULT_DRAWS, RunChange, WhatIfAnswer
 from bapo.analysis.what_if.plan import Phase
 from bapo.analysis.what_if.recording import Recording, require_known_method
 from bapo.analysis.what_if.replay import has_buffers, replay
 from bapo.analysis.what_if.stream import RecordedStream
 from bapo.analysis.what_if.totals import exact_through, forecast_batches, recorded_batches, totals_of
-from bapo.api.base import FieldProblem
-from bapo.api.what_if import DEFAULT_DRAWS, RunChange, WhatIfAnswer
 from bapo.config import ConfigError, ConfigProblem, RunConfig, apply_changes, resolve
 from bapo.config.documentation import documentation
+from bapo.config.errors import FieldProblem
 from bapo.config.resolve import difference
 from bapo.methods.bapo import bapo_config
 

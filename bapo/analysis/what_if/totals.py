@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bapo.analysis.comparison import t_quantile
+from bapo.analysis.what_if.answer import Band, ForecastBatches, RecordedBatches, WhatIfTotal, WhatIfTotals
 from bapo.analysis.what_if.recording import Recording
 from bapo.analysis.what_if.replay import Replay, has_buffers
 from bapo.analysis.what_if.stream import Counts, RecordedStream
-from bapo.api.what_if import Band, ForecastBatches, RecordedBatches, WhatIfTotal, WhatIfTotals
 from bapo.config import RunConfig
 from bapo.methods.bapo import bapo_config
 

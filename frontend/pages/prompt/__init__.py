@@ -12,7 +12,7 @@ import httpx
 import orjson
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
-from bapo.analysis.prompt_outcomes import STORY_TEXTS
+from bapo.analysis.stories import STORY_TEXTS
 from bapo.api.prompts import PromptDetail, PromptFilter
 from bapo.api.runs import RunDetail
 from bapo.client import ApiError, AsyncClient

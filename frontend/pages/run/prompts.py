@@ -8,7 +8,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 
-from bapo.analysis.prompt_outcomes import STORY_TEXTS
+from bapo.analysis.stories import STORY_TEXTS
 from bapo.api.runs import RunDetail
 from bapo.figures.theme import DARK, LIGHT, accuracy_ramp
 from bapo.rollout import BatchSource

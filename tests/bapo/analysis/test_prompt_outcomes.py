@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from bapo.analysis.prompt_outcomes import STORY_TEXTS, Story, prompt_columns, thinned
+from bapo.analysis.prompt_outcomes import prompt_columns, thinned
+from bapo.analysis.stories import STORY_TEXTS, Story
 from bapo.analysis.visits import Visits, visits_of
 from bapo.records import PromptVisit
 from bapo.rollout import BatchSource

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bapo.analysis.what_if.answer import Band
 from bapo.analysis.what_if.forecast import what_if
 from bapo.analysis.what_if.recording import Recording, read_recording, recording_of
 from bapo.analysis.what_if.totals import interval
-from bapo.api.what_if import Band
 from bapo.config import ConfigError, RunConfig, apply_changes, resolve
 from bapo.draws import generator
 from bapo.methods import Method, build_method

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bapo.analysis.transition_results import MigrationMatrix, MigrationSummary
 from bapo.api.compare import ComparedCurve
-from bapo.api.difficulty import Migration, MigrationMatrix, MigrationSummary
+from bapo.api.difficulty import Migration
 from bapo.figures.composition_grid import (
     BATCH_SIZE,
     KEYS,

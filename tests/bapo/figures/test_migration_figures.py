@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from bapo.analysis.accuracy_transitions import accuracy_classes
-from bapo.api.difficulty import FlowClass, FlowPath, Flows, MigrationMatrix, MigrationSummary
+from bapo.analysis.transition_results import MigrationMatrix, MigrationSummary
+from bapo.api.difficulty import FlowClass, FlowPath, Flows
 from bapo.figures.accuracy_counts import accuracy_counts, accuracy_counts_figure
 from bapo.figures.flows import FlowBand, class_colours, class_name, flow_columns, flows_figure
 from bapo.figures.migration_matrix import migration_cells, migration_matrix_figure, row_shares

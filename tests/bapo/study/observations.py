@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bapo.api.studies import StudyRunInfo
 from bapo.config.resolve import apply_changes, resolve
 from bapo.records import EvaluationRecord, Interval, TrackingRecord
 from bapo.study.declaration import Declaration, parse
 from bapo.study.observation import METRIC_KEYS, Observation
+from bapo.study.results import StudyRunInfo
 
 TEXT = """
 title = "Two arms"

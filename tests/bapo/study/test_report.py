@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from bapo.api.compare import MeanEstimate
-from bapo.api.studies import StudyReport, StudyRunInfo
+from bapo.analysis.result import MeanEstimate
 from bapo.study.declaration import Declaration
 from bapo.study.markdown import markdown
 from bapo.study.observation import Observation
 from bapo.study.report import build
+from bapo.study.results import StudyReport, StudyRunInfo
 from bapo.study.tables import percent
 from tests.bapo.study.observations import observation, run_info, tracking, two_arms
 

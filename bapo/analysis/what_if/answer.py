@@ -1,0 +1,122 @@
+"""The answer to a what-if question: recorded and forecast batches by step, and their totals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bapo.analysis.result import Result
+from bapo.config.errors import FieldProblem
+
+DEFAULT_DRAWS = 20
+"""How often re-evaluations that never happened are drawn, where the caller does not say."""
+
+
+class Band(Result):
+    """Values by step with 95 % prediction intervals: where one more draw would lie."""
+
+    mean: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+    is_exact: Sequence[bool]
+    """Rests on recorded answers alone: then low = mean = high."""
+
+
+class RecordedBatches(Result):
+    """What the run did; None where a buffer was not there."""
+
+    x1: Sequence[int]
+    x2: Sequence[int]
+    x3: Sequence[int]
+    fill_rate: Sequence[float]
+    reevaluated: Sequence[int]
+    """Difficult prompts answered again."""
+    difficult_size: Sequence[float | None]
+    """Prompts in the difficult buffer after the step."""
+    high_quality_size: Sequence[float | None]
+    """Groups in the high-quality buffer after the step."""
+    rollouts: Sequence[int]
+    """Responses of training so far: fresh and re-evaluated."""
+
+
+class ForecastBatches(Result):
+    """What it would have done."""
+
+    x1: Sequence[int]
+    """Always exact: which fresh groups the filter keeps is a matter of their recorded accuracies."""
+    x2: Band
+    x3: Band
+    fill_rate: Band
+    reevaluated: Band
+    difficult_size: Band
+    high_quality_size: Band
+    rollouts: Band
+
+
+class WhatIfTotal(Result):
+    """One figure over all steps."""
+
+    recorded: float
+    forecast: float
+    low: float
+    high: float
+    """95 % prediction interval of the forecast; no width where it is exact."""
+
+
+class WhatIfTotals(Result):
+    """Figures over all steps."""
+
+    fill_rate: WhatIfTotal
+    """Mean of batch / B."""
+    empty_batches: WhatIfTotal
+    """Steps without an update."""
+    trained: WhatIfTotal
+    """Groups trained on."""
+    x1_share: WhatIfTotal
+    """Of the groups trained on."""
+    x2_share: WhatIfTotal
+    x3_share: WhatIfTotal
+    reevaluated: WhatIfTotal
+    """Prompts answered again; each costs G rollouts."""
+    rollouts: WhatIfTotal
+    """Responses of training: fresh and re-evaluated."""
+
+
+class RunChange(Result):
+    """A parameter change of the run itself, which the replay follows except in the fields that are set."""
+
+    first_step: int
+    changes: dict[str, Any]
+
+
+class WhatIfAnswer(Result):
+    """The run's recorded answers, replayed through the construction of batches with other settings."""
+
+    group_size: int
+    num_steps: int
+    """Steps 1..n that were replayed."""
+    batch_size_recorded: int
+    batch_size: int
+    """B, as the run had it and here."""
+    changes: dict[str, tuple[Any, Any]]
+    """Dotted field → (the run's value at its last step, the value here), for every field that differs."""
+    run_changes: Sequence[RunChange]
+    """Parameter changes while the run trained."""
+    num_draws: int
+    """1 where nothing had to be estimated."""
+    exact_through: int
+    """Last step up to which every figure is exact."""
+    num_estimated: float
+    """Re-evaluations that never happened and were estimated, mean over the draws."""
+    num_known: float
+    """Re-evaluations that the run recorded in the very same step."""
+    steps: Sequence[int]
+    sampled: str = "no"
+    """Whether, and how, steps were left out of the columns; the totals are over all."""
+    recorded: RecordedBatches
+    forecast: ForecastBatches
+    totals: WhatIfTotals
+    warnings: Sequence[FieldProblem]
+    num_disagreeing: int
+    """Steps in which a replay under the run's own settings gives other batches than it recorded: 0, unless its
+    batches were made by another version of the algorithm."""
