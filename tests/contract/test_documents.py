@@ -12,10 +12,11 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted(
     [
         path
-        for name in ("README", "ARCHITECTURE", "PAPERS", "CONTRIBUTING", "CHANGELOG")
+        for name in ("README", "ARCHITECTURE", "PAPERS", "CONTRIBUTING", "CHANGELOG", "SECURITY")
         for path in ROOT.glob(f"{name}.md")
     ]
     + list((ROOT / "DECISIONS").glob("*.md"))
+    + list((ROOT / "docs").glob("*.md"))
 )
 TOP_FOLDERS = (
     "bapo",
@@ -41,8 +42,11 @@ def quoted(document: Path) -> list[str]:
 @in_document
 def test_named_files_and_folders_exist(document: Path) -> None:
     named = [text for text in quoted(document) if text.partition("/")[0] in TOP_FOLDERS and "/" in text]
+    patterns = ("*", "<", "{", " ", "NAME")
     missing = [
-        text for text in named if not any(c in text for c in "*<{ ") and not (ROOT / text.partition("::")[0]).exists()
+        text
+        for text in named
+        if not any(part in text for part in patterns) and not (ROOT / text.partition("::")[0]).exists()
     ]
     assert missing == []
 

@@ -1,0 +1,88 @@
+"""The pages on the config's fields and on the shipped recipes, read off the config classes and the recipes' files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+
+from bapo.cli.describe import values_of
+from bapo.config.documentation import FieldDocumentation, documentation, method_types, task_types
+from bapo.config.recipes import Recipe, shipped_recipes
+from bapo.config.resolve import flatten
+from scripts.docs_site.tables import plain, table
+
+INTRODUCTION = """# Config fields
+
+Generated from the config classes; `bapo config` prints the same, and the form of a new run shows it at each field. A
+field is named by its path, such as `method.c1`: in recipes, with `--set`, over REST and in error messages. Unknown
+fields are refused. Where a field is left empty, the method, the task or the machine decides, as its meaning says.
+"""
+RECIPES = """# Recipes
+
+Generated from the recipes that ship with the library. `bapo train NAME` trains one, `bapo recipes NAME` prints its
+complete config. Fields that a recipe does not set have their [defaults](config.md). A recipe of your own is a TOML file
+with the same sections: `bapo train my-recipe.toml`.
+"""
+BY_TYPE = {"method": method_types, "task": task_types}
+"""Sections whose fields depend on their type."""
+
+
+def page() -> str:
+    """The whole page on config fields."""
+    return "\n".join(_parts())
+
+
+def _parts() -> Iterator[str]:
+    yield INTRODUCTION
+    sections: dict[str, list[FieldDocumentation]] = {}
+    for field in documentation():
+        sections.setdefault(field.path.partition(".")[0], []).append(field)
+    for name, fields in sections.items():
+        yield f"## {name}\n"
+        if name not in BY_TYPE:
+            yield _table(fields)
+            continue
+        choice = next(field for field in fields if field.path == f"{name}.type")
+        about = {kind: choice.of_type(kind).description for kind in BY_TYPE[name]()}
+        if not all(about.values()):
+            # One text for all types stands with the first.
+            yield f"{plain(choice.description)}\n"
+            about = dict.fromkeys(about, "")
+        for kind, text in about.items():
+            yield f"### {name}.type = {kind}\n"
+            if text:
+                yield f"{plain(text)}\n"
+            own = [field for field in fields if kind in field.method_types + field.task_types and field is not choice]
+            yield _table(map(partial(_of_type, kind), own)) if own else "It has no fields of its own.\n"
+
+
+def _of_type(kind: str, field: FieldDocumentation) -> FieldDocumentation:
+    """The field as it is for one method or task, with the common meaning where that one has none of its own."""
+    found = field.of_type(kind)
+    return found if found.description else replace(found, description=field.description)
+
+
+def _table(fields: Iterable[FieldDocumentation]) -> str:
+    rows = [(f"`{field.path}`", _default(field), plain(values_of(field)), plain(field.description)) for field in fields]
+    return table(("field", "default", "values", "meaning"), rows)
+
+
+def _default(field: FieldDocumentation) -> str:
+    return "empty" if field.default is None else f"`{json.dumps(field.default)}`"
+
+
+def recipes_page() -> str:
+    """The whole page on recipes."""
+    return "\n".join((RECIPES, *map(_recipe, shipped_recipes())))
+
+
+def _recipe(recipe: Recipe) -> str:
+    fields = flatten(recipe.explicit)
+    head = ("field", "value", "source") if recipe.sources else ("field", "value")
+    rows = [
+        (f"`{name}`", f"`{json.dumps(value, ensure_ascii=False)}`", plain(recipe.sources.get(name, "")))[: len(head)]
+        for name, value in fields.items()
+    ]
+    return f"## {recipe.name}\n\n**{plain(recipe.title)}.** {plain(recipe.description)}\n\n{table(head, rows)}"

@@ -1,0 +1,79 @@
+"""MkDocs hook: adds the repository's own documents and the references that are generated from the code to the site."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from posixpath import dirname, join, normpath, relpath
+from typing import TYPE_CHECKING
+
+from mkdocs.structure.files import File, Files
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from scripts.docs_site import api_reference, cli_reference, config_reference  # noqa: E402 - mkdocs loads this file alone
+
+PAGES = {
+    "README.md": "index.md",
+    "ARCHITECTURE.md": "architecture.md",
+    "PAPERS.md": "papers.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+    "CHANGELOG.md": "changelog.md",
+    "DECISIONS/README.md": "decisions/index.md",
+    "examples/README.md": "examples.md",
+    "bapo/engines/models/countdown-base/README.md": "countdown-base.md",
+    **{f"DECISIONS/{path.name}": f"decisions/{path.name}" for path in (ROOT / "DECISIONS").glob("0*.md")},
+}
+"""Document of the repository → page of the site. What lies in `docs/` keeps its place."""
+FILES = {"LICENSE": "license.txt", "frontend/assets/logo.svg": "images/logo.svg"}
+"""The same for what is no page."""
+_PLACES = PAGES | FILES
+_SOURCES = {page: document for document, page in PAGES.items()}
+_CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.DOTALL | re.MULTILINE)
+_LINK = re.compile(r"(?P<mark>!?)\[(?P<text>[^\]]*)\]\((?P<path>[^)#\s]*)(?P<anchor>#[^)\s]*)?\)")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Adds the pages that do not lie in `docs/`."""
+    for document, place in _PLACES.items():
+        if (ROOT / document).exists():
+            files.append(File.generated(config, place, abs_src_path=str(ROOT / document)))
+    generated = {
+        "reference/cli.md": cli_reference.page(),
+        "reference/config.md": config_reference.page(),
+        "reference/recipes.md": config_reference.recipes_page(),
+        **api_reference.files(),
+    }
+    for place, content in generated.items():
+        files.append(File.generated(config, place, content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Turns links between files of the repository into links between pages."""
+    place = page.file.src_uri
+    document = _SOURCES.get(place, f"docs/{place}")
+    known = {file.src_uri for file in files}
+
+    def moved(link: re.Match[str]) -> str:
+        path = link["path"]
+        if not path or ":" in path:
+            return link[0]
+        target = normpath(join(dirname(document), path))
+        there = _PLACES.get(target) or (target.removeprefix("docs/") if target.startswith("docs/") else None)
+        if there in known:
+            return f"{link['mark']}[{link['text']}]({relpath(there, dirname(place) or '.')}{link['anchor'] or ''})"
+        if not (ROOT / target).exists():
+            return link[0]  # mkdocs says that it leads nowhere
+        # Source code is no page: it is linked where the site knows the repository's address.
+        return f"[{link['text']}]({config.repo_url}/blob/main/{target})" if config.repo_url else link["text"]
+
+    # What stands in code is no link.
+    return "".join(part if index % 2 else _LINK.sub(moved, part) for index, part in enumerate(_CODE.split(markdown)))
