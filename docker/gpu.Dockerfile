@@ -7,7 +7,7 @@ RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-ins
 WORKDIR /src
 COPY . .
 # vLLM pins PyTorch and much else: its own versions decide, ours only bound them.
-RUN python3.12 -m venv /opt/bapo && /opt/bapo/bin/pip install --no-cache-dir --disable-pip-version-check ".[verl]" \
+RUN python3.12 -m venv /opt/bapo && /opt/bapo/bin/pip install --no-cache-dir --disable-pip-version-check ".[verl,worker]" \
     && /opt/bapo/bin/python -m compileall -q -j 0 /opt/bapo/lib && rm -rf /src/*
 RUN useradd --system --uid 10001 --user-group --home-dir /var/lib/bapo --create-home --shell /usr/sbin/nologin bapo \
     && mkdir -p /var/lib/bapo/worker /var/lib/bapo/worker-token /var/lib/bapo/runs /var/lib/bapo/resources \

@@ -1,11 +1,13 @@
 # Backend, frontend and the commands of an operator; no PyTorch. Context: the repository.
 FROM python:3.11.13-slim-bookworm AS build
 WORKDIR /src
-COPY pyproject.toml requirements.lock docker/dependencies.py ./
-RUN python -m venv /opt/bapo && /opt/bapo/bin/pip install --no-cache-dir --disable-pip-version-check \
-      -c requirements.lock setuptools $(python dependencies.py server)
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=requirements.lock
+# First without the sources, so that a change of these keeps the layer with the packages.
+COPY pyproject.toml requirements.lock README.md LICENSE ./
+RUN python -m venv /opt/bapo && /opt/bapo/bin/pip install setuptools \
+    && /opt/bapo/bin/pip install --no-build-isolation ".[server,dashboard]"
 COPY . .
-RUN /opt/bapo/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps --no-build-isolation .
+RUN /opt/bapo/bin/pip install --no-deps --no-build-isolation --force-reinstall .
 
 FROM python:3.11.13-slim-bookworm
 RUN useradd --system --uid 10001 --user-group --home-dir /var/lib/bapo --create-home --shell /usr/sbin/nologin bapo \

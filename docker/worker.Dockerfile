@@ -1,14 +1,15 @@
 # A worker that trains on the CPU with the local engine. Context: the repository.
 FROM python:3.11.13-slim-bookworm AS build
 WORKDIR /src
-COPY pyproject.toml requirements.lock docker/dependencies.py ./
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=requirements.lock
+# First without the sources, so that a change of these keeps the layer with the packages.
+COPY pyproject.toml requirements.lock README.md LICENSE ./
 # PyTorch's build for the CPU comes from its own index; the plain wheel brings gigabytes of CUDA.
-RUN python -m venv /opt/bapo && /opt/bapo/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps \
-      --index-url https://download.pytorch.org/whl/cpu "$(python dependencies.py torch)+cpu"
-RUN /opt/bapo/bin/pip install --no-cache-dir --disable-pip-version-check -c requirements.lock setuptools \
-      $(python dependencies.py worker)
+RUN python -m venv /opt/bapo && /opt/bapo/bin/pip install --no-deps \
+      --index-url https://download.pytorch.org/whl/cpu "$(grep '^torch==' requirements.lock)+cpu"
+RUN /opt/bapo/bin/pip install setuptools && /opt/bapo/bin/pip install --no-build-isolation ".[worker]"
 COPY . .
-RUN /opt/bapo/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps --no-build-isolation .
+RUN /opt/bapo/bin/pip install --no-deps --no-build-isolation --force-reinstall .
 
 FROM python:3.11.13-slim-bookworm
 RUN useradd --system --uid 10001 --user-group --home-dir /var/lib/bapo --create-home --shell /usr/sbin/nologin bapo \

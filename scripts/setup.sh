@@ -82,8 +82,8 @@ install_cpu_torch() {
 set_up() {
     kind=$1
     VENV="$ROOT/.venv"
-    extras=""
-    [ "$kind" = test ] && extras="[dev]"
+    extras="[all]"
+    [ "$kind" = test ] && extras="[all,dev]"
     stamp=$(cat "$ROOT/requirements.lock" "$ROOT/pyproject.toml" "$ROOT/scripts/setup.sh" | cksum)
     # What the tests need includes what a run needs.
     for done_kind in "$kind" test; do

@@ -1,16 +1,26 @@
-"""A command's module is imported when it is called: `bapo --help` and completing a word stay fast."""
+"""A command's module is imported when it is called: `bapo --help` and completing a word stay fast.
+
+A command whose packages are not installed says in one line which extra brings them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 from typer._completion_classes import completion_init
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
+
+from bapo.cli.extras import extra_with, missing_packages, remedy
+
+MAX_NAMED = 3
+"""Missing packages that are named."""
 
 
 def group(help: str, *, alone: bool = False) -> typer.Typer:
@@ -31,20 +41,23 @@ class LazyCommand:
 
     name: str
     place: str
-    """`module:function`, or `module:app` for a group of commands."""
+    """`module:function` in `bapo.cli`, or `module:app` for a group of commands."""
     help: str
+    extra: str | None = None
+    """Without the packages of this extra the command can do nothing."""
 
     def load(self) -> Any:
-        """The command itself."""
+        """Import the command itself."""
         module, _, attribute = self.place.partition(":")
-        found = getattr(import_module(module), attribute)
-        if isinstance(found, typer.Typer):
-            group = get_command(found)
-            group.name = self.name
-            return group
-        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        alone.command(self.name)(found)
-        return get_command(alone)
+        app = getattr(import_module(f"bapo.cli.{module}"), attribute)
+        if not isinstance(app, typer.Typer):
+            function, app = app, typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+            app.command(self.name)(function)
+        command: Any = get_command(app)
+        command.name = self.name
+        if self.extra is not None:
+            command.invoke = partial(_with_extra, self.extra, command.invoke)
+        return command
 
 
 @dataclass(frozen=True)
@@ -78,3 +91,28 @@ class LazyGroup(TyperGroup):
         """The real command in the place of its line in the list."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, None if command is None else self._lazy[name or ""].load(), rest
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command. Exits where it turns out to need a package that is not installed."""
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            package = (error.name or "").partition(".")[0]
+            extra = extra_with(package)
+            if extra is None:
+                raise
+            _leave([package], extra)
+
+
+def _with_extra(extra: str, invoke: Callable[[Any], Any], ctx: Any) -> Any:
+    if missing := missing_packages(extra):
+        _leave(missing, extra)
+    return invoke(ctx)
+
+
+def _leave(missing: Sequence[str], extra: str) -> NoReturn:
+    named = ", ".join(missing[:MAX_NAMED])
+    if len(missing) > MAX_NAMED:
+        named += f" and {len(missing) - MAX_NAMED} more"
+    print(f"bapo: this needs {named}, not installed here; {remedy(extra)}", file=sys.stderr)
+    raise SystemExit(1)

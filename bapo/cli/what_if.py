@@ -8,8 +8,6 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from bapo.analysis.what_if.forecast import what_if
-from bapo.analysis.what_if.recording import read_recording
 from bapo.api.what_if import DEFAULT_DRAWS, WhatIfAnswer, WhatIfRequest, WhatIfTotal
 from bapo.cli.complete import complete_fields, complete_runs
 from bapo.cli.connection import ServerOption, TokenFileOption, TokenOption, connected
@@ -60,6 +58,10 @@ def what_if_command(
     with plain_errors():
         changes = parse_assignments(settings or ())
         if Path(run).is_dir():
+            # Takes the packages of an extra, which the server's answer does not.
+            from bapo.analysis.what_if.forecast import what_if  # noqa: PLC0415
+            from bapo.analysis.what_if.recording import read_recording  # noqa: PLC0415
+
             answer = what_if(read_recording(Path(run)), changes, draws=draws)
         else:
             try:

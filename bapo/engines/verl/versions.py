@@ -13,7 +13,7 @@ FITTING = {
     "vllm": (("0.24.0",), ("2.11.0",)),
 }
 MEND_CPU = "run `sh scripts/setup_verl.sh` in the repository"
-MEND_GPU = 'run `pip install "bapo-control-plane[verl]"` in an environment of its own'
+MEND_GPU = 'run `pip install ".[verl]"` in the checkout, in an environment of its own'
 
 
 def check_versions() -> str:

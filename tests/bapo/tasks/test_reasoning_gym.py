@@ -100,7 +100,7 @@ def test_a_missing_package_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "reasoning_gym", None)
     field, value, remedy = refusal("chain_sum")
     assert (field, value) == ("task.type", "reasoning_gym")
-    assert 'pip install "bapo-control-plane[reasoning-gym]"' in remedy
+    assert 'pip install ".[reasoning-gym]"' in remedy
 
 
 def test_a_problem_of_elsewhere_fails_and_costs_its_reward() -> None:
