@@ -17,11 +17,15 @@ import backend.auth.endpoints
 import backend.checkpoints.endpoints
 import backend.compare.endpoints
 import backend.configs.endpoints
+import backend.control.endpoints
 import backend.difficulty.endpoints
+import backend.dispatch.endpoints
 import backend.events.endpoints
 import backend.imports.endpoints
 import backend.maintenance_jobs.endpoints
+import backend.openapi.endpoints
 import backend.ops.diagnosis.endpoints
+import backend.ops.health
 import backend.ops.metrics.endpoints
 import backend.people.endpoints
 import backend.projects.endpoints
@@ -34,6 +38,7 @@ import backend.runs.endpoints
 import backend.samples.endpoints
 import backend.storage.endpoints
 import backend.studies.endpoints
+import backend.submissions.endpoints
 import backend.sweeps.endpoints
 import backend.views.endpoints
 import backend.webhooks.endpoints
@@ -41,24 +46,26 @@ import backend.what_if.endpoints
 import backend.workers.endpoints
 from backend.alerts.following import AlertFollower
 from backend.auth import bootstrap
-from backend.auth.service import Principal, authenticate
+from backend.auth.passwords import Passwords
+from backend.auth.service import authenticate
 from backend.dispatch.dispatcher import Dispatcher
 from backend.events.hub import EventHub
 from backend.kit import errors, middleware
 from backend.kit.context import Context
 from backend.kit.database import NUM_THREADS, Database
 from backend.kit.permissions import declared_routes
+from backend.kit.principal import Principal
 from backend.kit.recent_callers import RecentCallers
-from backend.kit.response_cache import AnswerCache
 from backend.kit.settings import Settings
 from backend.kit.visibility import Visibility
 from backend.openapi.description import DESCRIPTION
-from backend.ops.health import description_router, health_router
+from backend.ops.maintenance import MaintenanceThread
 from backend.ops.metrics.middleware import RequestMetrics
-from backend.ops.run_maintenance import Keeper
+from backend.ops.readiness import ReadinessCache
 from backend.studies.following import StudyFollower
 from backend.visits.cache import VisitCache
 from backend.webhooks.delivering import Deliverer
+from backend.what_if.cache import RecordingCache
 from bapo import __version__
 from bapo.api.base import ErrorBody
 from bapo.api.events import StreamEvent
@@ -70,7 +77,9 @@ ROUTERS = (
     backend.projects.endpoints.router,
     backend.audit.endpoints.router,
     backend.configs.endpoints.router,
+    backend.submissions.endpoints.router,
     backend.runs.endpoints.router,
+    backend.control.endpoints.router,
     backend.records.endpoints.router,
     backend.records.series_endpoints.router,
     backend.prompts.endpoints.router,
@@ -91,9 +100,10 @@ ROUTERS = (
     backend.views.endpoints.router,
     backend.what_if.endpoints.router,
     backend.workers.endpoints.router,
+    backend.dispatch.endpoints.router,
     backend.alerts.endpoints.router,
     backend.webhooks.endpoints.router,
-    description_router,
+    backend.openapi.endpoints.router,
 )
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
@@ -124,22 +134,16 @@ def create_app(settings: Settings) -> FastAPI:
             return authenticate(session, secret_hash)
 
     callers = RecentCallers(principal_of)
-    context = Context(
-        settings,
-        database,
-        EventHub(database),
-        Dispatcher(database, settings),
-        VisitCache(),
-        callers,
-        AnswerCache(),
-        Visibility(database),
-    )
+    hub = EventHub(database)
+    dispatcher = Dispatcher(database, settings)
+    parts = (hub, dispatcher, Passwords(), VisitCache(), RecordingCache(), ReadinessCache())
+    context = Context(settings, database, callers, Visibility(database), parts)
 
-    keeper = Keeper(database, settings)
+    maintenance = MaintenanceThread(database, settings)
     deliverer = Deliverer(database, settings.webhook_policy)
     follower = AlertFollower(database, settings.public_url, deliverer.wake)
     studies = StudyFollower(database)
-    background = (context.dispatcher, keeper, follower, deliverer, studies)
+    background = (dispatcher, maintenance, follower, deliverer, studies)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -148,9 +152,9 @@ def create_app(settings: Settings) -> FastAPI:
         if settings.metrics_token_file is not None:
             bootstrap.token_in(settings.metrics_token_file)
         anyio.to_thread.current_default_thread_limiter().total_tokens = NUM_THREADS
-        context.hub.observe(_wake(context.dispatcher, follower, studies))
-        context.hub.observe_deletions(context.forget_run)
-        async with context.hub.running():
+        hub.observe(_wake(dispatcher, follower, studies))
+        hub.observe_deletions(context.forget_run)
+        async with hub.running():
             for thread in background:
                 thread.start()
             yield
@@ -183,7 +187,7 @@ def create_app(settings: Settings) -> FastAPI:
     for router in ROUTERS:
         api.include_router(router)
     app.include_router(api)
-    app.include_router(health_router)
+    app.include_router(backend.ops.health.router)
     app.include_router(backend.ops.metrics.endpoints.router)
     declared_routes(app)
     return app

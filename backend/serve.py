@@ -8,6 +8,7 @@ from types import FrameType
 import uvicorn
 
 from backend.app import create_app
+from backend.events.hub import EventHub
 from backend.kit.context import Context
 from backend.kit.settings import Settings
 
@@ -32,7 +33,7 @@ class Server(uvicorn.Server):
 
     def stop(self) -> None:
         """Stop soon; callable from any thread."""
-        self._context.hub.close_streams_threadsafe()
+        self._context.part(EventHub).close_streams_threadsafe()
         self.should_exit = True
 
 

@@ -25,8 +25,8 @@ from sqlalchemy import make_url, select
 from sqlalchemy.dialects.postgresql import insert
 
 from backend.auth import passwords, repository
-from backend.auth.service import ALL_SCOPES, hash_of, new_secret
 from backend.kit.database import Database
+from backend.kit.principal import ALL_SCOPES, hash_of, new_secret
 from backend.kit.settings import Settings
 from backend.models import ApiToken, Project
 from backend.ops.migrate import migrate

@@ -9,11 +9,12 @@ from typing import Literal
 from sqlalchemy.orm import Session
 
 from backend.account import repository
+from backend.audit.repository import add_audit
 from backend.auth import repository as accounts
-from backend.auth.service import Principal, hash_of, new_secret, visible_prefix
+from backend.kit.database import clock
 from backend.kit.errors import Problem, not_found
+from backend.kit.principal import Principal, hash_of, new_secret, visible_prefix
 from backend.models import ApiToken
-from backend.runs.repository import add_audit, clock
 from bapo.api.accounts import NewToken, SessionInfo, TokenInfo
 
 Kind = Literal["user", "worker"]

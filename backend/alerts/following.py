@@ -19,12 +19,11 @@ from backend.alerts.alert_lifecycle import AlertBook
 from backend.alerts.rules import Rule, read_rule
 from backend.alerts.watching import Finding, Memory, read_all
 from backend.kit import events
-from backend.kit.database import Database
+from backend.kit.database import Database, clock
 from backend.kit.leadership import LeaderThread
 from backend.models import Alert, AlertWatch, Run
 from backend.records import series
 from backend.records.repository import StepRange
-from backend.runs import repository as run_repository
 from backend.runs import states
 from backend.webhooks import outbox
 from bapo.api.alerts import StalledCondition
@@ -50,12 +49,12 @@ class AlertFollower(LeaderThread):
     """Judges what is new once a second, where there is something."""
 
     def __init__(
-        self, database: Database, public_url: str, wake_deliverer: Callable[[], None], clock: Clock | None = None
+        self, database: Database, public_url: str, wake_deliverer: Callable[[], None], clock: Clock = clock
     ) -> None:
         super().__init__("alerts", database, FOLLOW_LOCK, INTERVAL_SECONDS)
         self._public_url = public_url
         self._wake_deliverer = wake_deliverer
-        self._clock = clock or run_repository.clock
+        self._clock = clock
 
     def work(self) -> None:
         """Follow the log to its end, and look for runs that stand still."""

@@ -11,9 +11,11 @@ from backend.alerts import messages, repository
 from backend.alerts.alert_lifecycle import announce_alert
 from backend.alerts.repository import AlertRow, RuleRow
 from backend.alerts.rules import read_rule, scope_of
-from backend.auth.service import Principal
+from backend.audit.repository import add_audit
 from backend.kit.cursors import decode_numbers, encode
+from backend.kit.database import clock
 from backend.kit.errors import Problem, not_found
+from backend.kit.principal import Principal
 from backend.models import Alert, AlertRule
 from backend.projects import choice
 from backend.runs import repository as runs
@@ -77,7 +79,7 @@ def replace_rule(session: Session, rule_id: str, body: RuleWrite, caller: Princi
     if body.project is not None:
         rule.project_id = choice.for_new(session, caller, body.project).id
     _write(session, rule, body)
-    rule.updated_at = runs.clock(session)
+    rule.updated_at = clock(session)
     repository.forget(session, rule.id)
     _resolve_all(session, rule, f"{caller.name} changed the rule")
     session.flush()
@@ -132,7 +134,7 @@ def check_scope(session: Session, scope: RuleScope, project_id: str | None) -> N
 
 
 def _resolve_all(session: Session, rule: AlertRule, resolution: str) -> None:
-    now = runs.clock(session)
+    now = clock(session)
     for alert in repository.open_alerts_of_rule(session, rule.id):
         alert.resolved_at, alert.resolution = now, resolution
         announce_alert(session, alert, "resolved")
@@ -140,7 +142,7 @@ def _resolve_all(session: Session, rule: AlertRule, resolution: str) -> None:
 
 def _note(session: Session, rule: AlertRule, caller: Principal, action: str) -> None:
     detail = {"rule_id": rule.id, "name": rule.name, "condition": rule.condition}
-    runs.add_audit(session, None, caller.name, action, detail)
+    add_audit(session, None, caller.name, action, detail)
 
 
 # ---------------------------------------------------------------- alerts
@@ -198,13 +200,13 @@ def acknowledge(session: Session, alert_ids: Sequence[int], caller: Principal) -
         if not caller.may_write_in(get_alert(session, alert_id).project_id):
             remedy = "you may only look into this alert's project: ask one of its members"
             raise Problem(403, "forbidden", remedy, field="ids", value=alert_id)
-    now = runs.clock(session)
+    now = clock(session)
     alerts = repository.lock_unacknowledged(session, alert_ids)
     for alert in alerts:
         alert.acknowledged_at, alert.acknowledged_by = now, caller.name
         if alert.kind == "failed" and alert.resolved_at is None:
             alert.resolved_at, alert.resolution = now, f"{caller.name} has seen it"
         detail = {"alert_id": alert.id, "rule": alert.rule_name}
-        runs.add_audit(session, alert.run_id, caller.name, "alert acknowledged", detail)
+        add_audit(session, alert.run_id, caller.name, "alert acknowledged", detail)
         announce_alert(session, alert, "acknowledged")
     return len(alerts)

@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.orm import Session
 
+from backend.kit.database import seconds_from_now
 from backend.kit.errors import not_found
 from backend.models import Artifact, Run, Worker
-from backend.workers.repository import seconds_from_now
 
 OPEN_STATES = ("requested", "preparing")
 

@@ -9,13 +9,14 @@ from sqlalchemy.orm import Session
 
 from backend.artifacts import repository
 from backend.artifacts.store import ArtifactStore, StoreError
-from backend.auth.service import Principal
+from backend.audit.repository import add_audit
 from backend.checkpoints import service as checkpoints
-from backend.dispatch import attempts as workers
+from backend.kit.database import clock
 from backend.kit.errors import Problem, not_found
+from backend.kit.principal import Principal
 from backend.kit.settings import Settings
 from backend.models import Artifact, Run
-from backend.runs import repository as runs
+from backend.workers.administration import worker_of
 from bapo.api.artifacts import ArtifactCreate, ArtifactInfo, ArtifactState
 from bapo.api.maintenance_jobs import ArtifactFinish, UploadProgress
 from bapo.api.runs import RunStatus
@@ -77,7 +78,7 @@ def request(session: Session, run: Run, body: ArtifactCreate, caller: Principal,
     session.flush()
     session.refresh(artifact)
     what = {"artifact_id": artifact.id, "kind": body.kind} | ({} if body.step is None else {"step": body.step})
-    runs.add_audit(session, run.id, caller.name, "artifact_requested", what)
+    add_audit(session, run.id, caller.name, "artifact_requested", what)
     return artifact
 
 
@@ -98,7 +99,7 @@ def _full(settings: Settings) -> str:
 
 def delete(session: Session, artifact: Artifact, caller: Principal, store: ArtifactStore) -> None:
     """Take a download away, with its file."""
-    runs.add_audit(
+    add_audit(
         session, artifact.run_id, caller.name, "artifact_deleted", {"artifact_id": artifact.id, "kind": artifact.kind}
     )
     session.delete(artifact)
@@ -121,7 +122,7 @@ def check_ready(artifact: Artifact, store: ArtifactStore) -> None:
 
 def lock_own(session: Session, artifact_id: str, worker_id: str, caller: Principal) -> Artifact:
     """An artifact that this worker packs. Raises Problem 404 for any other: the worker forgets it then."""
-    worker = workers.get(session, worker_id, caller)
+    worker = worker_of(session, worker_id, caller)
     artifact = repository.lock(session, artifact_id)
     if artifact is None or artifact.worker_id != worker.id or artifact.state not in ("preparing", "ready"):
         raise not_found("artifact", artifact_id)
@@ -161,7 +162,7 @@ def finish(session: Session, artifact: Artifact, body: ArtifactFinish, settings:
 
 def make_ready(session: Session, artifact: Artifact, num_bytes: int, sha256: str, settings: Settings) -> None:
     """The file is in the store."""
-    now = runs.clock(session)
+    now = clock(session)
     artifact.state = "ready"
     artifact.reason = None
     artifact.num_bytes = artifact.received_bytes = num_bytes

@@ -10,7 +10,7 @@ from pathlib import Path
 from sqlalchemy.orm import Session
 
 from backend.auth import repository
-from backend.auth.service import ALL_SCOPES, hash_of, new_secret, visible_prefix
+from backend.kit.principal import ALL_SCOPES, hash_of, new_secret, visible_prefix
 from backend.kit.settings import Settings
 from backend.models import Project, User
 

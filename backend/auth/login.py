@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, TypeVar
 import anyio.to_thread
 from sqlalchemy.orm import Session
 
+from backend.audit.repository import add_audit
 from backend.auth import passwords, repository, service, throttle
-from backend.auth.service import Principal, Visit, hash_of
+from backend.auth.passwords import Passwords
+from backend.auth.service import Visit
 from backend.kit import project_scope
+from backend.kit.database import clock
 from backend.kit.errors import Problem
+from backend.kit.principal import Principal, hash_of
 from backend.models import User
-from backend.runs.repository import add_audit, clock
 from bapo.api.accounts import Login, PasswordChange, PasswordSet, UserInfo
 
 if TYPE_CHECKING:
@@ -64,9 +67,9 @@ async def _by_password(context: Context, name: str, password: str, asker: Asker)
     attempt_id = await _in_transaction(context, partial(throttle.begin, name=name, address=asker.address))
     user_id, stored = await _in_transaction(context, partial(_stored, name=name))
     # The same work whoever it is, and whether there is anybody.
-    if not await context.passwords.is_right(stored, password) or user_id is None or stored is None:
+    if not await context.part(Passwords).is_right(stored, password) or user_id is None or stored is None:
         return None
-    renewed = await context.passwords.hashed(password) if passwords.needs_renewal(stored) else None
+    renewed = await context.part(Passwords).hashed(password) if passwords.needs_renewal(stored) else None
 
     def work(session: Session) -> Entry | None:
         user = repository.user(session, user_id)
@@ -98,7 +101,7 @@ async def set_password(context: Context, body: PasswordSet, asker: Asker) -> Ent
     """Use up a link's code. Raises Problem 401 for one that is not good, 422 for a weak password, which leaves it."""
     name = await _in_transaction(context, partial(_owner_of_link, code=body.code))
     passwords.check_strength(body.password, name, "password")
-    new = await context.passwords.hashed(body.password)
+    new = await context.part(Passwords).hashed(body.password)
 
     def work(session: Session) -> tuple[str, Entry]:
         user_id = repository.take_login_code(session, hash_of(body.code), "password")
@@ -134,13 +137,13 @@ async def change_password(context: Context, body: PasswordChange, caller: Princi
     if stored is not None:
         # A stolen session must not find out the password either.
         attempt_id = await _in_transaction(context, partial(throttle.begin, name=caller.name, address=asker.address))
-        if not await context.passwords.is_right(stored, body.old or ""):
+        if not await context.part(Passwords).is_right(stored, body.old or ""):
             raise Problem(403, "wrong_password", "the old password is not this one: type it again", field="old")
         await _in_transaction(
             context,
             partial(throttle.succeeded, attempt_id=attempt_id, name=caller.name, address=asker.address),
         )
-    new = await context.passwords.hashed(body.new)
+    new = await context.part(Passwords).hashed(body.new)
 
     def work(session: Session) -> None:
         user = repository.user(session, caller.id)

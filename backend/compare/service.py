@@ -13,10 +13,10 @@ from backend.compare.curves import Budget, common_budget, read_axes
 from backend.compare.groups import compared_group
 from backend.compare.outcomes import Accuracies, accuracies_of, results_of, tracked_of
 from backend.compare.spending import meter_of, reached, total
+from backend.kit.database import clock
 from backend.kit.errors import Problem, not_found
 from backend.kit.prices import Prices
 from backend.models import Run
-from backend.runs.repository import clock
 from backend.runs.usage import usage_of
 from bapo.analysis.comparison import SEED_FIELD, ComparedRun, RunGroup, differences, flattened, groups_of
 from bapo.api.compare import MOST_COMPARED, CompareAxis, ComparedRunInfo, Comparison, ConfigDifference, EqualBudget

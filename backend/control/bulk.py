@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 
 from sqlalchemy.orm import Session
 
-from backend.auth.service import Principal
 from backend.control import editing, stopping, waiting
 from backend.kit.errors import Problem
+from backend.kit.principal import Principal
 from backend.models import Run
 from backend.runs import access, repository
 from bapo.api.runs import MAX_TAGS, BulkAction, BulkAnswer, BulkRequest, BulkResult, RunUpdate

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from backend.auth.service import Principal
+from backend.audit.repository import add_audit
 from backend.control.waiting import set_priority
+from backend.kit.database import clock
 from backend.kit.errors import Problem
 from backend.kit.events import announce_status
+from backend.kit.principal import Principal
 from backend.models import Run
-from backend.runs import repository, states
+from backend.runs import states
 from backend.runs.access import require
 from backend.storage import deletion
 from bapo.api.runs import RunUpdate
@@ -34,7 +36,7 @@ def update(session: Session, run: Run, changes: RunUpdate, caller: Principal) ->
     noted = {field: fields[field][0] if field != "notes" else "…" for field in edited}
     for field, value in edited.items():
         setattr(run, field, value)
-    repository.add_audit(session, run.id, caller.name, "edited", {"before": noted})
+    add_audit(session, run.id, caller.name, "edited", {"before": noted})
     announce_status(session, run)
 
 
@@ -50,8 +52,8 @@ def archive(session: Session, run: Run, caller: Principal, *, is_archived: bool)
             field="status",
             value=run.status.value,
         )
-    run.archived_at = repository.clock(session) if is_archived else None
-    repository.add_audit(session, run.id, caller.name, "archived" if is_archived else "unarchived", {})
+    run.archived_at = clock(session) if is_archived else None
+    add_audit(session, run.id, caller.name, "archived" if is_archived else "unarchived", {})
     announce_status(session, run)
 
 

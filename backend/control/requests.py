@@ -7,10 +7,10 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from backend.auth.service import Principal
+from backend.audit.repository import add_audit
 from backend.kit.events import announce_status
+from backend.kit.principal import Principal
 from backend.models import Control, Run
-from backend.runs import repository
 from bapo.run.control import StopMoment
 
 
@@ -37,6 +37,6 @@ def add_control(
     session.add(control)
     session.flush()
     detail = {"control_id": control.id, "set": changes, "at_step": at_step} if kind == "change" else {"when": moment}
-    repository.add_audit(session, run.id, caller.name, kind, detail)
+    add_audit(session, run.id, caller.name, kind, detail)
     announce_status(session, run)
     return control

@@ -6,10 +6,11 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from backend.auth.service import Principal
+from backend.audit.repository import add_audit
 from backend.control.requests import add_control
 from backend.kit.errors import Problem, not_found
 from backend.kit.events import announce_status
+from backend.kit.principal import Principal
 from backend.models import Control, Run
 from backend.runs import presentation, repository, states
 from backend.runs.access import require
@@ -60,7 +61,7 @@ def withdraw(session: Session, run: Run, control_id: str, caller: Principal) -> 
         )
     if control.withdrawn_by is None:
         control.withdrawn_by = caller.name
-        repository.add_audit(session, run.id, caller.name, "withdrawn", {"control_id": control.id})
+        add_audit(session, run.id, caller.name, "withdrawn", {"control_id": control.id})
     if run.status not in states.ACTIVE:
         control.state = "withdrawn"
     announce_status(session, run)

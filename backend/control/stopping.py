@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from backend.auth.service import Principal
 from backend.checkpoints import service as checkpoints
 from backend.control.requests import add_control
+from backend.kit.principal import Principal
 from backend.models import Run
 from backend.runs import lifecycle, repository, states
 from backend.runs.access import require
 from bapo.api.runs import RunStatus
 from bapo.run.control import StopMoment
-
-_URGENCY: tuple[StopMoment, ...] = ("checkpoint", "step", "now")
-"""From the most patient to the least."""
 
 
 def stop(session: Session, run: Run, caller: Principal, when: StopMoment = "step") -> None:
@@ -44,25 +41,17 @@ def pause(session: Session, run: Run, caller: Principal, when: StopMoment = "ste
 
 def _ask_to_end(session: Session, run: Run, kind: str, caller: Principal, when: StopMoment) -> None:
     ending = RunStatus.STOPPING if kind == "stop" else RunStatus.PAUSING
-    before = stopping_when(session, run)
-    is_sooner = before is None or _URGENCY.index(when) > _URGENCY.index(before)
+    before = lifecycle.stopping_when(session, run)
+    is_sooner = before is None or lifecycle.URGENCY.index(when) > lifecycle.URGENCY.index(before)
     if is_sooner or run.status is not ending:
         add_control(session, run, kind, caller, {}, None, when if is_sooner else before)
     if run.status is not ending:
         lifecycle.move(session, run, ending, author=caller.name)
 
 
-def stopping_when(session: Session, run: Run) -> StopMoment | None:
-    """The most urgent moment of the stops and pauses without an answer."""
-    if run.status not in (RunStatus.STOPPING, RunStatus.PAUSING):
-        return None
-    asked = {control.moment or "step" for control in repository.pending_stops(session, run.id)}
-    return next((moment for moment in reversed(_URGENCY) if moment in asked), None)
-
-
 def steps_lost(session: Session, run: Run) -> int:
     """Completed steps of a stopping run that no checkpoint will hold; 0 where its stop waits for one."""
-    if stopping_when(session, run) != "now":
+    if lifecycle.stopping_when(session, run) != "now":
         return 0
     held = [checkpoint.step for checkpoint in checkpoints.kept(session, run) if checkpoint.step <= run.step]
     return run.step - max(held, default=0)

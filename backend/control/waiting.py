@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from backend.auth.service import Principal
+from backend.audit.repository import add_audit
+from backend.kit.database import clock
 from backend.kit.errors import Problem
 from backend.kit.events import announce_status
+from backend.kit.principal import Principal
 from backend.models import Run
 from backend.runs import lifecycle, repository, states
 from backend.runs.access import require
@@ -46,9 +48,9 @@ def hold(session: Session, run: Run, caller: Principal) -> None:
     promised = repository.assigned_attempt(session, run)
     if promised is not None:
         session.delete(promised)
-    run.held_at, run.held_by = repository.clock(session), caller.name
+    run.held_at, run.held_by = clock(session), caller.name
     run.status_reason = f"held by {caller.name}"
-    repository.add_audit(session, run.id, caller.name, "held", {})
+    add_audit(session, run.id, caller.name, "held", {})
     announce_status(session, run)
 
 
@@ -58,7 +60,7 @@ def release(session: Session, run: Run, caller: Principal) -> None:
     if run.held_at is None:
         return
     run.held_at = run.held_by = run.status_reason = None
-    repository.add_audit(session, run.id, caller.name, "released", {})
+    add_audit(session, run.id, caller.name, "released", {})
     announce_status(session, run)
 
 
@@ -75,5 +77,5 @@ def set_priority(session: Session, run: Run, priority: int, caller: Principal) -
             value=priority,
         )
     before, run.priority, run.queue_place = run.priority, priority, None
-    repository.add_audit(session, run.id, caller.name, "priority", {"from": before, "to": priority})
+    add_audit(session, run.id, caller.name, "priority", {"from": before, "to": priority})
     announce_status(session, run)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from backend.auth.service import Principal
 from backend.dispatch import lost_attempts
+from backend.kit.database import clock
 from backend.kit.errors import Problem, not_found
+from backend.kit.principal import Principal
 from backend.kit.settings import Settings
 from backend.maintenance_jobs import service as chores
 from backend.models import Attempt, Control, Run, Worker
@@ -14,8 +15,10 @@ from backend.records import ingest
 from backend.records.repository import last_event
 from backend.runs import lifecycle
 from backend.runs import repository as runs
-from backend.submissions import inheritance
+from backend.runs.access import current_attempt
+from backend.runs.fork_source import fork_source
 from backend.workers import repository
+from backend.workers.administration import worker_of
 from bapo.api.runs import RunStatus
 from bapo.api.workers import (
     AttemptOutcome,
@@ -45,17 +48,9 @@ def register(session: Session, body: WorkerRegistration, caller: Principal) -> W
     return worker
 
 
-def get(session: Session, worker_id: str, caller: Principal) -> Worker:
-    """A worker of this token. Raises Problem 404."""
-    worker = repository.get(session, caller.id, worker_id)
-    if worker is None:
-        raise not_found("worker", worker_id)
-    return worker
-
-
 def claim(session: Session, run_id: str, worker_id: str, caller: Principal, settings: Settings) -> Claim:
     """Hand a run to the worker that it was promised to, once. Raises Problem 409 otherwise."""
-    worker = get(session, worker_id, caller)
+    worker = worker_of(session, worker_id, caller)
     run = runs.lock(session, run_id)
     attempt = runs.assigned_attempt(session, run)
     if attempt is None or attempt.worker_id != worker.id or run.status is not RunStatus.QUEUED:
@@ -69,7 +64,7 @@ def claim(session: Session, run_id: str, worker_id: str, caller: Principal, sett
     attempt.state = "claimed"
     attempt.fencing_token = repository.next_fencing_token(session)
     attempt.first_step = run.step
-    attempt.claimed_at = runs.clock(session)
+    attempt.claimed_at = clock(session)
     run.attempt = attempt.number
     run.host = worker.host
     lifecycle.move(session, run, RunStatus.STARTING, author=lifecycle.SYSTEM, detail={"worker": worker.name})
@@ -81,7 +76,7 @@ def claim(session: Session, run_id: str, worker_id: str, caller: Principal, sett
         fencing_token=attempt.fencing_token,
         config=run.config,
         run_dir=str(settings.runs_dir / run.id),
-        fork=inheritance.fork_source(run, settings),
+        fork=fork_source(run, settings),
         settled=runs.settled_controls(session, run.id),
         # Of a cluster, Ray says what each of its processes sees; a machine without GPUs has nothing to hide.
         gpus=attempt.gpus if worker.gpus and not run.num_cluster_gpus else None,
@@ -90,7 +85,7 @@ def claim(session: Session, run_id: str, worker_id: str, caller: Principal, sett
 
 def heartbeat(session: Session, body: WorkerHeartbeat, caller: Principal, settings: Settings) -> HeartbeatAnswer:
     """Extend the leases of what the worker holds; say what it no longer holds, and what people ask of the rest."""
-    worker = get(session, body.worker_id, caller)
+    worker = worker_of(session, body.worker_id, caller)
     repository.touch(session, worker, body.system)
     held, revoked = [], []
     for beat in body.attempts:
@@ -139,39 +134,12 @@ def _is_held(session: Session, attempt: Attempt) -> bool:
     return lost_attempts.take_back(session, runs.lock(session, attempt.run_id), attempt)
 
 
-def current_attempt(session: Session, run: Run, fencing_token: int) -> Attempt:
-    """The run's newest attempt, if that is its token. Raises Problem 409. The run must be locked."""
-    attempt = runs.attempt(session, run)
-    if attempt is None or attempt.fencing_token != fencing_token:
-        raise Problem(
-            409,
-            "stale_fencing_token",
-            "the run belongs to another attempt by now: end this trainer",
-            field="fencing_token",
-            value=fencing_token,
-        )
-    return attempt
-
-
 def store_records(session: Session, run_id: str, batch: RecordBatch, caller: Principal) -> BatchAccepted:
     """Store lines of the run's files. Raises Problem 409 with a stale token, 404 for another token's run."""
     run = runs.lock(session, run_id)
     attempt = current_attempt(session, run, batch.fencing_token)
     _check_owner(session, attempt, caller)
-    return accept(session, run, attempt, batch)
-
-
-def accept(session: Session, run: Run, attempt: Attempt, batch: RecordBatch) -> BatchAccepted:
-    """Store lines that come with a valid token."""
-    if batch.attempt > attempt.number:
-        raise Problem(
-            422,
-            "invalid_request",
-            f"the run's newest attempt is {attempt.number}: send files of attempts up to that",
-            field="attempt",
-            value=batch.attempt,
-        )
-    return BatchAccepted(next_offset=ingest.store(session, run, batch))
+    return ingest.accept(session, run, attempt, batch)
 
 
 def _check_owner(session: Session, attempt: Attempt, caller: Principal) -> None:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 
-from sqlalchemy import Connection, text
-from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
+from backend.audit.repository import add_audit
 from backend.dispatch import lost_attempts
 from backend.dispatch.broker import Broker
 from backend.dispatch.clock_watch import ClockWatch
 from backend.kit import events, idempotency, instruments
-from backend.kit.database import Database
+from backend.kit.database import Database, clock
+from backend.kit.leadership import LeaderThread
 from backend.kit.settings import Settings
 from backend.models import Attempt, Run
 from backend.queue import planning
 from backend.queue.matching import Room
+from backend.queue.repository import lock_waiting
 from backend.runs import lifecycle
 from backend.runs import repository as runs
 from backend.workers import repository
@@ -37,77 +37,47 @@ RESEND_SECONDS = 5.0
 PRUNE_INTERVAL_SECONDS = 600.0
 
 
-class Dispatcher(threading.Thread):
+class Dispatcher(LeaderThread):
     """Looks once a second, and at once when it is woken."""
 
+    # Runs must not wait for the sake of requests: a round takes milliseconds.
+    busy_share = 1.0
+
     def __init__(self, database: Database, settings: Settings) -> None:
-        super().__init__(name="dispatcher", daemon=True)
-        self._database = database
+        super().__init__("dispatcher", database, DISPATCH_LOCK, INTERVAL_SECONDS)
         self._settings = settings
         self.broker = Broker(settings.broker_url)
         self._fresh_seconds = fresh_seconds(settings)
-        self._wake = threading.Event()
-        self._ended = threading.Event()
         self._pruned_at = time.monotonic()
         self._clock = ClockWatch(settings.lease_seconds / 2, LONGEST_ROUND_SECONDS)
         self._round_began: float | None = None
 
     def seconds_in_round(self) -> float | None:
-        """How long the round takes that is under way; None between two, and where another server is the dispatcher."""
+        """Seconds since the present round began; None between rounds, and while another server is the dispatcher."""
         began = self._round_began
         return None if began is None else time.monotonic() - began
 
-    def wake(self) -> None:
-        """There may be something to do."""
-        self._wake.set()
-
     def end(self) -> None:
         """Stop, and wait until it has stopped."""
-        self._ended.set()
-        self._wake.set()
-        self.join()
+        super().end()
         self.broker.close()
 
-    def run(self) -> None:
-        """Be the dispatcher whenever no other server is."""
-        while not self._ended.is_set():
-            try:
-                with self._database.engine.connect() as connection:
-                    self._serve_as_leader(connection)
-            except OperationalError as error:
-                LOG.warning("the database does not answer", extra={"cause": str(error.orig).strip()})
-            except Exception:
-                # A fault in one round must not end all dispatching; the log has it.
-                LOG.exception("dispatching failed")
-            self._ended.wait(INTERVAL_SECONDS)
-
-    def _serve_as_leader(self, connection: Connection) -> None:
-        """Work for as long as this connection, which holds the lock, lives; return at once where another has it."""
-        query = text("SELECT pg_try_advisory_lock(:key)")
-        is_leader: bool = connection.execute(query, {"key": DISPATCH_LOCK}).scalar_one()
-        connection.commit()
-        if not is_leader:
-            return
+    def begin_leading(self) -> None:
+        """Begin all leases anew: nobody may have kept them meanwhile."""
         instruments.DISPATCHER_LEADER.set(1)
-        try:
-            with self._database.session() as session, session.begin():
-                self._begin_anew(session)
-            while not self._ended.is_set():
-                connection.execute(text("SELECT 1"))
-                connection.commit()
-                self._round()
-                self._wake.wait(INTERVAL_SECONDS)
-                self._wake.clear()
-        finally:
-            instruments.DISPATCHER_LEADER.set(0)
-            # The lock goes with the session of the database, not with this object.
-            connection.invalidate()
+        with self._database.session() as session, session.begin():
+            self._begin_anew(session)
 
-    def _round(self) -> None:
+    def end_leading(self) -> None:
+        """Say so in the metrics."""
+        instruments.DISPATCHER_LEADER.set(0)
+
+    def work(self) -> None:
+        """One round, timed."""
         self._round_began = began = time.monotonic()
         result = "failed"
         try:
-            self.work()
+            self._round()
             result = "ok"
         finally:
             self._round_began = None
@@ -119,10 +89,9 @@ class Dispatcher(threading.Thread):
         repository.begin_all_leases_anew(session, self._settings.lease_seconds)
         repository.end_all_pauses(session)
 
-    def work(self) -> None:
-        """One round."""
+    def _round(self) -> None:
         with self._database.session() as session, session.begin():
-            if self._clock.is_broken(runs.clock(session)):
+            if self._clock.is_broken(clock(session)):
                 LOG.warning("the clock was set, or the server was away: all leases begin anew")
                 self._begin_anew(session)
             repository.withdraw_from_stale_workers(session, self._fresh_seconds)
@@ -169,7 +138,7 @@ class Dispatcher(threading.Thread):
                 reasons[run.id] = placement.reason
         if not given and not reasons:
             return
-        for locked in repository.lock_waiting(session, [*given, *reasons]):
+        for locked in lock_waiting(session, [*given, *reasons]):
             if locked.id in given:
                 self._promise(session, locked, given[locked.id], needs[locked.id])
             else:
@@ -188,4 +157,4 @@ class Dispatcher(threading.Thread):
                 memory_gib=needs.memory_gib,
             )
         )
-        runs.add_audit(session, run.id, lifecycle.SYSTEM, "assigned", {"attempt": run.attempt + 1})
+        add_audit(session, run.id, lifecycle.SYSTEM, "assigned", {"attempt": run.attempt + 1})

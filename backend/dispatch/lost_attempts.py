@@ -6,11 +6,12 @@ from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
+from backend.kit.database import clock
 from backend.kit.settings import Settings
 from backend.models import Attempt, Run
 from backend.runs import lifecycle
 from backend.runs import repository as runs
-from backend.runs.presentation import max_retries
+from backend.runs.lifecycle import max_retries
 from backend.workers import repository
 from bapo.api.runs import RunStatus
 
@@ -59,7 +60,7 @@ def lose(
     else:
         run.retry_reason = reason
         pause = timedelta(seconds=pause_seconds(run.num_attempts_without_progress, settings, cannot_write=cannot_write))
-        run.not_before = runs.clock(session) + pause if pause else None
+        run.not_before = clock(session) + pause if pause else None
         retry = {"retry": run.num_attempts_without_progress, "retries": most}
         lifecycle.move(session, run, RunStatus.QUEUED, author=lifecycle.SYSTEM, reason=reason, detail=retry)
 

@@ -11,10 +11,11 @@ import orjson
 from fastapi import Header, Query
 from fastapi.responses import StreamingResponse
 
-from backend.auth.service import Principal
+from backend.events.hub import EventHub
 from backend.kit import events, project_scope
 from backend.kit.context import Context, ContextOf, DbSession, new_router
 from backend.kit.permissions import Reader
+from backend.kit.principal import Principal
 from backend.runs import repository as runs
 from bapo.api.events import StreamEvent
 
@@ -79,7 +80,7 @@ def run_events(
 async def _stream(
     context: Context, caller: Principal, run_id: str | None, last_event_id: int | None, only: str | None = None
 ) -> AsyncIterator[bytes]:
-    async with context.hub.subscribe(run_id, only) as subscription:
+    async with context.part(EventHub).subscribe(run_id, only) as subscription:
         # A browser shows the connection as open once the first byte is there.
         yield b"retry: 1000\n\n"
         # Subscribed first, then read: nothing falls between, and what comes twice is left out below.

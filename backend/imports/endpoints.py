@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from backend.dispatch.attempts import accept, current_attempt
 from backend.imports import service
 from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.permissions import Writer
+from backend.records.ingest import accept
 from backend.runs import presentation
 from backend.runs import repository as runs
+from backend.runs.access import current_attempt
 from bapo.api.imports import ImportCreate, ImportInfo
 from bapo.api.runs import RunDetail
 from bapo.api.workers import BatchAccepted, RecordBatch

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from backend.auth.service import Principal
+from backend.audit.repository import add_audit
 from backend.kit.errors import Problem
 from backend.kit.events import announce_status
+from backend.kit.principal import Principal
 from backend.models import Attempt, Run
 from backend.projects import choice
 from backend.records.repository import last_event
@@ -60,7 +61,7 @@ def _create(session: Session, body: ImportCreate, caller: Principal, project_id:
     session.add(run)
     session.flush()
     note_use(session, run.id, uses(config))
-    runs.add_audit(session, run.id, caller.name, "imported", {"source": body.source})
+    add_audit(session, run.id, caller.name, "imported", {"source": body.source})
     announce_status(session, run)
     return run
 

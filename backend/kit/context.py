@@ -1,4 +1,4 @@
-"""What a route can ask for: settings, a database session, the event hub."""
+"""What a route can ask for: settings, a database session, kept answers, parts of its own domain."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol, TypeVar, runtime_checkable
 
 import orjson
 from fastapi import APIRouter, Depends, Request, Response
@@ -14,44 +14,49 @@ from fastapi.routing import APIRoute
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from backend.auth.passwords import Passwords
-from backend.auth.service import Principal
-from backend.dispatch.dispatcher import Dispatcher
-from backend.events.hub import EventHub
 from backend.kit import project_scope
 from backend.kit.database import Database
 from backend.kit.errors import not_found
 from backend.kit.prices import Prices
+from backend.kit.principal import Principal
 from backend.kit.recent_callers import RecentCallers
 from backend.kit.response_cache import Answer, AnswerCache
 from backend.kit.settings import Settings
 from backend.kit.visibility import Visibility
 from backend.models import Run
-from backend.ops.readiness import ReadinessCache
-from backend.visits.cache import VisitCache
-from backend.what_if.cache import RecordingCache
+
+Part = TypeVar("Part")
+
+
+@runtime_checkable
+class ForgetsRuns(Protocol):
+    """Keeps something of runs in memory."""
+
+    def forget(self, run_id: str) -> None:
+        """Drop everything of a run that is deleted."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """The parts of a running server."""
+    """The parts of a running server: those that every request needs by name, those of a domain by their type."""
 
     settings: Settings
     database: Database
-    hub: EventHub
-    dispatcher: Dispatcher
-    visits: VisitCache
     callers: RecentCallers
-    answers: AnswerCache
     visibility: Visibility
-    passwords: Passwords = field(default_factory=Passwords)
-    recordings: RecordingCache = field(default_factory=RecordingCache)
-    readiness: ReadinessCache = field(default_factory=ReadinessCache)
+    parts: Sequence[object]
+    """What domains keep for the life of the process: caches, threads, the event hub; one of each type."""
+    answers: AnswerCache = field(default_factory=AnswerCache)
+
+    def part(self, kind: type[Part]) -> Part:
+        """The part of this type, given to the context when the application was put together."""
+        return next(part for part in self.parts if isinstance(part, kind))
 
     def forget_run(self, run_id: str) -> None:
-        """A run is deleted: keep nothing of it."""
-        for each in (self.visits, self.answers, self.recordings, self.visibility):
-            each.forget(run_id)
+        """Drop everything that the process keeps of a deleted run."""
+        for part in (self.answers, self.visibility, *self.parts):
+            if isinstance(part, ForgetsRuns):
+                part.forget(run_id)
 
 
 def context_of(request: Request) -> Context:

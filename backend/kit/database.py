@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import orjson
-from sqlalchemy import Engine, create_engine
+from sqlalchemy import ColumnElement, Engine, create_engine, func, select
 from sqlalchemy.orm import Session, sessionmaker
 
 from backend.kit.events import publish_on_commit
@@ -56,3 +57,13 @@ class Database:
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+
+
+def clock(session: Session) -> datetime:
+    """The database's clock, the only one that times are compared with."""
+    return session.scalars(select(func.now())).one()
+
+
+def seconds_from_now(seconds: float) -> ColumnElement[Any]:
+    """A time of the database's clock."""
+    return func.now() + func.make_interval(0, 0, 0, 0, 0, 0, seconds)

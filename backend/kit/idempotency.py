@@ -12,8 +12,8 @@ from sqlalchemy import delete, func
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from backend.auth.service import Principal
 from backend.kit.errors import Problem
+from backend.kit.principal import Principal
 from backend.models import IdempotentRequest
 
 IdempotencyKey = Annotated[

@@ -1,4 +1,4 @@
-"""Threads of which one works at a time, however many servers run: who holds the database's lock."""
+"""Background threads of which one works at a time, however many servers run: the one that holds a database lock."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from backend.kit.database import Database
 
 LOG = logging.getLogger(__name__)
 
-BUSY_SHARE = 0.2
-"""Of its time that such a thread works at most; the rest is for those who serve requests."""
-
 
 class LeaderThread(threading.Thread):
     """Works in rounds while no other server does, and at once when it is woken."""
+
+    busy_share = 0.2
+    """Most of its time that the thread works; the rest is left to the threads that serve requests."""
 
     def __init__(self, name: str, database: Database, lock: int, interval_seconds: float) -> None:
         super().__init__(name=name, daemon=True)
@@ -32,8 +32,14 @@ class LeaderThread(threading.Thread):
         """One round. Each change is a transaction of its own: the thread may be killed anywhere."""
         raise NotImplementedError
 
+    def begin_leading(self) -> None:
+        """Called before the first round after this server took the lead."""
+
+    def end_leading(self) -> None:
+        """Called when this server no longer leads."""
+
     def wake(self) -> None:
-        """There may be something to do."""
+        """Begin the next round now: there may be something to do."""
         self._wake.set()
 
     def end(self) -> None:
@@ -64,6 +70,7 @@ class LeaderThread(threading.Thread):
         if not is_leader:
             return
         try:
+            self.begin_leading()
             while not self._ended.is_set():
                 connection.execute(text("SELECT 1"))
                 connection.commit()
@@ -71,9 +78,10 @@ class LeaderThread(threading.Thread):
                 self.work()
                 busy = time.monotonic() - begin
                 # What wakes it meanwhile is found in the next round.
-                self._ended.wait(busy * (1 / BUSY_SHARE - 1))
+                self._ended.wait(busy * (1 / self.busy_share - 1))
                 self._wake.wait(self._interval)
                 self._wake.clear()
         finally:
+            self.end_leading()
             # The lock goes with the session of the database, not with this object.
             connection.invalidate()

@@ -16,8 +16,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backend.auth.service import Principal
 from backend.kit.errors import DATABASE_AWAY, Problem, problem_response
+from backend.kit.principal import Principal
 from backend.kit.recent_callers import RecentCallers
 from bapo.client import SESSION_COOKIE
 from bapo.deploy.service_log import about, bind

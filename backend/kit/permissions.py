@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute, iter_route_contexts
 
-from backend.auth.service import Principal
+from backend.kit.context import context_of
 from backend.kit.errors import Problem, not_found
+from backend.kit.principal import Principal
 from backend.kit.scrape_access import admit_scraper
-
-if TYPE_CHECKING:
-    from backend.kit.context import Context
 
 
 class Permission(StrEnum):
@@ -80,10 +78,8 @@ class Require:
 
     async def _check_address(self, request: Request, caller: Principal) -> None:
         run_id, project_id = (request.path_params.get(name) for name in ("run_id", "project_id"))
-        if run_id is not None:
-            context: Context = request.app.state.context
-            if not await context.visibility.sees(caller, run_id):
-                raise not_found("run", run_id)
+        if run_id is not None and not await context_of(request).visibility.sees(caller, run_id):
+            raise not_found("run", run_id)
         if project_id is not None:
             if not caller.sees(project_id):
                 raise not_found("project", project_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from backend.auth.service import Principal, hash_of
+from backend.kit.principal import Principal, hash_of
 
 REMEMBERED_SECONDS = 1.0
 """After a token was revoked or a user disabled by another process, it still works for so long."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import anyio.to_thread
 from sqlalchemy import select
 
-from backend.auth.service import Principal
 from backend.kit.database import Database
+from backend.kit.principal import Principal
 from backend.models import Run
 
 MOST_KNOWN = 200_000

@@ -8,10 +8,10 @@ from fastapi import Depends, Query, Request
 
 from backend.artifacts import service as artifacts
 from backend.artifacts.store import ArtifactStore
-from backend.dispatch import attempts as workers
 from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.permissions import WorkerCaller
 from backend.maintenance_jobs import service
+from backend.workers.administration import worker_of
 from bapo.api.artifacts import ArtifactInfo
 from bapo.api.maintenance_jobs import (
     MAX_BYTES,
@@ -46,7 +46,7 @@ Offset = Annotated[int, Query(ge=0, le=MAX_BYTES)]
 @router.post("/workers/chores", summary="What a worker should do with run folders")
 def take_chores(caller: WorkerCaller, session: DbSession, settings: SettingsOf, body: ChoreRequest) -> Chores:
     """Pack, delete, measure; what is not reported as done is named again."""
-    return service.take(session, workers.get(session, body.worker_id, caller), settings)
+    return service.take(session, worker_of(session, body.worker_id, caller), settings)
 
 
 @router.put("/workers/artifacts/{artifact_id}/content", summary="A piece of a packed artifact", openapi_extra=_CONTENT)
@@ -89,10 +89,10 @@ def note_deletion(
     caller: WorkerCaller, session: DbSession, settings: SettingsOf, deletion_id: int, body: DeletionOutcome
 ) -> None:
     """Told again, nothing more happens."""
-    service.note_deletion(session, workers.get(session, body.worker_id, caller), deletion_id, body, settings)
+    service.note_deletion(session, worker_of(session, body.worker_id, caller), deletion_id, body, settings)
 
 
 @router.post("/workers/folders", status_code=204, summary="What run folders take up")
 def note_folder_sizes(caller: WorkerCaller, session: DbSession, settings: SettingsOf, body: FolderSizes) -> None:
     """Of the worker's own machine."""
-    service.note_sizes(session, workers.get(session, body.worker_id, caller), list(body.folders), settings)
+    service.note_sizes(session, worker_of(session, body.worker_id, caller), list(body.folders), settings)

@@ -8,9 +8,9 @@ from sqlalchemy import ColumnElement, Select, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from backend.artifacts.repository import open_for
+from backend.kit.database import seconds_from_now
 from backend.models import FolderDeletion, Run, RunStorage, Worker
 from backend.storage.repository import waiting_forks
-from backend.workers.repository import seconds_from_now
 
 RETRY_SECONDS = 30.0
 """Between two tries at a deletion."""

@@ -7,11 +7,11 @@ from typing import cast
 from sqlalchemy.orm import Session
 
 from backend.artifacts import repository as artifacts
+from backend.kit.database import clock
 from backend.kit.settings import Settings
 from backend.maintenance_jobs import repository
 from backend.models import Worker
-from backend.runs import repository as runs
-from backend.submissions import inheritance
+from backend.runs.fork_source import fork_source
 from backend.workers.freshness import fresh_seconds
 from bapo.api.maintenance_jobs import (
     Chores,
@@ -68,7 +68,7 @@ def take(session: Session, worker: Worker, settings: Settings) -> Chores:
             MeasureChore(
                 run_id=run.id,
                 run_dir=str(settings.runs_dir / run.id),
-                fork=inheritance.fork_source(run, settings) if run.attempt == 0 else None,
+                fork=fork_source(run, settings) if run.attempt == 0 else None,
             )
             for run in repository.to_measure(session, worker, is_shared=shared, limit=MAX_MEASURED)
         ],
@@ -86,7 +86,7 @@ def note_deletion(
         session.delete(deletion)
         return
     deletion.num_tries += 1
-    deletion.tried_at = runs.clock(session)
+    deletion.tried_at = clock(session)
     deletion.reason = outcome.reason
 
 

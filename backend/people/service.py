@@ -7,15 +7,17 @@ from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
+from backend.audit.repository import add_audit
 from backend.auth import repository as accounts
-from backend.auth.service import Principal, new_login_code
+from backend.auth.service import new_login_code
+from backend.kit.database import clock
 from backend.kit.errors import Problem, not_found
+from backend.kit.principal import Principal
 from backend.kit.settings import Settings
 from backend.models import User
 from backend.people import repository
 from backend.projects import service as projects
 from backend.runs.lifecycle import SYSTEM
-from backend.runs.repository import add_audit, clock
 from bapo.api.people import NewPerson, PasswordLink, PersonCreate, PersonInfo, PersonUpdate
 
 LINK_PATH = "/set-password"

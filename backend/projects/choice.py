@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from backend.auth import repository as accounts
-from backend.auth.service import Principal
 from backend.kit.errors import Problem
+from backend.kit.principal import Principal
 from backend.models import Project
 from backend.projects import repository
 

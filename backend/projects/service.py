@@ -8,12 +8,13 @@ from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from backend.audit.repository import add_audit
 from backend.auth import repository as accounts
-from backend.auth.service import Principal
+from backend.kit.database import clock
 from backend.kit.errors import Problem, not_found
+from backend.kit.principal import Principal
 from backend.models import Project, User
 from backend.projects import repository
-from backend.runs.repository import add_audit, clock
 from bapo.api.people import MemberInfo, MemberWrite, ProjectCreate, ProjectInfo, ProjectUpdate
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from backend.queue.matching import Gpu, Machine, Room, best_room
+from backend.queue.matching import Room, best_room
+from backend.workers.machines import Gpu, Machine
 from bapo.api.queue import HeldRun, WorkerSlots
 from bapo.config.resources import Needs
 

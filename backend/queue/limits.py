@@ -5,12 +5,12 @@ from __future__ import annotations
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from backend.auth.service import Principal
+from backend.audit.repository import add_audit
 from backend.kit.errors import not_found
+from backend.kit.principal import Principal
 from backend.kit.settings import Settings
 from backend.models import Run, User
 from backend.queue import repository
-from backend.runs.repository import add_audit
 from bapo.api.queue import LimitChange, UserLimit, UserLimits
 from bapo.api.runs import RunStatus
 

@@ -8,34 +8,10 @@ there now have ended. So a run that needs four GPUs is not overtaken for ever by
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from backend.workers.machines import Machine
 from bapo.config.resources import Needs
-
-
-@dataclass(frozen=True, slots=True)
-class Gpu:
-    """One GPU of a machine."""
-
-    index: int
-    memory_gib: float | None = None
-    """None where the machine could not say."""
-
-
-class Machine(NamedTuple):
-    """A worker, and what its runs hold."""
-
-    id: str
-    name: str
-    host: str
-    slots: int
-    gpus: Sequence[Gpu] = ()
-    memory_gib: float | None = None
-    """None where it has not said: then it counts as enough."""
-    slots_held: int = 0
-    gpus_held: frozenset[int] = frozenset()
-    memory_held_gib: float = 0.0
 
 
 class Room(NamedTuple):

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from backend.auth.service import Principal
+from backend.audit.repository import add_audit
 from backend.control import waiting
 from backend.kit.errors import Problem
 from backend.kit.events import announce_status
+from backend.kit.principal import Principal
 from backend.kit.settings import Settings
 from backend.queue import planning
-from backend.queue.repository import Candidate
+from backend.queue.repository import Candidate, lock_waiting
 from backend.runs import access
 from backend.runs import repository as runs
-from backend.workers.repository import lock_waiting
 from bapo.api.queue import QueueMove
 from bapo.api.runs import RunStatus
 
@@ -62,7 +62,7 @@ def move(session: Session, run_id: str, request: QueueMove, caller: Principal, s
         _exchange(session, _moved([each for each in line if each.owner_id == run.owner_id], run.id, target, is_before))
     else:
         _fix(session, _moved(line, run.id, target, is_before), run.id)
-    runs.add_audit(session, run.id, caller.name, "moved", {"before" if is_before else "after": target.id})
+    add_audit(session, run.id, caller.name, "moved", {"before" if is_before else "after": target.id})
     announce_status(session, run)
 
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sqlalchemy.orm import Session
 
+from backend.kit.database import clock
 from backend.kit.settings import Settings
 from backend.queue import repository
-from backend.queue.matching import Machine, Placement, place_all
+from backend.queue.matching import Placement, place_all
 from backend.queue.order import WaitingPlace, in_order
 from backend.queue.repository import Candidate, Holdings
-from backend.runs.repository import clock
+from backend.workers.machines import Machine
 
 
 def line(session: Session, settings: Settings) -> tuple[list[Candidate], list[Candidate]]:

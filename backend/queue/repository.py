@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, and_, extract, func, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import Session, aliased, defer
 
 from backend.models import Attempt, Run, User, Worker
 from bapo.api.runs import RunStatus
@@ -145,3 +145,19 @@ def held(session: Session) -> list[HeldRow]:
         .execution_options(all_projects=True)
     )
     return [HeldRow(*row) for row in session.execute(query)]
+
+
+def lock_waiting(session: Session, run_ids: Sequence[str], *, waits: bool = False) -> Sequence[Run]:
+    """Those of the runs that are still queued, locked and without their configs.
+
+    What somebody else has locked is left out, or waited for, in the one order in which all who wait lock runs.
+    """
+    unread = (Run.config, Run.explicit, Run.diff, Run.search_text)
+    query = (
+        select(Run)
+        .where(Run.id.in_(run_ids), Run.status == RunStatus.QUEUED, Run.held_at.is_(None))
+        .options(*(defer(column) for column in unread))
+        .order_by(Run.id)
+        .with_for_update(skip_locked=not waits, key_share=True)
+    )
+    return session.scalars(query, execution_options={"populate_existing": True}).all()

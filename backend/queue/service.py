@@ -7,13 +7,14 @@ from collections.abc import Collection
 
 from sqlalchemy.orm import Session
 
-from backend.auth.service import Principal
+from backend.kit.principal import Principal
 from backend.kit.settings import Settings
 from backend.models import Run
 from backend.queue import planning, repository
 from backend.queue.expectation import Waiting, expected_seconds
 from backend.queue.repository import HeldRow, WaitingRow
-from backend.runs.presentation import eta_seconds, max_retries
+from backend.runs.lifecycle import max_retries
+from backend.runs.presentation import eta_seconds
 from backend.workers import repository as workers
 from backend.workers.freshness import fresh_seconds
 from bapo.api.queue import GpuSlot, HeldRun, QueueState, WaitingRun, WorkerSlots

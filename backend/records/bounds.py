@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from bapo.records import AnyRecord, EventRecord, StepRecord, TrackingRecord
-
-if TYPE_CHECKING:
-    from backend.records.lines import VisitColumns
 
 MAX_INTEGER = 2**31 - 1
 MAX_BIGINT = 2**63 - 1
@@ -39,12 +35,8 @@ def is_integer(value: int) -> bool:
     return 0 <= value <= MAX_INTEGER
 
 
-def visits_fault(visits: VisitColumns) -> str | None:
-    """What is wrong with the prompts of a step."""
-    return _outside(visits.num_correct, 0, MAX_INTEGER) or _outside(visits.policy_version, -MAX_BIGINT, MAX_BIGINT)
-
-
-def _outside(values: Sequence[int], lowest: int, highest: int) -> str | None:
+def outside(values: Sequence[int], lowest: int, highest: int) -> str | None:
+    """What is wrong with the first of these numbers that is out of bounds; None where none is."""
     if not values or (lowest <= min(values) and max(values) <= highest):
         return None
     return _complaint(next(value for value in values if not lowest <= value <= highest))

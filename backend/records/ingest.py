@@ -12,18 +12,30 @@ from sqlalchemy.orm import Session
 from backend.kit import instruments
 from backend.kit.errors import Problem
 from backend.kit.events import announce
-from backend.models import Run
-from backend.records import chunks, metric_keys, repository
+from backend.models import Attempt, Run
+from backend.records import chunks, metric_keys, repository, samples
 from backend.records.best import best_evaluation
 from backend.records.lines import Loaded, Parsed, load, new_lines, parse
 from backend.records.repository import array_of
 from backend.runs import acknowledgements
-from backend.samples import repository as samples
-from bapo.api.workers import RecordBatch
+from bapo.api.workers import BatchAccepted, RecordBatch
 from bapo.records import AnyRecord, EvaluationRecord, EventRecord, StepRecord, TrackingRecord, metrics
 
 AVERAGE_WEIGHT = 0.2
 """Weight of the newest step in the average time of a step."""
+
+
+def accept(session: Session, run: Run, attempt: Attempt, batch: RecordBatch) -> BatchAccepted:
+    """Store lines that come with a valid token."""
+    if batch.attempt > attempt.number:
+        raise Problem(
+            422,
+            "invalid_request",
+            f"the run's newest attempt is {attempt.number}: send files of attempts up to that",
+            field="attempt",
+            value=batch.attempt,
+        )
+    return BatchAccepted(next_offset=store(session, run, batch))
 
 
 def store(session: Session, run: Run, batch: RecordBatch) -> int:

@@ -117,7 +117,7 @@ def parse(loaded: Loaded, run: Run, attempt: int) -> Parsed:
             orjson.loads(line.text)
         visits = _take_visits(content)
         record = read_record(content)
-        if (fault := bounds.fault(record) or bounds.visits_fault(visits)) is not None:
+        if (fault := bounds.fault(record) or _visits_fault(visits)) is not None:
             raise ValueError(fault)
         if isinstance(record, StepRecord):
             if loaded.step is None:
@@ -149,6 +149,13 @@ def _take_visits(content: object) -> VisitColumns:
         good = _VISITS.validate_python(visits)
         columns = VisitColumns(*([getattr(visit, name) for visit in good] for name in VisitColumns._fields))
     return columns
+
+
+def _visits_fault(visits: VisitColumns) -> str | None:
+    """What is wrong with the prompts of a step."""
+    return bounds.outside(visits.num_correct, 0, bounds.MAX_INTEGER) or bounds.outside(
+        visits.policy_version, -bounds.MAX_BIGINT, bounds.MAX_BIGINT
+    )
 
 
 def _complaint(line: Line, run: Run, attempt: int, error: Exception) -> EventRecord:

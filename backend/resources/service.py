@@ -8,14 +8,14 @@ from pathlib import Path
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from backend.auth.service import Principal
+from backend.audit.repository import add_audit
 from backend.kit.errors import Problem, not_found
+from backend.kit.principal import Principal
 from backend.models import Resource
 from backend.projects import choice
 from backend.resources import contents, repository, roots
 from backend.resources.references import FIELDS
 from backend.resources.repository import ResourceRow
-from backend.runs import repository as runs
 from bapo.api.resources import ResourceCreate, ResourceFile, ResourceInfo, ResourceKind, ResourcePreview
 
 
@@ -49,7 +49,7 @@ def register(session: Session, body: ResourceCreate, caller: Principal, permitte
     except IntegrityError:
         remedy = f"a {body.kind} of this name is registered already: take another name, or remove that one first"
         raise Problem(409, "name_taken", remedy, field="name", value=body.name) from None
-    runs.add_audit(session, None, caller.name, "registered", {"kind": body.kind, "name": body.name, "path": str(path)})
+    add_audit(session, None, caller.name, "registered", {"kind": body.kind, "name": body.name, "path": str(path)})
     return resource.id
 
 
@@ -101,7 +101,7 @@ def remove(session: Session, resource_id: str, caller: Principal) -> None:
     if not _may_remove(resource, caller):
         raise Problem(403, "forbidden", "only who registered it, or an administrator, takes a name away")
     repository.remove(session, resource)
-    runs.add_audit(session, None, caller.name, "removed", {"kind": resource.kind, "name": resource.name})
+    add_audit(session, None, caller.name, "removed", {"kind": resource.kind, "name": resource.name})
 
 
 def files(session: Session, kind: ResourceKind, permitted_roots: Sequence[Path]) -> list[ResourceFile]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from backend.auth.service import Principal
 from backend.kit.errors import Problem
-from backend.models import Run
+from backend.kit.principal import Principal
+from backend.models import Attempt, Run
 from backend.runs import repository, states
 
 
@@ -35,3 +35,17 @@ def require(run: Run, action: states.Action) -> None:
             field="status",
             value=run.status.value,
         )
+
+
+def current_attempt(session: Session, run: Run, fencing_token: int) -> Attempt:
+    """The run's newest attempt, if that is its token. Raises Problem 409. The run must be locked."""
+    attempt = repository.attempt(session, run)
+    if attempt is None or attempt.fencing_token != fencing_token:
+        raise Problem(
+            409,
+            "stale_fencing_token",
+            "the run belongs to another attempt by now: end this trainer",
+            field="fencing_token",
+            value=fencing_token,
+        )
+    return attempt

@@ -6,13 +6,21 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from backend.audit.repository import add_audit
+from backend.kit.database import clock
 from backend.kit.events import announce_status
+from backend.kit.settings import Settings
 from backend.models import Attempt, Run
 from backend.runs import repository, states
 from bapo.api.runs import RunStatus
+from bapo.run.control import StopMoment
 
 SYSTEM = "system"
 """Author of what nobody asked for."""
+
+
+URGENCY: tuple[StopMoment, ...] = ("checkpoint", "step", "now")
+"""From the most patient to the least."""
 
 
 def move(
@@ -27,7 +35,7 @@ def move(
     """Change the state. Raises IllegalMoveError."""
     states.check_move(run.status, status)
     before, run.status, run.status_reason = run.status, status, reason
-    now = repository.clock(session)
+    now = clock(session)
     # A run that its machine gave back keeps its place.
     if status is RunStatus.QUEUED and before in (RunStatus.DRAFT, RunStatus.PAUSED, RunStatus.FAILED):
         run.queued_at = run.queue_order = now
@@ -39,7 +47,7 @@ def move(
     if states.is_terminal(status):
         run.finished_at = now
     entry = {"from": before.value, "to": status.value, "attempt": run.attempt, **(detail or {})}
-    repository.add_audit(session, run.id, author, "status", entry | ({"reason": reason} if reason else {}))
+    add_audit(session, run.id, author, "status", entry | ({"reason": reason} if reason else {}))
     announce_status(session, run, before)
 
 
@@ -48,7 +56,7 @@ def end_attempt(session: Session, attempt: Attempt, outcome: str, reason: str | 
     attempt.state = "ended"
     attempt.outcome = outcome
     attempt.reason = reason
-    attempt.ended_at = repository.clock(session)
+    attempt.ended_at = clock(session)
     attempt.lease_expires_at = None
 
 
@@ -64,3 +72,16 @@ def settle_stops(session: Session, run: Run) -> None:
     for control in repository.pending_stops(session, run.id):
         control.state = "applied"
         control.applied_step = run.step
+
+
+def max_retries(run: Run, settings: Settings) -> int:
+    """How often in a row the run is tried again without a further step."""
+    return settings.max_attempts_without_progress - 1 if run.max_retries is None else run.max_retries
+
+
+def stopping_when(session: Session, run: Run) -> StopMoment | None:
+    """The most urgent moment of the stops and pauses without an answer."""
+    if run.status not in (RunStatus.STOPPING, RunStatus.PAUSING):
+        return None
+    asked = {control.moment or "step" for control in repository.pending_stops(session, run.id)}
+    return next((moment for moment in reversed(URGENCY) if moment in asked), None)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from backend.auth.service import Principal
+from sqlalchemy.orm import Session
+
 from backend.kit.permissions import GRANTED, Permission
 from backend.kit.prices import Prices
+from backend.kit.principal import Principal
 from backend.kit.settings import Settings
 from backend.models import AuditRow, Control, Run
-from backend.runs import states
+from backend.runs import lifecycle, repository, states
 from backend.runs.repository import RunRow
 from bapo.api.runs import AuditEntry, ControlInfo, RunDetail, RunStatus, RunSummary
 from bapo.config.resolve import METHOD_CONFIGS
@@ -20,11 +22,6 @@ def eta_seconds(run: Run) -> float | None:
     """Time until the last step at the run's present pace; None where nothing trains or no pace is known."""
     is_training = run.status in (RunStatus.RUNNING, RunStatus.STARTING)
     return (run.num_steps - run.step) * run.step_seconds if is_training and run.step_seconds is not None else None
-
-
-def max_retries(run: Run, settings: Settings) -> int:
-    """How often in a row the run is tried again without a further step."""
-    return settings.max_attempts_without_progress - 1 if run.max_retries is None else run.max_retries
 
 
 NOTES_START_CHARACTERS = 200
@@ -98,7 +95,7 @@ def detail(row: RunRow, around: Surroundings, caller: Principal, settings: Setti
         worker=around.worker,
         held_by=run.held_by,
         num_retries=run.num_attempts_without_progress,
-        max_retries=max_retries(run, settings),
+        max_retries=lifecycle.max_retries(run, settings),
         retry_reason=run.retry_reason,
         allowed_actions=allowed_actions(row, caller),
         may_edit=may_edit,
@@ -108,6 +105,19 @@ def detail(row: RunRow, around: Surroundings, caller: Principal, settings: Setti
         sweep_id=None if run.sweep_point is None else run.group_id,
         stopping_when=around.stopping_when,
     )
+
+
+def run_detail(session: Session, settings: Settings, run_id: str, caller: Principal) -> RunDetail:
+    """One run as this caller sees it, changes of this session included. Raises Problem 404."""
+    session.flush()
+    row = repository.row(session, run_id, caller.id)
+    parent = None if row.run.parent_id is None else session.get(Run, row.run.parent_id)
+    around = Surroundings(
+        repository.worker_name(session, row.run),
+        None if parent is None else parent.name,
+        lifecycle.stopping_when(session, row.run),
+    )
+    return detail(row, around, caller, settings)
 
 
 def changeable_fields(config: dict[str, Any]) -> list[str]:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
-from sqlalchemy import ColumnElement, Select, delete, func, select, text
+from sqlalchemy import ColumnElement, Select, delete, func, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, defer
 
 from backend.kit import events
 from backend.kit.errors import not_found
-from backend.models import Attempt, AuditRow, Control, Project, Run, RunGroup, RunStar, User, Worker
+from backend.models import Attempt, Control, Project, Run, RunGroup, RunStar, RunStorage, User, Worker
 from backend.runs.usage import Usage, usage_of
-from backend.storage import repository as storage
 
 
 class RunRow(NamedTuple):
@@ -52,7 +51,7 @@ def completed(session: Session, found: Sequence[RunRow], viewer_id: str) -> list
     starred = set(
         session.scalars(select(RunStar.run_id).where(RunStar.user_id == viewer_id, RunStar.run_id.in_(run_ids)))
     )
-    sizes = storage.bytes_of(session, run_ids)
+    sizes = _bytes_of(session, run_ids)
     return [
         row._replace(
             usage=used.get(row.run.id, Usage()),
@@ -148,7 +147,7 @@ def worker_name(session: Session, run: Run) -> str | None:
     return session.scalars(query).one_or_none()
 
 
-# ---------------------------------------------------------------- controls and audit
+# ---------------------------------------------------------------- controls
 
 
 def controls(session: Session, run_id: str) -> Sequence[Control]:
@@ -192,16 +191,6 @@ def pending_controls(session: Session, run_ids: Sequence[str]) -> Sequence[Contr
     return session.scalars(query).all()
 
 
-def add_audit(session: Session, run_id: str | None, author: str, action: str, detail: dict[str, Any]) -> None:
-    """Note who did what."""
-    session.add(AuditRow(run_id=run_id, author=author, action=action, detail=detail))
-
-
-def audit(session: Session, run_id: str) -> Sequence[AuditRow]:
-    """What was done to a run, oldest first."""
-    return session.scalars(select(AuditRow).where(AuditRow.run_id == run_id).order_by(AuditRow.id)).all()
-
-
 _RECORDED_TIMES = text("""
     SELECT to_timestamp(min(at)), to_timestamp(max(at)) FROM (
         SELECT (record #>> '{timing,unix_time}')::float8 AS at FROM sparse_records WHERE run_id = :run_id
@@ -216,6 +205,9 @@ def recorded_times(session: Session, run: Run) -> tuple[datetime | None, datetim
     return first, last
 
 
-def clock(session: Session) -> datetime:
-    """The database's clock, the only one that is compared with."""
-    return session.scalars(select(func.now())).one()
+def _bytes_of(session: Session, run_ids: Sequence[str]) -> dict[str, int]:
+    """What the folders and records of these runs take up, of those that were measured."""
+    size = func.coalesce(RunStorage.folder_bytes, 0) + func.coalesce(RunStorage.database_bytes, 0)
+    query = select(RunStorage.run_id, size).where(RunStorage.run_id.in_(run_ids))
+    query = query.where(or_(RunStorage.folder_bytes.is_not(None), RunStorage.database_bytes.is_not(None)))
+    return {run_id: int(num_bytes) for run_id, num_bytes in session.execute(query)}

@@ -2,79 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVarTuple
+from typing import Any, NamedTuple, TypeVarTuple
 
-import orjson
-from pydantic import ValidationError
-from sqlalchemy import Select, delete, func, select, text, tuple_
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import Select, func, select, text, tuple_
 from sqlalchemy.orm import Session
 
-from backend.models import PromptText, Sample
-from bapo.records import SampleRecord
+from backend.models import Sample
 from bapo.rollout import BatchSource
 
-if TYPE_CHECKING:
-    from backend.records.lines import Line
-
 Columns = TypeVarTuple("Columns")
-
-# ---------------------------------------------------------------- writing
-
-
-def store(session: Session, run_id: str, attempt: int, lines: Sequence[Line]) -> None:
-    """Store groups with their responses; a later attempt's groups of a step replace an earlier one's."""
-    rows = [row for line in lines if (row := _row(run_id, attempt, line)) is not None]
-    steps = {row["step"] for row in rows}
-    known = _newest_attempts(session, run_id, steps)
-    rows = [row for row in rows if known.get(row["step"], 0) <= attempt]
-    if not rows:
-        return
-    session.execute(delete(Sample).where(Sample.run_id == run_id, Sample.step.in_(steps), Sample.attempt < attempt))
-    session.connection().execute(insert(Sample).on_conflict_do_nothing(), rows)
-    session.connection().execute(insert(PromptText).on_conflict_do_nothing(), [_text(row) for row in rows])
-
-
-def _row(run_id: str, attempt: int, line: Line) -> dict[str, Any] | None:
-    try:
-        sample = SampleRecord.model_validate_json(line.text)
-        content = orjson.loads(line.text)
-    except (ValidationError, orjson.JSONDecodeError):
-        # A line that is none, in a file that is only looked at: nothing depends on it.
-        return None
-    return {
-        "run_id": run_id,
-        "step": sample.step,
-        "position": line.position,
-        "attempt": attempt,
-        "prompt_id": sample.prompt_id,
-        "source": sample.source.value,
-        "num_correct": sample.num_correct,
-        "record": content,
-    }
-
-
-def _text(row: dict[str, Any]) -> dict[str, Any]:
-    record = row["record"]
-    return {
-        "run_id": row["run_id"],
-        "prompt_id": row["prompt_id"],
-        "content": record["prompt"],
-        "answer": record["answer"],
-    }
-
-
-def _newest_attempts(session: Session, run_id: str, steps: set[int]) -> dict[int, int]:
-    query = (
-        select(Sample.step, func.max(Sample.attempt))
-        .where(Sample.run_id == run_id, Sample.step.in_(steps))
-        .group_by(Sample.step)
-    )
-    return dict(session.execute(query).all())
-
-
-# ---------------------------------------------------------------- reading
 
 
 class Place(NamedTuple):

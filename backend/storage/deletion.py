@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from backend.auth.service import Principal
+from backend.audit.repository import add_audit
 from backend.checkpoints import service as checkpoints
 from backend.kit.errors import Problem, not_found
+from backend.kit.principal import Principal
 from backend.models import Artifact, FolderDeletion, Run, RunStorage, Sample
 from backend.runs import repository as runs
 from backend.runs import states
@@ -25,7 +26,7 @@ def delete_run(session: Session, run: Run, author: str) -> None:
         "steps": run.step,
         "bytes": _bytes(session.get(RunStorage, run.id)) + _artifact_bytes(session, run.id),
     }
-    runs.add_audit(session, None, author, "deleted", detail)
+    add_audit(session, None, author, "deleted", detail)
     if run.host is not None:
         leave_to_worker(session, run, "folder", author)
     runs.delete_run(session, run)
@@ -92,5 +93,5 @@ def give_up(session: Session, deletion_id: int, author: str) -> None:
             404, "not_found", "there is no such deletion: it may be done", field="deletion_id", value=deletion_id
         )
     detail = {"run_id": found.run_id, "name": found.run_name, "part": found.part, "host": found.host}
-    runs.add_audit(session, None, author, "deletion_given_up", detail)
+    add_audit(session, None, author, "deletion_given_up", detail)
     session.delete(found)

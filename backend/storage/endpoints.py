@@ -6,9 +6,9 @@ from typing import Annotated
 
 from fastapi import Query
 
+from backend.audit.repository import add_audit
 from backend.kit.context import ContextOf, DbSession, SettingsOf, new_router
 from backend.kit.permissions import Administrator, Writer
-from backend.runs import repository as runs
 from backend.storage import deletion, service
 from bapo.api.storage import CompactReport, DeletionPreview, DeletionRequest, StorageState
 
@@ -33,7 +33,7 @@ def give_up_deletion(caller: Administrator, session: DbSession, deletion_id: int
 def compact_database(caller: Administrator, session: DbSession, context: ContextOf) -> CompactReport:
     """Writes the tables of records anew; who writes to one waits while it is its turn."""
     report = service.compact(context.database.engine)
-    runs.add_audit(session, None, caller.name, "database_compacted", report.model_dump())
+    add_audit(session, None, caller.name, "database_compacted", report.model_dump())
     return report
 
 

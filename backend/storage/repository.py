@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Select, Table, func, literal, or_, select,
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, defer
 
+from backend.kit.database import seconds_from_now
 from backend.models import (
     Artifact,
     Base,
@@ -27,7 +28,6 @@ from backend.models import (
     User,
 )
 from backend.runs import states
-from backend.workers.repository import seconds_from_now
 from bapo.api.runs import TERMINAL_STATUSES
 
 RECORD_TABLES: tuple[type[Base], ...] = (
@@ -171,14 +171,6 @@ def database_bytes(session: Session) -> int:
 def pending_deletions(session: Session) -> Sequence[FolderDeletion]:
     """What workers still have to delete, oldest first."""
     return session.scalars(select(FolderDeletion).order_by(FolderDeletion.id).limit(1_000)).all()
-
-
-def bytes_of(session: Session, run_ids: Sequence[str]) -> dict[str, int]:
-    """What the folders and records of these runs take up, of those that were measured."""
-    size = func.coalesce(RunStorage.folder_bytes, 0) + func.coalesce(RunStorage.database_bytes, 0)
-    query = select(RunStorage.run_id, size).where(RunStorage.run_id.in_(run_ids))
-    query = query.where(or_(RunStorage.folder_bytes.is_not(None), RunStorage.database_bytes.is_not(None)))
-    return {run_id: int(num_bytes) for run_id, num_bytes in session.execute(query)}
 
 
 def waiting_forks(run_id: ColumnElement[str] | str) -> Select[str]:

@@ -10,13 +10,12 @@ from sqlalchemy import ColumnElement, Select, delete, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from backend.kit.database import Database
+from backend.audit.repository import add_audit
+from backend.kit.database import Database, seconds_from_now
 from backend.kit.settings import Settings
 from backend.models import Artifact, LogPiece, Run, RunStar, RunStorage, Sample
 from backend.runs import lifecycle
-from backend.runs import repository as runs
 from backend.storage import deletion
-from backend.workers.repository import seconds_from_now
 from bapo.api.runs import TERMINAL_STATUSES, RunStatus
 from bapo.api.storage import RetainedPart, RetentionRule
 
@@ -128,7 +127,7 @@ def _note(session: Session, run: Run, part: str) -> None:
     session.execute(query.on_conflict_do_update(index_elements=["run_id"], set_=changes))
     if run.host is not None:
         deletion.leave_to_worker(session, run, part, lifecycle.SYSTEM)
-    runs.add_audit(session, run.id, lifecycle.SYSTEM, "retention", {"deleted": part})
+    add_audit(session, run.id, lifecycle.SYSTEM, "retention", {"deleted": part})
 
 
 def _take_run(session: Session, run: Run) -> None:

@@ -6,11 +6,11 @@ import logging
 
 from sqlalchemy.orm import Session
 
-from backend.auth.service import Principal
+from backend.audit.repository import add_audit
 from backend.kit.database import Database
 from backend.kit.leadership import LeaderThread
+from backend.kit.principal import Principal
 from backend.models import User
-from backend.runs.repository import add_audit
 from backend.studies import reporting, repository, service
 from bapo.study.declaration import parse
 from bapo.study.plan import final_runs

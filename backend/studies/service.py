@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from backend.auth.service import Principal
+from backend.audit.repository import add_audit
 from backend.configs import estimate
 from backend.control import bulk
 from backend.kit.errors import Problem, not_found, presentable
 from backend.kit.prices import Prices
+from backend.kit.principal import Principal
 from backend.models import Study, StudyRun
 from backend.projects import choice
-from backend.runs import repository, states
+from backend.runs import states
 from backend.studies import repository as studies
 from backend.studies.repository import MadeRun, StudyRow
 from backend.submissions import submission
@@ -151,7 +152,7 @@ def create(session: Session, body: StudyCreate, caller: Principal) -> str:
     first = planned if study.tuning is None else tuning_runs(study)
     submit(session, StudyRow(row, caller.name, project.name), study, first, caller)
     detail = {"study_id": group_id, "title": study.title, "num_runs": study.num_runs, "digest": study.digest}
-    repository.add_audit(session, None, caller.name, "study created", detail)
+    add_audit(session, None, caller.name, "study created", detail)
     session.flush()
     return group_id
 

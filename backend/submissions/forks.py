@@ -6,14 +6,15 @@ import hashlib
 
 from sqlalchemy.orm import Session
 
-from backend.auth.service import Principal
+from backend.audit.repository import add_audit
 from backend.configs import service as configs
 from backend.kit.errors import Problem
 from backend.kit.events import announce_status
+from backend.kit.principal import Principal
 from backend.models import Run, RunStorage
 from backend.resources import references
 from backend.resources.repository import note_use
-from backend.runs import lifecycle, repository
+from backend.runs import lifecycle
 from backend.runs.access import require
 from backend.submissions import inheritance
 from backend.submissions.submission import new_run, once
@@ -58,7 +59,7 @@ def _create(session: Session, parent: Run, body: RunFork, caller: Principal) -> 
     note_use(session, run.id, references.uses(resolution.config))
     inheritance.inherit(session, run, parent, body.step)
     detail = {"parent_id": parent.id, "step": body.step, "changes": body.changes}
-    repository.add_audit(session, run.id, caller.name, "forked", detail)
+    add_audit(session, run.id, caller.name, "forked", detail)
     if body.start:
         lifecycle.move(session, run, RunStatus.QUEUED, author=caller.name)
     else:

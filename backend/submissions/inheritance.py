@@ -12,11 +12,9 @@ from typing import Any
 from sqlalchemy import Select, Table, insert, literal, select, update
 from sqlalchemy.orm import Session
 
-from backend.kit.settings import Settings
 from backend.models import Base, MetricChunk, MetricKey, PromptText, Run, Sample, SparseRecord, StepRow
 from backend.records import chunks
 from backend.records.best import best_evaluation
-from bapo.api.workers import ForkSource
 from bapo.records import StepRecord, metrics
 
 INHERITED_ATTEMPT = 0
@@ -92,11 +90,3 @@ def _bring_up_to_date(session: Session, run: Run, parent: Run, step: int) -> Non
     run.eval_name, run.eval_base = parent.eval_name, parent.eval_base
     run.eval_step, run.eval_latest = newest[0], newest[1]["avg_at_k"]["value"]
     run.eval_best, run.eval_best_step = best_evaluation(session, run.id, parent.eval_name)
-
-
-def fork_source(run: Run, settings: Settings) -> ForkSource | None:
-    """The checkpoint that a run goes on from; None where it begins by itself."""
-    if run.fork_step is None:
-        return None
-    assert run.forked_from is not None, "both are set together"
-    return ForkSource(run_id=run.forked_from, run_dir=str(settings.runs_dir / run.forked_from), step=run.fork_step)

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from backend.auth.service import Principal
+from backend.audit.repository import add_audit
 from backend.configs import service as configs
 from backend.kit.errors import Problem
 from backend.kit.events import announce_status
+from backend.kit.principal import Principal
 from backend.models import Run
 from backend.projects import choice
 from backend.resources.references import uses
@@ -103,7 +104,7 @@ def create(session: Session, body: RunCreate, caller: Principal) -> Run:
     session.flush()
     note_use(session, run.id, uses(checked.resolution.config))
     detail = {"recipe": run.recipe, "parent_id": run.parent_id, "changes": body.changes}
-    repository.add_audit(session, run.id, caller.name, "created", detail)
+    add_audit(session, run.id, caller.name, "created", detail)
     if body.start:
         lifecycle.move(session, run, RunStatus.QUEUED, author=caller.name)
     else:

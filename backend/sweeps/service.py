@@ -11,13 +11,14 @@ from typing import Any
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from backend.auth.service import Principal
+from backend.audit.repository import add_audit
 from backend.configs import service as configs
 from backend.control import bulk
 from backend.kit.errors import Problem, not_found
+from backend.kit.principal import Principal
 from backend.models import Run, Sweep
 from backend.projects import choice
-from backend.runs import repository, states
+from backend.runs import states
 from backend.submissions import submission
 from backend.sweeps import planning
 from backend.sweeps import repository as sweeps
@@ -118,7 +119,7 @@ def _create(session: Session, body: SweepCreate, caller: Principal, key: str | N
         )
         run.group_id, run.sweep_point, run.sweep_position = group_id, each.point, position
     detail = {"sweep_id": group_id, "name": body.name, "num_runs": len(found)}
-    repository.add_audit(session, None, caller.name, "sweep created", detail)
+    add_audit(session, None, caller.name, "sweep created", detail)
     session.flush()
     return group_id
 

@@ -7,12 +7,12 @@ from typing import Any
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from backend.auth.service import Principal
+from backend.kit.database import clock
 from backend.kit.errors import Problem, not_found
+from backend.kit.principal import Principal
 from backend.models import SavedView
 from backend.projects import choice
 from backend.runs.listing import check_sort
-from backend.runs.repository import clock
 from backend.views import repository
 from backend.views.repository import ViewRow
 from bapo.api.views import ViewInfo, ViewWrite

@@ -6,6 +6,7 @@ from sqlalchemy.orm import Session
 
 from backend.kit.context import Context
 from backend.models import Run
+from backend.visits.cache import VisitCache
 from bapo.analysis.visits import Visits
 
 
@@ -16,4 +17,4 @@ def visits_of_run(session: Session, context: Context, run: Run) -> Visits:
     new steps only. The arrays belong to all requests and cannot be written to; the same object comes back as long as
     the run has recorded nothing more.
     """
-    return context.visits.visits(session, run.id, run.config["rollout"]["group_size"])
+    return context.part(VisitCache).visits(session, run.id, run.config["rollout"]["group_size"])

@@ -17,11 +17,11 @@ from functools import partial
 
 from sqlalchemy.orm import Session
 
-from backend.kit.database import Database
+from backend.audit.repository import add_audit
+from backend.kit.database import Database, clock
 from backend.kit.leadership import LeaderThread
 from backend.kit.outbound_addresses import AddressPolicy, Resolver, resolve
 from backend.models import Delivery, Webhook
-from backend.runs import repository as runs
 from backend.runs.lifecycle import SYSTEM
 from backend.webhooks import repository
 from backend.webhooks.messages import message, unix_time_of
@@ -65,11 +65,11 @@ class Deliverer(LeaderThread):
         *,
         resolver: Resolver = resolve,
         try_seconds: float = TRY_SECONDS,
-        clock: Clock | None = None,
+        clock: Clock = clock,
     ) -> None:
         super().__init__("deliverer", database, DELIVER_LOCK, INTERVAL_SECONDS)
         self._send = partial(send, policy=policy, resolver=resolver, try_seconds=try_seconds)
-        self._clock = clock or runs.clock
+        self._clock = clock
         self._busy: set[str] = set()
         self._turns = threading.BoundedSemaphore(MAX_TRANSACTIONS)
         self._pool = ThreadPoolExecutor(MAX_AT_ONCE, thread_name_prefix="webhook")
@@ -168,5 +168,5 @@ def switch_off(session: Session, webhook: Webhook, reason: str, now: datetime) -
     webhook.disabled_reason = reason
     webhook.updated_at = now
     repository.give_up_waiting(session, webhook.id, f"the webhook was switched off: {reason}")
-    runs.add_audit(session, None, SYSTEM, "webhook switched off", {"webhook_id": webhook.id, "reason": reason})
+    add_audit(session, None, SYSTEM, "webhook switched off", {"webhook_id": webhook.id, "reason": reason})
     LOG.warning("webhook switched off", extra={"webhook_id": webhook.id, "cause": reason})

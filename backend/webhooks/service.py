@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from sqlalchemy import ColumnElement, or_
 from sqlalchemy.orm import Session
 
-from backend.auth.service import Principal
+from backend.audit.repository import add_audit
 from backend.kit.cursors import decode_numbers, encode
+from backend.kit.database import clock
 from backend.kit.errors import Problem, not_found
 from backend.kit.outbound_addresses import AddressPolicy, ForbiddenAddressError, destination, permitted_addresses
+from backend.kit.principal import Principal
 from backend.models import Delivery, Webhook
 from backend.projects import choice
-from backend.runs import repository as runs
 from backend.webhooks import repository
 from backend.webhooks.repository import WebhookRow
 from bapo.api.webhooks import DeliveryInfo, DeliveryPage, WebhookCreated, WebhookInfo, WebhookWrite
@@ -92,7 +93,7 @@ def replace(
     if body.project is not None:
         webhook.project_id = choice.for_new(session, caller, body.project).id
     _write(webhook, body, policy)
-    webhook.updated_at = runs.clock(session)
+    webhook.updated_at = clock(session)
     webhook.disabled_reason = webhook.failing_since = webhook.resume_at = None
     webhook.num_failures = 0
     if not body.enabled:
@@ -115,7 +116,7 @@ def renew_secret(session: Session, webhook_id: str, caller: Principal) -> Webhoo
     """Sign with another secret from now on. Raises Problem 404."""
     webhook = _lock(session, webhook_id, caller)
     webhook.secret = _new_secret()
-    webhook.updated_at = runs.clock(session)
+    webhook.updated_at = clock(session)
     session.flush()
     _note(session, webhook, caller, "webhook secret renewed")
     return get(session, webhook_id, caller)
@@ -157,7 +158,7 @@ def _new_secret() -> str:
 
 def _note(session: Session, webhook: Webhook, caller: Principal, action: str) -> None:
     # Not the address, which may be a secret itself.
-    runs.add_audit(session, None, caller.name, action, {"webhook_id": webhook.id, "name": webhook.name})
+    add_audit(session, None, caller.name, action, {"webhook_id": webhook.id, "name": webhook.name})
 
 
 # ---------------------------------------------------------------- messages

@@ -16,6 +16,7 @@ from backend.records.repository import StepRange
 from backend.records.sampling import extreme_rows
 from backend.visits.service import visits_of_run
 from backend.what_if import repository
+from backend.what_if.cache import RecordingCache
 from bapo.analysis.visits import Visits
 from bapo.analysis.what_if.forecast import what_if
 from bapo.analysis.what_if.recording import BufferSizes, Recording
@@ -28,7 +29,7 @@ SIZE_KEYS = ("bapo/buffer/difficult/size", "bapo/buffer/high_quality/size")
 def answer(session: Session, context: Context, run: Run, request: WhatIfRequest) -> WhatIfAnswer:
     """Replay all that the run has recorded by now. Raises ConfigError for what is not legal or cannot be replayed."""
     visits = visits_of_run(session, context, run)
-    recording = context.recordings.recording(run.id, visits, lambda: _recording(session, run, visits))
+    recording = context.part(RecordingCache).recording(run.id, visits, lambda: _recording(session, run, visits))
     found = what_if(recording, request.set, draws=request.draws)
     return found if request.max_points is None else thinned(found, request.max_points)
 

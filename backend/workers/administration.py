@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from backend.auth.service import Principal
+from backend.audit.repository import add_audit
+from backend.kit.database import clock
 from backend.kit.errors import Problem, not_found
+from backend.kit.principal import Principal
 from backend.kit.settings import Settings
 from backend.models import Worker
-from backend.runs import repository as runs
 from backend.workers import repository
 from backend.workers.freshness import fresh_seconds
 from bapo.api.workers import DrainRequest
@@ -18,7 +19,7 @@ def drain(session: Session, worker_id: str, request: DrainRequest, caller: Princ
     """It gets no new runs; what it was promised and has not taken goes back. Raises Problem 404."""
     worker = _lock(session, worker_id)
     if worker.draining_at is None:
-        worker.draining_at = runs.clock(session)
+        worker.draining_at = clock(session)
     worker.drain_hands_on = request.hand_on
     repository.withdraw(session, worker.id)
     _note(session, worker, caller, "worker_drained", {"hand_on": request.hand_on})
@@ -44,7 +45,7 @@ def forget(session: Session, worker_id: str, caller: Principal, settings: Settin
     if repository.num_held(session, worker):
         remedy = f"it has runs that may still go on: they are lost {settings.lease_seconds:g} s after it was last heard"
         raise Problem(409, "worker_has_runs", remedy, field="worker_id", value=worker_id)
-    worker.forgotten_at, worker.draining_at, worker.drain_hands_on = runs.clock(session), None, False
+    worker.forgotten_at, worker.draining_at, worker.drain_hands_on = clock(session), None, False
     _note(session, worker, caller, "worker_forgotten", {})
 
 
@@ -56,4 +57,12 @@ def _lock(session: Session, worker_id: str) -> Worker:
 
 
 def _note(session: Session, worker: Worker, caller: Principal, action: str, detail: dict[str, object]) -> None:
-    runs.add_audit(session, None, caller.name, action, {"worker": worker.name, **detail})
+    add_audit(session, None, caller.name, action, {"worker": worker.name, **detail})
+
+
+def worker_of(session: Session, worker_id: str, caller: Principal) -> Worker:
+    """A worker of this token. Raises Problem 404."""
+    worker = repository.get(session, caller.id, worker_id)
+    if worker is None:
+        raise not_found("worker", worker_id)
+    return worker

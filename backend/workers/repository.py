@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, delete, func, select, update
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.orm import Session, defer
+from sqlalchemy.orm import Session
 
+from backend.kit.database import seconds_from_now
 from backend.models import ApiToken, Attempt, Run, Worker
 from backend.models.runs import FENCING_TOKENS
-from backend.queue.matching import Gpu, Machine
+from backend.workers.machines import Gpu, Machine
 from bapo.api.runs import RunStatus
 from bapo.api.workers import WorkerRegistration
-
-
-def seconds_from_now(seconds: float) -> ColumnElement[Any]:
-    """A time of the database's clock."""
-    return func.now() + func.make_interval(0, 0, 0, 0, 0, 0, seconds)
 
 
 def register(session: Session, token_id: str, body: WorkerRegistration) -> Worker | None:
@@ -203,22 +199,6 @@ def num_connected(session: Session, fresh_seconds: float) -> int:
     """Workers that are heard of, also those that are draining."""
     query = select(func.count()).select_from(Worker)
     return session.scalars(query.where(Worker.last_seen_at > seconds_from_now(-fresh_seconds))).one()
-
-
-def lock_waiting(session: Session, run_ids: Sequence[str], *, waits: bool = False) -> Sequence[Run]:
-    """Those of the runs that are still queued, locked and without their configs.
-
-    What somebody else has locked is left out, or waited for, in the one order in which all who wait lock runs.
-    """
-    unread = (Run.config, Run.explicit, Run.diff, Run.search_text)
-    query = (
-        select(Run)
-        .where(Run.id.in_(run_ids), Run.status == RunStatus.QUEUED, Run.held_at.is_(None))
-        .options(*(defer(column) for column in unread))
-        .order_by(Run.id)
-        .with_for_update(skip_locked=not waits, key_share=True)
-    )
-    return session.scalars(query, execution_options={"populate_existing": True}).all()
 
 
 def is_fresh(session: Session, worker: Worker, seconds: float) -> bool:

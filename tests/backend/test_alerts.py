@@ -272,7 +272,7 @@ def test_a_standstill_counts_only_the_time_in_which_somebody_looked(
     admin: Client, worker: FakeWorker, run: RunDetail, rules: list[RuleInfo], database: Database
 ) -> None:
     from backend.alerts.following import look  # noqa: PLC0415
-    from backend.runs.repository import clock  # noqa: PLC0415
+    from backend.kit.database import clock  # noqa: PLC0415
 
     rule = make(admin, rules, StalledCondition(minutes=1), run)
     claim = worker.begin(run)

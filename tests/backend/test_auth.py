@@ -9,8 +9,9 @@ import httpx
 import pytest
 
 from backend.auth.bootstrap import ADMIN, bootstrap, token_in
-from backend.auth.service import new_login_code, new_secret
+from backend.auth.service import new_login_code
 from backend.kit.database import Database
+from backend.kit.principal import new_secret
 from bapo.api.accounts import Login, UserInfo
 from bapo.api.runs import RunCreate
 from bapo.client import SESSION_COOKIE, ApiError, Client

@@ -8,6 +8,8 @@ import httpx
 import pytest
 
 from backend.kit.context import Context
+from backend.visits.cache import VisitCache
+from backend.what_if.cache import RecordingCache
 from bapo.api.runs import RunCreate, RunDetail
 from bapo.api.what_if import WhatIfRequest
 from bapo.client import ApiError, Client
@@ -79,8 +81,8 @@ def test_every_address_of_a_deleted_run_answers_404(
         admin.what_if(trained.id, WhatIfRequest(set={"method.c1": "1/4"}))
         others = {address for address in before if "/artifacts/nothing" in address}
         assert {address: status for address, status in before.items() if status != 200} == dict.fromkeys(others, 404)
-        assert trained.id in context.visits._entries
-        assert trained.id in context.recordings._entries
+        assert trained.id in context.part(VisitCache)._entries
+        assert trained.id in context.part(RecordingCache)._entries
         assert any(trained.id in question for question in context.answers._entries)
 
         admin.delete_run(trained.id)
@@ -98,7 +100,7 @@ def test_what_was_kept_in_memory_goes_with_the_run(
     context = context_of(backend_server)
     admin.metrics(trained.id, ["actor/entropy"])
     admin.what_if(trained.id, WhatIfRequest(set={"method.c1": "1/4"}))
-    kept = [context.visits._entries, context.recordings._entries]
+    kept = [context.part(VisitCache)._entries, context.part(RecordingCache)._entries]
     assert all(trained.id in each for each in kept)
     admin.delete_run(trained.id)
     wait_until(

@@ -8,9 +8,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from backend.kit.database import Database
+from backend.kit.database import Database, seconds_from_now
 from backend.models import Attempt, Worker
-from backend.workers import repository
 from bapo.api.runs import RunCreate, RunDetail, RunStatus
 from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker
@@ -118,7 +117,7 @@ def test_a_started_run_stays_on_its_host(server: BackendServer, people: Client, 
 def silence(database: Database, worker: FakeWorker) -> None:
     """Make the worker's last heartbeat a minute old."""
     with database.session() as session, session.begin():
-        session.get_one(Worker, worker.id).last_seen_at = repository.seconds_from_now(-60)
+        session.get_one(Worker, worker.id).last_seen_at = seconds_from_now(-60)
 
 
 def test_the_broker_may_be_away(server: BackendServer, people: Client, redis_server: RedisServer) -> None:

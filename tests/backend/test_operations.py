@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import select
 
+from backend.dispatch.dispatcher import Dispatcher
 from backend.kit.database import Database
 from backend.kit.instruments import count_on_commit
 from backend.ops.metrics.state import reason_label
@@ -64,7 +65,7 @@ def test_a_broker_that_is_away_is_named_and_comes_back(server: BackendServer, re
 
 
 def test_a_dispatcher_that_is_stuck_is_named(server: BackendServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    dispatcher = server.server._context.dispatcher
+    dispatcher = server.server._context.part(Dispatcher)
     monkeypatch.setattr(dispatcher, "seconds_in_round", lambda: STUCK_SECONDS + 1)
     wait_until(lambda: readiness(server)[1].get("dispatcher") is False)
 

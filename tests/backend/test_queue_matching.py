@@ -9,8 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.queue.matching import (
-    Gpu,
-    Machine,
     Placement,
     Reservation,
     best_room,
@@ -21,6 +19,7 @@ from backend.queue.matching import (
     why_never,
     why_not_now,
 )
+from backend.workers.machines import Gpu, Machine
 from bapo.config.resources import Needs
 
 CPU = Needs()

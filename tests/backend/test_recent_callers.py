@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backend.auth.service import Principal, hash_of
+from backend.kit.principal import Principal, hash_of
 from backend.kit.recent_callers import RecentCallers
 
 GOOD = hash_of("good")

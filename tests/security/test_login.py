@@ -14,9 +14,9 @@ from starlette.requests import Request
 from backend.app import create_app
 from backend.auth import passwords, throttle
 from backend.auth.address import client_address
-from backend.auth.service import new_secret
 from backend.kit.database import Database
 from backend.kit.permissions import Permission, declared_routes
+from backend.kit.principal import new_secret
 from backend.models import LoginAttempt
 from bapo.api.accounts import Login, PasswordSet, TokenCreate
 from bapo.api.people import PersonCreate, PersonUpdate

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from backend.auth.service import new_secret
+from backend.kit.principal import new_secret
 from bapo.deploy import service_log
 from bapo.deploy.service_log import JsonFormatter, PlainFormatter
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import text
 
-from backend.auth.service import hash_of
 from backend.kit.database import Database
+from backend.kit.principal import hash_of
 from backend.models import ApiToken
 from bapo.api.artifacts import ArtifactCreate
 from bapo.api.maintenance_jobs import (

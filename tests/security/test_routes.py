@@ -16,9 +16,9 @@ from sqlalchemy import update
 
 import frontend
 from backend.app import create_app
-from backend.auth.service import hash_of
 from backend.kit.database import Database
 from backend.kit.permissions import declared_routes
+from backend.kit.principal import hash_of
 from backend.models import ApiToken
 from bapo.api.accounts import Login, TokenCreate
 from bapo.api.runs import RunCreate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from backend.dispatch.dispatcher import Dispatcher
 from backend.kit.context import ContextOf, DbSession, new_router
 from backend.kit.permissions import Administrator
 from backend.ops.diagnosis import service
@@ -13,4 +14,4 @@ router = new_router("service")
 @router.get("/diagnosis", summary="What the server knows of its own deployment")
 def diagnosis(_: Administrator, session: DbSession, context: ContextOf) -> Diagnosis:
     """Database, broker, folders and workers, for `bapo doctor`; administrators only."""
-    return service.diagnose(session, context.settings, context.dispatcher)
+    return service.diagnose(session, context.settings, context.part(Dispatcher))

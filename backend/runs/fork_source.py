@@ -1,0 +1,15 @@
+"""Where a fork's first checkpoint lies."""
+
+from __future__ import annotations
+
+from backend.kit.settings import Settings
+from backend.models import Run
+from bapo.api.workers import ForkSource
+
+
+def fork_source(run: Run, settings: Settings) -> ForkSource | None:
+    """The checkpoint that a run goes on from; None where it begins by itself."""
+    if run.fork_step is None:
+        return None
+    assert run.forked_from is not None, "both are set together"
+    return ForkSource(run_id=run.forked_from, run_dir=str(settings.runs_dir / run.forked_from), step=run.fork_step)

@@ -1,0 +1,31 @@
+"""Machines as the queue sees them: what they have, and what runs hold of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One GPU of a machine."""
+
+    index: int
+    memory_gib: float | None = None
+    """None where the machine could not say."""
+
+
+class Machine(NamedTuple):
+    """A worker, and what its runs hold."""
+
+    id: str
+    name: str
+    host: str
+    slots: int
+    gpus: Sequence[Gpu] = ()
+    memory_gib: float | None = None
+    """None where it has not said: then it counts as enough."""
+    slots_held: int = 0
+    gpus_held: frozenset[int] = frozenset()
+    memory_held_gib: float = 0.0
