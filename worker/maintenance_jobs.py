@@ -29,6 +29,7 @@ from bapo.api.maintenance_jobs import (
 from bapo.api.workers import ForkSource
 from bapo.client import ApiError, Client
 from bapo.files.safe_paths import files_beneath
+from bapo.report.isolated import draw_report
 from bapo.run.artifacts import Packed, PackingError, pack, packed_as
 from bapo.run.checkpoint import CHECKPOINTS_FOLDER, CheckpointError, checkpoint_step
 from bapo.run.fork import ForkOrigin, begin_fork
@@ -131,7 +132,7 @@ class ChoreThread(threading.Thread):
             return path, known
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        return path, pack(Path(chore.run_dir), chore.kind, chore.step, path)
+        return path, pack(Path(chore.run_dir), chore.kind, chore.step, path, draw_report=draw_report)
 
     def _upload(self, artifact_id: str, path: Path, packed: Packed) -> None:
         offset = 0

@@ -13,6 +13,8 @@ from bapo.api.base import Body, JsonObject, Page, Text
 from bapo.api.configs import ConfigDraft
 from bapo.run.control import StopMoment
 
+__all__ = ["StopMoment"]
+
 
 class RunStatus(StrEnum):
     """States of a run; the legal moves stand in one table in `backend/runs/states.py`."""

@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from bapo.deploy.commands import service_command
+
 
 def worker(
     server: Annotated[str, typer.Option(help="Address of the server, such as https://bapo.example.org.")],
@@ -35,7 +37,7 @@ def worker(
     """Take runs from a server and train them on this machine, until Ctrl-C gives the running ones back."""
     if token is None and token_file is None:
         raise typer.BadParameter("give --token, --token-file or the variable BAPO_WORKER_TOKEN", param_hint="--token")
-    command = [sys.executable, "-m", "worker", "run", "--server", server]
+    command = service_command("worker", "run", "--server", server)
     command += [] if slots is None else ["--slots", str(slots)]
     command += [] if gpus is None else ["--gpus", gpus]
     command += ["--name", name or socket.gethostname(), "--folder", str(folder)]

@@ -6,10 +6,8 @@ import hashlib
 import json
 import os
 import re
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any, BinaryIO, Literal, NamedTuple
@@ -42,7 +40,9 @@ MODEL_FOLDERS = (("model",), ("actor", "huggingface"))
 MODEL_SUFFIXES = frozenset({".json", ".safetensors", ".txt", ".model", ".jinja", ".md"})
 """What belongs to such a model. Pickles are left out: nobody should have to load one."""
 JOURNAL_FILES = (RECORDS_FILE, SAMPLES_FILE, LOG_FILE, SUMMARY_FILE)
-REPORT_SECONDS = 600.0
+
+DrawReport = Callable[[Path, Path], None]
+"""Writes the report of a run folder into a file; raises PackingError where it cannot."""
 
 _ATTEMPT = re.compile(r"attempt-\d{1,6}")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -72,8 +72,13 @@ def _stem(run_name: str, run_id: str) -> str:
     return f"{short}-{run_id}" if short else run_id
 
 
-def pack(run_folder: Path, kind: ArtifactKind, step: int | None, out: Path) -> Packed:
-    """Write the artifact. Raises PackingError where the folder does not hold it, OSError where the disk refuses."""
+def pack(
+    run_folder: Path, kind: ArtifactKind, step: int | None, out: Path, *, draw_report: DrawReport | None = None
+) -> Packed:
+    """Write the artifact; a report is drawn by `draw_report`.
+
+    Raises PackingError where the folder does not hold it, OSError where the disk refuses.
+    """
     if not run_folder.is_dir() or run_folder.is_symlink():
         raise PackingError("the run's folder is not on this machine any more")
     top = out.stem
@@ -85,7 +90,8 @@ def pack(run_folder: Path, kind: ArtifactKind, step: int | None, out: Path) -> P
             case "journal":
                 _pack_journal(run_folder, top, out)
             case "report":
-                _write_report(run_folder, top, out)
+                assert draw_report is not None, "who asks for reports can draw them"
+                _write_report(run_folder, top, out, draw_report)
             case "config":
                 out.write_text(toml_text(_config(run_folder)), encoding="utf-8")
             case "log":
@@ -188,8 +194,8 @@ def _attempts(run_folder: Path) -> list[str]:
     return sorted(found, key=lambda name: int(name.removeprefix("attempt-")))
 
 
-def _write_report(run_folder: Path, top: str, out: Path) -> None:
-    """The paper's figures and tables of the run. Drawn by a process of its own, which can be given up."""
+def _write_report(run_folder: Path, top: str, out: Path, draw: DrawReport) -> None:
+    """The report of a copy of the journal, taken safely: nothing outside the run's folder can get into it."""
     with tempfile.TemporaryDirectory(dir=out.parent) as folder:
         copy = Path(folder) / top
         for name, file, num_bytes in _journal(run_folder):
@@ -198,17 +204,7 @@ def _write_report(run_folder: Path, top: str, out: Path) -> None:
             with target.open("wb") as output:
                 for chunk in chunks(file, num_bytes):
                     output.write(chunk)
-        command = [sys.executable, "-m", "bapo", "report", "--out", str(out), "--", str(copy)]
-        environment = os.environ | {"PYTHONSAFEPATH": "1"}
-        try:
-            done = subprocess.run(
-                command, env=environment, capture_output=True, text=True, timeout=REPORT_SECONDS, check=False
-            )
-        except subprocess.TimeoutExpired:
-            raise PackingError(f"drawing the report took longer than {REPORT_SECONDS:.0f} s") from None
-    if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["no output"])[-1]
-        raise PackingError(f"the report cannot be drawn: {last[:500]}")
+        draw(copy, out)
 
 
 def _config(run_folder: Path) -> dict[str, Any]:

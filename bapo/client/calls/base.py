@@ -5,13 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 from urllib.parse import quote
 
 from pydantic import BaseModel
-
-if TYPE_CHECKING:
-    from bapo.client.client import AsyncClient, Client
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -32,8 +29,20 @@ class Call(Generic[T]):
     """Sent as it is, in the place of a body."""
 
 
+class Sender(Protocol):
+    """A client that waits for the answer."""
+
+    def send(self, call: Call[T]) -> T: ...
+
+
+class AsyncSender(Protocol):
+    """A client whose answers are awaited."""
+
+    async def send(self, call: Call[T]) -> T: ...
+
+
 class Endpoint(Generic[P, T]):
-    """Turns a method that describes a call into one that makes it: at once, or awaitable on an `AsyncClient`."""
+    """Turns a method that describes a call into one that makes it: at once, or awaitable on an `AsyncSender`."""
 
     def __init__(self, describe: Callable[Concatenate[Any, P], Call[T]]) -> None:
         self.describe = describe
@@ -42,10 +51,10 @@ class Endpoint(Generic[P, T]):
     @overload
     def __get__(self, client: None, owner: type[Any]) -> Self: ...
     @overload
-    def __get__(self, client: Client, owner: type[Any]) -> Callable[P, T]: ...
+    def __get__(self, client: Sender, owner: type[Any]) -> Callable[P, T]: ...
     @overload
-    def __get__(self, client: AsyncClient, owner: type[Any]) -> Callable[P, Awaitable[T]]: ...
-    def __get__(self, client: Client | AsyncClient | None, owner: type[Any]) -> Any:
+    def __get__(self, client: AsyncSender, owner: type[Any]) -> Callable[P, Awaitable[T]]: ...
+    def __get__(self, client: Sender | AsyncSender | None, owner: type[Any]) -> Any:
         if client is None:
             return self
 

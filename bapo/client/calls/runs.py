@@ -22,10 +22,10 @@ from bapo.api.runs import (
     RunPage,
     RunUpdate,
     StopAnswer,
+    StopMoment,
     StopRequest,
 )
 from bapo.client.calls.base import Call, Endpoint, answer, get, nothing, post, run_path
-from bapo.run.control import StopMoment
 
 
 def query_of(filters: RunFilters) -> dict[str, Any]:

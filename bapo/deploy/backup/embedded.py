@@ -13,9 +13,10 @@ from pathlib import Path
 
 from bapo.deploy.backup import archive, database
 from bapo.deploy.backup.archive import BackupError, BackupWriter, Manifest
+from bapo.deploy.commands import service_command
 from bapo.deploy.up.folder import DataFolder, StartError
 from bapo.deploy.up.postgres import EmbeddedPostgres
-from bapo.deploy.up.services import Addresses, backend_command, backend_environment
+from bapo.deploy.up.services import Addresses, backend_environment
 from bapo.deploy.up.supervision import Supervisor
 
 READY_SECONDS = 60.0
@@ -114,7 +115,7 @@ def restore_folder(data: Path, file: Path) -> Manifest:
 def _migrate(folder: DataFolder, deployment: Deployment) -> None:
     addresses = Addresses(8000, 8001, deployment.database_url, "redis://127.0.0.1:1/0")
     result = subprocess.run(
-        backend_command("migrate"),
+        service_command("backend", "migrate"),
         env={**os.environ, **backend_environment(folder, addresses), "PYTHONSAFEPATH": "1"},
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 from dataclasses import dataclass
 
+from bapo.deploy.commands import service_command
 from bapo.deploy.up.child import ChildSpec
 from bapo.deploy.up.folder import DataFolder, StartError
 from bapo.deploy.up.redis import EVERYWHERE
@@ -91,16 +91,11 @@ def backend_environment(folder: DataFolder, addresses: Addresses) -> dict[str, s
     }
 
 
-def backend_command(*arguments: str) -> list[str]:
-    """`python -m backend ...`."""
-    return [sys.executable, "-m", "backend", *arguments]
-
-
 def backend_spec(folder: DataFolder, addresses: Addresses) -> ChildSpec:
     """The API server."""
     return ChildSpec(
         name="backend",
-        command=backend_command("serve", "--host", HOST, "--port", str(addresses.backend_port)),
+        command=service_command("backend", "serve", "--host", HOST, "--port", str(addresses.backend_port)),
         environment=backend_environment(folder, addresses),
     )
 
@@ -109,7 +104,7 @@ def frontend_spec(addresses: Addresses) -> ChildSpec:
     """The pages, and the one port that people see."""
     return ChildSpec(
         name="frontend",
-        command=[sys.executable, "-m", "frontend", "serve", "--host", addresses.listen, "--port", str(addresses.port)],
+        command=service_command("frontend", "serve", "--host", addresses.listen, "--port", str(addresses.port)),
         environment={
             "BAPO_BACKEND_URL": addresses.backend_url,
             "BAPO_PUBLIC_URL": addresses.public_url,
@@ -122,13 +117,13 @@ def worker_spec(folder: DataFolder, addresses: Addresses, *, slots: int) -> Chil
     """The worker on this machine. Stopping it lets its trainers reach a step boundary and write a checkpoint."""
     return ChildSpec(
         name="worker",
-        command=[
-            *(sys.executable, "-m", "worker", "run"),
+        command=service_command(
+            *("worker", "run"),
             *("--server", addresses.backend_url),
             *("--token-file", str(folder.worker_token)),
             *("--slots", str(slots)),
             *("--folder", str(folder.worker)),
-        ],
+        ),
         # Others may be given another address of the same broker.
         environment={"BAPO_BROKER_URL": addresses.broker_url},
         grace_seconds=60.0,

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from bapo.client import Client
+from bapo.deploy.commands import service_command
 from bapo.deploy.up.child import Child
 from bapo.deploy.up.demo import submit_demo
 from bapo.deploy.up.folder import DataFolder, StartError
@@ -25,7 +26,6 @@ from bapo.deploy.up.redis import EVERYWHERE, BrokerAddress, EmbeddedRedis
 from bapo.deploy.up.services import (
     HOST,
     Addresses,
-    backend_command,
     backend_environment,
     backend_spec,
     check_port,
@@ -162,7 +162,7 @@ class Stack:
     def _backend(self, addresses: Addresses, command: str) -> str:
         """Run one of the backend's commands to its end and return what it printed."""
         result = subprocess.run(
-            backend_command(command),
+            service_command("backend", command),
             env={**os.environ, **backend_environment(self._folder, addresses), "PYTHONSAFEPATH": "1"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
