@@ -99,11 +99,19 @@ def _link_or_copy(source: str, target: str) -> str:
     return target
 
 
-def newest_sound(run_folder: Path) -> tuple[Path | None, list[tuple[str, str]]]:
-    """The newest checkpoint that agrees with its manifest, and name and fault of each damaged one that is newer."""
+def newest_sound(run_folder: Path, *, last_step: int | None = None) -> tuple[Path | None, list[tuple[str, str]]]:
+    """Return the newest usable checkpoint, and name and fault of each newer one that is not.
+
+    A usable checkpoint agrees with its manifest and, where `last_step` is given, lies at or before that step: a run
+    that resumed beyond the end of its journal would lack the records of the steps in between for ever.
+    """
     damaged: list[tuple[str, str]] = []
     for folder in reversed(_checkpoints(run_folder / CHECKPOINTS_FOLDER)):
-        fault = _fault(folder)
+        step = checkpoint_step(folder.name)
+        if last_step is not None and step is not None and step > last_step:
+            fault: str | None = f"the journal ends before it, at step {last_step}"
+        else:
+            fault = _fault(folder)
         if fault is None:
             return folder, damaged
         damaged.append((folder.name, fault))

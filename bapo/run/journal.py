@@ -10,6 +10,8 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import orjson
+
 from bapo.records import AnyRecord, EventRecord, Record, dump_record, parse_record
 
 RECORDS_FILE = "records.jsonl"
@@ -129,6 +131,19 @@ def merged_records(run_folder: Path) -> list[AnyRecord]:
             else:
                 merged[(record.step, *_identity(record))] = record
     return sorted([*merged.values(), *events], key=lambda record: record.step)
+
+
+def last_complete_step(run_folder: Path, after: int = 0) -> int:
+    """Return the last step up to which the journals of all attempts have every step that follows `after`."""
+    steps = set()
+    for folder in attempt_folders(run_folder):
+        for line in complete_lines(folder / RECORDS_FILE):
+            record = orjson.loads(line)
+            if record["type"] == "step":
+                steps.add(record["step"])
+    while after + 1 in steps:
+        after += 1
+    return after
 
 
 def _identity(record: AnyRecord) -> tuple[object, ...]:

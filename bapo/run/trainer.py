@@ -31,7 +31,7 @@ from bapo.run import checkpoint
 from bapo.run.engine import build_engine
 from bapo.run.evaluation_runs import Assessment
 from bapo.run.fork import ForkOrigin, read_origin
-from bapo.run.journal import RECORDS_FILE, Journal, JournalError, attempt_folders, read_records
+from bapo.run.journal import RECORDS_FILE, Journal, JournalError, attempt_folders, last_complete_step, read_records
 from bapo.run.recording import CostCounter, sample_records, step_record
 from bapo.run.run_folder import SUMMARY_FILE, claim_config, exclusive, next_attempt, read_config, write_atomically
 from bapo.run.steering import Steering
@@ -194,8 +194,9 @@ class _Attempt:
         self._assessment = Assessment(config, self._task, self._engine, self.attempt)
 
     def _resume_or_start(self) -> None:
-        folder, damaged = checkpoint.newest_sound(self.run_folder)
         origin = read_origin(self.run_folder)
+        recorded = last_complete_step(self.run_folder, after=0 if origin is None else origin.step)
+        folder, damaged = checkpoint.newest_sound(self.run_folder, last_step=recorded)
         if folder is None and origin is not None:
             remedy = f"it went on from step {origin.step} of run {origin.run_id}: fork that run again"
             raise ConfigError([ConfigProblem("checkpoints", "none is left", remedy)])

@@ -1,7 +1,8 @@
 """The backup file: a tar whose last member, `manifest.json`, names every other one with its size and SHA-256.
 
 It is written while runs train: a file that grows is taken up to the length it has when its turn comes, one that
-disappears is left out. The database is dumped first, so that the folders hold at least what the database knows.
+disappears is left out. The database is dumped first, so that the folders hold at least what the database knows; of a
+run, the journals are copied after the checkpoints, so that no checkpoint is beyond the journal beside it.
 """
 
 from __future__ import annotations
@@ -112,24 +113,23 @@ class BackupWriter:
         """Add the folders of all runs; their number."""
         folders = sorted(path for path in runs_dir.iterdir() if path.is_dir()) if runs_dir.exists() else []
         for folder in folders:
+            name = f"{RUNS}/{folder.name}"
             for _ in range(_ROUNDS):
                 # A checkpoint that came meanwhile has replaced one that may be copied in part.
-                if not self._add_folder(f"{RUNS}/{folder.name}", folder):
+                if not self.add_folder(f"{name}/{CHECKPOINTS_FOLDER}", folder / CHECKPOINTS_FOLDER):
                     break
+            self.add_folder(name, folder, leave_out=CHECKPOINTS_FOLDER)
         return len(folders)
 
-    def add_folder(self, name: str, folder: Path) -> None:
-        """Add a folder's files."""
-        self._add_folder(name, folder)
-
-    def _add_folder(self, name: str, folder: Path) -> bool:
-        """Add what is not there yet; whether a checkpoint was among it."""
+    def add_folder(self, name: str, folder: Path, leave_out: str | None = None) -> bool:
+        """Add the files of a folder that are not in the backup yet; return whether there were any."""
         found = False
         for path in _files(folder):
-            member = f"{name}/{path.relative_to(folder).as_posix()}"
-            if member not in self._members:
+            inside = path.relative_to(folder)
+            member = f"{name}/{inside.as_posix()}"
+            if inside.parts[0] != leave_out and member not in self._members:
                 self.add(member, path)
-                found |= CHECKPOINTS_FOLDER in path.parts
+                found = True
         return found
 
     def finish(self, revision: str, num_runs: int) -> Manifest:

@@ -149,6 +149,20 @@ def test_a_damaged_newest_checkpoint_is_reported_and_the_one_before_it_used(undi
     assert lines(tmp_path) == lines(undisturbed)
 
 
+def test_a_run_resumes_from_no_checkpoint_beyond_its_journal(undisturbed: Path, tmp_path: Path) -> None:
+    stopping = StopAfter(5)
+    train(tmp_path, config(), observer=stopping, stop=stopping.stop)
+    journal = tmp_path / "attempt-1" / RECORDS_FILE
+    # As in a backup that took the journal first: the checkpoint of step 5 is there, the record of step 4 is the last.
+    kept = [line for line in journal.read_bytes().splitlines(keepends=True) if json.loads(line).get("step", 0) < 5]
+    journal.write_bytes(b"".join(kept))
+    train(tmp_path, config())
+    damaged = events(tmp_path, "checkpoint_damaged")[0]
+    assert damaged.message == "step-000005 is not used: the journal ends before it, at step 4"
+    assert events(tmp_path, "resumed")[0].data["from_step"] == 3
+    assert lines(tmp_path) == lines(undisturbed)
+
+
 def test_a_torn_last_line_of_the_journal_is_cut_off(undisturbed: Path, tmp_path: Path) -> None:
     stopping = StopAfter(4)
     train(tmp_path, config(), observer=stopping, stop=stopping.stop)

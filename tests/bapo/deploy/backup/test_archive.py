@@ -54,9 +54,9 @@ def test_what_goes_in_comes_out(tmp_path: Path, runs: Path) -> None:
     # Neither what is half written, nor locks, nor links.
     assert [member.name for member in manifest.members] == [
         "database.dump",
-        "runs/r1/attempt-1/records.jsonl",
         "runs/r1/checkpoints/step-000002/manifest.json",
         "runs/r1/checkpoints/step-000002/model.bin",
+        "runs/r1/attempt-1/records.jsonl",
     ]
     extract(path, RUNS, tmp_path / "back")
     assert (tmp_path / "back/r1/attempt-1/records.jsonl").read_text() == "one\n"
@@ -76,6 +76,31 @@ def test_a_file_that_grows_is_taken_as_long_as_it_was(tmp_path: Path, monkeypatc
     extract(tmp_path / "b.tar", RUNS, tmp_path / "back")
     read_manifest(tmp_path / "b.tar")
     assert (tmp_path / "back/r/records.jsonl").read_bytes() == b"first\n"
+
+
+def test_no_checkpoint_is_beyond_the_journal_copied_with_it(
+    tmp_path: Path, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = BackupWriter.add
+    trained: list[int] = []
+
+    def add_while_the_run_trains(writer: BackupWriter, name: str, source: Path) -> None:
+        # Each copied file takes long enough for two more steps and a checkpoint, three times over.
+        add(writer, name, source)
+        if name.startswith(RUNS) and len(trained) < 3:
+            trained.append(step := 4 + 2 * len(trained))
+            with (runs / "r1/attempt-1/records.jsonl").open("a") as journal:
+                journal.write(f"step {step - 1}\nstep {step}\n")
+            checkpoint = runs / f"r1/checkpoints/step-{step:06d}"
+            checkpoint.mkdir()
+            (checkpoint / "manifest.json").write_text("{}")
+
+    monkeypatch.setattr(BackupWriter, "add", add_while_the_run_trains)
+    write(tmp_path / "b.tar", runs)
+    extract(tmp_path / "b.tar", RUNS, tmp_path / "back")
+    newest = max((tmp_path / "back/r1/checkpoints").iterdir()).name
+    assert newest == "step-000008"
+    assert (tmp_path / "back/r1/attempt-1/records.jsonl").read_text().endswith("step 8\n")
 
 
 def test_a_failure_leaves_no_file(tmp_path: Path) -> None:
