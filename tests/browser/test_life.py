@@ -116,13 +116,13 @@ def test_a_fork_starts_from_the_chosen_checkpoint(
     page.get_by_role("link", name="Fork from step 5").click()
     expect(page.get_by_role("heading", name="Fork from a checkpoint")).to_be_visible()
     expect(page.locator("#new-fork-step")).to_have_value(re.compile("after step 5"))
-    # What the checkpoint cannot go on with is refused with the reason, and nothing typed is lost.
+    # What the checkpoint cannot go on with is refused while typing, with the reason, and nothing typed is lost.
     size = page.get_by_label("rollout.group_size", exact=True)
-    size.fill("4")
     submit = page.locator("#new-submit")
     expect(submit).to_be_enabled()
-    submit.click()
+    size.fill("4")
     expect(page.locator("#new-problems")).to_contain_text("the buffers hold groups of the parent's size")
+    expect(submit).to_be_disabled()
     size.fill("8")
     page.locator("#new-name").fill("a child")
     expect(submit).to_be_enabled()
