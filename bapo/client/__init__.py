@@ -1,6 +1,7 @@
 """The server's API for Python; uses `bapo.api` and nothing else of the library."""
 
-from bapo.client.client import SCRIPT_RETRIES, SESSION_COOKIE, AsyncClient, Client, shared_http
+from bapo.client.client import AsyncClient, Client, shared_http
+from bapo.client.core import SCRIPT_RETRIES, SESSION_COOKIE
 from bapo.client.errors import ApiError, BapoError, UnreachableError, error_of
 
 __all__ = [

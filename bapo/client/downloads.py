@@ -11,7 +11,7 @@ import httpx
 
 from bapo.api.artifacts import ArtifactInfo
 from bapo.client import Client, error_of
-from bapo.client.calls import run_path
+from bapo.client.call import run_path
 
 POLL_SECONDS = 0.5
 ATTEMPTS = 5

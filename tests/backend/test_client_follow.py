@@ -52,7 +52,7 @@ def shaky(*statuses: int) -> Iterator[tuple[Shaky, Client]]:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         with Client(f"http://127.0.0.1:{server.server_port}", token="t") as client:
-            client.retries = FAST
+            client.core.retries = FAST
             yield server, client
         server.shutdown()
         thread.join()
@@ -263,4 +263,4 @@ def test_the_environment_names_server_and_token(
     monkeypatch.setenv("BAPO_TOKEN", backend_server.admin_token)
     with Client.from_environment() as client:
         assert client.me().name == "admin"
-        assert client.retries.count > 0
+        assert client.core.retries.count > 0

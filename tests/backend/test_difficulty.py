@@ -11,7 +11,7 @@ import pytest
 from bapo.api.difficulty import Flows, Migration, MigrationKind
 from bapo.api.imports import ImportCreate
 from bapo.client import ApiError, Client
-from bapo.client.calls import get, run_path
+from bapo.client.call import get, run_path
 from bapo.config import RunConfig
 from bapo.records import AnyRecord, StepRecord, TrackingRecord
 from bapo.rollout import BatchSource

@@ -16,7 +16,7 @@ import psutil
 import psycopg
 
 from bapo.client import ApiError, Client
-from bapo.client.calls import Call
+from bapo.client.call import Call
 from bapo.deploy.up.folder import DataFolder
 from bapo.deploy.up.postgres import EmbeddedPostgres
 from bapo.deploy.up.redis import EmbeddedRedis

@@ -11,7 +11,8 @@ import pytest
 from fastapi.routing import APIRoute, iter_route_contexts
 
 from backend.app import create_app
-from bapo.client.calls import Calls, Endpoint
+from bapo.client.call import Endpoint
+from bapo.client.calls import Calls
 from tests.services import BackendServer
 
 NOT_IN_THE_TABLE = {

@@ -11,7 +11,7 @@ import pytest
 from bapo.api.runs import ControlInfo, RunCreate, RunStatus
 from bapo.api.workers import AttemptOutcome, PendingControl, RecordBatch
 from bapo.client import ApiError, Client
-from bapo.client.calls import Call
+from bapo.client.call import Call
 from bapo.run.control import read_requests
 from bapo.run.journal import Journal
 from tests.backend.fake_worker import FakeWorker

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bapo.client.calls.accounts import AccountCalls
 from bapo.client.calls.alerts import AlertCalls
 from bapo.client.calls.artifacts import ArtifactCalls
-from bapo.client.calls.base import Call, Endpoint, get, post, run_path
 from bapo.client.calls.checkpoints import CheckpointCalls
 from bapo.client.calls.compare import CompareCalls
 from bapo.client.calls.configs import ConfigCalls
@@ -54,6 +53,3 @@ class Calls(
     ServiceCalls,
 ):
     """The table of calls, one class a domain."""
-
-
-__all__ = ["Call", "Calls", "Endpoint", "get", "post", "run_path"]

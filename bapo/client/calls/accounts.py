@@ -14,7 +14,7 @@ from bapo.api.accounts import (
     UserInfo,
     WorkerTokenCreate,
 )
-from bapo.client.calls.base import Call, Endpoint, get, nothing, post
+from bapo.client.call import Call, Endpoint, get, nothing, post
 
 
 class AccountCalls:

@@ -17,7 +17,7 @@ from bapo.api.alerts import (
     RulePreview,
     RuleWrite,
 )
-from bapo.client.calls.base import Call, Endpoint, answer, get, nothing, post, run_path
+from bapo.client.call import Call, Endpoint, answer, get, nothing, post, run_path
 
 
 class AlertCalls:

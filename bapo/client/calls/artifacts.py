@@ -14,7 +14,7 @@ from bapo.api.maintenance_jobs import (
     FolderSizes,
     UploadProgress,
 )
-from bapo.client.calls.base import Call, Endpoint, answer, get, nothing, post, run_path
+from bapo.client.call import Call, Endpoint, answer, get, nothing, post, run_path
 
 
 def _of_worker(artifact_id: str, what: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bapo.api.checkpoints import CheckpointPage
-from bapo.client.calls.base import Call, Endpoint, get, run_path
+from bapo.client.call import Call, Endpoint, get, run_path
 
 
 class CheckpointCalls:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bapo.api.compare import CompareAxis, ComparedCurves, Comparison, RunsSeries
-from bapo.client.calls.base import Call, Endpoint, get
+from bapo.client.call import Call, Endpoint, get
 
 
 class CompareCalls:

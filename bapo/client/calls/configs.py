@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from bapo.api.configs import ConfigDraft, ConfigFieldPage, ConfigReport, RecipeInfo, RecipePage, RunEstimate
-from bapo.client.calls.base import Call, Endpoint, get, post
+from bapo.client.call import Call, Endpoint, get, post
 
 
 class ConfigCalls:

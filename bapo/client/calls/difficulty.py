@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bapo.api.difficulty import Flows, Migration, MigrationKind
-from bapo.client.calls.base import Call, Endpoint, get, run_path
+from bapo.client.call import Call, Endpoint, get, run_path
 
 
 class DifficultyCalls:

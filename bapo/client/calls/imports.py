@@ -7,7 +7,7 @@ from urllib.parse import quote
 from bapo.api.imports import ImportCreate, ImportInfo
 from bapo.api.runs import RunDetail
 from bapo.api.workers import BatchAccepted, RecordBatch
-from bapo.client.calls.base import Call, Endpoint, post
+from bapo.client.call import Call, Endpoint, post
 
 
 class ImportCalls:

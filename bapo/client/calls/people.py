@@ -20,7 +20,7 @@ from bapo.api.people import (
     ProjectPage,
     ProjectUpdate,
 )
-from bapo.client.calls.base import Call, Endpoint, answer, get, nothing, post
+from bapo.client.call import Call, Endpoint, answer, get, nothing, post
 
 
 class PeopleCalls:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from bapo.api.prompts import PromptDetail, PromptFilter, PromptInRuns, PromptPage
-from bapo.client.calls.base import Call, Endpoint, get, run_path
+from bapo.client.call import Call, Endpoint, get, run_path
 
 
 class PromptCalls:

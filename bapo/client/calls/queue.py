@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from bapo.api.queue import LimitChange, QueueMove, QueueState, UserLimits
-from bapo.client.calls.base import Call, Endpoint, answer, get, post, run_path
+from bapo.client.call import Call, Endpoint, answer, get, post, run_path
 
 
 class QueueCalls:

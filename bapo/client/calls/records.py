@@ -14,7 +14,7 @@ from bapo.api.records import (
     SeriesGroups,
     StalenessSeries,
 )
-from bapo.client.calls.base import Call, Endpoint, get, run_path
+from bapo.client.call import Call, Endpoint, get, run_path
 
 
 class RecordCalls:

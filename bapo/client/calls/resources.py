@@ -13,7 +13,7 @@ from bapo.api.resources import (
     ResourcePreview,
     ResourceUse,
 )
-from bapo.client.calls.base import Call, Endpoint, get, nothing, post
+from bapo.client.call import Call, Endpoint, get, nothing, post
 
 
 def _path(resource_id: str, *rest: str) -> str:

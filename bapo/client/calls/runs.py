@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 from typing import Any, Literal
 from urllib.parse import quote
@@ -25,17 +24,12 @@ from bapo.api.runs import (
     StopMoment,
     StopRequest,
 )
-from bapo.client.calls.base import Call, Endpoint, answer, get, nothing, post, run_path
+from bapo.client.call import Call, Endpoint, answer, get, idempotency, nothing, post, run_path
 
 
 def query_of(filters: RunFilters) -> dict[str, Any]:
     """The filters as parameters of an address; what narrows nothing is left out."""
     return filters.model_dump(mode="json", exclude_defaults=True)
-
-
-def idempotency(key: str | None) -> dict[str, str]:
-    """The header that makes a request safe to send twice; without a key of the caller's, one for this call."""
-    return {"Idempotency-Key": key or uuid.uuid4().hex}
 
 
 class RunCalls:
@@ -99,7 +93,7 @@ class RunCalls:
     def runs_csv(self, filters: RunFilters | None = None, sort: str | None = None) -> Call[str]:
         """All runs that the filters match, as CSV."""
         params = query_of(filters or RunFilters()) | ({} if sort is None else {"sort": sort})
-        return Call("GET", "/runs.csv", bytes.decode, params=params)
+        return Call("GET", "/runs.csv", lambda response: response.text, params=params)
 
     @Endpoint
     def run_facets(self) -> Call[RunFacets]:
@@ -179,8 +173,7 @@ class RunCalls:
     @Endpoint
     def fork(self, run_id: str, body: RunFork, idempotency_key: str | None = None) -> Call[RunDetail]:
         """Submit a run that goes on from a checkpoint of another one."""
-        key = idempotency_key or uuid.uuid4().hex
-        return post(run_path(run_id, "fork"), RunDetail, body, **{"Idempotency-Key": key})
+        return post(run_path(run_id, "fork"), RunDetail, body, **idempotency(idempotency_key))
 
     @Endpoint
     def withdraw_parameters(self, run_id: str, control_id: str) -> Call[ControlInfo]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bapo.api.service import Diagnosis
-from bapo.client.calls.base import Call, Endpoint, get
+from bapo.client.call import Call, Endpoint, get
 
 
 class ServiceCalls:

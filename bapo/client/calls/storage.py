@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bapo.api.storage import CompactReport, DeletionPreview, DeletionRequest, StorageState
-from bapo.client.calls.base import Call, Endpoint, get, nothing, post
+from bapo.client.call import Call, Endpoint, get, nothing, post
 
 
 class StorageCalls:

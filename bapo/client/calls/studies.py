@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from urllib.parse import quote
 
 from bapo.api.studies import (
@@ -16,7 +15,7 @@ from bapo.api.studies import (
     StudyReport,
     StudyWrite,
 )
-from bapo.client.calls.base import Call, Endpoint, get, post
+from bapo.client.call import Call, Endpoint, get, idempotency, post
 
 
 class StudyCalls:
@@ -30,7 +29,7 @@ class StudyCalls:
     @Endpoint
     def create_study(self, body: StudyCreate, idempotency_key: str | None = None) -> Call[StudyDetail]:
         """Make the study's runs, or none; the same key again answers the study that the first request made."""
-        return post("/studies", StudyDetail, body, **{"Idempotency-Key": idempotency_key or uuid.uuid4().hex})
+        return post("/studies", StudyDetail, body, **idempotency(idempotency_key))
 
     @Endpoint
     def shipped_studies(self) -> Call[ShippedStudies]:

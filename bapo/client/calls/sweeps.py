@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from urllib.parse import quote
 
 from bapo.api.sweeps import (
@@ -14,7 +13,7 @@ from bapo.api.sweeps import (
     SweepPlan,
     SweepPreview,
 )
-from bapo.client.calls.base import Call, Endpoint, get, post
+from bapo.client.call import Call, Endpoint, get, idempotency, post
 
 
 class SweepCalls:
@@ -28,7 +27,7 @@ class SweepCalls:
     @Endpoint
     def create_sweep(self, body: SweepCreate, idempotency_key: str | None = None) -> Call[SweepDetail]:
         """Make all runs, or none; the same key again answers the sweep that the first request made."""
-        return post("/sweeps", SweepDetail, body, **{"Idempotency-Key": idempotency_key or uuid.uuid4().hex})
+        return post("/sweeps", SweepDetail, body, **idempotency(idempotency_key))
 
     @Endpoint
     def sweeps(self, *, cursor: str | None = None, limit: int | None = None) -> Call[SweepPage]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from bapo.api.webhooks import DeliveryInfo, DeliveryPage, WebhookCreated, WebhookInfo, WebhookPage, WebhookWrite
-from bapo.client.calls.base import Call, Endpoint, answer, get, nothing, post
+from bapo.client.call import Call, Endpoint, answer, get, nothing, post
 
 
 class WebhookCalls:

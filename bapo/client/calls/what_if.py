@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bapo.api.what_if import WhatIfAnswer, WhatIfRequest
-from bapo.client.calls.base import Call, Endpoint, post, run_path
+from bapo.client.call import Call, Endpoint, post, run_path
 
 
 class WhatIfCalls:

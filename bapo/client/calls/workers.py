@@ -19,7 +19,7 @@ from bapo.api.workers import (
     WorkerRegistration,
     WorkerWelcome,
 )
-from bapo.client.calls.base import Call, Endpoint, get, nothing, post
+from bapo.client.call import Call, Endpoint, get, nothing, post
 
 
 def _worker_path(worker_id: str, *rest: str) -> str:

@@ -1,0 +1,230 @@
+"""What both clients do, once: calls with retries, event streams over cuts of the connection, waiting for a run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Any, TypeVar
+
+import httpx
+
+from bapo.api.accounts import Login, UserInfo
+from bapo.api.events import StreamEvent
+from bapo.api.runs import RunDetail
+from bapo.client.call import AwaitableCaller, Call, run_path
+from bapo.client.calls import Calls
+from bapo.client.errors import BapoError, UnreachableError, error_of
+from bapo.client.event_stream import (
+    PATIENCE_SECONDS,
+    Course,
+    StreamReader,
+    Until,
+    concerns,
+    is_reached,
+    is_sign_of_life,
+)
+from bapo.client.retries import Retries
+from bapo.client.transport import AsyncTransport, BlockingTransport
+
+T = TypeVar("T")
+
+TIMEOUT_SECONDS = 30.0
+CONNECT_SECONDS = 5.0
+STREAM_SILENCE_SECONDS = 60.0
+"""The server sends a comment every 15 s; a stream that is silent for longer is broken."""
+SCRIPT_RETRIES = 4
+"""How often `from_environment` lets a request be sent again: over about 8 seconds."""
+SESSION_COOKIE = "bapo_session"
+API = "/api/v1"
+
+OnCut = Callable[[BapoError | None], None]
+"""Called at each cut of a stream that is followed; with None where the server ended the stream itself."""
+
+
+class Deadline:
+    """When a wait is given up."""
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self._at = None if seconds is None else time.monotonic() + seconds
+
+    def check(self) -> None:
+        """Raises TimeoutError after the deadline."""
+        if self._at is not None and time.monotonic() >= self._at:
+            raise TimeoutError
+
+    def limit(self, seconds: float) -> float:
+        """This long, or until the deadline."""
+        return seconds if self._at is None else max(0.001, min(seconds, self._at - time.monotonic()))
+
+
+class Core(Calls, AwaitableCaller):
+    """The calls over a transport."""
+
+    def __init__(self, transport: AsyncTransport | BlockingTransport, retries: int, caller: dict[str, str]) -> None:
+        """`caller`: the headers that name who calls."""
+        self.retries = Retries(retries)
+        self._transport = transport
+        self._caller = caller
+
+    async def send(self, call: Call[T]) -> T:
+        """Make one call of the table."""
+        arguments = call.arguments(self._caller)
+        tried = 0
+        while True:
+            response, failure = None, None
+            try:
+                response = await self._transport.request(call.method, call.path, **arguments)
+            except httpx.TransportError as error:
+                failure = self._unreachable(error)
+            wait_seconds = self.retries.wait_seconds(call.method, call.headers, tried, response)
+            if wait_seconds is not None:
+                await self._transport.sleep(wait_seconds)
+                tried += 1
+            elif response is None:
+                assert failure is not None
+                raise failure
+            elif response.is_success:
+                return call.parse(response)
+            else:
+                raise error_of(response)
+
+    async def login(self, body: Login) -> tuple[UserInfo, str]:
+        """Log in. Returns the user, and the session's secret for `cookie=` of a client or for a browser."""
+        return await self.send(Call("POST", "/auth/login", _user_and_secret, body=body))
+
+    @asynccontextmanager
+    async def events(
+        self, run_id: str | None = None, last_event_id: int | None = None
+    ) -> AsyncIterator[AsyncGenerator[StreamEvent, None]]:
+        """The events of one run, or of all; ends when the server closes the stream."""
+        async with self._lines(run_id, last_event_id, STREAM_SILENCE_SECONDS) as lines:
+            yield _events(lines)
+
+    def follow(
+        self,
+        run_id: str,
+        *,
+        last_event_id: int | None = None,
+        patience_seconds: float | None = PATIENCE_SECONDS,
+        on_cut: OnCut | None = None,
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """A run's events until it has ended; resumes after a cut, none left out and none twice.
+
+        Raises UnreachableError where the server stays away for longer than `patience_seconds` (None: never).
+        """
+        return self._follow(run_id, Course(last_event_id, patience_seconds), on_cut, Deadline())
+
+    async def _follow(
+        self, run_id: str, course: Course, on_cut: OnCut | None, deadline: Deadline
+    ) -> AsyncGenerator[StreamEvent, None]:
+        while not course.is_over:
+            failure: BapoError | None = None
+            try:
+                silence_seconds = deadline.limit(STREAM_SILENCE_SECONDS)
+                async with self._lines(run_id, course.last_event_id, silence_seconds) as lines:
+                    reader = StreamReader()
+                    async for line in lines:
+                        event = reader.feed(line)
+                        if event is not None:
+                            yield course.take(event)
+                        elif course.was_cut and is_sign_of_life(line):
+                            end = course.made_up(await self.run(run_id))
+                            if end is not None:
+                                yield end
+                        if course.is_over:
+                            return
+            except BapoError as error:
+                if not error.is_passing:
+                    raise
+                failure = error
+            deadline.check()
+            pause_seconds = course.cut(failure)
+            if on_cut is not None:
+                on_cut(failure)
+            await self._transport.sleep(deadline.limit(pause_seconds))
+
+    async def wait(
+        self,
+        run_id: str,
+        until: Until | None = None,
+        *,
+        timeout_seconds: float | None = None,
+        patience_seconds: float | None = PATIENCE_SECONDS,
+    ) -> RunDetail:
+        """The run, once it is where `until` says, or has ended.
+
+        `until` is a status, several, or a question such as `lambda run: run.step >= 100`. Raises TimeoutError.
+        """
+        try:
+            async with self._transport.timeout(timeout_seconds):
+                return await self._wait(run_id, until, Course(None, patience_seconds), Deadline(timeout_seconds))
+        except TimeoutError:
+            raise TimeoutError(f"run {run_id!r} did not get there within {timeout_seconds:g} s") from None
+
+    async def _wait(self, run_id: str, until: Until | None, course: Course, deadline: Deadline) -> RunDetail:
+        run = await self.run(run_id)
+        if is_reached(run, until):
+            return run
+        async for event in self._follow(run_id, course, None, deadline):
+            if concerns(event, until):
+                run = await self.run(run_id)
+                if is_reached(run, until):
+                    return run
+            deadline.check()
+        return await self.run(run_id)
+
+    @asynccontextmanager
+    async def _lines(
+        self, run_id: str | None, last_event_id: int | None, silence_seconds: float
+    ) -> AsyncIterator[AsyncIterator[str]]:
+        path = "/events" if run_id is None else run_path(run_id, "events")
+        headers = {"Accept": "text/event-stream"} | self._caller
+        if last_event_id is not None:
+            headers["Last-Event-ID"] = str(last_event_id)
+        timeout = httpx.Timeout(TIMEOUT_SECONDS, connect=CONNECT_SECONDS, read=silence_seconds)
+        try:
+            async with self._transport.lines(path, headers=headers, timeout=timeout) as (response, lines):
+                if not response.is_success:
+                    raise error_of(response)
+                yield lines
+        except UnreachableError:
+            raise
+        except httpx.TransportError as error:
+            raise self._unreachable(error) from None
+
+    def _unreachable(self, error: httpx.TransportError) -> UnreachableError:
+        return UnreachableError(address_of(self._transport.http), str(error) or type(error).__name__)
+
+
+def http_options(base_url: str, timeout_seconds: float) -> dict[str, Any]:
+    """What both kinds of httpx client are made with."""
+    return {
+        "base_url": base_url.rstrip("/") + API,
+        "timeout": httpx.Timeout(timeout_seconds, connect=min(timeout_seconds, CONNECT_SECONDS)),
+        # A pool of connections may serve several users: none may get another's session.
+        "cookies": CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+    }
+
+
+def address_of(http: httpx.Client | httpx.AsyncClient) -> str:
+    """The server's address."""
+    return str(http.base_url).rstrip("/").removesuffix(API)
+
+
+def bearer(token: str | None, cookie: str | None) -> dict[str, str]:
+    """The header that names the caller. A session's secret is as good as a token; sent so, it needs no Origin."""
+    secret = token or cookie
+    return {"Authorization": f"Bearer {secret}"} if secret else {}
+
+
+def _user_and_secret(response: httpx.Response) -> tuple[UserInfo, str]:
+    return UserInfo.model_validate_json(response.content, extra="ignore"), response.cookies[SESSION_COOKIE]
+
+
+async def _events(lines: AsyncIterator[str]) -> AsyncGenerator[StreamEvent, None]:
+    reader = StreamReader()
+    async for line in lines:
+        if (event := reader.feed(line)) is not None:
+            yield event
