@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
-from bapo.analysis.comparison import Estimate, estimate, paired_difference, spread
+from bapo.analysis.comparison import estimate, paired_difference, spread
 from bapo.api.compare import (
     ComparedGroup,
     ComparedRunInfo,
@@ -42,12 +42,8 @@ def compared_group(
     )
 
 
-def _body(found: Estimate | None) -> MeanEstimate | None:
-    return None if found is None else MeanEstimate(value=found.mean, low=found.low, high=found.high, n=found.n)
-
-
 def _mean(values: Iterable[float | None]) -> MeanEstimate | None:
-    return _body(estimate([value for value in values if value is not None]))
+    return estimate([value for value in values if value is not None])
 
 
 def _certain(values: Iterable[float]) -> MeanEstimate:
@@ -79,7 +75,7 @@ def _evaluations(
             at_budget=_over(runs, dataset, lambda result: result.at_budget),
             against_reference=None
             if reference is None
-            else _body(paired_difference(_by_seed(reference, dataset, figure), _by_seed(runs, dataset, figure))),
+            else paired_difference(_by_seed(reference, dataset, figure), _by_seed(runs, dataset, figure)),
         )
         for dataset, k in num_samples.items()
     ]
@@ -115,8 +111,7 @@ def _reached(runs: Sequence[ComparedRunInfo]) -> GroupReached | None:
     spent = [each.spent for each in asked if each.spent is not None]
 
     def over(figure: Callable[[Spent], float | None]) -> CostSpread | None:
-        found = spread([value for value in map(figure, spent) if value is not None])
-        return None if found is None else CostSpread(median=found.median, low=found.low, high=found.high)
+        return spread([value for value in map(figure, spent) if value is not None])
 
     return GroupReached(
         num_reached=len(spent),

@@ -12,10 +12,10 @@ from sqlalchemy.orm import Session
 from backend.compare import repository
 from backend.compare.curves import Axes, Budget
 from backend.compare.repository import Answers, EvaluationRow
-from bapo.analysis.accuracy_transitions import Rate, migration_matrix, migration_rates
+from bapo.analysis.accuracy_transitions import migration_matrix, migration_rates
 from bapo.analysis.comparison import Floats, curve, value_at
 from bapo.api.compare import EvaluationResult, MeanEstimate, TrackedResult
-from bapo.api.difficulty import MigrationRate, MigrationSummary
+from bapo.api.difficulty import MigrationSummary
 from bapo.evaluation import paired_difference
 
 
@@ -122,14 +122,4 @@ def _rates(before: Answers, after: Answers) -> MigrationSummary | None:
     if before.problems != after.problems or not before.num_correct:
         return None
     first, second = (np.array(each.num_correct, np.int16) for each in (before, after))
-    rates = migration_rates(migration_matrix(first, second, before.num_samples))
-    return MigrationSummary(
-        unlocked=_rate(rates.unlocked), strictly_unlocked=_rate(rates.strictly_unlocked), lost=_rate(rates.lost)
-    )
-
-
-def _rate(rate: Rate | None) -> MigrationRate | None:
-    if rate is None:
-        return None
-    value, low, high = rate.interval.value, rate.interval.low, rate.interval.high
-    return MigrationRate(value=value, low=low, high=high, num_moved=rate.num_moved, num_prompts=rate.num_prompts)
+    return migration_rates(migration_matrix(first, second, before.num_samples))

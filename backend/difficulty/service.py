@@ -21,8 +21,8 @@ from bapo.analysis.accuracy_transitions import (
     aligned,
     flows,
     last_evaluated,
-    matrix_body,
     migration_matrix,
+    with_rates,
 )
 from bapo.analysis.visits import Visits
 from bapo.api.difficulty import FlowClass, FlowPath, Flows, Migration, MigrationKind
@@ -64,8 +64,8 @@ def migration(
         to_step=prompts.steps[1],
         steps=prompts.sampled_steps,
         last_step=prompts.last_step,
-        matrix=matrix_body(migration_matrix(prompts.counts[0], prompts.counts[1], group_size)),
-        null=None if null is None else matrix_body(null),
+        matrix=with_rates(migration_matrix(prompts.counts[0], prompts.counts[1], group_size)),
+        null=None if null is None else with_rates(null),
     )
 
 

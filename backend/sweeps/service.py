@@ -209,10 +209,10 @@ def _settings(runs: Sequence[Run], eval_name: str | None) -> list[SweepSetting]:
                 set=_without_seeds(same[0].sweep_point or {}),
                 run_ids=[run.id for run in same],
                 num_results=len(with_result),
-                latest=None if latest is None else latest.mean,
+                latest=None if latest is None else latest.value,
                 latest_low=None if latest is None else latest.low,
                 latest_high=None if latest is None else latest.high,
-                best=None if best is None else best.mean,
+                best=None if best is None else best.value,
             )
         )
     return found

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bapo.analysis.transition_results import MigrationMatrix, MigrationRate, MigrationSummary
 from bapo.analysis.visits import Visits
 from bapo.evaluation import wilson_interval
-from bapo.records import Interval, TrackingRecord
+from bapo.records import TrackingRecord
 
 NOT_SEEN = -1
 
@@ -33,28 +33,6 @@ class Sampling(NamedTuple):
 
     prompt_ids: Sequence[str]
     num_correct: Sequence[int]
-
-
-class Rate(NamedTuple):
-    """A share of prompts with its 95 % interval (Wilson), which says how it would vary over other prompts."""
-
-    num_moved: int
-    num_prompts: int
-    interval: Interval
-
-
-class MigrationRates(NamedTuple):
-    """Moves between two samplings of the same prompts; None where no prompt could move so.
-
-    Sampling an unchanged policy twice moves prompts too: compare each rate with that of two such samplings.
-    """
-
-    unlocked: Rate | None
-    """Of the prompts at 0/G, those now above."""
-    strictly_unlocked: Rate | None
-    """Of the prompts at 0/G, those now at 1/2 or more."""
-    lost: Rate | None
-    """Of the prompts above 0/G, those now at 0/G."""
 
 
 class AccuracyClass(NamedTuple):
@@ -117,44 +95,30 @@ def seen_in_both(matrix: Matrix) -> Matrix:
     return matrix[:-1, :-1]
 
 
-def migration_rates(matrix: Matrix) -> MigrationRates:
-    """The rates of a matrix, over the prompts that both samplings have seen."""
+def migration_rates(matrix: Matrix) -> MigrationSummary:
+    """The rates of a matrix, over the prompts that both samplings have seen, with Wilson's intervals.
+
+    The intervals say how a rate would vary over other prompts. Sampling an unchanged policy twice moves prompts too:
+    compare each rate with that of two such samplings.
+    """
     seen = seen_in_both(matrix)
     half = len(seen) // 2  # The smallest k with 2k ≥ G.
     unsolved = int(seen[0].sum())
-    return MigrationRates(
+    return MigrationSummary(
         unlocked=_rate(int(seen[0, 1:].sum()), unsolved),
         strictly_unlocked=_rate(int(seen[0, half:].sum()), unsolved),
         lost=_rate(int(seen[1:, 0].sum()), int(seen[1:].sum())),
     )
 
 
-def matrix_body(matrix: Matrix) -> MigrationMatrix:
+def with_rates(matrix: Matrix) -> MigrationMatrix:
     """The matrix with its sums and rates, as the API and the figures have it."""
-    rates = migration_rates(matrix)
     return MigrationMatrix(
         counts=matrix.tolist(),
         before=matrix.sum(axis=1).tolist(),
         after=matrix.sum(axis=0).tolist(),
         num_prompts=int(seen_in_both(matrix).sum()),
-        rates=MigrationSummary(
-            unlocked=_rate_body(rates.unlocked),
-            strictly_unlocked=_rate_body(rates.strictly_unlocked),
-            lost=_rate_body(rates.lost),
-        ),
-    )
-
-
-def _rate_body(rate: Rate | None) -> MigrationRate | None:
-    if rate is None:
-        return None
-    interval = rate.interval
-    return MigrationRate(
-        value=interval.value,
-        low=interval.low,
-        high=interval.high,
-        num_moved=rate.num_moved,
-        num_prompts=rate.num_prompts,
+        rates=migration_rates(matrix),
     )
 
 
@@ -164,10 +128,13 @@ def tracked_matrix(before: TrackingRecord, after: TrackingRecord) -> Matrix:
     return migration_matrix(first, second, before.group_size)
 
 
-def _rate(num_moved: int, num_prompts: int) -> Rate | None:
+def _rate(num_moved: int, num_prompts: int) -> MigrationRate | None:
     if not num_prompts:
         return None
-    return Rate(num_moved, num_prompts, wilson_interval(num_moved / num_prompts, num_prompts))
+    found = wilson_interval(num_moved / num_prompts, num_prompts)
+    return MigrationRate(
+        value=found.value, low=found.low, high=found.high, num_moved=num_moved, num_prompts=num_prompts
+    )
 
 
 def accuracy_classes(group_size: int) -> tuple[AccuracyClass, ...]:

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bapo.analysis.result import CostSpread, MeanEstimate
+
 Floats = NDArray[np.float64]
 
 SEED_FIELD = "training.seed"
@@ -21,67 +23,32 @@ METHOD_FIELD = "method.type"
 MOST_POSITIONS = 4096
 """Positions at which runs are averaged at most; where they have more between them, evenly spaced ones are taken."""
 
-_T_975 = (
-    *(math.inf, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145),
-    *(2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
-)
-"""97.5 % quantiles of Student's t for 0 (none) to 30 degrees of freedom: NIST/SEMATECH e-Handbook, 1.3.6.7.2."""
-_Z_975 = 1.959964
+
+def t_quantile(degrees_of_freedom: int | NDArray[np.int64]) -> Floats:
+    """97.5 % quantiles of Student's t distribution."""
+    from scipy.special import stdtrit  # noqa: PLC0415  (SciPy takes its time, and most of what is imported here needs none)
+
+    return np.asarray(stdtrit(degrees_of_freedom, 0.975), np.float64)
 
 
-class Estimate(NamedTuple):
-    """A mean over runs with its 95 % interval, which needs two of them."""
-
-    mean: float
-    low: float | None
-    high: float | None
-    n: int
-
-
-class Spread(NamedTuple):
-    """Median and range of a cost over the runs that had it."""
-
-    median: float
-    low: float
-    high: float
-    n: int
-
-
-def t_quantile(degrees_of_freedom: int) -> float:
-    """97.5 % quantile of Student's t distribution.
-
-    Up to 30 degrees of freedom from the table; beyond, z + (z³ + z)/4ν + (5z⁵ + 16z³ + 3z)/96ν² + (3z⁷ + 19z⁵ + 17z³ -
-    15z)/384ν³ (Abramowitz and Stegun, 26.7.5), right to three decimals there.
-    """
-    if degrees_of_freedom < len(_T_975):
-        return _T_975[degrees_of_freedom]
-    z, nu = _Z_975, degrees_of_freedom
-    return (
-        z
-        + (z**3 + z) / (4 * nu)
-        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * nu**2)
-        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * nu**3)
-    )
-
-
-def estimate(values: Sequence[float]) -> Estimate | None:
+def estimate(values: Sequence[float]) -> MeanEstimate | None:
     """Mean with Student's 95 % interval; without bounds for one value, None for none."""
     n = len(values)
     if n == 0:
         return None
     mean = fmean(values)
     if n == 1:
-        return Estimate(mean, None, None, 1)
-    half_width = t_quantile(n - 1) * stdev(values) / math.sqrt(n)
-    return Estimate(mean, mean - half_width, mean + half_width, n)
+        return MeanEstimate(value=mean, low=None, high=None, n=1)
+    half_width = float(t_quantile(n - 1)) * stdev(values) / math.sqrt(n)
+    return MeanEstimate(value=mean, low=mean - half_width, high=mean + half_width, n=n)
 
 
-def spread(values: Sequence[float]) -> Spread | None:
+def spread(values: Sequence[float]) -> CostSpread | None:
     """Median, smallest and largest; None for none."""
-    return Spread(median(values), min(values), max(values), len(values)) if values else None
+    return CostSpread(median=median(values), low=min(values), high=max(values)) if values else None
 
 
-def paired_difference(first: Sequence[tuple[int, float]], second: Sequence[tuple[int, float]]) -> Estimate | None:
+def paired_difference(first: Sequence[tuple[int, float]], second: Sequence[tuple[int, float]]) -> MeanEstimate | None:
     """Mean of `second` - `first` over the seeds that both have, with Student's interval; None where they share none.
 
     Both are (seed, figure of a run) pairs; runs of one seed count as their mean, so that n is the number of seeds.
@@ -285,8 +252,7 @@ def mean_curve(curves: Sequence[Curve], positions: Floats) -> MeanCurve:
         mean = np.where(known, values, 0.0).sum(axis=0) / n
         squares = np.where(known, (values - mean) ** 2, 0.0).sum(axis=0)
         deviation = np.sqrt(squares / (n - 1))
-        quantiles = np.array([math.nan, *(t_quantile(count) for count in range(len(curves)))])
-        half_width = np.where(n > 1, quantiles[n] * deviation / np.sqrt(n), np.nan)
+        half_width = t_quantile(n - 1) * deviation / np.sqrt(n)
     return MeanCurve(positions, mean, mean - half_width, mean + half_width, n)
 
 

@@ -8,10 +8,11 @@ import typer
 from rich.table import Table
 
 from bapo.analysis.comparison import SEED_FIELD, value_text
+from bapo.analysis.number_format import share_interval
 from bapo.api.compare import ComparedGroup, Comparison, CostSpread, MeanEstimate
 from bapo.cli.connection import online
 from bapo.cli.naming import RunsArgument, find_runs
-from bapo.cli.output import NOTHING, JsonOption, console, print_json
+from bapo.cli.output import NOTHING, JsonOption, console, percent, print_json
 from bapo.client import Client
 
 
@@ -113,10 +114,7 @@ def _costs(group: ComparedGroup) -> list[str]:
 def _percent(estimate: MeanEstimate | None, *, bounds: bool = True) -> str:
     if estimate is None:
         return NOTHING
-    text = f"{100 * estimate.value:.1f} %"
-    if not bounds or estimate.low is None or estimate.high is None:
-        return text
-    return f"{text} [{100 * max(0.0, estimate.low):.1f}, {100 * min(1.0, estimate.high):.1f}]"
+    return percent(estimate.value) + (share_interval(estimate) if bounds else "")
 
 
 def _points(estimate: MeanEstimate | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 import unicodedata
@@ -17,6 +18,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from bapo.analysis import number_format
 
 PLAIN_WIDTH = 500
 """Characters of a line where the output is no terminal: nothing is cut off there."""
@@ -169,9 +172,8 @@ def ago(moment: datetime | None) -> str:
     return "now" if seconds < 5 else f"{duration(seconds)} ago"
 
 
-def percent(share: float | None) -> str:
-    """Such as 41.2 %."""
-    return NOTHING if share is None else f"{100 * share:.1f} %"
+percent = functools.partial(number_format.percent, space=" ")
+"""Such as 41.2 %, with a space that can be typed."""
 
 
 def number(value: float | None, form: str = ".3g") -> str:

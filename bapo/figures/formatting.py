@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-MISSING = "–"
-"""Shown where there is no value (yet)."""
+from bapo.analysis.number_format import MISSING, THIN_SPACE, percent, share
 
-THIN_SPACE = "\u202f"
+__all__ = ["MISSING", "THIN_SPACE", "percent", "share"]
 
 
 def count(value: float | None) -> str:
@@ -37,16 +36,6 @@ def size(num_bytes: float | None) -> str:
         if num_bytes < limit:
             return f"{num_bytes / divisor:.{digits}f}{THIN_SPACE}{unit}"
     return f"{num_bytes / 1e9:,.0f}{THIN_SPACE}GB"
-
-
-def percent(value: float | None, digits: int = 1) -> str:
-    """0.4123 → "41.2 %", with a space that does not break."""
-    return MISSING if value is None else f"{100 * value:.{digits}f}{THIN_SPACE}%"
-
-
-def share(value: float | None, digits: int = 1) -> str:
-    """The number of `percent` without its sign, for ranges: "20.6 → 38.0 %"."""
-    return MISSING if value is None else f"{100 * value:.{digits}f}"
 
 
 def points(change: float | None, digits: int = 1) -> str:

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from bapo.analysis.comparison import Estimate, estimate, paired_difference
+from bapo.analysis.comparison import estimate, paired_difference
+from bapo.analysis.result import MeanEstimate
 from bapo.figures.accuracy_curves import datasets_of, evaluations_on
 from bapo.figures.axes import ROLLOUTS_KEY
 from bapo.figures.groups import Group
@@ -24,7 +25,7 @@ SeedFigures = Sequence[tuple[int, float]]
 class Score(NamedTuple):
     """A figure of a group."""
 
-    value: Estimate | None
+    value: MeanEstimate | None
     """Over seeds; of one run its own interval over problems."""
     is_best: bool
     """Above all other groups beyond doubt: see `clear_best`."""
@@ -42,7 +43,7 @@ class ResultsRow(NamedTuple):
     """avg@k and pass@k of each set in turn."""
     average: Score
     """Mean avg@k over the sets."""
-    num_rollouts: Estimate | None
+    num_rollouts: MeanEstimate | None
     is_base: bool = False
     """The model before training."""
 
@@ -87,7 +88,7 @@ def clear_best(groups: Sequence[SeedFigures]) -> int | None:
     the seeds that both have lies above 0 with its whole interval. One seed is never beyond doubt.
     """
     estimates = [estimate([figure for _, figure in figures]) for figures in groups]
-    known = [(each.mean, index) for index, each in enumerate(estimates) if each is not None]
+    known = [(each.value, index) for index, each in enumerate(estimates) if each is not None]
     if len(known) < 2:
         return None
     _, best = max(known)
@@ -119,7 +120,7 @@ def _scores(groups: Sequence[Group], of_run: Callable[[RecordedRun], _Figure | N
     for index, members in enumerate(figures):
         if len(members) == 1:
             only = members[0][1]
-            scores.append(Score(Estimate(only.value, only.low, only.high, 1), is_best=False))
+            scores.append(Score(MeanEstimate(value=only.value, low=only.low, high=only.high, n=1), is_best=False))
         else:
             scores.append(Score(estimate([found.value for _, found in members]), index == best))
     return scores

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import plotly.graph_objects as go
 
-from bapo.analysis.comparison import Estimate
+from bapo.analysis.result import MeanEstimate
 from bapo.figures import formatting
 from bapo.figures.theme import Palette
 
@@ -40,30 +40,30 @@ class TextTable(NamedTuple):
     rows: Sequence[Sequence[Cell]]
 
 
-def percent_cell(value: Estimate | None, *, is_best: bool = False) -> Cell:
+def percent_cell(value: MeanEstimate | None, *, is_best: bool = False) -> Cell:
     """Mean of shares as a percentage with its interval, as far as that can be a share."""
     if value is None:
         return Cell(formatting.MISSING)
     note = ""
     if value.low is not None and value.high is not None:
         note = f"{formatting.share(max(0.0, value.low))} to {formatting.share(min(1.0, value.high))}"
-    return Cell(formatting.share(value.mean), note, is_best)
+    return Cell(formatting.share(value.value), note, is_best)
 
 
-def count_cell(value: Estimate | None) -> Cell:
+def count_cell(value: MeanEstimate | None) -> Cell:
     """Mean as a short number, ± half the interval."""
     if value is None:
         return Cell(formatting.MISSING)
-    note = "" if value.high is None else f"± {formatting.count(value.high - value.mean)}"
-    return Cell(formatting.count(value.mean), note if note != "± 0" else "")
+    note = "" if value.high is None else f"± {formatting.count(value.high - value.value)}"
+    return Cell(formatting.count(value.value), note if note != "± 0" else "")
 
 
-def duration_cell(seconds: Estimate | None) -> Cell:
+def duration_cell(seconds: MeanEstimate | None) -> Cell:
     """Mean as a duration, ± half the interval."""
     if seconds is None:
         return Cell(formatting.MISSING)
-    note = "" if seconds.high is None else f"± {formatting.duration(seconds.high - seconds.mean)}"
-    return Cell(formatting.duration(seconds.mean), note)
+    note = "" if seconds.high is None else f"± {formatting.duration(seconds.high - seconds.value)}"
+    return Cell(formatting.duration(seconds.value), note)
 
 
 def table_figure(table: TextTable, palette: Palette) -> go.Figure:

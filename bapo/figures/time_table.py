@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from bapo.analysis.comparison import Estimate, estimate
+from bapo.analysis.comparison import estimate
+from bapo.analysis.result import MeanEstimate
 from bapo.figures import formatting
 from bapo.figures.axes import ROLLOUTS_KEY
 from bapo.figures.batch_composition import KEYS
@@ -27,18 +28,18 @@ class TimeRow(NamedTuple):
     n: int
     batch_sizes: str
     """Prompts rolled out, groups per optimizer step; as in the paper."""
-    num_steps: Estimate | None
-    fill: Estimate | None
+    num_steps: MeanEstimate | None
+    fill: MeanEstimate | None
     """Groups trained on as a share of B."""
-    num_rollouts: Estimate | None
-    num_tokens: Estimate | None
-    step_seconds: Estimate | None
+    num_rollouts: MeanEstimate | None
+    num_tokens: MeanEstimate | None
+    step_seconds: MeanEstimate | None
     """Of a training step, evaluation and tracking left out."""
-    training_seconds: Estimate | None
+    training_seconds: MeanEstimate | None
     """Of all training steps."""
-    total_seconds: Estimate | None
+    total_seconds: MeanEstimate | None
     """Of all attempts, evaluation and tracking included."""
-    compute_hours: Estimate | None
+    compute_hours: MeanEstimate | None
     """GPU-hours, or slot-hours on the CPU."""
 
 
@@ -82,7 +83,7 @@ def total_seconds(run: RecordedRun) -> float | None:
     return float(clock[ends].sum())
 
 
-def _over(group: Group, figure: Callable[[RecordedRun], float | None]) -> Estimate | None:
+def _over(group: Group, figure: Callable[[RecordedRun], float | None]) -> MeanEstimate | None:
     return estimate([value for run in group.runs if (value := figure(run)) is not None])
 
 
@@ -161,18 +162,18 @@ def time_text(data: TimeTable) -> TextTable:
     return TextTable(columns, rows)
 
 
-def _seconds_cell(value: Estimate | None) -> Cell:
-    if value is None or value.mean >= 100:
+def _seconds_cell(value: MeanEstimate | None) -> Cell:
+    if value is None or value.value >= 100:
         return duration_cell(value)
-    note = "" if value.high is None else f"± {value.high - value.mean:.2f}"
-    return Cell(f"{value.mean:.2f} s", note)
+    note = "" if value.high is None else f"± {value.high - value.value:.2f}"
+    return Cell(f"{value.value:.2f} s", note)
 
 
-def _hours_cell(value: Estimate | None) -> Cell:
+def _hours_cell(value: MeanEstimate | None) -> Cell:
     if value is None:
         return Cell(formatting.MISSING)
-    note = "" if value.high is None else f"± {formatting.decimal(value.high - value.mean, 3)}"
-    return Cell(formatting.decimal(value.mean, 3), note)
+    note = "" if value.high is None else f"± {formatting.decimal(value.high - value.value, 3)}"
+    return Cell(formatting.decimal(value.value, 3), note)
 
 
 def time_table_figure(data: TimeTable, palette: Palette) -> go.Figure:

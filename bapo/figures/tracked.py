@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bapo.analysis.accuracy_transitions import Matrix, matrix_body, tracked_matrix
+from bapo.analysis.accuracy_transitions import Matrix, tracked_matrix, with_rates
 from bapo.analysis.transition_results import MigrationMatrix
 from bapo.figures.recorded import RecordedRun
 from bapo.records import TrackingRecord
@@ -49,4 +49,4 @@ def pooled(matrices: Sequence[Matrix | None]) -> MigrationMatrix | None:
     if not known or len({matrix.shape for matrix in known}) > 1:
         return None
     total: Matrix = sum(known[1:], start=known[0])
-    return matrix_body(total)
+    return with_rates(total)

@@ -7,8 +7,10 @@ from typing import Literal, NamedTuple
 
 import plotly.graph_objects as go
 
-from bapo.analysis.accuracy_transitions import Matrix, Rate, migration_rates
-from bapo.analysis.comparison import Estimate, estimate
+from bapo.analysis.accuracy_transitions import Matrix, migration_rates
+from bapo.analysis.comparison import estimate
+from bapo.analysis.result import MeanEstimate
+from bapo.analysis.transition_results import MigrationRate
 from bapo.figures.groups import Group
 from bapo.figures.methods import styles_of
 from bapo.figures.panels import Panel, axis_of, panel_figure, titled
@@ -29,9 +31,9 @@ KINDS: tuple[tuple[Kind, str], ...] = (
 class UnlockRates(NamedTuple):
     """One kind of move of one group."""
 
-    rate: Estimate | None
+    rate: MeanEstimate | None
     """Mean over the runs with Student's interval; of one run Wilson's interval over its prompts."""
-    chance: Estimate | None
+    chance: MeanEstimate | None
     """The same for the base model against itself."""
 
 
@@ -66,16 +68,16 @@ def unlock_comparison_data(groups: Sequence[Group]) -> UnlockComparison:
     return UnlockComparison(found)
 
 
-def _over_runs(matrices: Sequence[Matrix | None], kind: Kind) -> Estimate | None:
-    rates: list[Rate] = [
+def _over_runs(matrices: Sequence[Matrix | None], kind: Kind) -> MeanEstimate | None:
+    rates: list[MigrationRate] = [
         rate
         for matrix in matrices
         if matrix is not None and (rate := getattr(migration_rates(matrix), kind)) is not None
     ]
     if len(rates) == 1:
-        interval = rates[0].interval
-        return Estimate(interval.value, interval.low, interval.high, 1)
-    return estimate([rate.interval.value for rate in rates])
+        (only,) = rates
+        return MeanEstimate(value=only.value, low=only.low, high=only.high, n=1)
+    return estimate([rate.value for rate in rates])
 
 
 def unlock_comparison_figure(data: UnlockComparison, palette: Palette) -> go.Figure:
@@ -122,21 +124,21 @@ def unlock_comparison_figure(data: UnlockComparison, palette: Palette) -> go.Fig
     return panel_figure(panels, hovermode="closest", barmode="overlay")
 
 
-def _mean(value: Estimate | None) -> float | None:
-    return None if value is None else value.mean
+def _mean(value: MeanEstimate | None) -> float | None:
+    return None if value is None else value.value
 
 
 def _top(data: UnlockComparison, index: int) -> float:
     """End of an axis: intervals of two runs are too wide to choose it."""
     both = [each for group in data.groups for each in group.rates[index] if each is not None]
-    means = max((each.mean for each in both), default=0.0)
+    means = max((each.value for each in both), default=0.0)
     bounds = [each.high for each in both if each.high is not None and each.n != WIDE_INTERVAL_RUNS]
     return min(1.0, HEADROOM * max([means, *(min(bound, 2 * means) for bound in bounds)])) or 1.0
 
 
-def _errors(estimates: Sequence[Estimate | None], colour: str) -> dict[str, object]:
-    up = [0.0 if each is None or each.high is None else each.high - each.mean for each in estimates]
-    down = [0.0 if each is None or each.low is None else each.mean - max(0.0, each.low) for each in estimates]
+def _errors(estimates: Sequence[MeanEstimate | None], colour: str) -> dict[str, object]:
+    up = [0.0 if each is None or each.high is None else each.high - each.value for each in estimates]
+    down = [0.0 if each is None or each.low is None else each.value - max(0.0, each.low) for each in estimates]
     return {
         "type": "data",
         "symmetric": False,

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 
-from bapo.analysis.accuracy_transitions import MigrationRates, Rate, migration_rates, tracked_matrix
+from bapo.analysis.accuracy_transitions import migration_rates, tracked_matrix
+from bapo.analysis.transition_results import MigrationRate, MigrationSummary
 from bapo.figures.axes import XAxis, over_training
 from bapo.figures.evaluations import MOST_MARKERS
 from bapo.figures.theme import Palette, translucent
@@ -19,8 +20,8 @@ class Unlocks(NamedTuple):
 
     axis: XAxis
     x: Sequence[Any]
-    rates: Sequence[MigrationRates]
-    null: MigrationRates | None
+    rates: Sequence[MigrationSummary]
+    null: MigrationSummary | None
     """Base against base: what chance alone gives. None until it was sampled twice."""
 
 
@@ -48,23 +49,23 @@ def unlocks_figure(data: Unlocks, palette: Palette) -> go.Figure:
     )
     figure = over_training([], data.axis, yaxis={"title": {"text": "share of those prompts"}, "tickformat": ".0%"})
     for field, name, colour in lines:
-        null: Rate | None = getattr(data.null, field) if data.null is not None else None
-        rates: list[Rate | None] = [getattr(each, field) for each in data.rates]
-        chance = "" if null is None else f", chance {100 * null.interval.value:.1f} %"
+        null: MigrationRate | None = getattr(data.null, field) if data.null is not None else None
+        rates: list[MigrationRate | None] = [getattr(each, field) for each in data.rates]
+        chance = "" if null is None else f", chance {100 * null.value:.1f} %"
         figure.add_scatter(
             x=data.x,
-            y=[None if rate is None else rate.interval.value for rate in rates],
-            customdata=[(None, None) if rate is None else (rate.interval.low, rate.interval.high) for rate in rates],
+            y=[None if rate is None else rate.value for rate in rates],
+            customdata=[(None, None) if rate is None else (rate.low, rate.high) for rate in rates],
             name=name,
             mode="lines+markers" if len(data.x) <= MOST_MARKERS else "lines",
             line={"color": colour, "width": 2},
             legendgroup=field,
             hovertemplate="%{y:.1%} (%{customdata[0]:.1%} to %{customdata[1]:.1%}" + chance + ")",
         )
-        known = [(x, rate.interval) for x, rate in zip(data.x, rates, strict=True) if rate is not None]
+        known = [(x, rate) for x, rate in zip(data.x, rates, strict=True) if rate is not None]
         figure.add_scatter(
             x=[x for x, _ in [*known, *reversed(known)]],
-            y=[interval.high for _, interval in known] + [interval.low for _, interval in reversed(known)],
+            y=[rate.high for _, rate in known] + [rate.low for _, rate in reversed(known)],
             name=f"{name}, 95 % interval",
             fill="toself",
             fillcolor=translucent(colour, 0.12),
@@ -76,7 +77,7 @@ def unlocks_figure(data: Unlocks, palette: Palette) -> go.Figure:
         )
         if null is not None:
             level = {"color": colour, "width": 1, "dash": "dash"}
-            figure.add_hline(y=null.interval.value, line=level, opacity=0.7)
+            figure.add_hline(y=null.value, line=level, opacity=0.7)
     if data.null is not None:
         figure.add_scatter(
             x=[None],

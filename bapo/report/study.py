@@ -8,8 +8,6 @@ from datetime import UTC, datetime
 
 import plotly
 
-from bapo.analysis.comparison import Estimate
-from bapo.analysis.result import MeanEstimate
 from bapo.figures.paired_differences import paired_differences_data, paired_differences_figure
 from bapo.figures.study_curves import study_curves_data, study_curves_figure
 from bapo.figures.tables import Cell, Column, TextTable
@@ -207,14 +205,8 @@ def _unlocks(regime: StudyRegimeReport) -> list[Section]:
 
 
 def _group(found: StudyUnlocks) -> GroupUnlocks:
-    rates = [
-        UnlockRates(_estimate(getattr(found, kind)), _estimate(getattr(found, f"{kind}_null"))) for kind, _ in KINDS
-    ]
+    rates = [UnlockRates(getattr(found, kind), getattr(found, f"{kind}_null")) for kind, _ in KINDS]
     return GroupUnlocks(found.arm, found.n, found.step, rates)
-
-
-def _estimate(value: MeanEstimate | None) -> Estimate | None:
-    return None if value is None else Estimate(value.value, value.low, value.high, value.n)
 
 
 def _table(table: Table) -> TextTable:

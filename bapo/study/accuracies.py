@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import fmean, median, stdev
+from statistics import fmean, stdev
 from typing import NamedTuple
 
 import numpy as np
 
-from bapo.analysis.comparison import Curve, Estimate, Floats, common_positions, estimate, mean_curve, value_at
-from bapo.analysis.result import CostSpread, MeanEstimate
+from bapo.analysis.comparison import Curve, Floats, common_positions, estimate, mean_curve, spread, value_at
+from bapo.analysis.result import MeanEstimate
 from bapo.study.declaration import MEAN, Budget, Metric
 from bapo.study.observation import Observation
 from bapo.study.results import StudyCurve, StudyDifference, StudyScore
@@ -21,19 +21,9 @@ Arms = Mapping[str, Mapping[int, Observation]]
 """Arm → seed → run; ended ones only."""
 
 
-def body(found: Estimate | None) -> MeanEstimate | None:
-    """An estimate as the API has it."""
-    return None if found is None else MeanEstimate(value=found.mean, low=found.low, high=found.high, n=found.n)
-
-
 def mean_of(values: Sequence[float | None]) -> MeanEstimate | None:
     """Mean with Student's 95 % interval over the values that there are."""
-    return body(estimate([value for value in values if value is not None]))
-
-
-def spread_of(values: Sequence[float]) -> CostSpread | None:
-    """Median and range; None for none."""
-    return CostSpread(median=median(values), low=min(values), high=max(values)) if values else None
+    return estimate([value for value in values if value is not None])
 
 
 def final(run: Observation, test_set: str, metric: Metric, sets: Sequence[str]) -> float | None:
@@ -163,8 +153,8 @@ def difference(
             "metric": metric,
             "test_set": test_set,
             "at": at,
-            "budget": None if at == "steps" else spread_of(pairs.budgets),
-            "difference": body(found),
+            "budget": None if at == "steps" else spread(pairs.budgets),
+            "difference": found,
             "effect_size": fmean(pairs.values) / deviation if deviation else None,
             "seeds": pairs.seeds,
             "missing_seeds": [seed for seed in seeds if seed not in pairs.seeds],

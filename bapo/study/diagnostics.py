@@ -8,12 +8,12 @@ from typing import Literal
 import numpy as np
 
 from bapo.analysis.accuracy_transitions import Matrix, migration_rates, seen_in_both, tracked_matrix
-from bapo.analysis.comparison import Floats, first_reaching
+from bapo.analysis.comparison import Floats, first_reaching, spread
 from bapo.analysis.result import MeanEstimate
 from bapo.config import RunConfig
 from bapo.config.method import BapoConfig
 from bapo.records import TrackingRecord
-from bapo.study.accuracies import Arms, final, mean_of, spread_of
+from bapo.study.accuracies import Arms, final, mean_of
 from bapo.study.declaration import MEAN, Budget
 from bapo.study.observation import (
     CLIP_FRACTION,
@@ -87,7 +87,7 @@ def _rate(matrix: Matrix | None, name: RateName) -> float | None:
     if matrix is None:
         return None
     rate = getattr(migration_rates(matrix), name)
-    return None if rate is None else float(rate.interval.value)
+    return None if rate is None else float(rate.value)
 
 
 # ---------------------------------------------------------------- batches
@@ -167,8 +167,8 @@ def _cost(arm: str, runs: Sequence[Observation], target: float | None, sets: Seq
         wall_seconds=total(STEP_SECONDS),
         method_share=mean_of([_ratio(run.column(METHOD_SECONDS), run.column(STEP_SECONDS)) for run in runs]),
         num_reached=len(reached("steps")),
-        rollouts_to_reach=spread_of(reached("rollouts")),
-        compute_to_reach=spread_of(reached("compute")),
+        rollouts_to_reach=spread(reached("rollouts")),
+        compute_to_reach=spread(reached("compute")),
     )
 
 

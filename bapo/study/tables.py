@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from bapo.analysis.number_format import MISSING, share, share_interval
 from bapo.analysis.result import CostSpread, MeanEstimate
 from bapo.study.declaration import MEAN, Budget
 from bapo.study.results import StudyCurve, StudyDifference, StudyRegimeReport, StudyRow, StudyScore
 
-NOTHING = "–"
 AXES: Mapping[Budget, str] = {"steps": "steps", "rollouts": "rollouts", "compute": "CPU-seconds"}
 VERDICTS = {
     "higher": "higher: the interval excludes 0",
@@ -52,7 +52,7 @@ def results(regime: StudyRegimeReport) -> Table:
         k = "k" if score.num_samples is None else str(score.num_samples)
         heads += [f"{_set(score)} avg@{k}"] + ([f"{_set(score)} pass@{k}"] if score.test_set != MEAN else [])
     heads.append("rollouts")
-    rows: list[list[Cell | str]] = [["before training", "", *_cells(regime.base), NOTHING]] if regime.base else []
+    rows: list[list[Cell | str]] = [["before training", "", *_cells(regime.base), MISSING]] if regime.base else []
     rows += [[name(row.arm), _count(row), *_cells(row.scores), number(row.rollouts)] for row in regime.rows]
     return Table(heads, rows)
 
@@ -82,7 +82,7 @@ def differences(found: Sequence[StudyDifference]) -> Table:
     rows: list[list[Cell | str]] = []
     for each in found:
         assert each.difference is not None
-        size = NOTHING if each.effect_size is None else f"{each.effect_size:+.2f}"
+        size = MISSING if each.effect_size is None else f"{each.effect_size:+.2f}"
         row: list[Cell | str] = [name(each.arm), str(each.difference.n), points(each.difference), size, _verdict(each)]
         rows.append(row + ([f"{spread(each.budget)} {AXES[each.at]}"] if with_budget else []))
     return Table(heads, rows)
@@ -110,7 +110,7 @@ def curves(found: Sequence[StudyCurve], budget: Budget) -> Table:
     positions = _positions(found, budget, end)
     heads = ["arm", "n", *(f"{position:,.0f}" for position in positions)]
     rows: list[list[Cell | str]] = [
-        [name(curve.arm), str(curve.n), *(_percent(_interpolated(curve, position)) for position in positions)]
+        [name(curve.arm), str(curve.n), *(share(_interpolated(curve, position)) for position in positions)]
         for curve in found
     ]
     return Table(heads, rows)
@@ -193,7 +193,7 @@ def cost(regime: StudyRegimeReport) -> Table:
             number(each.tokens),
             number(each.cpu_seconds),
             number(each.wall_seconds),
-            NOTHING if each.method_share is None else f"{100 * each.method_share.value:.2f}",
+            MISSING if each.method_share is None else f"{100 * each.method_share.value:.2f}",
             f"{each.num_reached} of {each.n}",
             spread(each.rollouts_to_reach),
             spread(each.compute_to_reach),
@@ -212,8 +212,8 @@ def migration(regime: StudyRegimeReport) -> Table:
             continue
         last, null = each.matrices[-1], each.null
         row: list[Cell | str] = [name(each.arm), f"{last.step:,}"]
-        for share in ("improved", "worse", "solved_kept"):
-            row += [percent(getattr(last, share)), percent(getattr(null, share) if null else None, interval=False)]
+        for kind in ("improved", "worse", "solved_kept"):
+            row += [percent(getattr(last, kind)), percent(getattr(null, kind) if null else None, interval=False)]
         rows.append(row)
     return Table(heads, rows)
 
@@ -233,36 +233,29 @@ def stability(regime: StudyRegimeReport) -> Table:
     rows: list[list[Cell | str]] = []
     for each in regime.stability:
         distances = [_tv(each.tv.get(source), each.tv_max.get(source)) for source in SOURCES]
-        constants = [NOTHING if k is None else f"{k:.2f}" for k in (each.k1, each.k2, each.k2_exact, each.k3)]
-        norm = NOTHING if each.grad_norm is None else f"{each.grad_norm.value:.2f}"
+        constants = [MISSING if k is None else f"{k:.2f}" for k in (each.k1, each.k2, each.k2_exact, each.k3)]
+        norm = MISSING if each.grad_norm is None else f"{each.grad_norm.value:.2f}"
         rows.append([name(each.arm), *distances, percent(each.clip_fraction, interval=False), norm, *constants])
     return Table(heads, rows)
 
 
 def _tv(mean: MeanEstimate | None, most: MeanEstimate | None) -> str:
     if mean is None:
-        return NOTHING
+        return MISSING
     return f"{mean.value:.4f}" + ("" if most is None else f" ({most.value:.3f})")
 
 
 def percent(value: MeanEstimate | None, *, interval: bool = True) -> str:
     """41.3 [39.0, 43.6], within 0 and 100."""
     if value is None:
-        return NOTHING
-    if not interval or value.low is None or value.high is None:
-        return _percent(value.value)
-    # Student's interval knows no bounds, and a share has two.
-    return f"{_percent(value.value)} [{_percent(max(0.0, value.low))}, {_percent(min(1.0, value.high))}]"
-
-
-def _percent(value: float | None) -> str:
-    return NOTHING if value is None else f"{100 * value:.1f}"
+        return MISSING
+    return share(value.value) + (share_interval(value) if interval else "")
 
 
 def points(value: MeanEstimate | None) -> str:
     """+0.4 [-1.2, +2.0], in percentage points."""
     if value is None:
-        return NOTHING
+        return MISSING
     if value.low is None or value.high is None:
         return f"{100 * value.value:+.1f}"
     return f"{100 * value.value:+.1f} [{100 * value.low:+.1f}, {100 * value.high:+.1f}]"
@@ -270,14 +263,14 @@ def points(value: MeanEstimate | None) -> str:
 
 def decimal(value: MeanEstimate | None) -> str:
     """A mean with one digit."""
-    return NOTHING if value is None else f"{value.value:.1f}"
+    return MISSING if value is None else f"{value.value:.1f}"
 
 
 def number(value: MeanEstimate | None) -> str:
     """A mean as a whole number."""
-    return NOTHING if value is None else f"{value.value:,.0f}"
+    return MISSING if value is None else f"{value.value:,.0f}"
 
 
 def spread(value: CostSpread | None) -> str:
     """A median as a whole number."""
-    return NOTHING if value is None else f"{value.median:,.0f}"
+    return MISSING if value is None else f"{value.median:,.0f}"

@@ -220,8 +220,8 @@ def test_curves_of_groups_are_means_of_the_runs(admin: Client, recorded: Mapping
         assert list(curve.x) == list(range(1, NUM_STEPS + 1))
         columns = np.array([series[run_id].columns[REWARD] for run_id in members], float)
         assert np.array(curve.mean, float) == pytest.approx(columns.mean(axis=0))
-        # t(1) = 12.706; s / sqrt(2) of two values is half of what they differ by.
-        half = np.abs(columns[0] - columns[1]) / 2 * 12.706
+        # t(1) = 12.7062; s / sqrt(2) of two values is half of what they differ by.
+        half = np.abs(columns[0] - columns[1]) / 2 * 12.7062
         assert np.array(curve.high, float) == pytest.approx(columns.mean(axis=0) + half)
         assert set(curve.n) == {2}
 

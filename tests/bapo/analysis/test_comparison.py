@@ -11,8 +11,6 @@ import pytest
 from bapo.analysis.comparison import (
     ComparedRun,
     Curve,
-    Estimate,
-    Spread,
     common_positions,
     cumulative_at,
     curve,
@@ -29,6 +27,7 @@ from bapo.analysis.comparison import (
     value_at,
     value_text,
 )
+from bapo.analysis.result import CostSpread, MeanEstimate
 
 
 def line(*points: tuple[float, float]) -> Curve:
@@ -49,25 +48,25 @@ def config(**changes: Any) -> dict[str, Any]:
     ("degrees", "quantile"), [(1, 12.706), (2, 4.303), (30, 2.042), (31, 2.040), (40, 2.021), (60, 2.000), (120, 1.980)]
 )
 def test_quantiles_are_those_of_the_published_table(degrees: int, quantile: float) -> None:
-    assert round(t_quantile(degrees), 3) == quantile
+    assert round(float(t_quantile(degrees)), 3) == quantile
 
 
 def test_an_interval_over_three_seeds() -> None:
-    # Mean 0.4; deviations −0.1, 0, 0.1: s = sqrt(0.02 / 2) = 0.1; t(2) = 4.303: ± 4.303 · 0.1 / sqrt(3) = 0.24843.
+    # Mean 0.4; deviations −0.1, 0, 0.1: s = sqrt(0.02 / 2) = 0.1; t(2) = 4.30265: ± 4.30265 · 0.1 / sqrt(3) = 0.24841.
     result = estimate([0.3, 0.4, 0.5])
     assert result is not None
-    assert (result.mean, result.n) == (pytest.approx(0.4), 3)
-    assert result.high == pytest.approx(0.4 + 0.24843, abs=1e-5)
-    assert result.low == pytest.approx(0.4 - 0.24843, abs=1e-5)
+    assert (result.value, result.n) == (pytest.approx(0.4), 3)
+    assert result.high == pytest.approx(0.4 + 0.24841, abs=1e-5)
+    assert result.low == pytest.approx(0.4 - 0.24841, abs=1e-5)
 
 
 def test_one_run_has_no_interval_and_none_no_mean() -> None:
-    assert estimate([0.3]) == Estimate(0.3, None, None, 1)
+    assert estimate([0.3]) == MeanEstimate(value=0.3, low=None, high=None, n=1)
     assert estimate([]) is None
 
 
 def test_a_cost_has_a_median_and_a_range() -> None:
-    assert spread([300, 100, 200, 900]) == Spread(250, 100, 900, 4)
+    assert spread([300, 100, 200, 900]) == CostSpread(median=250, low=100, high=900)
     assert spread([]) is None
 
 
@@ -78,7 +77,7 @@ def test_a_paired_difference_takes_the_seeds_that_both_have() -> None:
     # Differences 0.02 and 0.10: mean 0.06, s = 0.056569, t(1) = 12.706: ± 12.706 · 0.056569 / sqrt(2) = 0.50824.
     result = paired_difference(first, second)
     assert result is not None
-    assert (result.mean, result.n) == (pytest.approx(0.06), 2)
+    assert (result.value, result.n) == (pytest.approx(0.06), 2)
     assert result.high == pytest.approx(0.06 + 0.50824, abs=1e-5)
     assert paired_difference(first, [(5, 0.5)]) is None
 
@@ -208,9 +207,9 @@ def test_a_mean_counts_each_run_where_it_was_measured() -> None:
     found = mean_curve([line((0, 1), (1, 2)), line((0, 3), (2, 7))], np.array([0.0, 1, 2, 3]))
     assert found.n.tolist() == [2, 2, 1, 0]
     assert found.mean[:3].tolist() == [2, 3.5, 7]
-    # s = sqrt(2) at 0: ± 12.706 · sqrt(2) / sqrt(2) = 12.706; s = 3 / sqrt(2) at 1: ± 12.706 · 1.5 = 19.059.
-    assert found.high[:2] - found.mean[:2] == pytest.approx([12.706, 19.059])
-    assert found.mean[:2] - found.low[:2] == pytest.approx([12.706, 19.059])
+    # s = sqrt(2) at 0: ± 12.7062 · sqrt(2) / sqrt(2) = 12.7062; s = 3 / sqrt(2) at 1: ± 12.7062 · 1.5 = 19.0593.
+    assert found.high[:2] - found.mean[:2] == pytest.approx([12.7062, 19.0593])
+    assert found.mean[:2] - found.low[:2] == pytest.approx([12.7062, 19.0593])
     assert np.isnan(found.low[2:]).all()
     assert math.isnan(found.mean[3])
 

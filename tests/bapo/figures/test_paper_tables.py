@@ -23,10 +23,10 @@ def test_the_last_evaluation_counts_not_the_best() -> None:
     assert base.is_base
     assert base.label == "tiny, before training"
     # Before: 1 of 8 right, one of two problems solved; after: 4 of 8, both.
-    assert [score.value and score.value.mean for score in base.scores] == [0.125, 0.5]
-    assert [score.value and score.value.mean for score in row.scores] == [0.5, 1.0]
+    assert [score.value and score.value.value for score in base.scores] == [0.125, 0.5]
+    assert [score.value and score.value.value for score in row.scores] == [0.5, 1.0]
     assert row.num_rollouts is not None
-    assert (row.num_rollouts.mean, row.policy, row.n) == (16, "off", 1)
+    assert (row.num_rollouts.value, row.policy, row.n) == (16, "off", 1)
 
 
 def test_one_seed_has_the_interval_over_problems() -> None:
@@ -40,9 +40,9 @@ def test_seeds_have_students_interval() -> None:
     runs = [_evaluated("a", "bapo", 1, [2, 2]), _evaluated("b", "bapo", 2, [2, 4])]
     value = results_table_data(grouped(runs)).rows[1].scores[0].value
     assert value is not None
-    # 0.5 and 0.75: mean 0.625, s/√2 = 0.125, t = 12.706.
-    assert (value.mean, value.n) == (0.625, 2)
-    assert value.high == pytest.approx(0.625 + 12.706 * 0.125)
+    # 0.5 and 0.75: mean 0.625, s/√2 = 0.125, t = 12.7062.
+    assert (value.value, value.n) == (0.625, 2)
+    assert value.high == pytest.approx(0.625 + 12.7062 * 0.125)
 
 
 def test_nobody_is_best_when_intervals_touch_and_seeds_disagree() -> None:
@@ -51,7 +51,7 @@ def test_nobody_is_best_when_intervals_touch_and_seeds_disagree() -> None:
 
 
 def test_intervals_that_do_not_touch_make_one_best() -> None:
-    # ± 12.706 · 0.005 = 0.06 around 0.305 and 0.805.
+    # ± 12.7062 · 0.005 = 0.06 around 0.305 and 0.805.
     assert clear_best([[(1, 0.30), (2, 0.31)], [(3, 0.80), (4, 0.81)]]) == 1
 
 
@@ -95,7 +95,7 @@ def test_the_mean_over_sets_needs_all_of_them() -> None:
     both = [evaluation(0, [4]), evaluation(0, [2], dataset="CD-34")]
     runs = [run("a", evaluations=both), run("b", "grpo", evaluations=both[:1])]
     rows = results_table_data(grouped(runs)).rows
-    averages = {row.label: row.average.value and row.average.value.mean for row in rows if not row.is_base}
+    averages = {row.label: row.average.value and row.average.value.value for row in rows if not row.is_base}
     assert averages == {"BAPO": 0.75, "GRPO": None}
 
 
@@ -118,7 +118,7 @@ COSTS = {
 def test_costs_of_a_run() -> None:
     data = time_table_data(grouped([run("a", columns=COSTS)]))
     (row,) = data.rows
-    means = [each and each.mean for each in row[3:]]
+    means = [each and each.value for each in row[3:]]
     # 2 steps; 6 of 8 groups; 20 rollouts; 200 tokens; 2 s a step; 4 s of steps; 6 s in all; 6/3600 hours.
     assert means == [2, 0.75, 20, 200, 2, 4, 6, pytest.approx(6 / 3600)]
     assert (row.batch_sizes, data.unit) == ("(2, 2)", "slot-hours")
@@ -136,7 +136,7 @@ def test_the_servers_count_of_machine_hours_goes_first() -> None:
     data = time_table_data(grouped([counted]))
     assert data.unit == "GPU-hours"
     assert data.rows[0].compute_hours is not None
-    assert data.rows[0].compute_hours.mean == 1.5
+    assert data.rows[0].compute_hours.value == 1.5
 
 
 def test_a_sampled_run_has_no_time_per_step() -> None:

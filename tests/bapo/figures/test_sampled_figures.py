@@ -36,15 +36,15 @@ def test_the_null_is_base_against_base() -> None:
     records = [_tracking(0, [0, 0, 1]), _tracking(0, [0, 1, 1], replicate=1), _tracking(25, [2, 5, 1])]
     data = unlocks_data(records, AXIS)
     assert data.null is not None
-    assert [None if rate is None else rate.interval.value for rate in data.null] == [0.5, 0.0, 0.0]
+    assert [None if rate is None else rate.value for _, rate in data.null] == [0.5, 0.0, 0.0]
     assert data.x == [25]
     assert data.rates[0].unlocked is not None
-    assert data.rates[0].unlocked.interval.value == 1.0
+    assert data.rates[0].unlocked.value == 1.0
     figure = unlocks_figure(data, LIGHT)
     # Each rate is a line and the band of its interval.
     assert [list(trace.y) for trace in figure.data[:6:2]] == [[1.0], [0.5], [0.0]]
     bands = [figure.data[1], figure.data[3], figure.data[5]]
-    intervals = [rate.interval for rate in data.rates[0] if rate is not None]
+    intervals = [rate for _, rate in data.rates[0] if rate is not None]
     assert [list(band.y) for band in bands] == [[interval.high, interval.low] for interval in intervals]
     assert [shape.y0 for shape in figure.layout.shapes] == [0.5, 0.0, 0.0]
     assert "chance 50.0 %" in figure.data[0].hovertemplate

@@ -30,9 +30,9 @@ def test_two_seeds_have_a_mean_and_a_t_interval() -> None:
     (curve,) = metric_curves(groups, KEY)
     assert (curve.label, curve.n, curve.x) == ("BAPO", 2, [1, 2])
     assert curve.mean == pytest.approx([0.3, 0.4])
-    # s = 0.1·√2, so s/√2 = 0.1; t(0.975, 1) = 12.706: 0.3 ± 1.2706.
-    assert curve.low == pytest.approx([0.3 - 1.2706, 0.4])
-    assert curve.high == pytest.approx([0.3 + 1.2706, 0.4])
+    # s = 0.1·√2, so s/√2 = 0.1; t(0.975, 1) = 12.7062: 0.3 ± 1.27062.
+    assert curve.low == pytest.approx([0.3 - 1.27062, 0.4])
+    assert curve.high == pytest.approx([0.3 + 1.27062, 0.4])
 
 
 def test_one_seed_is_a_line_without_a_band_and_says_so() -> None:

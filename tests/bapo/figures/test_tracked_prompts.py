@@ -56,14 +56,14 @@ def test_rates_of_one_run_have_wilsons_interval_over_prompts() -> None:
     unlocked, strictly, lost = group.rates
     assert (group.step, group.n) == (10, 1)
     # Two of four prompts at 0/4 were unlocked, both to at least 2/4; the one above was lost.
-    assert (unlocked.rate and unlocked.rate.mean, strictly.rate and strictly.rate.mean) == (0.5, 0.5)
+    assert (unlocked.rate and unlocked.rate.value, strictly.rate and strictly.rate.value) == (0.5, 0.5)
     assert lost.rate is not None
-    assert lost.rate.mean == 1
+    assert lost.rate.value == 1
     # Chance: one of four unlocked, to 1/4 only; the one above was lost as well.
     assert unlocked.chance is not None
-    assert unlocked.chance.mean == 0.25
+    assert unlocked.chance.value == 0.25
     assert strictly.chance is not None
-    assert strictly.chance.mean == 0
+    assert strictly.chance.value == 0
     # Wilson for 2 of 4: centre 0.5, half width 1.96·√(0.25/4 + 1.96²/64)/(1 + 1.96²/4) = 0.35.
     assert unlocked.rate is not None
     assert unlocked.rate.low == pytest.approx(0.15, abs=0.005)
@@ -74,8 +74,8 @@ def test_rates_of_several_runs_have_students_interval_over_seeds() -> None:
     (group,) = unlock_comparison_data(grouped(runs)).groups
     rate = group.rates[0].rate
     assert rate is not None
-    # 0.5 and 0.25: mean 0.375, s/√2 = 0.125, t = 12.706.
-    assert (rate.mean, rate.high) == (0.375, pytest.approx(0.375 + 12.706 * 0.125))
+    # 0.5 and 0.25: mean 0.375, s/√2 = 0.125, t = 12.7062.
+    assert (rate.value, rate.high) == (0.375, pytest.approx(0.375 + 12.7062 * 0.125))
 
 
 def test_every_bar_stands_beside_its_chance_level() -> None:

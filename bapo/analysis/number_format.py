@@ -1,0 +1,30 @@
+"""Shares as people read them: on pages, in the terminal and in reports alike."""
+
+from __future__ import annotations
+
+from bapo.analysis.result import MeanEstimate
+
+MISSING = "–"
+"""Shown where there is no value (yet)."""
+
+THIN_SPACE = "\u202f"
+
+
+def share(value: float | None, digits: int = 1) -> str:
+    """The number of `percent` without its sign, for tables and ranges: 0.4123 → "41.2"."""
+    return MISSING if value is None else f"{100 * value:.{digits}f}"
+
+
+def percent(value: float | None, digits: int = 1, *, space: str = THIN_SPACE) -> str:
+    """0.4123 → "41.2 %", with a space that does not break."""
+    return MISSING if value is None else f"{share(value, digits)}{space}%"
+
+
+def share_interval(estimate: MeanEstimate) -> str:
+    """The interval of a share, as " [39.0, 43.6]"; empty where there is none.
+
+    Student's interval knows no bounds, but a share has two: it is cut at 0 and 1.
+    """
+    if estimate.low is None or estimate.high is None:
+        return ""
+    return f" [{share(max(0.0, estimate.low))}, {share(min(1.0, estimate.high))}]"
