@@ -30,6 +30,19 @@ from bapo.figures.groups import Group, grouped
 from bapo.figures.migration_matrix import MigrationCells, migration_cells, migration_matrix_figure
 from bapo.figures.online_filters import OnlineFilters, filter_groups, online_filters_data, online_filters_figure
 from bapo.figures.paper_figure_8 import BatchCompositions, batch_compositions_data, batch_compositions_figure
+from bapo.figures.plots import (
+    plot_ablations,
+    plot_accuracy_curves,
+    plot_batch_compositions,
+    plot_cumulative_rollouts,
+    plot_difficulty_bins,
+    plot_online_filters,
+    plot_results_table,
+    plot_reward_curves,
+    plot_time_table,
+    plot_training_dynamics,
+    plot_unlock_comparison,
+)
 from bapo.figures.recorded import RecordedRun, load_run
 from bapo.figures.results_table import ResultsTable, results_table_data, results_table_figure
 from bapo.figures.reward_curves import RewardCurves, reward_curves_data, reward_curves_figure
@@ -139,6 +152,17 @@ __all__ = [
     "moved_by_chance",
     "online_filters_data",
     "online_filters_figure",
+    "plot_ablations",
+    "plot_accuracy_curves",
+    "plot_batch_compositions",
+    "plot_cumulative_rollouts",
+    "plot_difficulty_bins",
+    "plot_online_filters",
+    "plot_results_table",
+    "plot_reward_curves",
+    "plot_time_table",
+    "plot_training_dynamics",
+    "plot_unlock_comparison",
     "pooled",
     "results_table_data",
     "results_table_figure",

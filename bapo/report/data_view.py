@@ -51,7 +51,8 @@ def counts(selection: Selection) -> Section:
     section = Section(
         "figure-1",
         "Figure 1",
-        "Which prompts become solvable?",
+        "Tracked prompts per accuracy",
+        "Which prompts become solvable? "
         "Tracked training prompts by how many of G responses are right, before training (outlines) and at the last "
         "sampling (filled); the runs of a method are counted together. Re-sampling alone moves prompts between bars: "
         "the rates beside Figure 7 say how many.",
@@ -78,7 +79,8 @@ def bins(selection: Selection) -> Section:
     section = Section(
         "figure-7",
         "Figure 7, 13",
-        "Do the unsolved prompts get fewer?",
+        "Accuracy of tracked prompts over training",
+        "Do the unsolved prompts get fewer? "
         "Tracked prompts by accuracy over training, 0/G in deep red at the bottom with its share; means over seeds. "
         "The second bar is the base model sampled again: what differs there is chance.",
         "Prompts at 0/8 become visibly fewer under BAPO than under GRPO, on all three tasks.",
@@ -97,7 +99,8 @@ def unlocks(selection: Selection) -> Section:
     section = Section(
         "figure-7-rates",
         "Figure 7, rates",
-        "How many were unlocked, beyond chance?",
+        "Unlocked and lost prompts",
+        "How many were unlocked, beyond chance? "
         "Of the tracked prompts at 0/G before training, the share that was then solved at least once, or at least half "
         "of the time; and of the others, the share that was lost. Bars are means over seeds with 95 % t intervals, of "
         "one seed Wilson's interval over prompts. Grey: the same rates when the unchanged base model is sampled "
@@ -123,7 +126,8 @@ def composition(selection: Selection) -> Section:
     section = Section(
         "figure-8",
         "Figure 8, 14",
-        "What were the batches made of?",
+        "Batch composition",
+        "What were the batches made of? "
         "Groups trained on in each step: X1 fresh, X2 re-evaluated, X3 reused; means over seeds. Dashed: B, which GRPO "
         "always trains on. The share in the title is all groups trained on, of B in every step.",
         "40 to 60 % of a batch is X1; with c2 0.375 and c3 0.5 batches are about 70 % full, with 0 and 0.25 always.",
@@ -143,7 +147,8 @@ def rollouts(selection: Selection) -> Section:
     section = Section(
         "figure-9",
         "Figure 9",
-        "What does it cost in rollouts?",
+        "Rollouts generated",
+        "What does it cost in rollouts? "
         "All responses generated for training, re-evaluations and dropped groups included; tracking and evaluation are "
         f"not among them. Grey: what follows from the config for GRPO, and for DAPO at its most. {INTERVALS}",
         "DAPO needs about 2.5 times as many rollouts as BAPO.",
@@ -164,7 +169,8 @@ def times(selection: Selection) -> Section:
     section = Section(
         "table-2",
         "Table 2",
-        "What does it cost in time?",
+        "Training time",
+        "What does it cost in time? "
         "Means over seeds, ± half the 95 % t interval. Batch size: prompts rolled out per step, groups per optimizer "
         "step. Training is the sum over all steps; with evaluation adds evaluation, tracking and checkpoints. Times "
         "compare only between runs on the same, equally busy machine.",
@@ -186,7 +192,8 @@ def migration(selection: Selection) -> Section:
     section = Section(
         "figure-15",
         "Figure 15",
-        "How did prompts move?",
+        "Accuracy transitions",
+        "How did prompts move? "
         "Tracked prompts by accuracy before training (rows) and later (columns), 0/G first; the seeds of the method "
         "are counted together. Left of the diagonal is worse. The first matrix is the base model sampled twice: so "
         "much moves by chance alone.",

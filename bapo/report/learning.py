@@ -33,7 +33,8 @@ def rewards(selection: Selection) -> Section:
     section = Section(
         "figure-4",
         "Figure 4",
-        "Does the training reward rise?",
+        "Training reward",
+        "Does the training reward rise? "
         f"Share of correct responses among the fresh rollouts of each step, task by task. {INTERVALS}",
         "BAPO rises more smoothly than GRPO and ends higher on all three tasks.",
     )
@@ -52,7 +53,8 @@ def results(selection: Selection) -> Section:
     section = Section(
         "table-1",
         "Table 1",
-        "Which method ends best?",
+        "Final test accuracy",
+        "Which method ends best? "
         "The last evaluation of each run, in percent: mean over seeds with its 95 % t interval; of one seed the "
         "interval over problems, which says nothing about other seeds. Bold: above every other method beyond doubt, "
         "because the intervals over seeds do not touch or the paired difference over common seeds excludes 0; no more "
@@ -73,7 +75,8 @@ def group_accuracy(selection: Selection) -> Section:
     section = Section(
         "figure-5",
         "Figure 5",
-        "Which test problems does it learn?",
+        "Test accuracy by initial accuracy",
+        "Which test problems does it learn? "
         "Accuracy of test problems by what the base model could do: nothing, less than half, or more. The evaluation "
         "at step 0 chose the groups, so that its own point is biased: part of the first rise of the unsolved, and of "
         f"the first fall of the solved, is chance. Compare methods, not points. {INTERVALS}",
@@ -97,7 +100,8 @@ def ablations(selection: Selection) -> Section:
     section = Section(
         "figure-6",
         "Figure 6",
-        "Which parts of BAPO matter?",
+        "Ablations of BAPO",
+        "Which parts of BAPO matter? "
         "Each panel varies one thing and leaves the rest as most of the complete BAPO runs have it: the intervals v "
         "and m, the parts X2 and X3 beside GRPO, and adaptive or fixed thresholds. "
         f"{INTERVALS}",
@@ -130,7 +134,8 @@ def filters(selection: Selection) -> Section:
     section = Section(
         "figure-10",
         "Figure 10",
-        "Does it matter which fresh groups are kept?",
+        "Online filters",
+        "Does it matter which fresh groups are kept? "
         "Complete BAPO runs by their online filter: range keeps every group with mixed rewards, gaussian those near "
         "one half, uniform a random 60 % of all. The star is the best evaluation of any; being the best of many, it is "
         f"higher than the truth. {INTERVALS}",
@@ -154,7 +159,8 @@ def dynamics(selection: Selection) -> Section:
     section = Section(
         "figure-11",
         "Figure 11",
-        "How does the policy behave while it learns?",
+        "Reward, entropy and response length",
+        "How does the policy behave while it learns? "
         f"Training reward, entropy per token and response length. An entropy near 0 no longer explores. {INTERVALS}",
         "BAPO keeps a higher entropy than GRPO and DAPO, and answers at greater length.",
     )
@@ -173,8 +179,8 @@ def accuracy(selection: Selection) -> Section:
     section = Section(
         "figure-12",
         "Figure 12",
-        "Does it generalise?",
-        f"avg@k on each held-out set over training; step 0 is the base model. {INTERVALS}",
+        "Test accuracy over training",
+        f"Does it generalise? avg@k on each held-out set over training; step 0 is the base model. {INTERVALS}",
         "BAPO and DAPO stay above GRPO on AMC, CD-4 and Geo-3K.",
     )
     data = accuracy_curves_data(selection.groups)
@@ -188,7 +194,8 @@ def critics(selection: Selection) -> Section:
     section = Section(
         "figure-16",
         "Figure 16",
-        "Does batch adaptation help with a critic?",
+        "PPO and BA-PPO",
+        "Does batch adaptation help with a critic? "
         f"Test accuracy of PPO and of BA-PPO; the star is the best evaluation. {INTERVALS}",
         "AIME24 with Qwen3-4B: BA-PPO peaks at 0.325, 5.5 points above PPO.",
     )

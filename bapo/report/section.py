@@ -23,8 +23,9 @@ class Section(NamedTuple):
     number: str
     """In the paper, such as "Figure 7, 13"."""
     title: str
-    """What it answers."""
+    """The quantity that it shows."""
     caption: str
+    """The question that it answers, and how to read it."""
     paper: str = ""
     """What the paper reports there, for comparison."""
     shows: str = ""

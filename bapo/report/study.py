@@ -78,12 +78,13 @@ def sections_of_study(report: StudyReport) -> list[Section]:
 def _sections(report: StudyReport, regime: StudyRegimeReport) -> list[Section]:
     if not any(row.num_done for row in regime.rows):
         caption = "Every section needs at least one run that is done."
-        return [Section("results", "Results", "What came out?", caption, needs="needs a run that is done.")]
+        return [Section("results", "Results", "Test accuracy", caption, needs="needs a run that is done.")]
     sections = [
         Section(
             "results",
             "Table 1",
-            "How accurate is each arm on the test sets?",
+            "Test accuracy",
+            "How accurate is each arm on the test sets? "
             "The last evaluation in percent: mean [95 % interval over seeds]. Bold: the highest, and its paired "
             "difference to every other arm excludes 0.",
             table=_table(tables.results(regime)),
@@ -94,7 +95,8 @@ def _sections(report: StudyReport, regime: StudyRegimeReport) -> list[Section]:
         Section(
             "composition",
             "Figures 8, 14",
-            "What were batches made of?",
+            "Batch composition",
+            "What were batches made of? "
             "Groups per step, means over steps and seeds; a hit is a fresh group that became X1, or a re-evaluated "
             "prompt that improved.",
             "40 to 60 % of a batch is X1.",
@@ -103,7 +105,8 @@ def _sections(report: StudyReport, regime: StudyRegimeReport) -> list[Section]:
         Section(
             "cost",
             "Table 2, Figure 9",
-            "What did it cost?",
+            "Cost",
+            "What did it cost? "
             "Whole runs, evaluation left out. To reach: median over the seeds that got to the mean final accuracy of "
             f"{report.reference}. Wall time depends on what else the machine did.",
             "DAPO needs about 2.5 times the rollouts of BAPO.",
@@ -115,7 +118,8 @@ def _sections(report: StudyReport, regime: StudyRegimeReport) -> list[Section]:
             Section(
                 "migration",
                 "Figure 15",
-                "Do solved prompts stay solved?",
+                "Accuracy transitions",
+                "Do solved prompts stay solved? "
                 "Tracked prompts with more and with fewer correct responses than before training, in percent, beside "
                 "the null: the base model sampled again. Solved kept: of those at G/G, at (G - 1)/G or more at the "
                 "end.",
@@ -127,7 +131,8 @@ def _sections(report: StudyReport, regime: StudyRegimeReport) -> list[Section]:
         Section(
             "stability",
             "Theorem 3.2",
-            "How far is the policy from what generated its data?",
+            "Distance to the behaviour policies",
+            "How far is the policy from what generated its data? "
             "TV: ½·mean|ρ - 1| over tokens between π_θ and each source's behaviour policy, mean over steps (largest). "
             "K1 to K3 at r_tot = 0, for methods with thresholds.",
             table=_table(tables.stability(regime)),
@@ -150,7 +155,7 @@ def _differences(report: StudyReport, regime: StudyRegimeReport) -> list[Section
             Section(
                 "differences",
                 "Paired",
-                f"Which arms differ from {report.reference}?",
+                f"Differences to {report.reference}",
                 caption,
                 draw=lambda palette: [paired_differences_figure(panels, palette)],
             )
@@ -178,7 +183,8 @@ def _curves(regime: StudyRegimeReport) -> list[Section]:
         Section(
             "curves",
             "Figures 9, 12",
-            "How does accuracy rise with what is spent?",
+            "Test accuracy by budget",
+            "How does accuracy rise with what is spent? "
             "Mean avg@k over the test sets. Lines are means over seeds, bands their 95 % t intervals; between two "
             "evaluations linearly.",
             draw=lambda palette: [study_curves_figure(panels, palette)],
@@ -194,7 +200,8 @@ def _unlocks(regime: StudyRegimeReport) -> list[Section]:
         Section(
             "unlocks",
             "Figure 7",
-            "How many hard prompts were unlocked, beyond chance?",
+            "Unlocked and lost prompts",
+            "How many hard prompts were unlocked, beyond chance? "
             "Of the tracked prompts at 0/G before training, those above, and at 1/2 or more, at the end; of the "
             "others, those lost. Null: the base model sampled again.",
             "Of prompts at 0/8, BAPO improved 31 %, GRPO 19 %; no null is given.",

@@ -15,7 +15,7 @@ from bapo.figures import LIGHT, PAPER_FIGURES, load_run
 from bapo.figures.recorded import STEP_KEYS
 from tests.recorded import NUM_STEPS
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 EXAMPLE = re.compile(r"(<!-- not run -->\n)?```python\n(.*?)```", re.DOTALL)
 
 
@@ -23,7 +23,7 @@ def test_the_examples_run(recorded_folders: Mapping[str, Path], tmp_path: Path) 
     (tmp_path / "runs").symlink_to(next(iter(recorded_folders.values())).parent)
     text = (ROOT / "docs" / "notebook.md").read_text()
     examples = [code for skipped, code in EXAMPLE.findall(text) if not skipped]
-    assert len(examples) == 4
+    assert len(examples) == 5
     checks = "\nimport sys\nassert 'dash' not in sys.modules\nassert len(figure.data) and len(counts.data)\n"
     done = subprocess.run(
         [sys.executable, "-c", "".join(examples) + checks],
