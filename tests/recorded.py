@@ -43,7 +43,8 @@ RUNS: Mapping[str, tuple[str, ...]] = {
 def recorded_folders(pytestconfig: pytest.Config) -> Mapping[str, Path]:
     """The run folders by name. Nobody writes to them.
 
-    They are kept in pytest's cache, for its processes and its next runs, until something of `bapo/` changes.
+    They are kept in pytest's cache, for its processes and its next runs, until something changes that a trainer
+    is made of.
     """
     assert pytestconfig.cache is not None
     parent = pytestconfig.cache.mkdir("recorded")
@@ -62,12 +63,16 @@ def recorded_folders(pytestconfig: pytest.Config) -> Mapping[str, Path]:
     return folders
 
 
+NOT_OF_A_TRAINER = {"__pycache__", "analysis", "api", "cli", "client", "deploy", "figures", "report", "study", "verl"}
+"""Rooms that change nothing of what the local engine records."""
+
+
 def _digest() -> str:
     """Of all that a trainer is made of."""
     root = Path(bapo.__file__).parent
     digest = hashlib.sha256(repr((SETTINGS, RUNS, torch.__version__)).encode())
     for file in sorted(root.rglob("*")):
-        if file.is_file() and "__pycache__" not in file.parts:
+        if file.is_file() and not NOT_OF_A_TRAINER & {*file.relative_to(root).parts}:
             digest.update(f"{file.relative_to(root)}\n".encode() + file.read_bytes())
     return digest.hexdigest()
 

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import stat
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from bapo.api.runs import RunStatus
+from tests.command_line import run_here
 from tests.stack import Stack, all_records, at_step, ended, essence, submit
 
 pytestmark = pytest.mark.timeout(400)
 NUM_STEPS = 24
-
-
-def bapo(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "bapo", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
 def test_a_run_goes_on_from_a_backup(make_stack: Callable[[], Stack], tmp_path: Path) -> None:
@@ -31,7 +25,7 @@ def test_a_run_goes_on_from_a_backup(make_stack: Callable[[], Stack], tmp_path: 
         history = ended(client, done)
         run_id = submit(client, "under way", **{"training.steps": NUM_STEPS, "training.checkpoint_interval": 2})
         at_step(client, run_id, 3)
-        made = bapo("backup", file, "--data", original.folder)
+        made = run_here("backup", file, "--data", original.folder)
         assert made.returncode == 0, made.stderr
         assert "2 runs" in made.stdout
         before = all_records(client, done, "step")
@@ -40,11 +34,11 @@ def test_a_run_goes_on_from_a_backup(make_stack: Callable[[], Stack], tmp_path: 
     assert original.stop() == 0
 
     # Into a folder in which something is: refused, and nothing touched.
-    refused = bapo("restore", file, "--data", original.folder)
+    refused = run_here("restore", file, "--data", original.folder)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "is not empty" in refused.stderr
 
-    restored = bapo("restore", file, "--data", copy.folder)
+    restored = run_here("restore", file, "--data", copy.folder)
     assert restored.returncode == 0, restored.stderr
     copy.start("--no-demo", BAPO_LEASE_SECONDS="2")
     with copy.client() as client:
@@ -72,7 +66,7 @@ def test_what_cannot_be_done_is_one_line(
     arguments: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    result = bapo(*arguments)
+    result = run_here(*arguments)
     assert (result.returncode, result.stdout) == (1, "")
     assert message in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1

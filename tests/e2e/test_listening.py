@@ -18,6 +18,7 @@ import redis
 
 from bapo.api.runs import RunStatus
 from bapo.client import Client
+from tests.command_line import run_here
 from tests.deployment.compose import free_port
 from tests.stack import Stack, ended, submit, wait_for
 
@@ -27,9 +28,7 @@ ELSEWHERE = "127.0.0.2"
 
 
 def start(data: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "bapo", "up", "--data", str(data), "--no-browser", *arguments]
-    environment = {**os.environ, **environment}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=120)
+    return run_here("up", "--data", data, "--no-browser", *arguments, env=environment)
 
 
 @pytest.mark.parametrize(
@@ -109,9 +108,9 @@ def test_a_worker_on_another_address_joins_and_trains(make_stack: Callable[[], S
 
 
 def doctor(url: str, data: Path) -> dict[str, list[dict[str, str]]]:
-    command = [sys.executable, "-m", "bapo", "doctor", "--server", url, "--token-file", str(data / "admin-token")]
-    result = subprocess.run(
-        [*command, "--data", str(data), "--json"], capture_output=True, text=True, check=False, timeout=120
+    result = run_here(
+        *("doctor", "--server", url, "--token-file", data / "admin-token", "--data", data, "--json"),
+        env={"COLUMNS": "1000"},
     )
     found: dict[str, list[dict[str, str]]] = json.loads(result.stdout)
     assert result.returncode == int(any(each["grade"] == "failure" for each in found["findings"]))
@@ -132,8 +131,7 @@ def test_the_doctor_says_what_is_wrong_without_a_server(tmp_path: Path) -> None:
     assert found["secret files"]["grade"] == "failure"
     assert found["Python"]["grade"] == "ok"
     assert found["PyTorch"]["grade"] == "ok"
-    command = [sys.executable, "-m", "bapo", "doctor", "--local", "--data", str(tmp_path / "none")]
-    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    result = run_here("doctor", "--local", "--data", tmp_path / "none")
     assert result.returncode == 0
     assert "0 failures" in result.stdout
 

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -18,6 +17,7 @@ from bapo.cli import app
 from bapo.cli.describe import values_of
 from bapo.config.documentation import documentation
 from bapo.config.recipes import shipped_recipes
+from tests.command_line import run_here
 
 TINY = [
     *("--set", "task.num_train=24", "--set", "task.num_test=4"),
@@ -28,13 +28,8 @@ TINY = [
 ]
 
 
-def bapo(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "bapo", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
-
-
 def test_train_prints_one_json_summary_as_its_last_line(tmp_path: Path) -> None:
-    result = bapo("train", "countdown-demo", *TINY, "--out", tmp_path / "run")
+    result = run_here("train", "countdown-demo", *TINY, "--out", tmp_path / "run")
     assert result.returncode == 0, result.stderr
     summary = json.loads(result.stdout.splitlines()[-1])
     assert summary["run_dir"] == str(tmp_path / "run")
@@ -47,12 +42,12 @@ def test_train_prints_one_json_summary_as_its_last_line(tmp_path: Path) -> None:
 
 
 def test_the_same_command_goes_on_and_another_config_is_refused(tmp_path: Path) -> None:
-    first = bapo("train", "countdown-demo", *TINY, "--out", tmp_path / "run")
+    first = run_here("train", "countdown-demo", *TINY, "--out", tmp_path / "run")
     assert first.returncode == 0, first.stderr
-    again = bapo("train", "countdown-demo", *TINY, "--out", tmp_path / "run")
+    again = run_here("train", "countdown-demo", *TINY, "--out", tmp_path / "run")
     assert again.returncode == 0, again.stderr
     assert json.loads(again.stdout.splitlines()[-1])["steps"] == 4
-    other = bapo("train", "countdown-demo", *TINY, "--set", "method.c1=0.5", "--out", tmp_path / "run")
+    other = run_here("train", "countdown-demo", *TINY, "--set", "method.c1=0.5", "--out", tmp_path / "run")
     assert other.returncode == 2
     assert other.stderr.splitlines()[-1].startswith("method.c1 = ")
     assert "Traceback" not in other.stderr
@@ -88,7 +83,7 @@ def test_ctrl_c_stops_at_a_step_boundary_and_the_command_goes_on(tmp_path: Path)
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, arguments: list[str], line: str) -> None:
-    result = bapo("train", *arguments, "--out", tmp_path / "run")
+    result = run_here("train", *arguments, "--out", tmp_path / "run")
     assert result.returncode == 2
     assert result.stderr.splitlines()[-1].startswith(line)
     assert "Traceback" not in result.stderr
@@ -96,7 +91,9 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, arguments: list[s
 
 
 def test_every_problem_is_a_line_of_its_own(tmp_path: Path) -> None:
-    result = bapo("train", "countdown-demo", "--set", "method.v=0", "--set", "method.m=0", "--out", tmp_path / "run")
+    result = run_here(
+        "train", "countdown-demo", "--set", "method.v=0", "--set", "method.m=0", "--out", tmp_path / "run"
+    )
     assert result.returncode == 2
     assert [line.split(" = ")[0] for line in result.stderr.splitlines()] == ["method.v", "method.m"]
 
@@ -130,7 +127,7 @@ def test_up_on_a_taken_port_is_one_line(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        result = bapo("up", "--port", str(port), "--data", tmp_path / "data", "--no-browser")
+        result = run_here("up", "--port", str(port), "--data", tmp_path / "data", "--no-browser")
     assert result.returncode == 1
     assert result.stderr.startswith(f"bapo: Port {port} cannot be used (")
     assert result.stderr.rstrip().endswith("choose another with --port.")
@@ -138,30 +135,31 @@ def test_up_on_a_taken_port_is_one_line(tmp_path: Path) -> None:
 
 
 def test_up_in_an_unwritable_folder_is_one_line() -> None:
-    result = bapo("up", "--data", "/proc/bapo", "--no-browser")
+    result = run_here("up", "--data", "/proc/bapo", "--no-browser")
     assert result.returncode == 1
     assert len(result.stderr.strip().splitlines()) == 1
     assert "/proc/bapo cannot be written" in result.stderr
 
 
-def test_worker_and_import_ask_for_a_token(tmp_path: Path) -> None:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("BAPO_")}
+def test_worker_and_import_ask_for_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    clean = {name: None for name in os.environ if name.startswith("BAPO_")}
     for arguments, code in ((["worker", "--server", "http://127.0.0.1:9"], 2), (["import", str(tmp_path)], 4)):
-        result = bapo(*arguments, env=clean, cwd=tmp_path)
+        result = run_here(*arguments, env=clean)
         assert result.returncode == code
         assert "--token-file" in result.stderr
 
 
 def test_import_of_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
-    result = bapo("import", tmp_path, "--token", "x")
+    result = run_here("import", tmp_path, "--token", "x")
     assert result.returncode == 2
     assert result.stderr.startswith(f"run folder = '{tmp_path}': it holds no config.json")
 
 
 def test_import_without_a_server_is_one_line(tmp_path: Path) -> None:
-    trained = bapo("train", "countdown-demo", *TINY, "--set", "training.steps=1", "--out", tmp_path)
+    trained = run_here("train", "countdown-demo", *TINY, "--set", "training.steps=1", "--out", tmp_path)
     assert trained.returncode == 0, trained.stderr
-    result = bapo("import", tmp_path, "--token", "x", "--server", "http://127.0.0.1:9")
+    result = run_here("import", tmp_path, "--token", "x", "--server", "http://127.0.0.1:9")
     assert result.returncode == 3
     assert result.stderr.startswith("the server cannot be reached (")
     assert len(result.stderr.strip().splitlines()) == 1

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from bapo.run.control import ControlRequest, append_request
-from tests.bapo.cli.test_commands import TINY, bapo
+from tests.bapo.cli.test_commands import TINY
+from tests.command_line import run_here
 
 NUM_STEPS = 12
 
@@ -26,17 +24,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     append_request(run, ControlRequest(id="c", author="me", at_step=9, set={"method.m": 3}))
     settings = [*TINY, *("--set", f"training.steps={NUM_STEPS}", "--set", "training.checkpoint_interval=5")]
     for _ in range(2):
-        command = [sys.executable, "-m", "bapo", "train", "countdown-demo", *settings, "--out", str(run)]
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, env=os.environ | {"OMP_NUM_THREADS": "1"}
-        )
+        done = run_here("train", "countdown-demo", *settings, "--out", run)
         assert done.returncode in (0, 3), done.stderr
     assert (run / "attempt-2").is_dir()
     return run
 
 
 def test_the_baseline_is_the_record_over_changes_and_attempts(folder: Path) -> None:
-    done = bapo("what-if", folder, "--json")
+    done = run_here("what-if", folder, "--json")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert (answer["num_steps"], answer["num_disagreeing"], answer["num_draws"]) == (NUM_STEPS, 0, 1)
@@ -50,7 +45,7 @@ def test_the_baseline_is_the_record_over_changes_and_attempts(folder: Path) -> N
 
 
 def test_a_table_says_what_would_have_been(folder: Path) -> None:
-    done = bapo("what-if", folder, "--set", "method.m=1", env=os.environ | {"COLUMNS": "120"})
+    done = run_here("what-if", folder, "--set", "method.m=1", env={"COLUMNS": "120"})
     assert done.returncode == 0, done.stderr
     assert "mean fill rate" in done.stdout
     assert "never happened" in done.stdout
@@ -58,12 +53,13 @@ def test_a_table_says_what_would_have_been(folder: Path) -> None:
 
 
 def test_a_field_that_cannot_be_replayed_is_named(folder: Path) -> None:
-    done = bapo("what-if", folder, "--set", "rollout.group_size=2")
+    done = run_here("what-if", folder, "--set", "rollout.group_size=2")
     assert done.returncode == 2
     assert "rollout.group_size = 2: cannot be replayed" in done.stderr
 
 
-def test_what_is_neither_a_folder_nor_on_a_server_is_explained(tmp_path: Path) -> None:
-    done = bapo("what-if", "no-such-run", cwd=tmp_path)
+def test_what_is_neither_a_folder_nor_on_a_server_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run_here("what-if", "no-such-run")
     assert done.returncode == 4  # Nobody is logged in to a server that could have it.
     assert "is no folder here" in " ".join(done.stderr.replace("│", " ").split())

@@ -7,13 +7,13 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bapo.config.errors import ConfigError
 from bapo.run.journal import attempt_folders
 from bapo.study.folder import StudyFolder, state_of
+from tests.command_line import run_here
 from tests.services import wait_until
 
 TEXT = """
@@ -47,9 +47,8 @@ against = "B"
 """
 
 
-def bapo(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "bapo", "study", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+def bapo(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return run_here("study", *arguments)
 
 
 @pytest.fixture(scope="module")
