@@ -17,7 +17,7 @@ from statistics import mean, median
 from typing import NamedTuple
 
 from bapo.config import apply_changes, resolve
-from bapo.methods import METHODS
+from bapo.config.method import METHODS
 from bapo.records import StepRecord
 from bapo.run.journal import merged_records
 from bapo.run.trainer import train
@@ -98,7 +98,7 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--methods", nargs="+", choices=sorted(METHODS), default=list(METHODS))
+    parser.add_argument("--methods", nargs="+", choices=sorted(METHODS.classes), default=list(METHODS.classes))
     options = parser.parse_args()
     found = {method: measure(method, options.steps) for method in options.methods}
     where = machine()

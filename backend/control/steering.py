@@ -12,10 +12,11 @@ from backend.kit.errors import Problem, not_found
 from backend.kit.events import announce_status
 from backend.kit.principal import Principal
 from backend.models import Control, Run
-from backend.runs import presentation, repository, states
+from backend.runs import repository, states
 from backend.runs.access import require
 from bapo.api.runs import ParameterChange
 from bapo.config import ConfigError, ConfigProblem, RunConfig
+from bapo.config.method import steerable_fields
 from bapo.run.control import changed_config
 
 
@@ -23,7 +24,7 @@ def change_parameters(session: Session, run: Run, change: ParameterChange, calle
     """Ask for new values. Raises ConfigError where they would not be legal, Problem where it is too late."""
     require(run, "change")
     config = RunConfig.model_validate(run.config)
-    known = presentation.changeable_fields(run.config)
+    known = steerable_fields(run.method)
     unknown = [field for field in change.set if field not in known]
     if unknown:
         remedy = f"cannot change while a {run.method} run goes on: only {', '.join(known)} can"

@@ -14,8 +14,8 @@ from backend.models import AuditRow, Control, Run
 from backend.runs import lifecycle, repository, states
 from backend.runs.repository import RunRow
 from bapo.api.runs import AuditEntry, ControlInfo, RunDetail, RunStatus, RunSummary
-from bapo.config.resolve import METHOD_CONFIGS
-from bapo.run.control import CHANGEABLE_FIELDS, StopMoment
+from bapo.config.method import steerable_fields
+from bapo.run.control import StopMoment
 
 
 def eta_seconds(run: Run) -> float | None:
@@ -120,12 +120,6 @@ def run_detail(session: Session, settings: Settings, run_id: str, caller: Princi
     return detail(row, around, caller, settings)
 
 
-def changeable_fields(config: dict[str, Any]) -> list[str]:
-    """The fields of this run's method that can change while it runs."""
-    known = METHOD_CONFIGS[config["method"]["type"]].model_fields
-    return [field for field in CHANGEABLE_FIELDS if field.removeprefix("method.") in known]
-
-
 def allowed_actions(row: RunRow, caller: Principal) -> list[states.Action]:
     """What this caller can do with the run now."""
     if Permission.WRITE not in GRANTED[caller.role]:
@@ -143,7 +137,7 @@ def _makes_sense(action: states.Action, run: Run) -> bool:
         return (run.held_at is None) == (action == "hold")
     if action == "fork":
         return run.attempt > 0 and run.step > 0 and run.import_source is None
-    return action != "change" or bool(changeable_fields(run.config))
+    return action != "change" or bool(steerable_fields(run.method))
 
 
 def control(row: Control) -> ControlInfo:

@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bapo.analysis.result import CostSpread, MeanEstimate
+from bapo.config.method import method_key
 
 Floats = NDArray[np.float64]
 
 SEED_FIELD = "training.seed"
 METHOD_FIELD = "method.type"
+WITHOUT_FIELD = "method.without"
 MOST_POSITIONS = 4096
 """Positions at which runs are averaged at most; where they have more between them, evenly spaced ones are taken."""
 
@@ -155,11 +157,14 @@ def _config_labels(configs: Sequence[Mapping[str, Any]]) -> list[str]:
     telling: dict[str, None] = {}
     for method in dict.fromkeys(config.get(METHOD_FIELD) for config in configs):
         same = [config for config in configs if config.get(METHOD_FIELD) == method]
-        telling |= dict.fromkeys(each.field for each in differences(same) if each.field != SEED_FIELD)
+        # The parts that an ablation leaves out stand with its method.
+        telling |= dict.fromkeys(
+            each.field for each in differences(same) if each.field not in (SEED_FIELD, WITHOUT_FIELD)
+        )
     return [
         " · ".join(
             [
-                str(config.get(METHOD_FIELD, "no method")),
+                _method(config),
                 *(_setting(field, config) for field in telling if field in config),
             ]
         )
@@ -167,9 +172,13 @@ def _config_labels(configs: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
+def _method(config: Mapping[str, Any]) -> str:
+    return method_key({"type": config.get(METHOD_FIELD), "without": config.get(WITHOUT_FIELD)})
+
+
 def _setting(field: str, config: Mapping[str, Any]) -> str:
     if field == METHOD_FIELD:
-        return str(config.get(field, "no method"))
+        return _method(config)
     name = field.rsplit(".", 1)[-1]
     return f"{name} {value_text(config[field])}" if field in config else f"no {name}"
 
@@ -177,6 +186,8 @@ def _setting(field: str, config: Mapping[str, Any]) -> str:
 def value_text(value: Any) -> str:
     """A config value on one line."""
     if isinstance(value, list | tuple):
+        if not value:
+            return "none"
         return "[" + ", ".join(value_text(part) for part in value) + "]"
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "none"}[value]

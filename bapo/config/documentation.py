@@ -1,89 +1,79 @@
-"""Each field's meaning, range and default, read off the config classes: for the form, the CLI and the docs."""
+"""Every field's meaning, range and default, for the form, the CLI and the docs."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
-from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any
 
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
-from pydantic_core import to_jsonable_python
-
-from bapo.config.fractions import format_fraction
-from bapo.config.run import RunConfig
+from bapo.config.fields import FieldDocumentation, FieldVariant, section_fields
+from bapo.config.method import METHODS, MethodSection
+from bapo.config.run import REGISTRIES, RunConfig
 
 METHOD_TYPE = "method.type"
-"""Its description is that of the method."""
 TASK_TYPE = "task.type"
-
-
-@dataclass(frozen=True, slots=True)
-class FieldVariant:
-    """What is otherwise about a field in one method, or of one type of tasks."""
-
-    description: str
-    default: Any
-    """JSON value."""
-    optional: bool
-    minimum: float | None
-    maximum: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class FieldDocumentation:
-    """One field of the config."""
-
-    path: str
-    """Dotted, such as `method.c1`."""
-    description: str
-    default: Any
-    """JSON value."""
-    kind: Literal[
-        "integer", "number", "fraction", "fraction_range", "text", "flag", "choice", "choices", "list", "texts"
-    ]
-    optional: bool
-    """May be left empty."""
-    minimum: float | None
-    maximum: float | None
-    choices: tuple[str, ...]
-    method_types: tuple[str, ...]
-    """Methods that know the field; empty for fields of all methods."""
-    task_types: tuple[str, ...] = ()
-    """Types of tasks that know the field; empty for fields of all tasks."""
-    variants: Mapping[str, FieldVariant] = field(default_factory=dict)
-    """Method, or type of tasks → what differs there from the above, which is that of the first of them."""
-
-    def of_type(self, name: str) -> FieldDocumentation:
-        """The field as it is in one method, or of one type of tasks."""
-        variant = self.variants.get(name)
-        if variant is None:
-            return self
-        return replace(
-            self,
-            description=variant.description,
-            default=variant.default,
-            optional=variant.optional,
-            minimum=variant.minimum,
-            maximum=variant.maximum,
-        )
 
 
 @cache
 def documentation() -> tuple[FieldDocumentation, ...]:
     """All fields, in the order of the config; one that several methods or tasks know appears once."""
     merged: dict[str, FieldDocumentation] = {}
-    for found in _fields(RunConfig, "", {}):
+    for found in _all_fields():
         known = merged.get(found.path)
         merged[found.path] = found if known is None else _merged(known, found)
     return tuple(merged.values())
 
 
+def _all_fields() -> Iterator[FieldDocumentation]:
+    for name, info in RunConfig.model_fields.items():
+        registry = REGISTRIES.get(name)
+        if registry is None:
+            assert info.annotation is not None
+            for found in section_fields(info.annotation, f"{name}."):
+                yield replace(found, description=_with_own_values(found))
+            continue
+        for type_name, section in registry.classes.items():
+            for found in section_fields(section, f"{name}."):
+                yield replace(found, **{f"{name}_types": (type_name,)})
+
+
+_LEFT_TO_THE_METHOD: Mapping[str, Callable[[type[MethodSection]], Any]] = {
+    "loss.clip_low": lambda method: method.clip_range[0],
+    "loss.clip_high": lambda method: method.clip_range[1],
+    "loss.aggregation": lambda method: method.aggregation,
+    "loss.ratio_level": lambda method: method.ratio_level,
+}
+
+
+def value_of_method(path: str, method: str) -> str | None:
+    """The method's own value of a field of the loss; None for other fields and unknown methods."""
+    own, section = _LEFT_TO_THE_METHOD.get(path), METHODS.get(method)
+    if own is None or section is None:
+        return None
+    value = own(section)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _with_own_values(found: FieldDocumentation) -> str:
+    """`…the method's own: 0.28 with dapo, 0.2 with all others.`: only the config classes say it."""
+    if found.path not in _LEFT_TO_THE_METHOD:
+        return found.description
+    methods: dict[str, list[str]] = {}
+    for method in METHODS.classes:
+        methods.setdefault(str(value_of_method(found.path, method)), []).append(method)
+    *others, usual = sorted(methods, key=lambda value: len(methods[value]))
+    values = [*(f"{value} with {_and(methods[value])}" for value in others), f"{usual} with all others"]
+    return f"{found.description.removesuffix('.')}: {', '.join(values)}."
+
+
+def _and(names: list[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def _merged(known: FieldDocumentation, other: FieldDocumentation) -> FieldDocumentation:
-    """The field with what another method, or task, has otherwise."""
+    """The field, with what another method or type of tasks changes about it."""
     assert known.kind == other.kind, f"{known.path} is of different kinds in different methods"
     variants = dict(known.variants)
     theirs, ours = _variant(other), _variant(known)
@@ -117,87 +107,3 @@ def method_types() -> tuple[str, ...]:
 def task_types() -> tuple[str, ...]:
     """Every `task.type`."""
     return next(each.choices for each in documentation() if each.path == TASK_TYPE)
-
-
-def _members(annotation: Any) -> tuple[Any, ...]:
-    """The parts of a (possibly annotated) union, or the annotation alone."""
-    if hasattr(annotation, "__metadata__"):
-        return _members(annotation.__origin__)
-    if get_origin(annotation) in (Union, UnionType):
-        return tuple(part for member in get_args(annotation) for part in _members(member))
-    return (annotation,)
-
-
-def _fields(section: type[BaseModel], prefix: str, types: Mapping[str, str]) -> Iterator[FieldDocumentation]:
-    """`types`: of the method or task that the section belongs to, by `method` or `task`."""
-    for name, info in section.model_fields.items():
-        members = _members(info.annotation)
-        sections = [member for member in members if isinstance(member, type) and issubclass(member, BaseModel)]
-        if not sections:
-            yield _document(section, name, info, members, prefix, types)
-        for member in sections:
-            own = {name: member.model_fields["type"].default} if name in ("method", "task") else types
-            yield from _fields(member, f"{prefix}{name}.", own)
-
-
-def _document(
-    section: type[BaseModel],
-    name: str,
-    info: FieldInfo,
-    members: tuple[Any, ...],
-    prefix: str,
-    types: Mapping[str, str],
-) -> FieldDocumentation:
-    schema = section.model_json_schema()["properties"][name]
-    bounds = [schema, *schema.get("anyOf", [])]
-    lows = [part[key] for part in bounds for key in ("minimum", "exclusiveMinimum") if key in part]
-    highs = [part[key] for part in bounds for key in ("maximum", "exclusiveMaximum") if key in part]
-    is_fraction = "Fraction" in str(info.annotation) or any("Fraction" in str(meta) for meta in info.metadata)
-    if is_fraction:
-        lows, highs = [0], [1]
-    default = info.get_default(call_default_factory=True)
-    return FieldDocumentation(
-        path=prefix + name,
-        description=_text(inspect.getdoc(section) if prefix + name == METHOD_TYPE else info.description),
-        default=to_jsonable_python(default, fallback=format_fraction),
-        kind=_kind(members, is_fraction=is_fraction),
-        optional=type(None) in members,
-        minimum=lows[0] if lows else None,
-        maximum=highs[0] if highs else None,
-        choices=_choices(members),
-        method_types=(types["method"],) if "method" in types else (),
-        task_types=(types["task"],) if "task" in types else (),
-    )
-
-
-def _text(description: str | None) -> str:
-    return " ".join((description or "").split())
-
-
-def _choices(members: tuple[Any, ...]) -> tuple[str, ...]:
-    found: list[str] = []
-    for member in members:
-        inner = [member, *get_args(member)] if get_origin(member) is frozenset else [member]
-        for part in inner:
-            if get_origin(part) is Literal:
-                found.extend(str(choice) for choice in get_args(part))
-    return tuple(found)
-
-
-def _kind(members: tuple[Any, ...], *, is_fraction: bool) -> Any:
-    origins = {get_origin(member) or member for member in members}
-    if is_fraction:
-        return "fraction_range" if tuple in origins else "fraction"
-    if tuple in origins and any("str" in str(part) for member in members for part in get_args(member)):
-        return "texts"
-    for origin, kind in (
-        (Literal, "choice"),
-        (frozenset, "choices"),
-        (tuple, "list"),
-        (bool, "flag"),
-        (float, "number"),
-        (int, "integer"),
-    ):
-        if origin in origins:
-            return kind
-    return "text"

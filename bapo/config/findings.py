@@ -9,8 +9,9 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from bapo.config.documentation import FieldDocumentation, documentation, method_types, task_types
+from bapo.config.documentation import documentation, method_types, task_types
 from bapo.config.errors import ConfigProblem
+from bapo.config.fields import FieldDocumentation
 
 _REMEDIES = {
     "greater_than_equal": "must be at least {ge}",

@@ -6,28 +6,13 @@ import json
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.config.findings import problems_of
-from bapo.config.method import BapoConfig, MethodConfig
-from bapo.config.run import DEFAULT_METHOD_TYPE, RunConfig
-from bapo.config.task import DEFAULT_TASK_TYPE, TaskConfig
-from bapo.thresholds import admitting_r_tot_intervals, empty_r_tot_intervals
-
-METHOD_CONFIGS: dict[str, type[BaseModel]] = {
-    member.model_fields["type"].default: member for member in get_args(get_args(MethodConfig)[0])
-}
-"""Config class of each method type."""
-
-TASK_CONFIGS: dict[str, type[BaseModel]] = {
-    member.model_fields["type"].default: member for member in get_args(get_args(TaskConfig)[0])
-}
-"""Config class of each task type."""
-
-_TYPED_SECTIONS = (("method", METHOD_CONFIGS, DEFAULT_METHOD_TYPE), ("task", TASK_CONFIGS, DEFAULT_TASK_TYPE))
+from bapo.config.run import REGISTRIES, RunConfig
 
 ExplicitConfig = dict[str, Any]
 """Nested dictionary of the fields that a user or a recipe set; everything else has its default."""
@@ -48,55 +33,7 @@ def resolve(explicit: Mapping[str, Any]) -> Resolution:
         config = RunConfig.model_validate(explicit)
     except ValidationError as error:
         raise ConfigError(problems_of(error)) from None
-    warnings = (*_reuse_warnings(config), *_ratio_warnings(config), *_critic_warnings(config))
-    return Resolution(config, deepcopy(dict(explicit)), warnings)
-
-
-def _reuse_warnings(config: RunConfig) -> Iterable[ConfigProblem]:
-    """Refuse thresholds that can never admit a group into X3; name the r_tot where they do not."""
-    method, group_size = config.method, config.rollout.group_size
-    if not isinstance(method, BapoConfig) or "reused" in method.without:
-        return
-    ranges = [[float(bound) for bound in bounds] for bounds in (method.c2, method.c3)]
-    remedy = f"widen the range to at least 1/{group_size}, or use a larger rollout.group_size"
-    if not admitting_r_tot_intervals(method.c2, method.c3, group_size):
-        raise ConfigError(
-            [ConfigProblem("method.c2", ranges, f"no accuracy k/{group_size} lies in [c2, c3] at any r_tot: {remedy}")]
-        )
-    gaps = empty_r_tot_intervals(method.c2, method.c3, group_size)
-    if gaps:
-        named = ", ".join(f"({float(low):.3g}, {float(high):.3g})" for low, high in gaps)
-        yield ConfigProblem(
-            "method.c2",
-            ranges,
-            f"no accuracy k/{group_size} lies in [c2, c3] while r_tot is in {named}, so nothing is reused then: "
-            f"{remedy}",
-        )
-
-
-def _ratio_warnings(config: RunConfig) -> Iterable[ConfigProblem]:
-    """GSPO whose ratios cannot leave 1: its first update of a batch is GRPO's, and there is no second one."""
-    size = config.training.mini_batch_size
-    if config.method.type == "gspo" and (size is None or size >= config.training.batch_size):
-        yield ConfigProblem(
-            "training.mini_batch_size",
-            size,
-            "with one update per step every ratio is 1, nothing is clipped, and gspo does what grpo does: give less "
-            f"than training.batch_size, such as {max(1, config.training.batch_size // 4)} (the source takes four "
-            "mini-batches)",
-        )
-
-
-def _critic_warnings(config: RunConfig) -> Iterable[ConfigProblem]:
-    """A warm-up that ends the run: of use only where a fork goes on from it."""
-    critic, steps = config.critic, config.training.steps
-    if critic is not None and steps is not None and critic.warmup_steps >= steps:
-        yield ConfigProblem(
-            "method.critic.warmup_steps",
-            critic.warmup_steps,
-            f"the run has {steps} steps, so that only its critic is trained and the policy never moves: give fewer, or "
-            "more training.steps",
-        )
+    return Resolution(config, deepcopy(dict(explicit)), tuple(config.method.warnings(config)))
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
@@ -116,11 +53,16 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
 def apply_changes(explicit: Mapping[str, Any], changes: Mapping[str, Any]) -> ExplicitConfig:
     """Set dotted fields. Of a section with a new `type`, only those set fields that the type knows are kept."""
     changed = deepcopy(dict(explicit))
-    for name, configs, default_type in _TYPED_SECTIONS:
+    for name, registry in REGISTRIES.items():
         new_type, typed = changes.get(f"{name}.type"), changed.get(name, {})
         # A type that is no text, or a section that is none, is left for the check of the whole config.
-        if isinstance(new_type, str) and isinstance(typed, dict) and new_type != typed.get("type", default_type):
-            known = configs[new_type].model_fields if new_type in configs else typed
+        if (
+            isinstance(new_type, str)
+            and isinstance(typed, dict)
+            and new_type != typed.get("type", registry.default.type_name())
+        ):
+            config_class = registry.get(new_type)
+            known = typed if config_class is None else config_class.model_fields
             changed[name] = {field: value for field, value in typed.items() if field in known}
     for path, value in changes.items():
         *sections, leaf = path.split(".")

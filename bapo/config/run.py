@@ -5,29 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, PlainValidator, SerializeAsAny, ValidationInfo, field_validator, model_validator
 
 from bapo.config.engine import EngineConfig
-from bapo.config.method import (
-    BapoConfig,
-    BapoMiniConfig,
-    BaPpoConfig,
-    CriticConfig,
-    DapoConfig,
-    GrpoConfig,
-    MethodConfig,
-    PpoConfig,
-)
-from bapo.config.objective import (
-    LengthPenalty,
-    Objective,
-    default_aggregation,
-    default_clip_range,
-    default_ratio_level,
-)
+from bapo.config.method import METHODS, ActorCritic, BapoConfig, CriticConfig, MethodSection
+from bapo.config.objective import LengthPenalty, Objective
+from bapo.config.registry import Registry
 from bapo.config.resources import Needs, ResourcesConfig, gpus_used, needs
 from bapo.config.section import PlainText, Section
-from bapo.config.task import DEFAULT_TASK_TYPE, CountdownTaskConfig, TaskConfig
+from bapo.config.task import TASKS, CountdownTaskConfig, TaskSection
 
 
 class ModelConfig(Section):
@@ -95,10 +81,10 @@ class LossConfig(Section):
 
     clip_low: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Lower clip range: ρ below 1 - clip_low gets no gradient where the advantage is negative. Empty: the method's
-    own, 3e-4 for gspo and else 0.2."""
+    own."""
     clip_high: Annotated[float, Field(gt=0, le=10)] | None = None
     """Upper clip range: ρ above 1 + clip_high gets no gradient where the advantage is positive. Empty: the method's
-    own, 0.28 for dapo, 4e-4 for gspo and else 0.2."""
+    own."""
     dual_clip: Annotated[float, Field(gt=1)] | None = None
     """Bound on the loss of negative advantages, as a multiple of the advantage. Empty: off."""
     kl_coefficient: Annotated[float, Field(ge=0)] = 0.0
@@ -140,7 +126,8 @@ class SamplesConfig(Section):
     """Groups per step whose responses are kept as text, spread over the sources; 0 keeps none."""
 
 
-DEFAULT_METHOD_TYPE = "bapo"
+REGISTRIES: Mapping[str, Registry[Any]] = {each.section: each for each in (METHODS, TASKS)}
+"""The sections that have several classes, told apart by `type`."""
 
 
 class RunConfig(Section):
@@ -148,9 +135,9 @@ class RunConfig(Section):
 
     model: ModelConfig = ModelConfig()
     """The base model."""
-    task: TaskConfig = CountdownTaskConfig()
+    task: Annotated[SerializeAsAny[TaskSection], PlainValidator(TASKS.validate)] = CountdownTaskConfig()
     """Problems and their verifier; setting `type` replaces the section by that type's defaults."""
-    method: MethodConfig = BapoConfig()
+    method: Annotated[SerializeAsAny[MethodSection], PlainValidator(METHODS.validate)] = BapoConfig()
     """The algorithm; setting `type` replaces the section by that method's defaults."""
     rollout: RolloutConfig = RolloutConfig()
     """How responses are generated."""
@@ -169,15 +156,11 @@ class RunConfig(Section):
     resources: ResourcesConfig = ResourcesConfig()
     """What the run needs of the machine that takes it."""
 
-    @field_validator("method", mode="before")
+    @field_validator(*REGISTRIES, mode="before")
     @classmethod
-    def _method_has_a_type(cls, method: Any) -> Any:
-        return {"type": DEFAULT_METHOD_TYPE, **method} if isinstance(method, Mapping) else method
-
-    @field_validator("task", mode="before")
-    @classmethod
-    def _task_has_a_type(cls, task: Any) -> Any:
-        return {"type": DEFAULT_TASK_TYPE, **task} if isinstance(task, Mapping) else task
+    def _has_a_type(cls, given: Any, info: ValidationInfo) -> Any:
+        registry = REGISTRIES[str(info.field_name)]
+        return {"type": registry.default.type_name(), **given} if isinstance(given, Mapping) else given
 
     @model_validator(mode="after")
     def _length_given_once(self) -> Self:
@@ -188,23 +171,8 @@ class RunConfig(Section):
         return self
 
     @model_validator(mode="after")
-    def _method_fits_group_size(self) -> Self:
-        group_size = self.rollout.group_size
-        if isinstance(self.method, BapoMiniConfig) and group_size % 2:
-            raise ValueError(
-                f"rollout.group_size|bapo_mini reuses groups with accuracy exactly 1/2, which an odd group size "
-                f"({group_size}) cannot have: choose an even one"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _overlong_buffer_fits_the_response(self) -> Self:
-        longest = self.rollout.max_response_tokens
-        if isinstance(self.method, DapoConfig) and (self.method.overlong_buffer_tokens or 0) > longest:
-            raise ValueError(
-                f"method.overlong_buffer_tokens|responses have at most {longest} tokens "
-                f"(rollout.max_response_tokens): give at most as many"
-            )
+    def _method_fits(self) -> Self:
+        self.method.check(self)
         return self
 
     @model_validator(mode="after")
@@ -226,13 +194,13 @@ class RunConfig(Section):
     @property
     def critic(self) -> CriticConfig | None:
         """The value model of a method that has one."""
-        return self.method.critic if isinstance(self.method, PpoConfig | BaPpoConfig) else None
+        return self.method.critic if isinstance(self.method, ActorCritic) else None
 
     @property
     def objective(self) -> Objective:
         """The loss in force, with the method's own values where the config leaves them to it."""
-        loss, method_type = self.loss, self.method.type
-        clip_low, clip_high = default_clip_range(method_type)
+        loss, method = self.loss, self.method
+        clip_low, clip_high = method.clip_range
         return Objective(
             clip_low=clip_low if loss.clip_low is None else loss.clip_low,
             clip_high=clip_high if loss.clip_high is None else loss.clip_high,
@@ -240,19 +208,11 @@ class RunConfig(Section):
             kl_coefficient=loss.kl_coefficient,
             kl_estimator=loss.kl_estimator,
             entropy_coefficient=loss.entropy_coefficient,
-            aggregation=default_aggregation(method_type) if loss.aggregation == "auto" else loss.aggregation,
-            ratio_level=default_ratio_level(method_type) if loss.ratio_level == "auto" else loss.ratio_level,
+            aggregation=method.aggregation if loss.aggregation == "auto" else loss.aggregation,
+            ratio_level=method.ratio_level if loss.ratio_level == "auto" else loss.ratio_level,
         )
 
     @property
     def length_penalty(self) -> LengthPenalty | None:
         """What long responses lose of their reward; None where they lose nothing."""
-        method = self.method
-        if not isinstance(method, DapoConfig) or method.overlong_buffer_tokens is None:
-            return None
-        return LengthPenalty(
-            self.rollout.max_response_tokens, method.overlong_buffer_tokens, penalty=method.overlong_penalty
-        )
-
-
-__all__ = ["BapoConfig", "BapoMiniConfig", "GrpoConfig", "RunConfig"]
+        return self.method.length_penalty(self.rollout.max_response_tokens)

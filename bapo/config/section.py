@@ -15,6 +15,17 @@ class Section(BaseModel):
     )
 
 
+class TypedSection(Section):
+    """A section with several classes, told apart by `type`; each class narrows it to its own name, the default."""
+
+    type: str
+
+    @classmethod
+    def type_name(cls) -> str:
+        """The `type` of this class."""
+        return str(cls.model_fields["type"].default)
+
+
 def _as_it_stands(value: str) -> str:
     if "${" in value or not value.isprintable():
         raise ValueError("is taken as it stands: leave out ${ and control characters")

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import plotly.graph_objects as go
 
 from bapo.analysis.comparison import SEED_FIELD, value_text
+from bapo.config.method import BapoConfig, GrpoConfig, ablations, method_label
 from bapo.figures.accuracy_curves import dataset_curves, datasets_of, evaluations_on
 from bapo.figures.curve_panels import CurvePanel, curve_panels, labels_of
 from bapo.figures.groups import Group, comparable, differing, most_common, shared_seeds
-from bapo.figures.methods import method_label, styles_of
+from bapo.figures.methods import styles_of
 from bapo.figures.panels import panel_figure, titled
 from bapo.figures.recorded import REWARD, RecordedRun
 from bapo.figures.seed_curves import metric_curves, window_of
@@ -19,7 +20,7 @@ from bapo.figures.theme import Palette
 
 FREQUENCIES = frozenset({"method.v", "method.m"})
 THRESHOLDS = frozenset({"method.c1", "method.c2", "method.c3"})
-REFERENCE_METHODS = frozenset({"BAPO w/o X2", "BAPO w/o X3", "BAPO w/o X2, X3", "GRPO"})
+REFERENCE_METHODS = frozenset({*ablations(BapoConfig), GrpoConfig.label})
 """Beside BAPO in the panel of its parts."""
 LEAST_EVALUATIONS = 3
 """From which on test accuracy makes a curve; with fewer the training reward is shown."""
@@ -45,20 +46,22 @@ def ablation_groups(runs: Sequence[RecordedRun]) -> list[list[Group]]:
     Variants differ from the baseline, which is the config that most complete BAPO runs have, in the panel's own fields
     alone.
     """
-    complete = [run for run in runs if method_label(run.config) == "BAPO"]
+    complete = [run for run in runs if _label(run) == BapoConfig.label]
     if not complete:
         return [[], [], []]
     baseline = most_common([comparable(run.config) for run in complete])
     parts = [
-        run
-        for run in runs
-        if method_label(run.config) in REFERENCE_METHODS or (run in complete and not _differing(run, baseline))
+        run for run in runs if _label(run) in REFERENCE_METHODS or (run in complete and not _differing(run, baseline))
     ]
     return [
         _variants([run for run in complete if _differing(run, baseline) <= FREQUENCIES], _frequency_label),
-        _variants(parts, lambda run: method_label(run.config)),
+        _variants(parts, _label),
         _variants([run for run in complete if _differing(run, baseline) <= THRESHOLDS], _threshold_label),
     ]
+
+
+def _label(run: RecordedRun) -> str:
+    return method_label(run.config["method"])
 
 
 def _differing(run: RecordedRun, baseline: Mapping[str, Any]) -> set[str]:
@@ -106,7 +109,7 @@ def ablations_data(groups: Sequence[Sequence[Group]]) -> Ablations:
 
 def _baseline_labels(groups: Sequence[Sequence[Group]]) -> frozenset[str]:
     complete = {
-        run.id: run for panel in groups for group in panel for run in group.runs if method_label(run.config) == "BAPO"
+        run.id: run for panel in groups for group in panel for run in group.runs if _label(run) == BapoConfig.label
     }
     if not complete:
         return frozenset()
@@ -123,7 +126,7 @@ def ablations_figure(data: Ablations, palette: Palette) -> go.Figure:
     """The panels that have variants."""
     panels = [panel for panel in data.panels if panel.curves]
     yaxis = titled(data.metric, tickformat=".0%")
-    looks = {label: "BAPO" if label in data.baseline else label for label in labels_of(panels)}
+    looks = {label: BapoConfig.label if label in data.baseline else label for label in labels_of(panels)}
     known = styles_of(list(dict.fromkeys(looks.values())), palette)
     styles = {label: known[look] for label, look in looks.items()}
     return panel_figure(curve_panels(panels, styles, [yaxis] * len(panels), hover=[".1%"] * len(panels)))

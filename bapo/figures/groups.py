@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bapo.analysis.comparison import SEED_FIELD, ComparedRun, RunGroup, differences, flattened, groups_of, value_text
-from bapo.figures.methods import method_label
+from bapo.config.method import method_label
 from bapo.figures.recorded import RecordedRun
 
 BY_CONFIG, BY_METHOD, BY_RUN = "config", "method", "run"
@@ -105,7 +105,7 @@ def comparable(config: Mapping[str, Any]) -> dict[str, Any]:
         section, _, last = name.rpartition(".")
         if last == "type" and section.count("."):
             flat[section] = flat.pop(name)
-    flat["method.type"] = method_label(config)
+    flat["method.type"] = method_label(config["method"])
     return flat
 
 

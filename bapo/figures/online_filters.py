@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import plotly.graph_objects as go
 
 from bapo.analysis.comparison import SEED_FIELD
+from bapo.config.method import BapoConfig, method_label
 from bapo.figures.accuracy_curves import dataset_curves, datasets_of
 from bapo.figures.actor_critic import Peak, peak, peak_trace
 from bapo.figures.curve_panels import CurvePanel, curve_panels, labels_of
 from bapo.figures.groups import Group, comparable, differing, grouped, most_common
-from bapo.figures.methods import method_label, styles_of
+from bapo.figures.methods import styles_of
 from bapo.figures.panels import axis_of, panel_figure, titled
 from bapo.figures.recorded import GRAD_NORM, RecordedRun
 from bapo.figures.seed_curves import metric_curves, window_of
@@ -36,7 +37,7 @@ class OnlineFilters(NamedTuple):
 
 def filter_groups(runs: Sequence[RecordedRun]) -> list[Group]:
     """Complete BAPO runs by their online filter, as far as they have the most common config in everything else."""
-    complete = [run for run in runs if method_label(run.config) == "BAPO"]
+    complete = [run for run in runs if method_label(run.config["method"]) == BapoConfig.label]
     if not complete:
         return []
     configs = [_without_filter(run) for run in complete]
@@ -68,7 +69,7 @@ def online_filters_data(groups: Sequence[Group]) -> OnlineFilters:
 
 def online_filters_figure(data: OnlineFilters, palette: Palette) -> go.Figure:
     """Two panels; the star is the best evaluation."""
-    looks = {label: "BAPO" if label == USUAL_FILTER else label for label in labels_of(data.panels)}
+    looks = {label: BapoConfig.label if label == USUAL_FILTER else label for label in labels_of(data.panels)}
     known = styles_of(list(looks.values()), palette)
     styles = {label: known[look] for label, look in looks.items()}
     extra = {1: [peak_trace(data.best, styles[data.best.label], axis_of(1))]} if data.best is not None else {}

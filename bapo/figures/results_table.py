@@ -9,10 +9,10 @@ import plotly.graph_objects as go
 
 from bapo.analysis.comparison import estimate, paired_difference
 from bapo.analysis.result import MeanEstimate
+from bapo.config.method import METHODS
 from bapo.figures.accuracy_curves import datasets_of, evaluations_on
 from bapo.figures.axes import ROLLOUTS_KEY
 from bapo.figures.groups import Group
-from bapo.figures.methods import METHOD_NAMES, ON_POLICY
 from bapo.figures.recorded import RecordedRun
 from bapo.figures.tables import Cell, Column, TextTable, count_cell, percent_cell, table_figure
 from bapo.figures.theme import Palette
@@ -157,9 +157,9 @@ def _rollouts(run: RecordedRun) -> float | None:
 
 
 def _policy(group: Group) -> str:
-    kinds = {"on" if str(run.config["method"]["type"]) in ON_POLICY else "off" for run in group.runs}
-    known = all(str(run.config["method"]["type"]) in METHOD_NAMES for run in group.runs)
-    return kinds.pop() if known and len(kinds) == 1 else ""
+    methods = {METHODS.get(run.config["method"]["type"]) for run in group.runs}
+    kinds = {"" if method is None else "on" if method.is_on_policy else "off" for method in methods}
+    return kinds.pop() if len(kinds) == 1 else ""
 
 
 def _base_rows(runs: Sequence[RecordedRun], datasets: Sequence[tuple[str, int]]) -> list[ResultsRow]:

@@ -53,7 +53,7 @@ class Palette:
     series: tuple[str, ...]
     """Lines without a meaning of their own."""
     methods: tuple[str, ...]
-    """Training methods, and other groups of runs (`bapo.figures.methods`)."""
+    """Training methods, each at the place that its config class names, and other groups of runs."""
 
 
 LIGHT = Palette(
@@ -74,7 +74,10 @@ LIGHT = Palette(
     bad="#c8353a",
     ramp=("#a5152a", "#ea8466", "#e9e4e1", "#7fb1dc", "#1f559f"),
     series=("#2f6fd0", "#c2571a", "#5b2a91", "#14968a", "#8d1f57"),
-    methods=("#5f2bbd", "#a9551a", "#14501e", "#2492e6", "#8f3a6c", "#ab9420", "#0d9298"),
+    methods=(
+        *("#5f2bbd", "#a9551a", "#14501e", "#2492e6", "#8f3a6c", "#ab9420", "#0d9298"),
+        *("#ee54b6", "#933ffc", "#31629a", "#540e23", "#0e3870", "#310054"),
+    ),
 )
 
 DARK = Palette(
@@ -95,7 +98,10 @@ DARK = Palette(
     bad="#f0716f",
     ramp=("#d8344a", "#e0896f", "#a7aab0", "#6f9fd2", "#3d7fdc"),
     series=("#6ba3f5", "#ef9a5c", "#9460d8", "#7fe0cf", "#e0589a"),
-    methods=("#9277ff", "#cc6417", "#86c48c", "#6ab9ff", "#c94598", "#e3e14a", "#7df3ec"),
+    methods=(
+        *("#9277ff", "#cc6417", "#86c48c", "#6ab9ff", "#c94598", "#e3e14a", "#7df3ec"),
+        *("#fc85d2", "#3f54f5", "#3185bd", "#fc9a4d", "#077e62", "#a8939a"),
+    ),
 )
 
 PALETTES: dict[Scheme, Palette] = {"light": LIGHT, "dark": DARK}

@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from bapo.config.method import (
+    METHODS,
+    ArpoConfig,
+    BapoConfig,
+    BapoMiniConfig,
+    BaPpoConfig,
+    DapoConfig,
+    DotsConfig,
+    GrpoConfig,
+    GrpoDelayedConfig,
+    GspoConfig,
+    MethodSection,
+    MoppsConfig,
+    PpoConfig,
+    RemixConfig,
+    RepoConfig,
+)
 from bapo.config.run import RunConfig
 from bapo.methods.arpo import Arpo
 from bapo.methods.bapo import Bapo
@@ -17,27 +34,30 @@ from bapo.methods.ppo import Ppo
 from bapo.methods.remix import Remix
 from bapo.methods.repo import Repo
 
-METHODS: dict[str, Callable[[RunConfig], Method]] = {
-    "grpo": Grpo,
-    "grpo_delayed": Grpo,
-    "dapo": Dapo,
-    "gspo": Gspo,
-    "mopps": Mopps,
-    "bapo": Bapo,
-    "bapo_mini": Bapo,
-    "repo": Repo,
-    "remix": Remix,
-    "arpo": Arpo,
-    "dots": Dots,
-    "ppo": Ppo,
-    "ba_ppo": Bapo,
+SHIPPED: Mapping[type[MethodSection], Callable[[RunConfig], Method]] = {
+    BapoConfig: Bapo,
+    BapoMiniConfig: Bapo,
+    GrpoConfig: Grpo,
+    GrpoDelayedConfig: Grpo,
+    DapoConfig: Dapo,
+    GspoConfig: Gspo,
+    MoppsConfig: Mopps,
+    RepoConfig: Repo,
+    RemixConfig: Remix,
+    ArpoConfig: Arpo,
+    DotsConfig: Dots,
+    PpoConfig: Ppo,
+    BaPpoConfig: Bapo,
 }
-"""Method class of each `method.type`."""
+"""The class behind each config class; one from an installed package names its config class itself."""
 
 
 def build_method(config: RunConfig) -> Method:
     """The configured method, at the start of a run."""
-    return METHODS[config.method.type](config)
+    config_class = type(config.method)
+    build = SHIPPED.get(config_class) or METHODS.implementation(config_class)
+    method: Method = build(config)
+    return method
 
 
-__all__ = ["METHODS", "ComposedBatch", "Method", "build_method"]
+__all__ = ["ComposedBatch", "Method", "build_method"]

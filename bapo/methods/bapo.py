@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 from bapo import filters
 from bapo.buffers import DifficultBuffer, HighQualityBuffer
-from bapo.config.method import BapoConfig, BapoMiniConfig
+from bapo.config.method import BapoConfig
 from bapo.config.run import RunConfig
 from bapo.draws import generator
 from bapo.methods.base import ComposedBatch
@@ -183,14 +182,7 @@ class Bapo:
 
 
 def bapo_config(config: RunConfig) -> BapoConfig:
-    """The method section as BAPO's own; `bapo_mini` is BAPO with c1 = 0 and c2 = c3 = 1/2 (§5.2).
-
-    With c1 = 0 only all-wrong prompts are difficult and 0 < μ < 1 counts as improved; with c2 = c3 = 1/2 only
-    groups with exactly half of the responses correct are reused.
-    """
-    method = config.method
-    if isinstance(method, BapoMiniConfig):
-        half = (Fraction(1, 2), Fraction(1, 2))
-        return BapoConfig(c1=Fraction(0), c2=half, c3=half, **method.model_dump(exclude={"type"}))
-    assert isinstance(method, BapoConfig)
-    return method
+    """The method section written as BAPO's own, for methods whose batches follow BAPO's rules."""
+    section = config.method.as_bapo()
+    assert section is not None
+    return section

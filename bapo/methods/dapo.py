@@ -1,4 +1,4 @@
-"""DAPO (arXiv:2503.14476): dynamic sampling. Its clip range and its mean over tokens are in `bapo.config.objective`."""
+"""DAPO (arXiv:2503.14476): dynamic sampling. Its clip range stands with `DapoConfig`."""
 
 from __future__ import annotations
 

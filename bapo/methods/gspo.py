@@ -1,7 +1,7 @@
 """GSPO (arXiv:2507.18071): batches as GRPO makes them; what differs is the loss.
 
 The ratio of every token is its response's, s = (π_θ(y|x) / b(y|x))^(1/|y|) (Eq. 7), see `bapo.losses.policy_loss`.
-`bapo.config.objective` gives the method that ratio, its clip range and the mean over responses (Eq. 5).
+`GspoConfig` gives the method that ratio, its clip range and the mean over responses (Eq. 5).
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bapo.config.method import methods_with
 from bapo.figures.ablations import ablation_groups, ablations_data, ablations_figure
 from bapo.figures.accuracy_curves import accuracy_curves_data, accuracy_curves_figure, datasets_of
 from bapo.figures.actor_critic import actor_critic_data, actor_critic_figure
@@ -23,7 +24,6 @@ from bapo.report.section import (
     smoothing_note,
 )
 
-CRITICS = frozenset({"ppo", "ba_ppo"})
 NO_STEPS = "needs a run with at least one finished training step."
 NO_EVALUATIONS = "needs evaluations: set evaluation.enabled, and let a run reach its first one."
 
@@ -199,11 +199,13 @@ def critics(selection: Selection) -> Section:
         f"Test accuracy of PPO and of BA-PPO; the star is the best evaluation. {INTERVALS}",
         "AIME24 with Qwen3-4B: BA-PPO peaks at 0.325, 5.5 points above PPO.",
     )
-    runs = [run for run in selection.runs if str(run.config["method"]["type"]) in CRITICS]
+    critics = methods_with("has_critic")
+    runs = [run for run in selection.runs if run.config["method"]["type"] in critics]
     types = {str(run.config["method"]["type"]) for run in runs}
     datasets = datasets_of(runs)
-    if types != CRITICS or not datasets:
-        return section._replace(needs="needs runs with a critic, method.type ppo and ba_ppo, that have been evaluated.")
+    if len(types) < 2 or not datasets:
+        needs = f"needs runs of two methods with a critic ({', '.join(critics)}) that have been evaluated."
+        return section._replace(needs=needs)
     groups = grouped(runs, BY_METHOD)
     data = actor_critic_data(groups, *datasets[0])
     return section._replace(shows=shown_runs(groups), draw=lambda palette: [actor_critic_figure(data, palette)])

@@ -14,19 +14,10 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from bapo.config import ConfigError, ConfigProblem, Resolution, RunConfig, apply_changes, resolve
+from bapo.config.method import steerable_fields
 from bapo.run.journal import append_line, complete_lines
 
 CONTROL_FILE = "control.jsonl"
-
-CHANGEABLE_FIELDS: tuple[str, ...] = (
-    "method.c1",
-    "method.c2",
-    "method.c3",
-    "method.v",
-    "method.m",
-    "method.max_reevaluated_prompts",
-)
-"""Config fields that a running run can take new values of."""
 
 StopMoment = Literal["now", "step", "checkpoint"]
 """When a stop ends the attempt: `now` without waiting for the step under way, whose worker kills the trainer where it
@@ -80,13 +71,13 @@ def read_requests(run_folder: Path) -> tuple[Sequence[ControlRequest], Sequence[
 
 def changed_config(config: RunConfig, changes: Mapping[str, Any]) -> Resolution:
     """The running config with new values. Raises ConfigError where a field cannot change or a value is illegal."""
-    fixed = [field for field in changes if field not in CHANGEABLE_FIELDS]
-    if fixed:
-        names = ", ".join(CHANGEABLE_FIELDS)
-        raise ConfigError(
-            [
-                ConfigProblem(field, changes[field], f"cannot change while the run goes on: only {names} can")
-                for field in fixed
-            ]
-        )
+    steerable = steerable_fields(config.method.type)
+    known = f"only {', '.join(steerable)} can" if steerable else f"nothing of {config.method.type} can"
+    problems = [
+        ConfigProblem(field, value, f"cannot change while the run goes on: {known}")
+        for field, value in changes.items()
+        if field not in steerable
+    ]
+    if problems:
+        raise ConfigError(problems)
     return resolve(apply_changes(config.model_dump(mode="json"), changes))

@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from bapo.config import ConfigProblem, RunConfig
+from bapo.config.method import MethodSection
 from bapo.config.resolve import difference
 from bapo.run.checkpoint import CHECKPOINTS_FOLDER, checkpoint_name, copy_checkpoint
 from bapo.run.run_folder import write_atomically
@@ -28,9 +29,6 @@ class ForkOrigin(BaseModel):
     """Completed steps of the other run's checkpoint."""
 
 
-_METHOD_FAMILIES = (frozenset({"bapo", "bapo_mini"}), frozenset({"grpo", "grpo_delayed", "dapo", "gspo"}))
-"""Methods that keep the same state."""
-
 _FROZEN: Mapping[str, str] = {
     "model.path": "the checkpoint holds the weights and the vocabulary of the parent's model",
     "engine.type": "each engine writes checkpoints of its own kind",
@@ -47,7 +45,7 @@ def fork_problems(config: RunConfig, parent: RunConfig, step: int) -> list[Confi
     problems = []
     for field, (theirs, ours) in difference(config, parent).items():
         reason = next((why for frozen, why in _FROZEN.items() if field == frozen or _is_inside(field, frozen)), None)
-        if field == "method.type" and not any({theirs, ours} <= family for family in _METHOD_FAMILIES):
+        if field == "method.type" and not _keep_the_same_state(config.method, parent.method):
             reason = f"the checkpoint holds the state of {theirs}"
         if reason is not None:
             remedy = f"a fork keeps {theirs!r}: {reason}; clone the run to start anew with another value"
@@ -56,6 +54,10 @@ def fork_problems(config: RunConfig, parent: RunConfig, step: int) -> list[Confi
         remedy = f"the fork begins after step {step}: give more steps than that"
         problems.append(ConfigProblem("training.steps", config.training.steps, remedy))
     return problems
+
+
+def _keep_the_same_state(method: MethodSection, other: MethodSection) -> bool:
+    return method.state_family is not None and method.state_family == other.state_family
 
 
 def _is_inside(field: str, section: str) -> bool:

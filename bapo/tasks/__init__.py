@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-from bapo.config.task import CountdownTaskConfig, FileTaskConfig, TaskConfig
-from bapo.tasks.base import Problem, Task, prompt_identity
-from bapo.tasks.countdown.task import build_countdown
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bapo.config.task import TASKS, CountdownTaskConfig, FileTaskConfig, ReasoningGymTaskConfig, TaskSection
+from bapo.tasks.base import Problem, Problems, Task, prompt_identity
+from bapo.tasks.countdown.task import countdown_problems
 from bapo.tasks.listed import ListedTask
 from bapo.tasks.problem_files import file_problems
 from bapo.tasks.reasoning_gym import reasoning_gym_problems
 from bapo.tasks.verifiers import Verifier, load_verifier
 
+SHIPPED: Mapping[type[TaskSection], Callable[[Any], Problems]] = {
+    CountdownTaskConfig: countdown_problems,
+    FileTaskConfig: file_problems,
+    ReasoningGymTaskConfig: reasoning_gym_problems,
+}
+"""What reads or generates the problems of each config class; one from an installed package names its class itself."""
 
-def build_task(section: TaskConfig) -> Task:
-    """The task that a config's `task` section describes, data read or generated.
+
+def build_task(section: TaskSection) -> Task:
+    """The task that a config's `task` section describes, its problems read or generated.
 
     Raises:
         ConfigError: the data cannot be used; names field, value and remedy.
     """
-    if isinstance(section, CountdownTaskConfig):
-        return build_countdown(**section.model_dump(exclude={"type"}))
-    verify = load_verifier(section.verifier)
-    read = file_problems(section) if isinstance(section, FileTaskConfig) else reasoning_gym_problems(section)
-    train, held_out = read
+    verify = verifier(section)
+    config_class = type(section)
+    problems = SHIPPED.get(config_class) or TASKS.implementation(config_class).problems
+    train, held_out = problems(section)
     return ListedTask(section.type, train, held_out, verify)
 
 
-def verifier(section: TaskConfig) -> Verifier:
+def verifier(section: TaskSection) -> Verifier:
     """What `Task.reward` of the section's task calls, without its problems. Raises ConfigError."""
     return load_verifier(section.verifier)
 
 
-__all__ = ["Problem", "Task", "Verifier", "build_task", "prompt_identity", "verifier"]
+__all__ = ["Problem", "Problems", "Task", "Verifier", "build_task", "prompt_identity", "verifier"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 ANSWER_TEXT = "text"
 """Key of a problem's answer that is one text."""
@@ -34,8 +34,17 @@ class Problem:
     """Encoded images (PNG, JPEG, WebP), in the order of the prompt's `<image>` marks."""
 
 
+class Problems(NamedTuple):
+    """What a task consists of, besides its verifier."""
+
+    train: Sequence[Problem]
+    """Training problems in a fixed order, no prompt twice."""
+    held_out: Mapping[str, Sequence[Problem]]
+    """Held-out problems by the name of their set; none shares its content with a training problem."""
+
+
 class Task(Protocol):
-    """A source of problems with a verifier."""
+    """Problems with a verifier."""
 
     @property
     def name(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from bapo.config.task import FileTaskConfig
 from bapo.draws import generator
 from bapo.files.safe_paths import OutsideError, checked_parts, open_beneath
-from bapo.tasks.base import ANSWER_TEXT, Problem, prompt_identity
+from bapo.tasks.base import ANSWER_TEXT, Problem, Problems, prompt_identity
 from bapo.tasks.rows import file_error, read_rows
 from bapo.tasks.verifiers import answer_problem
 
@@ -24,7 +24,7 @@ class RowError(ValueError):
     """What is wrong with a row."""
 
 
-def file_problems(section: FileTaskConfig) -> tuple[Sequence[Problem], Mapping[str, Sequence[Problem]]]:
+def file_problems(section: FileTaskConfig) -> Problems:
     """Training problems, and held-out ones by the name of their file; what is held out is not trained on.
 
     Raises:
@@ -44,7 +44,7 @@ def file_problems(section: FileTaskConfig) -> tuple[Sequence[Problem], Mapping[s
     if not train:
         remedy = f"all {len(rows)} problems are held out, so none is left to train on: give other problems"
         raise file_error("task.train_file", section.train_file, remedy)
-    return _drawn(train, section.max_train_problems, section.seed, "train"), held_out
+    return Problems(_drawn(train, section.max_train_problems, section.seed, "train"), held_out)
 
 
 def _drawn(problems: Sequence[Problem], count: int | None, seed: int, purpose: str) -> Sequence[Problem]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.config.task import ReasoningGymTaskConfig
 from bapo.draws import seed_of
-from bapo.tasks.base import Problem, prompt_identity
+from bapo.tasks.base import Problem, Problems, prompt_identity
 from bapo.tasks.bounded import BoundedFunction
 from bapo.tasks.exact import last_tagged
 
@@ -111,9 +111,7 @@ def _problem(field: str, value: object, remedy: str) -> ConfigError:
     return ConfigError([ConfigProblem(field, value, remedy)])
 
 
-def reasoning_gym_problems(
-    section: ReasoningGymTaskConfig,
-) -> tuple[Sequence[Problem], Mapping[str, Sequence[Problem]]]:
+def reasoning_gym_problems(section: ReasoningGymTaskConfig) -> Problems:
     """Training problems, and held-out ones by task, of which none is a training problem. Raises ConfigError."""
     held_out = _generated(section, split="test")
     withheld = {problem.prompt_id for problems in held_out.values() for problem in problems}
@@ -126,4 +124,4 @@ def reasoning_gym_problems(
     if not train:
         remedy = "every problem is held out: lower task.num_test_per_dataset, or take a task with more problems"
         raise _problem("task.num_per_dataset", section.num_per_dataset, remedy)
-    return train, held_out
+    return Problems(train, held_out)

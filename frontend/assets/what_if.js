@@ -18,6 +18,8 @@
   let isWaiting = false;
   let timer = null;
 
+  // Method → the kinds of controls that it has.
+  const kindsOfMethods = () => JSON.parse(document.getElementById("what-if-controls")?.dataset.methods ?? "{}");
   const isOpen = () => document.getElementById("what-if-controls") !== null;
 
   function ask(draws) {
@@ -44,9 +46,7 @@
       clearTimeout(timer);
       timer = setTimeout(() => ask(QUICK_DRAWS), PAUSE_MS);
       const method = values["method.type"];
-      const hasThresholds = method === "bapo" || method === "ba_ppo";
-      const hasBuffers = hasThresholds || method === "bapo_mini";
-      const kinds = ["all", ...(hasBuffers ? ["buffers"] : []), ...(hasThresholds ? ["bapo"] : [])];
+      const kinds = ["all", ...(kindsOfMethods()[method] ?? [])];
       const filter = values["method.filter.type"];
       const classes = ["panel-card", "what-if-controls", ...kinds.map((kind) => `has-${kind}`), `filter-${filter}`];
       return [

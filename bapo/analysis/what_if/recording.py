@@ -11,9 +11,10 @@ import numpy as np
 
 from bapo.analysis.visits import Visits, visits_of
 from bapo.analysis.what_if.plan import Phase
-from bapo.analysis.what_if.replay import REPLAYABLE_METHODS, replay
+from bapo.analysis.what_if.replay import replay
 from bapo.analysis.what_if.stream import RecordedStream
 from bapo.config import ConfigError, ConfigProblem, RunConfig, apply_changes, resolve
+from bapo.config.method import methods_with
 from bapo.records import AnyRecord, EventRecord, StepRecord
 from bapo.run.journal import merged_records
 from bapo.run.run_folder import read_config
@@ -85,8 +86,8 @@ def recording_of(config: RunConfig, records: Iterable[AnyRecord]) -> Recording:
 
 def require_known_method(config: RunConfig) -> None:
     """Raise ConfigError where the method is none whose batches can be replayed."""
-    if config.method.type not in REPLAYABLE_METHODS:
-        known = ", ".join(REPLAYABLE_METHODS)
+    if not config.method.is_replayable:
+        known = ", ".join(methods_with("is_replayable"))
         remedy = f"its batches cannot be replayed, only those of {known}: submit a run with it instead"
         raise ConfigError([ConfigProblem("method.type", config.method.type, remedy)])
 

@@ -19,11 +19,7 @@ from numpy.typing import NDArray
 from bapo.analysis.what_if.plan import Entries, Phase, PlannedStep, numbering, plan
 from bapo.analysis.what_if.stream import Answers, Counts, Outlook, RecordedStream
 from bapo.config import RunConfig
-from bapo.config.method import BapoConfig, BapoMiniConfig
 from bapo.methods.bapo import bapo_config
-
-REPLAYABLE_METHODS = ("bapo", "bapo_mini", "grpo", "grpo_delayed", "ppo", "ba_ppo")
-"""`method.type` of the runs, and of the changes, that can be replayed."""
 
 
 class Replay(NamedTuple):
@@ -57,7 +53,7 @@ def replay(stream: RecordedStream, phases: Sequence[Phase], *, replicates: int) 
 
 def has_buffers(config: RunConfig) -> bool:
     """Whether the method keeps buffers; else every fresh group that finds room is the batch."""
-    return isinstance(config.method, BapoConfig | BapoMiniConfig)
+    return config.method.as_bapo() is not None
 
 
 class _Draw:

@@ -1,10 +1,12 @@
-"""The `method` section: one class per method, told apart by `type`."""
+"""The `method` section: one class per method, told apart by `type`.
+
+A class's fields are what a user sets; its class variables, documented in `base`, are what the method is.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from pydantic import Field
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from bapo.config.method.arpo import ArpoConfig
 from bapo.config.method.bapo import (
@@ -14,34 +16,103 @@ from bapo.config.method.bapo import (
     FilterConfig,
     HighQualityBufferConfig,
 )
+from bapo.config.method.base import Look, MethodSection
 from bapo.config.method.dapo import DapoConfig
 from bapo.config.method.dots import DotsConfig
 from bapo.config.method.grpo import GrpoConfig, GrpoDelayedConfig
 from bapo.config.method.gspo import GspoConfig
 from bapo.config.method.mopps import MoppsConfig
-from bapo.config.method.ppo import BaPpoConfig, CriticConfig, PpoConfig
+from bapo.config.method.ppo import ActorCritic, BaPpoConfig, CriticConfig, PpoConfig
 from bapo.config.method.remix import RemixConfig
 from bapo.config.method.repo import RepoConfig
+from bapo.config.registry import Registry
 
 # The default comes first: documentation takes what several methods share from the first one that has it.
-MethodConfig = Annotated[
-    BapoConfig
-    | BapoMiniConfig
-    | GrpoConfig
-    | GrpoDelayedConfig
-    | DapoConfig
-    | GspoConfig
-    | MoppsConfig
-    | RepoConfig
-    | RemixConfig
-    | ArpoConfig
-    | DotsConfig
-    | PpoConfig
-    | BaPpoConfig,
-    Field(discriminator="type"),
-]
+METHODS: Registry[MethodSection] = Registry(
+    "method",
+    "bapo.methods",
+    MethodSection,
+    (
+        BapoConfig,
+        BapoMiniConfig,
+        GrpoConfig,
+        GrpoDelayedConfig,
+        DapoConfig,
+        GspoConfig,
+        MoppsConfig,
+        RepoConfig,
+        RemixConfig,
+        ArpoConfig,
+        DotsConfig,
+        PpoConfig,
+        BaPpoConfig,
+    ),
+)
+"""Every method that a config can name."""
+
+Trait = Literal["has_thresholds", "reevaluates", "reuses_groups", "has_rounds", "has_critic", "is_replayable"]
+"""A flag among the class variables of `MethodSection`."""
+
+
+def has_trait(method: str, trait: Trait) -> bool:
+    """Whether a method, by its type, has the trait; False for one that is not installed here."""
+    section = METHODS.get(method)
+    return section is not None and bool(getattr(section, trait))
+
+
+def methods_with(trait: Trait) -> list[str]:
+    """The types of all methods that have the trait."""
+    return [name for name in METHODS.classes if has_trait(name, trait)]
+
+
+def steerable_fields(method: str) -> list[str]:
+    """Dotted fields that a running run of the method can take new values of."""
+    section = METHODS.get(method)
+    return [] if section is None else [f"method.{field}" for field in section.steerable]
+
+
+_WITHOUT = " w/o "
+
+
+def method_key(method: Mapping[str, Any]) -> str:
+    """A `method` section's type with the parts that it leaves out: `bapo w/o X3`."""
+    name = str(method.get("type") or "no method")
+    section = METHODS.get(name)
+    parts = {} if section is None else section.parts
+    missing = ", ".join(sorted(parts.get(part, part) for part in method.get("without") or ()))
+    return f"{name}{_WITHOUT}{missing}" if missing else name
+
+
+def method_name(key: str) -> str:
+    """The same with the method's label: "BAPO w/o X3". A method that is not installed here is called by its type."""
+    name, separator, missing = key.partition(_WITHOUT)
+    section = METHODS.get(name)
+    return (name if section is None else section.label) + separator + missing
+
+
+def method_label(method: Mapping[str, Any]) -> str:
+    """Name of a `method` section in figures: `{"type": "bapo", "without": ["reused"]}` → "BAPO w/o X3"."""
+    return method_name(method_key(method))
+
+
+def ablations(section: type[MethodSection]) -> dict[str, Look]:
+    """The lines of a method's ablations by label: "BAPO w/o X2" and so on."""
+    return {section.label + _WITHOUT + parts: look for parts, look in section.ablation_looks.items()}
+
+
+def known_looks() -> dict[str, Look]:
+    """The lines of all methods and ablations that have one of their own, by label."""
+    looks: dict[str, Look] = {}
+    for section in METHODS.classes.values():
+        if section.look is not None:
+            looks[section.label] = section.look
+        looks |= ablations(section)
+    return looks
+
 
 __all__ = [
+    "METHODS",
+    "ActorCritic",
     "ArpoConfig",
     "BaPpoConfig",
     "BapoConfig",
@@ -55,9 +126,19 @@ __all__ = [
     "GrpoDelayedConfig",
     "GspoConfig",
     "HighQualityBufferConfig",
-    "MethodConfig",
+    "Look",
+    "MethodSection",
     "MoppsConfig",
     "PpoConfig",
     "RemixConfig",
     "RepoConfig",
+    "Trait",
+    "ablations",
+    "has_trait",
+    "known_looks",
+    "method_key",
+    "method_label",
+    "method_name",
+    "methods_with",
+    "steerable_fields",
 ]

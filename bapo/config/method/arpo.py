@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
+from bapo.config.method.base import Look, MethodSection
 from bapo.config.method.fields import Capacity, StepInterval
-from bapo.config.section import Section
 
 
-class ArpoConfig(Section):
+class ArpoConfig(MethodSection):
     """ARPO's replay rule: stored groups with a reward are used only where there is none (arXiv:2505.16282)."""
+
+    label: ClassVar = "ARPO"
+    look: ClassVar = Look(10, "dash", "square-open")
+    reuses_groups: ClassVar = True
+    steerable: ClassVar = ("v",)
 
     type: Literal["arpo"] = "arpo"
     v: StepInterval = 1
     """Rollout sync interval v: steps between two copies of the trained weights to the rollout policy α."""
     replaces: Literal["batch", "response"] = "batch"
-    """`batch`: where a whole batch failed, stored groups are trained on instead; `response`: in each group that
-    failed, one response gives way to a stored right one of the same prompt."""
+    """`batch`: where a whole batch failed, the step trains on stored groups instead; `response`: in each group that
+    failed, a stored correct response to the same prompt replaces one of its responses."""
     capacity: Capacity | None = None
-    """Groups held, one per prompt. Empty: no limit; for dots B, for arpo 256 where it replaces whole batches."""
+    """Most groups stored, one per prompt. Empty: 256 where whole batches are replaced, else no limit."""
     max_age_steps: StepInterval | None = None
     """Steps after which a stored group is no longer reused. Empty: no limit."""

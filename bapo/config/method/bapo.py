@@ -1,14 +1,21 @@
-"""BAPO and its form without thresholds."""
+"""BAPO, and its variant without thresholds."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from bapo.config.errors import ConfigError, ConfigProblem
+from bapo.config.method.base import Look, MethodSection
 from bapo.config.method.fields import Capacity, StepInterval, Threshold, ThresholdRange
 from bapo.config.section import Section
+from bapo.thresholds import admitting_r_tot_intervals, empty_r_tot_intervals
+
+if TYPE_CHECKING:
+    from bapo.config.run import RunConfig
 
 
 class FilterConfig(Section):
@@ -29,26 +36,41 @@ class DifficultBufferConfig(Section):
     """B_bad: prompts whose latest known accuracy is at most c1."""
 
     capacity: Capacity | None = None
-    """Prompts held. Empty: as many as the training batch size B, as in the paper."""
+    """Most prompts stored. Empty: the training batch size B, as in the paper."""
 
 
 class HighQualityBufferConfig(Section):
-    """B_high: complete groups whose accuracy lay in [c2, c3]."""
+    """B_high: complete groups whose accuracy was within [c2, c3]."""
 
     capacity: Capacity | None = None
-    """Groups held. Empty: no limit but the age."""
+    """Most groups stored. Empty: limited by their age alone."""
     max_age_steps: StepInterval = 3
     """Steps after which a group is no longer reused."""
 
 
-class BapoConfig(Section):
+class BapoConfig(MethodSection):
     """BAPO: fresh, re-evaluated and reused groups make the training batch (arXiv:2602.20722)."""
+
+    label: ClassVar = "BAPO"
+    look: ClassVar = Look(0, "solid", "circle")
+    parts: ClassVar = {"reevaluated": "X2", "reused": "X3"}
+    ablation_looks: ClassVar = {
+        "X2": Look(4, "dash", "diamond"),
+        "X3": Look(3, "dash", "diamond-tall"),
+        "X2, X3": Look(6, "dash", "diamond-wide"),
+    }
+    has_thresholds: ClassVar = True
+    reevaluates: ClassVar = True
+    reuses_groups: ClassVar = True
+    is_replayable: ClassVar = True
+    steerable: ClassVar = ("c1", "c2", "c3", "v", "m", "max_reevaluated_prompts")
+    state_family: ClassVar = "bapo"
 
     type: Literal["bapo"] = "bapo"
     v: StepInterval = 5
     """Rollout sync interval v: steps between two copies of the trained weights to the rollout policy α."""
     m: StepInterval = 5
-    """Re-evaluation interval m: difficult prompts are answered again by the current policy every m steps."""
+    """Re-evaluation interval m: the current policy answers difficult prompts again every m steps."""
     c1: Threshold = Fraction(1, 8)
     """Difficulty threshold c1: a prompt with accuracy of at most c1 enters the difficult buffer."""
     c2: ThresholdRange = (Fraction(1, 8), Fraction(4, 8))
@@ -77,18 +99,67 @@ class BapoConfig(Section):
                 )
         return self
 
+    def warnings(self, config: RunConfig) -> Iterable[ConfigProblem]:
+        """Refuse thresholds that can never admit a group into X3; name the r_tot where they do not."""
+        if "reused" in self.without:
+            return
+        group_size = config.rollout.group_size
+        ranges = [[float(bound) for bound in bounds] for bounds in (self.c2, self.c3)]
+        remedy = f"widen the range to at least 1/{group_size}, or use a larger rollout.group_size"
+        if not admitting_r_tot_intervals(self.c2, self.c3, group_size):
+            problem = f"no accuracy k/{group_size} lies in [c2, c3] at any r_tot: {remedy}"
+            raise ConfigError([ConfigProblem("method.c2", ranges, problem)])
+        gaps = empty_r_tot_intervals(self.c2, self.c3, group_size)
+        if gaps:
+            named = ", ".join(f"({float(low):.3g}, {float(high):.3g})" for low, high in gaps)
+            yield ConfigProblem(
+                "method.c2",
+                ranges,
+                f"no accuracy k/{group_size} lies in [c2, c3] while r_tot is in {named}, so nothing is reused then: "
+                f"{remedy}",
+            )
 
-class BapoMiniConfig(Section):
+    def as_bapo(self) -> BapoConfig:
+        """Itself."""
+        return self
+
+
+class BapoMiniConfig(MethodSection):
     """BAPO without thresholds: all-wrong prompts are answered again, accuracy exactly 1/2 is reused (§5.2)."""
+
+    label: ClassVar = "BAPO (mini test)"
+    look: ClassVar = Look(12, "dash", "circle-open")
+    reevaluates: ClassVar = True
+    reuses_groups: ClassVar = True
+    is_replayable: ClassVar = True
+    steerable: ClassVar = ("v", "m", "max_reevaluated_prompts")
+    state_family: ClassVar = "bapo"
 
     type: Literal["bapo_mini"] = "bapo_mini"
     v: StepInterval = 5
     """Rollout sync interval v: steps between two copies of the trained weights to the rollout policy α."""
     m: StepInterval = 5
-    """Re-evaluation interval m: all-wrong prompts are answered again by the current policy every m steps."""
+    """Re-evaluation interval m: the current policy answers all-wrong prompts again every m steps."""
     max_reevaluated_prompts: Annotated[int, Field(ge=0, le=1_000_000)] = 128
     """Most all-wrong prompts answered again in one re-evaluation."""
     difficult_buffer: DifficultBufferConfig = DifficultBufferConfig()
     """The all-wrong prompts."""
     high_quality_buffer: HighQualityBufferConfig = HighQualityBufferConfig()
     """The groups with accuracy exactly 1/2."""
+
+    def check(self, config: RunConfig) -> None:
+        group_size = config.rollout.group_size
+        if group_size % 2:
+            raise ValueError(
+                f"rollout.group_size|{self.type} reuses groups with accuracy exactly 1/2, which an odd group size "
+                f"({group_size}) cannot have: choose an even one"
+            )
+
+    def as_bapo(self) -> BapoConfig:
+        """BAPO with c1 = 0 and c2 = c3 = 1/2 (§5.2).
+
+        With c1 = 0 only all-wrong prompts are difficult and 0 < μ < 1 counts as improved; with c2 = c3 = 1/2 only
+        groups with exactly half of the responses correct are reused.
+        """
+        half = (Fraction(1, 2), Fraction(1, 2))
+        return BapoConfig(c1=Fraction(0), c2=half, c3=half, **self.model_dump(exclude={"type"}))

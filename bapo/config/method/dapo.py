@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from bapo.config.section import Section
+from bapo.config.method.base import Look, MethodSection
+from bapo.config.objective import LengthPenalty
+
+if TYPE_CHECKING:
+    from bapo.config.run import RunConfig
 
 
-class DapoConfig(Section):
+class DapoConfig(MethodSection):
     """DAPO: prompts are rolled out until B groups have mixed rewards; asymmetric clip (arXiv:2503.14476)."""
+
+    label: ClassVar = "DAPO"
+    look: ClassVar = Look(2, "solid", "square")
+    # §3.1.
+    clip_range: ClassVar = (0.2, 0.28)
+    is_on_policy: ClassVar = True
+    has_rounds: ClassVar = True
+    state_family: ClassVar = "grpo"
 
     type: Literal["dapo"] = "dapo"
     max_rounds: Annotated[int, Field(ge=1, le=100)] = 4
-    """Most batches of prompts rolled out in one step; where they bring fewer than B groups with mixed rewards, the step
+    """Most batches of prompts rolled out in one step; if they bring fewer than B groups with mixed rewards, the step
     trains on those."""
     overlong_buffer_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     """L_cache: tokens before `rollout.max_response_tokens` over which the reward falls linearly. Empty: no penalty on
     length."""
     overlong_penalty: Annotated[float, Field(gt=0, le=100)] = 1.0
-    """What the reward of a response at the token limit has lost, where `overlong_buffer_tokens` is set."""
+    """Reward that a response at the token limit loses, if `overlong_buffer_tokens` is set."""
+
+    def check(self, config: RunConfig) -> None:
+        longest = config.rollout.max_response_tokens
+        if (self.overlong_buffer_tokens or 0) > longest:
+            raise ValueError(
+                f"method.overlong_buffer_tokens|responses have at most {longest} tokens "
+                f"(rollout.max_response_tokens): give at most as many"
+            )
+
+    def length_penalty(self, max_response_tokens: int) -> LengthPenalty | None:
+        if self.overlong_buffer_tokens is None:
+            return None
+        return LengthPenalty(max_response_tokens, self.overlong_buffer_tokens, penalty=self.overlong_penalty)

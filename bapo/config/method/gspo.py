@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from bapo.config.section import Section
+from bapo.config.errors import ConfigProblem
+from bapo.config.method.base import Look, MethodSection
+
+if TYPE_CHECKING:
+    from bapo.config.run import RunConfig
 
 
-class GspoConfig(Section):
+class GspoConfig(MethodSection):
     """GSPO: GRPO with one length-normalised ratio per response, clipped as a whole (arXiv:2507.18071)."""
 
+    label: ClassVar = "GSPO"
+    look: ClassVar = Look(3, "solid", "pentagon")
+    aggregation: ClassVar = "response-mean"
+    # §5.1.
+    clip_range: ClassVar = (3e-4, 4e-4)
+    ratio_level: ClassVar = "sequence"
+    is_on_policy: ClassVar = True
+    state_family: ClassVar = "grpo"
+
     type: Literal["gspo"] = "gspo"
+
+    def warnings(self, config: RunConfig) -> Iterable[ConfigProblem]:
+        """Ratios that cannot leave 1: the first update of a batch is GRPO's, and there is no second one."""
+        size = config.training.mini_batch_size
+        if size is None or size >= config.training.batch_size:
+            yield ConfigProblem(
+                "training.mini_batch_size",
+                size,
+                "with one update per step every ratio is 1, nothing is clipped, and GSPO does what GRPO does: give "
+                f"less than training.batch_size, such as {max(1, config.training.batch_size // 4)} (the source takes "
+                "four mini-batches)",
+            )

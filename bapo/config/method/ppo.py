@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from bapo.config.errors import ConfigProblem
 from bapo.config.method.bapo import BapoConfig
+from bapo.config.method.base import Look, MethodSection
 from bapo.config.section import Section
+
+if TYPE_CHECKING:
+    from bapo.config.run import RunConfig
 
 
 class CriticConfig(Section):
@@ -16,28 +22,56 @@ class CriticConfig(Section):
     learning_rate: Annotated[float, Field(gt=0, le=1)] = 1e-3
     """Adam's learning rate for the critic."""
     gae_lambda: Annotated[float, Field(ge=0, le=1)] = 1.0
-    """λ of generalised advantage estimation: 1 takes what came, 0 what the critic says of the next token."""
+    """λ of generalised advantage estimation: 1 uses the rewards alone, 0 the critic's value of the next token."""
     discount: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """γ per token; 1 weighs a reward alike however long the response is."""
+    """γ per token; with 1 a reward counts the same however long the response is."""
     value_clip: Annotated[float, Field(gt=0, le=100)] = 0.5
     """Most that a value may move within a step before its gradient is cut, in rewards."""
     warmup_steps: Annotated[int, Field(ge=0, le=1_000_000)] = 0
-    """First steps of the run, in which only the critic is trained and the policy stays as it is."""
+    """First steps of the run, which train only the critic and leave the policy as it is."""
 
 
-class PpoConfig(Section):
+class ActorCritic(MethodSection):
+    """What both methods with a critic have in common."""
+
+    has_critic: ClassVar = True
+
+    critic: CriticConfig = CriticConfig()
+    """The value model."""
+
+    def warnings(self, config: RunConfig) -> Iterable[ConfigProblem]:
+        """Warn of a warm-up that lasts the whole run: of use only to a fork that continues from it."""
+        yield from super().warnings(config)
+        steps = config.training.steps
+        if steps is not None and self.critic.warmup_steps >= steps:
+            yield ConfigProblem(
+                "method.critic.warmup_steps",
+                self.critic.warmup_steps,
+                f"the run has {steps} steps, so that only its critic is trained and the policy never moves: give "
+                "fewer, or more training.steps",
+            )
+
+
+class PpoConfig(ActorCritic):
     """PPO: fresh groups with the advantages of a critic (arXiv:1707.06347)."""
+
+    label: ClassVar = "PPO"
+    look: ClassVar = Look(7, "dash", "triangle-up-open")
+    is_on_policy: ClassVar = True
+    is_replayable: ClassVar = True
 
     type: Literal["ppo"] = "ppo"
     epochs: Annotated[int, Field(ge=1, le=100)] = 1
     """Passes over each batch."""
-    critic: CriticConfig = CriticConfig()
-    """The value model."""
 
 
-class BaPpoConfig(BapoConfig):
+class BaPpoConfig(ActorCritic, BapoConfig):
     """BA-PPO: BAPO's batches with the advantages of a critic (arXiv:2602.20722, A.9)."""
 
+    label: ClassVar = "BA-PPO"
+    look: ClassVar = Look(8, "dashdot", "circle")
+    ablation_looks: ClassVar = {}
+    # Its checkpoints hold a critic besides.
+    state_family: ClassVar = None
+
     type: Literal["ba_ppo"] = "ba_ppo"  # type: ignore[assignment]
-    critic: CriticConfig = CriticConfig()
-    """The value model."""

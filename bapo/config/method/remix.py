@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from bapo.config.method.base import Look, MethodSection
 from bapo.config.method.fields import Capacity, StepInterval
-from bapo.config.section import Section
 
 
-class RemixConfig(Section):
+class RemixConfig(MethodSection):
     """ReMix on GRPO: a fixed mix of fresh and stored groups, updated on more than once (arXiv:2507.06892)."""
+
+    label: ClassVar = "ReMix"
+    look: ClassVar = Look(9, "dash", "star-diamond")
+    reuses_groups: ClassVar = True
+    steerable: ClassVar = ("v",)
 
     type: Literal["remix"] = "remix"
     v: StepInterval = 1
@@ -23,6 +28,6 @@ class RemixConfig(Section):
     reincarnation_step: Annotated[int, Field(ge=1, le=10_000_000)] | None = 50
     """Last step T of mixed training; after it every batch is fresh, current and used once. Empty: mixed to the end."""
     capacity: Capacity | None = None
-    """Groups held, one per prompt. Empty: no limit; for dots B, for arpo 256 where it replaces whole batches."""
+    """Most groups stored, one per prompt. Empty: no limit."""
     max_age_steps: StepInterval | None = 2
     """Steps after which a stored group is no longer reused. Empty: no limit."""

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from bapo.config.method.base import Look, MethodSection
 from bapo.config.method.fields import Capacity, StepInterval
-from bapo.config.section import Section
 
 
-class RepoConfig(Section):
+class RepoConfig(MethodSection):
     """RePO: each prompt's fresh group is joined by responses of its own past (arXiv:2506.09340)."""
+
+    label: ClassVar = "RePO"
+    look: ClassVar = Look(4, "solid", "star-square")
+    reuses_groups: ClassVar = True
+    steerable: ClassVar = ("v",)
 
     type: Literal["repo"] = "repo"
     v: StepInterval = 1
     """Rollout sync interval v: steps between two copies of the trained weights to the rollout policy α."""
     strategy: Literal["full", "recency", "reward", "variance"] = "reward"
-    """Which stored responses of the prompt are retrieved: all, the newest, the right ones first, or those whose
-    rewards vary most."""
+    """Which stored responses of the prompt are retrieved: all, the newest, correct ones first, or those whose rewards
+    vary most."""
     retrieved_responses: Annotated[int, Field(ge=1, le=1024)] = 8
     """Most stored responses retrieved per prompt; `full` takes all."""
     groups_per_prompt: Capacity = 2
-    """Past groups held per prompt."""
+    """Past groups stored per prompt."""
     min_groups: Capacity = 1
     """Past groups that a prompt must have before any of its responses is retrieved."""
     off_policy_weight: Annotated[float, Field(gt=0, le=100)] = 1.0

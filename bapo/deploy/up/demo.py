@@ -6,11 +6,12 @@ from typing import Any
 
 from bapo.api.runs import RunCreate
 from bapo.client import Client
+from bapo.config.method import GrpoConfig
 
 DEMO_GROUP = "countdown-demo"
 DEMO_RUNS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("Countdown with BAPO", {}),
-    ("Countdown with GRPO", {"method.type": "grpo"}),
+    ("Countdown with GRPO", {"method.type": GrpoConfig.type_name()}),
 )
 
 

@@ -20,16 +20,17 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, Qwen2Config, Qwen2ForCausalLM
 
+from bapo.config.task import CountdownTaskConfig
 from bapo.draws import generator, seed_of
 from bapo.engines.local.model_card import model_card
 from bapo.engines.local.policy import LanguageModel, encode_prompts
 from bapo.engines.local.sampling import sample
 from bapo.engines.local.tokenizer import END_OF_TURN, countdown_tokenizer
 from bapo.evaluation import EvaluationFigures, figures
+from bapo.tasks import Task, build_task
 from bapo.tasks.base import Problem
 from bapo.tasks.countdown.generation import ProblemRange, Split, random_problem
 from bapo.tasks.countdown.problems import COMPACT_TEMPLATE
-from bapo.tasks.countdown.task import CountdownTask, build_countdown
 
 DEMO_RANGE = ProblemRange(min_number=1, max_number=12, max_target=40, num_operands=(3, 4))
 MAX_RESPONSE_TOKENS = 16
@@ -100,7 +101,7 @@ def warm_start(
     cpu_seconds, wall_seconds = time.process_time() - begin_cpu, time.perf_counter() - begin_wall
 
     language_model = LanguageModel(model.train(False), tokenizer, (int(tokenizer.eos_token_id),))
-    task = build_countdown()
+    task = build_task(CountdownTaskConfig())
     report = WarmStartReport(
         folder=out_dir,
         num_parameters=sum(parameter.numel() for parameter in model.parameters()),
@@ -127,7 +128,7 @@ def warm_start(
 
 
 def evaluate_base(
-    language_model: LanguageModel, task: CountdownTask, problems: Sequence[Problem], *, num_samples: int = 8
+    language_model: LanguageModel, task: Task, problems: Sequence[Problem], *, num_samples: int = 8
 ) -> EvaluationFigures:
     """Figures of the problems: `num_samples` responses each at temperature 1, and a greedy one; draws are fixed."""
     prompts = encode_prompts(language_model.tokenizer, [problem.prompt for problem in problems])

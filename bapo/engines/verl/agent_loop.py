@@ -15,7 +15,7 @@ from verl.experimental.agent_loop.agent_loop import AgentLoopOutput, register
 from verl.experimental.agent_loop.single_turn_agent_loop import SingleTurnAgentLoop
 from verl.trainer.ppo.v1.agent_loop_tq import AgentLoopManagerTQ, AgentLoopWorkerTQ
 
-from bapo.config.task import TaskConfig
+from bapo.config.task import TaskSection
 from bapo.draws import seed_of
 from bapo.tasks import Verifier, verifier
 from bapo.tasks.base import Problem
@@ -72,7 +72,7 @@ class BapoAgentLoopWorker(AgentLoopWorkerTQ.__ray_metadata__.modified_class):  #
         self._reward_seconds = 0.0
 
     async def roll_out(
-        self, batch: Any, task: TaskConfig, end_token_ids: Sequence[int]
+        self, batch: Any, task: TaskSection, end_token_ids: Sequence[int]
     ) -> tuple[dict[str, ResponseSummary], float]:
         """Generate the whole batch into TransferQueue; return the summaries by row key, and seconds of verifying.
 
@@ -117,7 +117,7 @@ class BapoAgentLoopManager(AgentLoopManagerTQ):  # type: ignore[misc]
         self.agent_loop_workers_class = ray.remote(BapoAgentLoopWorker)
 
     def roll_out(
-        self, batch: Any, task: TaskConfig, end_token_ids: Sequence[int]
+        self, batch: Any, task: TaskSection, end_token_ids: Sequence[int]
     ) -> tuple[Mapping[str, ResponseSummary], float]:
         """Generate the whole batch into TransferQueue; return the summaries by row key, and seconds of verifying."""
         parts = batch.chunk(min(len(self.agent_loop_workers), len(batch)))
@@ -134,6 +134,6 @@ class BapoAgentLoopManager(AgentLoopManagerTQ):  # type: ignore[misc]
 
 
 @cache
-def _verifier(section: TaskConfig) -> Verifier:
+def _verifier(section: TaskSection) -> Verifier:
     """Built once in each agent loop worker: a function of a user's file cannot be sent from process to process."""
     return verifier(section)

@@ -20,7 +20,7 @@ from verl.utils.metric import reduce_metrics
 from verl.workers.rollout.replica import RolloutReplicaRegistry
 
 from bapo.advantages import group_advantages
-from bapo.config.task import TaskConfig
+from bapo.config.task import TaskSection
 from bapo.engines.verl.agent_loop import AGENT_NAME, PARTITION, BapoAgentLoopManager, ResponseSummary
 from bapo.engines.verl.critic_worker import BapoCriticWorker
 from bapo.engines.verl.loss import (
@@ -148,7 +148,7 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
         greedy: bool,
         seed: int,
         version: int,
-        task: TaskConfig,
+        task: TaskSection,
         end_token_ids: Sequence[int],
     ) -> Mapping[str, ResponseSummary]:
         """Generate `group_size` responses to each problem; row j of problem i is `{uids[i]}_{j}_0`."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from bapo.config.errors import ConfigError, ConfigProblem
+from bapo.config.task import CountdownTaskConfig
 from bapo.draws import generator
-from bapo.tasks.base import Problem
+from bapo.tasks.base import Problem, Problems
 from bapo.tasks.countdown.files import read_problems
 from bapo.tasks.countdown.generation import ProblemRange, Split, distinct_problems
 from bapo.tasks.countdown.problems import COMPACT_TEMPLATE, CountdownProblem, as_problems
-from bapo.tasks.verifiers import Verifier, load_verifier
 
 CD_34 = "CD-34"
 """Held-out problems of three or four numbers."""
@@ -19,43 +19,8 @@ CD_4 = "CD-4"
 """Held-out problems of four numbers."""
 
 
-@dataclass(frozen=True, slots=True)
-class CountdownTask:
-    """Problems of a file or of the generator, with the exact verifier."""
-
-    train: Sequence[Problem]
-    evaluation_sets: Mapping[str, Sequence[Problem]]
-    num_withheld: int
-    """Rows of the train file left out because a held-out problem has the same numbers."""
-    name: str = "countdown"
-    verify: Verifier = field(default_factory=lambda: load_verifier("countdown"))
-
-    @property
-    def num_reward_failures(self) -> int:
-        """Responses so far that the verifier failed on, which got no reward."""
-        return self.verify.num_failures
-
-    def reward(self, problem: Problem, response_text: str) -> int:
-        """1 for a good response, by the task's verifier, else 0."""
-        return self.verify(problem, response_text)
-
-
-def build_countdown(
-    *,
-    train_file: str | None = None,
-    test_file: str | None = None,
-    num_train: int = 2048,
-    num_test: int = 200,
-    held_out: str = "test",
-    min_number: int = 1,
-    max_number: int = 12,
-    max_target: int = 40,
-    num_operands: tuple[int, ...] = (3, 4),
-    prompt_template: str = COMPACT_TEMPLATE,
-    verifier: str = "countdown",
-    seed: int = 0,
-) -> CountdownTask:
-    """Countdown from files, or generated where none is named; arguments are the fields of the `task` section.
+def countdown_problems(section: CountdownTaskConfig) -> Problems:
+    """Countdown from files, or generated where none is named.
 
     No held-out problem has the numbers of a training problem, in any order. Of a train file, at most `num_train`
     problems are used. Without a test file, the held-out sets are taken out of the train file. With `held_out`
@@ -64,40 +29,38 @@ def build_countdown(
     Raises:
         ConfigError: a file cannot be used, or there are not enough problems.
     """
-    limits = ProblemRange(min_number, max_number, max_target, num_operands)
+    limits = ProblemRange(section.min_number, section.max_number, section.max_target, section.num_operands)
+    train_file, num_test, seed = section.train_file, section.num_test, section.seed
     rows = read_problems(train_file, field="task.train_file") if train_file else None
-    if test_file:
-        test_rows = read_problems(test_file, field="task.test_file")
-        tests = _held_out_from(test_rows, num_test, seed, field="task.test_file", path=test_file)
+    if section.test_file:
+        test_rows = read_problems(section.test_file, field="task.test_file")
+        tests = _held_out_from(test_rows, num_test, seed, field="task.test_file", path=section.test_file)
     elif rows is not None:
         tests = _held_out_from(rows, num_test, seed, field="task.train_file", path=train_file)
     else:
         tests = _generated_held_out(num_test, limits, seed, Split.TEST)
     held_out_multisets = _multisets(tests)
     evaluated = tests
-    if held_out == "validation":
+    if section.held_out == "validation":
         evaluated = _validation(rows, held_out_multisets, num_test, limits, seed, path=train_file)
         held_out_multisets |= _multisets(evaluated)
 
     if rows is not None:
         train = [row for row in rows if row.multiset not in held_out_multisets]
-        num_withheld = len(rows) - len(train)
         if not train:
             remedy = (
                 f"all {len(rows)} problems have the numbers of a held-out problem, so none is left to train on; "
                 "lower task.num_test or give more problems"
             )
             raise ConfigError([ConfigProblem("task.train_file", train_file, remedy)])
-        if len(train) > num_train:
-            train = generator(seed, 0, "countdown-train").sample(train, num_train)
+        if len(train) > section.num_train:
+            train = generator(seed, 0, "countdown-train").sample(train, section.num_train)
     else:
-        train = _generated_train(num_train, limits, seed, held_out_multisets)
-        num_withheld = 0
-    return CountdownTask(
-        as_problems(train, "countdown", prompt_template),
-        {name: as_problems(problems, name, prompt_template) for name, problems in evaluated.items()},
-        num_withheld,
-        verify=load_verifier(verifier),
+        train = _generated_train(section.num_train, limits, seed, held_out_multisets)
+    template = section.prompt_template
+    return Problems(
+        as_problems(train, "countdown", template),
+        {name: as_problems(problems, name, template) for name, problems in evaluated.items()},
     )
 
 

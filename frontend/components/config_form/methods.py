@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bapo.api.configs import ConfigFieldInfo
-from bapo.config.objective import default_aggregation, default_clip_range, default_ratio_level
+from bapo.config.documentation import value_of_method
 from frontend.components.config_form.inputs import METHOD, TASK, StartValues, form_fields
 from frontend.components.config_form.values import FormField, knows, shown
 from frontend.symbols import SYMBOLS
@@ -96,17 +96,8 @@ def _look(field: FormField, method: str) -> dict[str, Any]:
 
 def _of_method(path: str, method: str) -> str:
     """What is in force where a field of the loss is left to the method."""
-    match path:
-        case "loss.clip_low":
-            return f"{method} has {default_clip_range(method)[0]:g}."
-        case "loss.clip_high":
-            return f"{method} has {default_clip_range(method)[1]:g}."
-        case "loss.aggregation":
-            return f"{method} has {default_aggregation(method)}."
-        case "loss.ratio_level":
-            return f"{method} has {default_ratio_level(method)}."
-        case _:
-            return ""
+    value = value_of_method(path, method)
+    return "" if value is None else f"{method} has {value}."
 
 
 def _legal(info: ConfigFieldInfo) -> str:

@@ -11,6 +11,7 @@ from dash import Dash, dcc, html
 
 from bapo.api.configs import ConfigDraft, RecipeInfo
 from bapo.api.runs import RunDetail
+from bapo.config.method import METHODS
 from bapo.config.resolve import flatten
 from frontend.changes_query import parse_changes
 from frontend.components.attributes import attributes
@@ -293,13 +294,13 @@ def _form(
 
 
 def _of_other_methods(fields: Sequence[FormField], title: str) -> list[str]:
-    """Fields of methods that have few: those of BAPO that are not listed stand with all others below."""
+    """Fields of methods that have few: those of the default method that are not listed stand with all others below."""
     if title != OWN_FIELDS:
         return []
     return [
         field.info.path
         for field in fields
-        if field.info.method_types and not {"bapo", "bapo_mini"} & set(field.info.method_types)
+        if field.info.method_types and METHODS.default.type_name() not in field.info.method_types
     ]
 
 

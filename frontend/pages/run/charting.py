@@ -11,6 +11,7 @@ from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from bapo.api.runs import RunDetail
 from bapo.client import ApiError
+from bapo.config.method import has_trait
 from bapo.figures.axes import X_KINDS, XKind
 from bapo.figures.theme import palette_of, themed
 from frontend.clientside import clientside
@@ -26,7 +27,6 @@ from frontend.pages.run.charts import (
     note_of,
     smoothing_for,
 )
-from frontend.pages.run.charts.base import STORING
 from frontend.pages.run.data import Reading, Wanted, load
 from frontend.pages.run.header import action_style, reason, status_row
 from frontend.session import Api
@@ -63,7 +63,7 @@ def chart_panel(run: RunDetail, tab: str, recorded: Collection[str] = ()) -> lis
     ]
     hint = (
         [dmc.Text(f"{run.method} keeps no buffers: nothing is re-evaluated or reused.", size="sm", c="dimmed", mt="sm")]
-        if tab == "batch" and run.method not in STORING
+        if tab == "batch" and not has_trait(run.method, "reuses_groups")
         else []
     )
     return [

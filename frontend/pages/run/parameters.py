@@ -14,10 +14,10 @@ from pydantic import TypeAdapter
 from bapo.api.configs import ConfigDraft, ConfigFieldInfo
 from bapo.api.runs import ControlInfo, ParameterChange, RunDetail
 from bapo.client import ApiError
+from bapo.config.method import steerable_fields
 from bapo.config.resolve import flatten
 from bapo.figures.theme import palette_of, themed
 from bapo.figures.threshold_map import threshold_map_data, threshold_map_figure
-from bapo.run.control import CHANGEABLE_FIELDS
 from frontend.changes_query import changes_text
 from frontend.components.chart_card import BLANK_FIGURE, GRAPH_CONFIG
 from frontend.components.config_form.fields import config_field
@@ -62,7 +62,7 @@ def drawer_body(run: RunDetail, infos: Sequence[ConfigFieldInfo], controls: Sequ
     by_path = {
         field.info.path: field for field in form_fields(infos, values, method, task) if knows(field.info, method, task)
     }
-    fields = [by_path[path] for path in CHANGEABLE_FIELDS if path in by_path]
+    fields = [by_path[path] for path in steerable_fields(method) if path in by_path]
     if not fields:
         text = f"{run.method} has no parameter that a running run can change. Clone the run to change others."
         return html.Div(dmc.Text(text, c="dimmed", size="sm"))
@@ -173,7 +173,7 @@ def _previewing(app: Dash, api: Api) -> None:
             base = values_in_force(run, history.controls)
             fields = form_fields(infos, base, run.method, str(base[TASK]))
             wanted = changes(fields, typed_values(ids, values), run.method, str(base[TASK]))
-            known = {path: value for path, value in base.items() if path in CHANGEABLE_FIELDS}
+            known = {path: base[path] for path in steerable_fields(run.method) if path in base}
             report = await client.validate(ConfigDraft(parent_id=run_id, changes={**known, **wanted}))
         except (ApiError, httpx.TransportError):
             # What is wrong is said when it is applied; half a number is no reason to complain.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
@@ -11,11 +12,11 @@ import httpx
 import plotly.graph_objects as go
 from dash import ALL, Dash, Input, Output, State, dcc, html, no_update
 
-from bapo.analysis.what_if.replay import REPLAYABLE_METHODS
 from bapo.api.runs import RunDetail
 from bapo.api.what_if import WhatIfAnswer, WhatIfRequest
 from bapo.client import ApiError, AsyncClient
 from bapo.config import ConfigError, RunConfig, apply_changes, resolve
+from bapo.config.method import has_trait, methods_with
 from bapo.figures.smoothing import WINDOW_STEPS
 from bapo.figures.theme import Palette, palette_of, themed
 from bapo.figures.what_if_band import what_if_band_data, what_if_band_figure
@@ -25,7 +26,7 @@ from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.chart_card import chart_card
 from frontend.components.notices import error_text, notice
-from frontend.pages.run.what_if_controls import KIND, changes_of, control_values, controls
+from frontend.pages.run.what_if_controls import KIND, changes_of, control_kinds, control_values, controls
 from frontend.pages.run.what_if_summary import cautions, changed_fields, total_row, totals, words
 from frontend.session import Api
 
@@ -69,10 +70,10 @@ CHARTS: tuple[tuple[str, str, str, int], ...] = (
 
 async def what_if_panel(_: AsyncClient, run: RunDetail, query: Mapping[str, str]) -> Any:
     """Controls as the address has them, and the cards, still empty."""
-    if run.method not in REPLAYABLE_METHODS:
+    if not has_trait(run.method, "is_replayable"):
         return notice(
             f"The batches of {run.method} cannot be replayed",
-            f"What-if knows how {', '.join(REPLAYABLE_METHODS)} make batches.",
+            f"What-if knows how {', '.join(methods_with('is_replayable'))} make batches.",
         )
     if not run.step:
         return notice("No step yet", "What-if replays what a run recorded; it shows more with every step.")
@@ -105,7 +106,7 @@ async def what_if_panel(_: AsyncClient, run: RunDetail, query: Mapping[str, str]
                 ],
                 id="what-if-controls",
                 className="panel-card what-if-controls",
-                **attributes(aria_label="Settings to replay with"),
+                **attributes(aria_label="Settings to replay with", data_methods=json.dumps(control_kinds())),
             ),
             html.Div(
                 [
@@ -143,7 +144,7 @@ def _values_in_address(config: RunConfig, start: Mapping[str, Any], query: Mappi
         changed = resolve(apply_changes(config.model_dump(mode="json"), parse_changes(query.get("set")))).config
     except ConfigError:
         return start
-    return control_values(changed) if changed.method.type in REPLAYABLE_METHODS else start
+    return control_values(changed) if changed.method.is_replayable else start
 
 
 def _form_address(run_id: str, changes: Mapping[str, Any]) -> str:

@@ -10,10 +10,9 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import html
 
-from bapo.analysis.what_if.replay import REPLAYABLE_METHODS
 from bapo.config import RunConfig
 from bapo.config.documentation import documentation
-from bapo.config.method import BapoConfig
+from bapo.config.method import BapoConfig, has_trait, methods_with
 from frontend.components.attributes import attributes
 from frontend.components.explained import explained
 from frontend.symbols import SYMBOLS
@@ -97,6 +96,14 @@ def _fraction(count: float, group_size: int) -> str:
     return str(Fraction(count).limit_denominator(1_000) / group_size)
 
 
+def control_kinds() -> dict[str, list[str]]:
+    """Method → the kinds of controls that mean something for it, beside those for all; the browser shows these."""
+    return {
+        method: ["buffers"] * has_trait(method, "reevaluates") + ["bapo"] * has_trait(method, "has_thresholds")
+        for method in methods_with("is_replayable")
+    }
+
+
 def controls(config: RunConfig, values: Values) -> list[Any]:
     """All controls, in groups."""
     size, fresh = config.rollout.group_size, config.rollout.batch_size
@@ -110,7 +117,7 @@ def controls(config: RunConfig, values: Values) -> list[Any]:
                 dmc.Select(
                     id=control_id(METHOD),
                     value=values[METHOD],
-                    data=list(REPLAYABLE_METHODS),
+                    data=methods_with("is_replayable"),
                     allowDeselect=False,
                     size="xs",
                     checkIconPosition="right",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bapo.analysis.visits import SOURCES, Visits
 from bapo.analysis.what_if.plan import Phase
-from bapo.analysis.what_if.replay import REPLAYABLE_METHODS, replay
+from bapo.analysis.what_if.replay import replay
 from bapo.analysis.what_if.stream import Outlook, RecordedStream, beta_binomial_cumulative
 from bapo.config import ConfigError, RunConfig, apply_changes, resolve
 from bapo.methods import build_method
@@ -116,7 +116,7 @@ def at_once(stream: RecordedStream, phases: Sequence[Phase], replicate: int) -> 
 @st.composite
 def recordings(draw: st.DrawFn) -> tuple[RecordedStream, list[Mapping[str, int]], RunConfig]:
     """Fresh groups of some steps, and re-evaluations that the run happened to record."""
-    config = draw(legal_configs().filter(lambda drawn: drawn.method.type in REPLAYABLE_METHODS))
+    config = draw(legal_configs().filter(lambda drawn: drawn.method.is_replayable))
     size = config.rollout.group_size
     fresh = list(draw(streams(config)))
     rows = []

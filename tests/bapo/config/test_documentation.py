@@ -6,7 +6,8 @@ import pytest
 
 from bapo.config import RunConfig, apply_changes, resolve
 from bapo.config.documentation import FieldDocumentation, documentation, method_types, task_types
-from bapo.config.resolve import METHOD_CONFIGS, TASK_CONFIGS, flatten
+from bapo.config.method import METHODS
+from bapo.config.resolve import flatten
 
 
 def field(path: str) -> FieldDocumentation:
@@ -29,7 +30,7 @@ def dumped(method: str, task: str = "countdown") -> dict[str, Any]:
 def test_every_field_of_every_method_is_documented_once() -> None:
     paths = [each.path for each in documentation()]
     assert len(paths) == len(set(paths))
-    assert set(paths) == set().union(*(dumped(method, task) for method in METHOD_CONFIGS for task in TASK_CONFIGS))
+    assert set(paths) == set().union(*(dumped(method, task) for method in METHODS.classes for task in TASKS))
 
 
 @pytest.mark.parametrize("documented", documentation(), ids=lambda each: each.path)
@@ -53,14 +54,14 @@ def test_epochs_alone_take_the_place_of_the_default_steps() -> None:
     assert resolve({"training": {"seed": 7}}).config.training.steps == 150
 
 
-@pytest.mark.parametrize("method", METHOD_CONFIGS)
+@pytest.mark.parametrize("method", METHODS.classes)
 def test_method_types_are_those_that_know_the_field(method: str) -> None:
     of_countdown = [each for each in documentation() if not each.task_types or "countdown" in each.task_types]
     known = {each.path for each in of_countdown if not each.method_types or method in each.method_types}
     assert known == set(dumped(method))
 
 
-@pytest.mark.parametrize("task", TASK_CONFIGS)
+@pytest.mark.parametrize("task", TASKS)
 def test_task_types_are_those_that_know_the_field(task: str) -> None:
     of_bapo = [each for each in documentation() if not each.method_types or "bapo" in each.method_types]
     known = {each.path for each in of_bapo if not each.task_types or task in each.task_types}
@@ -103,7 +104,7 @@ def test_choices_are_listed() -> None:
     assert field("loss.aggregation").choices == ("auto", "token-mean", "response-mean")
 
 
-@pytest.mark.parametrize("method", METHOD_CONFIGS)
+@pytest.mark.parametrize("method", METHODS.classes)
 def test_each_methods_own_default_is_the_one_that_it_gets(method: str) -> None:
     own = [each for each in documentation() if method in each.method_types and each.path != "method.type"]
     given = {each.path: each.of_type(method).default for each in own}
@@ -118,7 +119,7 @@ def test_a_shared_field_tells_what_a_method_has_otherwise() -> None:
     assert "grpo_delayed" not in sync.variants
     again = field("method.m").of_type("bapo_mini")
     assert (again.default, again.minimum) == (5, 1)
-    assert again.description.startswith("Re-evaluation interval m: all-wrong prompts")
+    assert "all-wrong prompts" in again.description
 
 
 def test_a_shared_field_tells_what_a_type_of_tasks_has_otherwise() -> None:
@@ -132,4 +133,4 @@ def test_the_type_is_described_by_its_method() -> None:
     kind = field("method.type")
     assert kind.description.startswith("BAPO: fresh, re-evaluated and reused groups")
     assert kind.of_type("dapo").description.startswith("DAPO: prompts are rolled out until")
-    assert {kind.of_type(method).default for method in METHOD_CONFIGS} == {"bapo"}
+    assert {kind.of_type(method).default for method in METHODS.classes} == {"bapo"}

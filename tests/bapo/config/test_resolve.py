@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from bapo.config import ConfigError, Resolution, RunConfig, apply_changes, parse_assignments, resolve
-from bapo.config.method import BapoConfig, BapoMiniConfig, GrpoConfig
-from bapo.config.resolve import METHOD_CONFIGS, difference, flatten
-from bapo.methods import METHODS
+from bapo.config.method import METHODS, BapoConfig, BapoMiniConfig, GrpoConfig
+from bapo.config.resolve import difference, flatten
+from bapo.methods import SHIPPED
 
 TRAINING = {"training": {"steps": 1}}
 
@@ -132,7 +132,7 @@ def test_a_method_that_is_no_section_is_refused_not_followed(method: Any) -> Non
 
 
 def test_every_method_type_has_its_class() -> None:
-    assert set(METHOD_CONFIGS) == set(METHODS)
+    assert set(METHODS.classes.values()) == set(SHIPPED)
 
 
 def test_resolution_keeps_what_was_set_apart_from_the_defaults() -> None:

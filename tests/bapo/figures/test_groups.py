@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from bapo.config.method import method_label
 from bapo.figures.groups import fields_between, grouped
-from bapo.figures.methods import method_label, styles_of
+from bapo.figures.methods import styles_of
 from bapo.figures.theme import LIGHT
 from tests.bapo.figures.runs import config, run
 
@@ -60,10 +61,10 @@ def test_a_field_that_a_label_names_is_not_named_again() -> None:
 
 
 def test_methods_are_called_as_in_the_paper() -> None:
-    assert method_label(config("grpo")) == "GRPO"
-    assert method_label(config(method__type="bapo", method__without=["reused"])) == "BAPO w/o X3"
-    assert method_label(config(method__without=["reused", "reevaluated"])) == "BAPO w/o X2, X3"
-    assert method_label({"method": {"type": "brand_new"}}) == "brand_new"
+    assert method_label(config("grpo")["method"]) == "GRPO"
+    assert method_label(config(method__type="bapo", method__without=["reused"])["method"]) == "BAPO w/o X3"
+    assert method_label(config(method__without=["reused", "reevaluated"])["method"]) == "BAPO w/o X2, X3"
+    assert method_label({"type": "brand_new"}) == "brand_new"
 
 
 def test_a_methods_look_does_not_depend_on_what_stands_beside_it() -> None:

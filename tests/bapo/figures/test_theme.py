@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bapo.figures.methods import KNOWN_STYLES
+from bapo.config.method import METHODS, known_looks
 from bapo.figures.theme import DARK, LIGHT, Palette, accuracy_ramp
 
 Matrix = tuple[tuple[float, float, float], ...]
@@ -94,6 +94,8 @@ def test_methods_stand_out_from_the_card(palette: Palette) -> None:
 
 
 def test_no_two_methods_look_alike() -> None:
-    looks = [(style.colour, style.dash) for style in KNOWN_STYLES.values()]
+    looks = [(look.colour, look.dash) for look in known_looks().values()]
     assert len(set(looks)) == len(looks)
-    assert all(style.colour < len(LIGHT.methods) == len(DARK.methods) for style in KNOWN_STYLES.values())
+    colours = [method.look.colour for method in METHODS.classes.values() if method.look is not None]
+    assert len(colours) == len(METHODS.classes)
+    assert sorted(colours) == list(range(len(LIGHT.methods))) == list(range(len(DARK.methods)))

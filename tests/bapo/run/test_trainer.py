@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from bapo.config import ConfigError, RunConfig, apply_changes, resolve
-from bapo.methods import METHODS
+from bapo.config.method import METHODS
 from bapo.records import AnyRecord, EvaluationRecord, EventRecord, StepRecord, TrackingRecord, comparable
 from bapo.rollout import BatchSource
 from bapo.run.checkpoint import CheckpointError
@@ -217,7 +217,7 @@ def test_another_config_on_the_same_folder_is_refused_field_by_field(undisturbed
     assert caught.value.problems[0].remedy == f"the run in {undisturbed} has 3: use that, or another folder"
 
 
-@pytest.mark.parametrize("method", sorted(METHODS))
+@pytest.mark.parametrize("method", sorted(METHODS.classes))
 def test_every_method_trains(tmp_path: Path, method: str) -> None:
     changes = {name: value for name, value in SMALL.items() if not name.startswith("method.")}
     explicit = apply_changes({}, changes | {"method.type": method, "training.steps": 3})

@@ -11,7 +11,8 @@ from bapo.api.base import FieldProblem
 from bapo.api.configs import ConfigFieldInfo
 from bapo.config import apply_changes, resolve
 from bapo.config.documentation import documentation
-from bapo.config.resolve import METHOD_CONFIGS, flatten
+from bapo.config.method import METHODS
+from bapo.config.resolve import flatten
 from frontend.components.config_form.inputs import METHOD, TASK, StartValues, by_field, typed_values
 from frontend.components.config_form.methods import CHOOSERS, field_text, looks, own_bases, shared_base
 from frontend.components.config_form.values import same
@@ -77,7 +78,7 @@ def test_a_change_of_method_keeps_what_was_set_and_takes_its_own_defaults() -> N
     assert dapo["method.type"] == "bapo"
 
 
-@pytest.mark.parametrize("method", METHOD_CONFIGS)
+@pytest.mark.parametrize("method", METHODS.classes)
 def test_what_the_form_shows_for_a_method_is_what_a_run_of_it_gets(method: str) -> None:
     explicit = {"method": {"c1": "1/4", "v": 7}}
     base = started(flatten(explicit), BASE).base(method, "countdown")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
+from bapo.config.method import has_trait
 from bapo.figures.marks import add_marks
 from bapo.figures.smoothing import WINDOW_STEPS, smoothed_figure
 from bapo.figures.theme import Palette
@@ -39,7 +40,7 @@ _ALWAYS = f"mean:{WINDOW_STEPS}"
 
 def charts_of(tab: str, method: str) -> list[Chart]:
     """The charts of a tab that mean something for the method."""
-    return [chart for chart in CHARTS if chart.tab == tab and (chart.methods is None or method in chart.methods)]
+    return [chart for chart in CHARTS if chart.tab == tab and (chart.only is None or has_trait(method, chart.only))]
 
 
 def charts_named(names: Sequence[str]) -> list[Chart]:

@@ -8,18 +8,10 @@ from typing import Literal
 
 import plotly.graph_objects as go
 
+from bapo.config.method import Trait
 from bapo.figures import scalar
 from bapo.figures.theme import Palette
 from frontend.pages.run.data import Need, RunData
-
-BAPO = frozenset({"bapo", "ba_ppo"})
-"""Methods with thresholds."""
-BUFFERED = BAPO | {"bapo_mini"}
-"""Methods that remember difficult prompts and answer them again."""
-STORING = BUFFERED | {"repo", "remix", "arpo", "dots"}
-"""Methods that keep groups for reuse."""
-CRITIC = frozenset({"ppo", "ba_ppo"})
-"""Methods that train a value model beside the policy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +27,8 @@ class Chart:
     needs: frozenset[Need] = frozenset()
     live: Literal["append", "rebuild", "event"] = "append"
     """`append`: new steps are added; `rebuild`: drawn anew now and then; `event`: only when such a record comes."""
-    methods: frozenset[str] | None = None
-    """Methods that it says anything about; all where None."""
+    only: Trait | None = None
+    """What a method must have for the chart to say anything about it."""
     wide: bool = False
     height: int = 260
     empty: str = "The first step is not finished yet."
@@ -57,7 +49,7 @@ def scalar_chart(
     unit: str,
     *,
     from_zero: bool = True,
-    methods: frozenset[str] | None = None,
+    only: Trait | None = None,
 ) -> Chart:
     """One metric as a line."""
 
@@ -65,4 +57,4 @@ def scalar_chart(
         content = scalar.scalar_data(data.series, data.axis, key, name=title.lower(), unit=unit, from_zero=from_zero)
         return scalar.scalar_figure(content, palette)
 
-    return Chart(name, tab, title, explanation, draw, (key,), height=220, methods=methods)
+    return Chart(name, tab, title, explanation, draw, (key,), height=220, only=only)

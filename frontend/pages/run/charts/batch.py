@@ -6,6 +6,7 @@ from functools import partial
 
 import plotly.graph_objects as go
 
+from bapo.config.method import Trait, has_trait
 from bapo.figures import (
     batch_composition,
     buffer_ages,
@@ -17,7 +18,7 @@ from bapo.figures import (
     turnover,
 )
 from bapo.figures.theme import Palette
-from frontend.pages.run.charts.base import BAPO, BUFFERED, STORING, Chart, scalar_chart
+from frontend.pages.run.charts.base import Chart, scalar_chart
 from frontend.pages.run.data import RunData
 
 
@@ -32,27 +33,27 @@ def _rollouts(data: RunData, palette: Palette) -> go.Figure:
 
 
 def _buffer_sizes(data: RunData, palette: Palette) -> go.Figure:
-    has_difficult = data.run.method in BUFFERED
+    has_difficult = has_trait(data.run.method, "reevaluates")
     content = buffer_sizes.buffer_sizes_data(data.series, data.axis)
     return buffer_sizes.buffer_sizes_figure(content, palette, has_difficult=has_difficult)
 
 
 def _buffer_ages(data: RunData, palette: Palette) -> go.Figure:
-    has_difficult = data.run.method in BUFFERED
+    has_difficult = has_trait(data.run.method, "reevaluates")
     content = buffer_ages.buffer_ages_data(data.series, data.axis)
     return buffer_ages.buffer_ages_figure(content, palette, has_difficult=has_difficult)
 
 
-TURNOVERS: tuple[tuple[turnover.Buffer, frozenset[str], str, str], ...] = (
+TURNOVERS: tuple[tuple[turnover.Buffer, Trait, str, str], ...] = (
     (
         "difficult",
-        BUFFERED,
+        "reevaluates",
         "How fast do difficult prompts change?",
         "Where as many enter in a step as the buffer holds, re-evaluation meets what was only just rolled out.",
     ),
     (
         "high_quality",
-        STORING,
+        "reuses_groups",
         "How fast do reusable groups change?",
         "A group expires when it is too old to be reused.",
     ),
@@ -87,7 +88,7 @@ CHARTS: tuple[Chart, ...] = (
         lambda data, palette: reevaluation.reevaluation_figure(reevaluation.reevaluation_data(data.totals), palette),
         needs=frozenset({"totals"}),
         live="rebuild",
-        methods=BUFFERED,
+        only="reevaluates",
         empty="No prompt has been re-evaluated in these steps.",
         wide=True,
         height=320,
@@ -110,7 +111,7 @@ CHARTS: tuple[Chart, ...] = (
         "Batches of prompts rolled out in one step until B groups have mixed rewards, at most method.max_rounds. All "
         "their responses count as rollouts; a batch that is not full has used up its rounds.",
         "rounds",
-        methods=frozenset({"dapo"}),
+        only="has_rounds",
     ),
     Chart(
         "thresholds",
@@ -122,7 +123,7 @@ CHARTS: tuple[Chart, ...] = (
             thresholds.thresholds_data(data.series, data.axis, data.group_size), palette
         ),
         thresholds.KEYS,
-        methods=BAPO,
+        only="has_thresholds",
         smoothing="never",
     ),
     Chart(
@@ -133,7 +134,7 @@ CHARTS: tuple[Chart, ...] = (
         "re-evaluated.",
         _buffer_sizes,
         buffer_sizes.KEYS,
-        methods=STORING,
+        only="reuses_groups",
     ),
     Chart(
         "buffer-ages",
@@ -142,7 +143,7 @@ CHARTS: tuple[Chart, ...] = (
         "Steps since a difficult prompt was last evaluated, or a stored group generated; old groups are off-policy.",
         _buffer_ages,
         buffer_ages.KEYS,
-        methods=STORING,
+        only="reuses_groups",
     ),
     *(
         Chart(
@@ -152,9 +153,9 @@ CHARTS: tuple[Chart, ...] = (
             "Entries per step: what came in above zero, what went out below. " + explanation,
             partial(_turnover, buffer),
             turnover.keys(buffer),
-            methods=methods,
+            only=trait,
         )
-        for buffer, methods, title, explanation in TURNOVERS
+        for buffer, trait, title, explanation in TURNOVERS
     ),
     Chart(
         "rollouts",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bapo.figures import values
-from frontend.pages.run.charts.base import CRITIC, Chart, scalar_chart
+from frontend.pages.run.charts.base import Chart, scalar_chart
 
 CHARTS: tuple[Chart, ...] = (
     scalar_chart(
@@ -15,7 +15,7 @@ CHARTS: tuple[Chart, ...] = (
         "number for all tokens would do, below 0 is worse than that. A gap where all returns were equal.",
         "share of variance",
         from_zero=False,
-        methods=CRITIC,
+        only="has_critic",
     ),
     Chart(
         "values",
@@ -25,7 +25,7 @@ CHARTS: tuple[Chart, ...] = (
         "towards. The advantage of a token is the difference.",
         lambda data, palette: values.values_figure(values.values_data(data.series, data.axis), palette),
         values.KEYS,
-        methods=CRITIC,
+        only="has_critic",
         height=220,
     ),
     scalar_chart(
@@ -35,7 +35,7 @@ CHARTS: tuple[Chart, ...] = (
         "Critic: value loss",
         "Half the mean squared error of the values, with values held near the old ones; mean over the mini-batches.",
         "loss",
-        methods=CRITIC,
+        only="has_critic",
     ),
     scalar_chart(
         "value-clipped",
@@ -45,7 +45,7 @@ CHARTS: tuple[Chart, ...] = (
         "Share of tokens whose value had moved further than method.critic.value_clip within the step, so that they "
         "gave no gradient. With one pass and one mini-batch it is 0.",
         "share of tokens",
-        methods=CRITIC,
+        only="has_critic",
     ),
     scalar_chart(
         "critic-grad-norm",
@@ -54,6 +54,6 @@ CHARTS: tuple[Chart, ...] = (
         "Critic: gradient norm",
         "Norm of the critic's gradient before it is scaled down to training.max_grad_norm.",
         "norm",
-        methods=CRITIC,
+        only="has_critic",
     ),
 )

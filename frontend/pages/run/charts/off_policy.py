@@ -13,7 +13,7 @@ from bapo.figures import ratio_distribution, staleness, tv_bounds
 from bapo.figures.lines import Line, column, lines_figure
 from bapo.figures.theme import Palette
 from bapo.theory import TheoryConstants, theory_constants
-from frontend.pages.run.charts.base import BAPO, Chart, scalar_chart
+from frontend.pages.run.charts.base import Chart, scalar_chart
 from frontend.pages.run.data import RunData
 
 RATIO_KEYS = ("bapo/ratio/mean", "bapo/ratio/max")
@@ -152,7 +152,7 @@ CHARTS: tuple[Chart, ...] = (
         "moves with r_tot. K2 is the exact one, which also holds for accuracies near 1.",
         _penalties,
         (*tv_bounds.keys("sequences"), *tv_bounds.WINDOW_KEYS),
-        methods=BAPO,
+        only="has_thresholds",
     ),
     scalar_chart(
         "kl-behaviour",

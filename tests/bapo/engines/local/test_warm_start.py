@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
+from bapo.config.task import CountdownTaskConfig
 from bapo.engines.local.model_card import model_card
 from bapo.engines.local.policy import SHIPPED_MODELS, LanguageModel, encode_prompts, load_language_model
 from bapo.engines.local.warm_start import (
@@ -20,7 +21,7 @@ from bapo.engines.local.warm_start import (
     evaluate_base,
     warm_start,
 )
-from bapo.tasks.countdown.task import CountdownTask, build_countdown
+from bapo.tasks import Task, build_task
 
 FOLDER = SHIPPED_MODELS / "countdown-base"
 
@@ -31,8 +32,8 @@ def shipped() -> LanguageModel:
 
 
 @pytest.fixture(scope="module")
-def task() -> CountdownTask:
-    return build_countdown()
+def task() -> Task:
+    return build_task(CountdownTaskConfig())
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def summary() -> dict[str, Any]:
 
 @pytest.mark.parametrize("dataset", ["CD-34", "CD-4"])
 def test_figures_in_the_folder_are_measured_again(
-    shipped: LanguageModel, task: CountdownTask, summary: dict[str, Any], dataset: str
+    shipped: LanguageModel, task: Task, summary: dict[str, Any], dataset: str
 ) -> None:
     measured = evaluate_base(shipped, task, task.evaluation_sets[dataset])
     stated = summary["evaluation"][dataset]
@@ -57,7 +58,7 @@ def test_figures_in_the_folder_are_measured_again(
     assert measured.share_all_correct == pytest.approx(stated["share_all_correct"], abs=0.01)
 
 
-def test_training_prompts_leave_room_in_both_directions(shipped: LanguageModel, task: CountdownTask) -> None:
+def test_training_prompts_leave_room_in_both_directions(shipped: LanguageModel, task: Task) -> None:
     measured = evaluate_base(shipped, task, task.train[:1000])
     assert 0.15 <= measured.avg_at_k.value <= 0.30
     assert 0.25 <= measured.share_none_correct <= 0.42
@@ -91,7 +92,7 @@ def test_the_folder_loads_where_vocabulary_and_end_token_must_fit() -> None:
     assert AutoModelForCausalLM.from_pretrained(FOLDER).num_parameters() == sum(t.numel() for t in weights.values())
 
 
-def test_all_prompts_and_longest_solutions_fit_the_demo(shipped: LanguageModel, task: CountdownTask) -> None:
+def test_all_prompts_and_longest_solutions_fit_the_demo(shipped: LanguageModel, task: Task) -> None:
     prompts = [problem.prompt for problem in (*task.train, *task.evaluation_sets["CD-4"])]
     assert max(map(len, encode_prompts(shipped.tokenizer, prompts))) == 12
     # Four numbers, three operators, two pairs of parentheses and the end token are 12.

@@ -146,8 +146,7 @@ def test_held_out_of_the_train_file_takes_whole_multisets(tmp_path: Path) -> Non
     file = _jsonl(tmp_path / "train.jsonl", _as_objects(list(rows.values())))
     task = build_task(CountdownTaskConfig(train_file=file, num_test=20, num_train=10_000))
     _assert_sound(task, 20)
-    assert task.num_withheld > 40  # type: ignore[attr-defined]
-    assert len(task.train) + task.num_withheld == len(rows)  # type: ignore[attr-defined]
+    assert len(rows) - len(task.train) > 40
     for problems in task.evaluation_sets.values():
         contents = {(tuple(sorted(p.answer["nums"])), p.answer["target"]) for p in problems}  # type: ignore[call-overload]
         assert len(contents) == 20

@@ -1,0 +1,130 @@
+"""The classes of a section that is told apart by `type`: those of BAPO, then those that installed packages offer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from importlib.metadata import EntryPoint
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar, Union
+
+from pydantic import Field, TypeAdapter
+
+from bapo.config import plugins
+from bapo.config.fields import section_fields
+from bapo.config.plugins import PluginError
+from bapo.config.section import TypedSection
+
+LOG = logging.getLogger(__name__)
+
+S = TypeVar("S", bound=TypedSection)
+
+
+class _Found(NamedTuple, Generic[S]):
+    classes: Mapping[str, type[S]]
+    implementations: Mapping[type[S], Any]
+    """Config class → the class that an installed package offers for it."""
+    errors: Mapping[str, PluginError]
+    """Entry point → why it cannot be used."""
+
+
+class Registry(Generic[S]):
+    """The config classes of one section.
+
+    An entry point names the class that does the work; its `config_class` is the section's class, whose `type` is the
+    name of the entry point. Packages are imported when a config of the section is first needed. One that cannot be used
+    is reported once, in the log, and again to whoever names its type; all others work.
+    """
+
+    def __init__(self, section: str, group: str, base: type[S], shipped: Sequence[type[S]]) -> None:
+        """`section`: its name in a config. `group`: of the entry points. The first of `shipped` is the default."""
+        self.section = section
+        self.group = group
+        self.default = shipped[0]
+        self._base = base
+        self._shipped = {each.type_name(): each for each in shipped}
+
+    @property
+    def classes(self) -> Mapping[str, type[S]]:
+        """Config class by type: the default, the others of BAPO, then those of packages by name."""
+        return self._found.classes
+
+    def get(self, name: object) -> type[S] | None:
+        """The config class of a type; None where this installation does not know it."""
+        return self.classes.get(str(name))
+
+    def implementation(self, config_class: type[S]) -> Any:
+        """What an installed package offers for its config class."""
+        return self._found.implementations[config_class]
+
+    def validate(self, given: object) -> S:
+        """The section, checked by the class that its `type` names. Raises ValueError."""
+        named = given.get("type") if isinstance(given, Mapping) else None
+        error = self._found.errors.get(named) if isinstance(named, str) else None
+        if error is not None:
+            raise ValueError(f"{self.section}.type|{error}")
+        return self._adapter.validate_python(given)
+
+    def forget(self) -> None:
+        """Look again at the next use; for tests that install a package."""
+        self.__dict__.pop("_found", None)
+        self.__dict__.pop("_adapter", None)
+        plugins.offered.cache_clear()
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[S]:
+        members = Union[tuple(self.classes.values())]  # type: ignore[valid-type]  # noqa: UP007 - of a runtime tuple
+        return TypeAdapter(Annotated[members, Field(discriminator="type")])
+
+    @cached_property
+    def _found(self) -> _Found[S]:
+        classes = dict(self._shipped)
+        implementations: dict[type[S], Any] = {}
+        errors: dict[str, PluginError] = {}
+        for point in self._points():
+            try:
+                implementation = plugins.load(point)
+                config_class = self._checked(point, implementation, classes)
+            except PluginError as error:
+                LOG.warning("%s", error)
+                if point.name not in classes:
+                    errors[point.name] = error
+                continue
+            classes[point.name] = config_class
+            implementations[config_class] = implementation
+        return _Found(classes, implementations, errors)
+
+    def _points(self) -> Iterator[EntryPoint]:
+        for points in plugins.offered(self.group).values():
+            yield from points
+
+    def _checked(self, point: EntryPoint, implementation: Any, known: Mapping[str, type[S]]) -> type[S]:
+        """The config class of what a package offers. Raises PluginError where it cannot stand beside the others."""
+        found = getattr(implementation, "config_class", None)
+        if not (isinstance(found, type) and issubclass(found, self._base)):
+            raise plugins.unusable(point, f"it has no config_class that is a subclass of {self._base.__name__}")
+        if point.name in known:
+            raise plugins.unusable(point, f"there is a {self.section} of that name already")
+        name = found.model_fields["type"].default
+        if name != point.name:
+            raise plugins.unusable(point, f"{found.__name__}.type is {name!r}, and not the entry point's name")
+        try:
+            kinds = _kinds(self.section, found)
+        except Exception as error:
+            raise plugins.unusable(
+                point, f"its fields cannot be described ({type(error).__name__}: {error})"
+            ) from error
+        for other in known.values():
+            theirs = _kinds(self.section, other)
+            clash = next((path for path, kind in kinds.items() if theirs.get(path, kind) != kind), None)
+            if clash is not None:
+                raise plugins.unusable(
+                    point,
+                    f"{clash} is of kind {kinds[clash]}, and of {theirs[clash]} in {other.type_name()}: rename it",
+                )
+        return found
+
+
+def _kinds(section: str, config_class: type[TypedSection]) -> dict[str, str]:
+    """Kind of each field: the form and the command line have one input for a field of all types that know it."""
+    return {each.path: each.kind for each in section_fields(config_class, f"{section}.")}
