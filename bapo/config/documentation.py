@@ -29,13 +29,14 @@ def _all_fields() -> Iterator[FieldDocumentation]:
     for name, info in RunConfig.model_fields.items():
         registry = REGISTRIES.get(name)
         if registry is None:
-            assert info.annotation is not None
-            for found in section_fields(info.annotation, f"{name}."):
+            section: Any = info.annotation
+            for found in section_fields(section, f"{name}."):
                 yield replace(found, description=_with_own_values(found))
             continue
-        for type_name, section in registry.classes.items():
-            for found in section_fields(section, f"{name}."):
-                yield replace(found, **{f"{name}_types": (type_name,)})
+        for type_name, typed in registry.classes.items():
+            for found in section_fields(typed, f"{name}."):
+                owner = (type_name,)
+                yield replace(found, method_types=owner) if registry is METHODS else replace(found, task_types=owner)
 
 
 _LEFT_TO_THE_METHOD: Mapping[str, Callable[[type[MethodSection]], Any]] = {

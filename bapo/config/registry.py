@@ -73,7 +73,7 @@ class Registry(Generic[S]):
 
     @cached_property
     def _adapter(self) -> TypeAdapter[S]:
-        members = Union[tuple(self.classes.values())]  # type: ignore[valid-type]  # noqa: UP007 - of a runtime tuple
+        members: Any = Union[tuple(self.classes.values())]  # noqa: UP007 - of a tuple that is known only here
         return TypeAdapter(Annotated[members, Field(discriminator="type")])
 
     @cached_property

@@ -64,7 +64,7 @@ class BapoConfig(MethodSection):
     reuses_groups: ClassVar = True
     is_replayable: ClassVar = True
     steerable: ClassVar = ("c1", "c2", "c3", "v", "m", "max_reevaluated_prompts")
-    state_family: ClassVar = "bapo"
+    state_family: ClassVar[str | None] = "bapo"
 
     type: Literal["bapo"] = "bapo"
     v: StepInterval = 5
