@@ -15,7 +15,8 @@ from bapo.cli.complete import complete_methods, complete_recipes
 from bapo.cli.failures import plain_errors
 from bapo.cli.output import JsonOption, print_json
 from bapo.config import resolve
-from bapo.config.documentation import FieldDocumentation, FieldVariant, documentation, method_types
+from bapo.config.documentation import documentation, method_types
+from bapo.config.fields import FieldDocumentation, FieldVariant
 from bapo.config.recipes import load_recipe, shipped_recipes
 from bapo.config.resolve import flatten
 

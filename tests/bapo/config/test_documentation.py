@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from bapo.config import RunConfig, apply_changes, resolve
-from bapo.config.documentation import FieldDocumentation, documentation, method_types, task_types
+from bapo.config.documentation import documentation, method_types, task_types
+from bapo.config.fields import FieldDocumentation
 from bapo.config.method import METHODS
 from bapo.config.resolve import flatten
 
