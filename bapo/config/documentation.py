@@ -10,14 +10,19 @@ from typing import Any
 from bapo.config.fields import FieldDocumentation, FieldVariant, section_fields
 from bapo.config.method import METHODS, MethodSection
 from bapo.config.run import REGISTRIES, RunConfig
+from bapo.config.task import TASKS
 
 METHOD_TYPE = "method.type"
 TASK_TYPE = "task.type"
 
 
-@cache
 def documentation() -> tuple[FieldDocumentation, ...]:
     """All fields, in the order of the config; one that several methods or tasks know appears once."""
+    return _documentation(tuple(METHODS.classes), tuple(TASKS.classes))
+
+
+@cache
+def _documentation(*_types: tuple[str, ...]) -> tuple[FieldDocumentation, ...]:
     merged: dict[str, FieldDocumentation] = {}
     for found in _all_fields():
         known = merged.get(found.path)
@@ -75,6 +80,7 @@ def _and(names: list[str]) -> str:
 
 def _merged(known: FieldDocumentation, other: FieldDocumentation) -> FieldDocumentation:
     """The field, with what another method or type of tasks changes about it."""
+    # The registry lets no other class in.
     assert known.kind == other.kind, f"{known.path} is of different kinds in different methods"
     variants = dict(known.variants)
     theirs, ours = _variant(other), _variant(known)
@@ -98,13 +104,11 @@ def _variant(documented: FieldDocumentation) -> FieldVariant:
     )
 
 
-@cache
 def method_types() -> tuple[str, ...]:
     """Every `method.type`."""
-    return next(each.choices for each in documentation() if each.path == METHOD_TYPE)
+    return tuple(METHODS.classes)
 
 
-@cache
 def task_types() -> tuple[str, ...]:
     """Every `task.type`."""
-    return next(each.choices for each in documentation() if each.path == TASK_TYPE)
+    return tuple(TASKS.classes)

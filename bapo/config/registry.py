@@ -120,7 +120,7 @@ class Registry(Generic[S]):
             if clash is not None:
                 raise plugins.unusable(
                     point,
-                    f"{clash} is of kind {kinds[clash]}, and of {theirs[clash]} in {other.type_name()}: rename it",
+                    f"{clash} is of kind {kinds[clash]}, but {theirs[clash]} in {other.type_name()}; rename it",
                 )
         return found
 

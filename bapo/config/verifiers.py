@@ -1,21 +1,21 @@
-"""Names of verifiers: those that come with BAPO, and those that installed packages offer."""
+"""Names of verifiers: BAPO's own, and those of installed packages."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
+
+from bapo.config.plugins import offered
 
 BUILT_IN = ("countdown", "exact", "math", "reasoning_gym")
 ENTRY_POINTS = "bapo.verifiers"
-"""Group in which an installed package offers a function of problem and response under a name."""
+"""Group of the entry points; each names a function of problem and response."""
 
 
-@cache
 def installed_verifiers() -> Mapping[str, EntryPoint]:
-    """What installed packages offer, by name; none of it is imported."""
-    return {point.name: point for point in entry_points(group=ENTRY_POINTS) if point.name not in BUILT_IN}
+    """The verifiers of installed packages by name; none of them is imported."""
+    return {name: points[0] for name, points in offered(ENTRY_POINTS).items() if name not in BUILT_IN}
 
 
 def verifier_names() -> tuple[str, ...]:

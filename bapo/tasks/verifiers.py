@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
+from bapo.config import plugins
 from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.config.verifiers import checked_reference, installed_verifiers
 from bapo.tasks.base import Problem
@@ -109,14 +110,12 @@ def answer_problem(reference: str, answer: Mapping[str, object]) -> str | None:
 def _installed(name: str) -> RewardFunction:
     point = installed_verifiers()[name]
     try:
-        function = point.load()
-    except Exception as error:
-        remedy = f"{point.value} cannot be imported ({type(error).__name__}: {error}): mend that package"
-        raise _problem(name, remedy) from error
-    if not callable(function):
-        raise _problem(name, f"{point.value} is no function of problem and response: mend that package")
-    found: RewardFunction = function
-    return found
+        function: RewardFunction = plugins.load(point)
+        if not callable(function):
+            raise plugins.unusable(point, "it is no function of problem and response")
+    except plugins.PluginError as error:
+        raise _problem(name, str(error)) from error
+    return function
 
 
 def _module(path: Path, reference: str) -> ModuleType:

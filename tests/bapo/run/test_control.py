@@ -108,9 +108,7 @@ def test_two_thresholds_can_only_change_together_where_each_alone_is_illegal() -
 
 
 def test_a_method_without_the_field_refuses_it() -> None:
-    with pytest.raises(
-        ConfigError, match=r"method\.c1 = 0\.25: cannot change while the run goes on: nothing of grpo can"
-    ):
+    with pytest.raises(ConfigError, match=r"method\.c1 = 0\.25: cannot change .*: nothing of grpo can"):
         changed_config(config("grpo"), {"method.c1": 0.25})
 
 

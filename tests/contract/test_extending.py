@@ -1,0 +1,170 @@
+"""docs/extending.md does what it says: its package is installed, its commands run, and the product knows its types."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from bapo.analysis.comparison import ComparedRun, flattened, groups_of
+from bapo.analysis.what_if.forecast import what_if
+from bapo.analysis.what_if.recording import read_recording
+from bapo.api.configs import ConfigFieldInfo
+from bapo.cli import app
+from bapo.config import RunConfig, resolve
+from bapo.config.documentation import documentation
+from bapo.config.method import METHODS, steerable_fields
+from bapo.config.task import TASKS
+from bapo.figures.theme import LIGHT
+from bapo.records import EvaluationRecord, StepRecord
+from bapo.run.journal import merged_records
+from bapo.run.run_folder import read_config
+from bapo.tasks import build_task
+from frontend.components.config_form.inputs import METHOD, TASK
+from frontend.components.config_form.methods import field_text, own_bases
+from frontend.pages.compare.looks import shown_name, styles
+from frontend.pages.run.charts import charts_of
+from frontend.pages.run.what_if_controls import control_kinds
+
+PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
+BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+
+
+def blocks() -> list[tuple[str, str, str]]:
+    """Language, file and text of each block of the page."""
+    return [match.groups(default="") for match in BLOCK.finditer(PAGE.read_text())]  # type: ignore[misc]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("extending")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _installed(folder: Path) -> Iterator[None]:
+    """The page's package, built and installed by pip into a folder of its own, as a new process would find it."""
+    for _, file, text in blocks():
+        if file:
+            with (folder / file).open("a") as opened:
+                opened.write(text)
+    site = folder / "site"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*pip, "--disable-pip-version-check", "--target", str(site), str(folder)], check=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(site))
+        METHODS.forget()
+        TASKS.forget()
+        yield
+    sys.modules.pop("bapo_sums", None)
+    METHODS.forget()
+    TASKS.forget()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def printed(folder: Path, _installed: None) -> dict[str, str]:
+    """What each `bapo` command of the page prints."""
+    commands = [
+        line for language, _, text in blocks() if language == "sh" for line in text.splitlines() if line[:5] == "bapo "
+    ]
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    outputs = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for command in commands:
+            result = CliRunner().invoke(app, shlex.split(command)[1:], catch_exceptions=False)
+            assert result.exit_code == 0, (command, result.output)
+            outputs[command] = result.output
+    # `bapo train` ends its process, and leaves its own behind.
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+    return outputs
+
+
+def fields() -> list[ConfigFieldInfo]:
+    """As the form gets them from the server."""
+    return [ConfigFieldInfo.model_validate(asdict(field)) for field in documentation()]
+
+
+def info(path: str) -> ConfigFieldInfo:
+    return next(field for field in fields() if field.path == path)
+
+
+def test_the_command_line_describes_the_fields(printed: dict[str, str]) -> None:
+    assert "method.target" in printed["bapo config --method middle"]
+    assert "Largest number of a sum." in printed["bapo config task.largest"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "remedy"),
+    [
+        ({"method": {"type": "middle", "target": 2}}, "method.target = 2: must be at most 1"),
+        ({"method": {"type": "midle"}}, "did you mean middle?"),
+        ({"method": {"type": "grpo", "target": 0.5}}, "it belongs to middle"),
+        ({"task": {"type": "sums", "largest": 1}}, "task.largest = 1: must be at least 5"),
+    ],
+)
+def test_a_config_is_checked_by_the_packages_classes(changes: dict[str, Any], remedy: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(remedy)):
+        resolve(changes)
+
+
+def test_a_run_trains_by_the_method_and_shows_what_became_of_each_group(folder: Path) -> None:
+    config = read_config(folder / "middle")
+    assert (config.method.type, config.objective.aggregation) == ("middle", "response-mean")
+    steps = [record for record in merged_records(folder / "middle") if isinstance(record, StepRecord)]
+    assert [step.counts.x1 for step in steps] == [32, 32]
+    assert steerable_fields("middle") == ["method.target"]
+
+
+def test_a_run_trains_on_the_task_and_is_judged_by_the_verifier(folder: Path) -> None:
+    config = read_config(folder / "sums")
+    assert (config.task.type, config.task.verifier) == ("sums", "whole_answer")
+    task = build_task(config.task)
+    # 12 · 12 sums, of which every tenth is held out.
+    assert (len(task.train), len(task.evaluation_sets["sums"])) == (130, 14)
+    assert [task.reward(task.train[0], text) for text in (str(task.train[0].answer["text"]), "no")] == [1, 0]
+    assert any(isinstance(record, EvaluationRecord) for record in merged_records(folder / "sums"))
+
+
+def test_the_form_offers_both_with_their_fields_and_defaults() -> None:
+    base = {METHOD: "bapo", TASK: "countdown"}
+    assert own_bases(METHOD, fields(), {}, base)["middle"] == {"method.target": 0.5}
+    assert own_bases(TASK, fields(), {}, base)["sums"]["task.largest"] == 9
+    assert field_text(info("loss.aggregation"), "middle") is not None
+    assert "middle has response-mean." in str(field_text(info("loss.aggregation"), "middle"))
+    assert info(METHOD).variants["middle"].description.startswith("GRPO that prefers the groups")
+
+
+def test_what_if_replays_it_and_as_it(folder: Path) -> None:
+    answer = what_if(read_recording(folder / "middle"), {"training.batch_size": 16})
+    assert answer.forecast.x1 == [16, 16]
+    again = what_if(read_recording(folder / "middle"), {"method.type": "grpo"})
+    assert again.forecast.x1 == again.recorded.x1
+    assert control_kinds()["middle"] == []
+
+
+def test_the_run_page_shows_no_chart_of_what_it_has_not() -> None:
+    names = {chart.name for chart in charts_of("batch", "middle")}
+    assert "batch-composition" in names
+    assert not names & {"thresholds", "buffer-sizes", "rounds"}
+
+
+def test_comparisons_and_reports_call_and_draw_it_by_its_own_name_and_line(folder: Path) -> None:
+    runs = [
+        ComparedRun(method, flattened(RunConfig.model_validate({"method": {"type": method}}).model_dump(mode="json")))
+        for method in ("middle", "grpo")
+    ]
+    labels = [group.label for group in groups_of(runs, "config")]
+    assert [shown_name(label) for label in labels] == ["Middle", "GRPO"]
+    middle, grpo = styles(labels, LIGHT).values()
+    assert (middle.colour, middle.dash, middle.symbol) == (grpo.colour, "dot", "cross")
+    assert "Middle" in (folder / "middle.html").read_text()
