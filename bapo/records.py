@@ -147,9 +147,9 @@ class UpdateValues(Record):
     kl: float
     """KL(π_θ ‖ behaviour policy), nats per token."""
     clip_fraction: float
-    """Share of the tokens whose policy gradient clipping took away; with `gspo`, tokens of clipped responses."""
+    """Share of the tokens whose policy gradient clipping took away; with one ratio per response, tokens of clipped responses."""
     ratio_mean: float
-    """Over the tokens. Where the loss takes one ratio per response (`gspo`), each token counts with its response's
+    """Over the tokens. Where the loss takes one ratio per response (GSPO), each token counts with its response's
     (π_θ(y) / b(y))^(1/|y|), here and in the next two fields; `kl` and `tv_tokens` remain those of the token itself."""
     ratio_max: float
     ratio_histogram: Sequence[int]
@@ -198,7 +198,7 @@ class StepRecord(Record):
     trainer_version: int
     """Policy version of the current weights before the update: step - 1."""
     num_rounds: int = 1
-    """Batches of prompts rolled out; more than 1 where the method asked for further ones (`dapo`)."""
+    """Batches of prompts rolled out; more than 1 where the method asked for further ones (DAPO)."""
     counts: SourceCounts
     fresh_histogram: Sequence[int]
     """Fresh groups by number of correct responses, 0..G."""

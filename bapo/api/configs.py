@@ -142,7 +142,7 @@ class RunEstimate(Body):
     evaluation: int | None
     """None too where the number of held-out problems is not known."""
     further_at_most: int | None = 0
-    """Rollouts of batches of prompts beyond the first one of a step, if every step takes all its rounds (`dapo`)."""
+    """Rollouts of batches of prompts beyond the first one of a step, if every step takes all its rounds (DAPO)."""
     rollouts: EstimateRange | None = None
     """Of training: fresh and re-evaluated. None, as all that follows, where no run is similar."""
     tokens: EstimateRange | None = None

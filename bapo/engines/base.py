@@ -3,7 +3,7 @@
 `bapo.engines.local` implements it in one process, `bapo.engines.verl` on Ray, FSDP and vLLM.
 No tensor passes through this protocol: a group's payload is opaque to the loop.
 
-**Critic.** Where `RunConfig.critic` is set (`ppo`, `ba_ppo`), an engine keeps a value model beside the policy: the base
+**Critic.** Where `RunConfig.critic` is set (PPO, BA-PPO), an engine keeps a value model beside the policy: the base
 model with a head of one number in place of the vocabulary's, with an optimizer of its own. One call of `update`
 
 1. takes V(s_t) of every response token from the critic as it is now, whatever policy generated the response and however

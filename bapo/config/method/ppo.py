@@ -69,7 +69,7 @@ class BaPpoConfig(ActorCritic, BapoConfig):
     """BA-PPO: BAPO's batches with the advantages of a critic (arXiv:2602.20722, A.9)."""
 
     label: ClassVar = "BA-PPO"
-    look: ClassVar = Look(8, "dashdot", "circle")
+    look: ClassVar = Look(8, "dashdot", "circle-dot")
     ablation_looks: ClassVar = {}
     # Its checkpoints hold a critic besides.
     state_family: ClassVar = None

@@ -61,7 +61,7 @@ def group_relative_advantages(
 ) -> tuple[Tensor, Tensor]:
     """Eq. (2) over the rows of each group, spread over their tokens [rows, tokens].
 
-    verl's own estimator `grpo` divides by the sample standard deviation plus ε, and leaves groups of equal rewards to
+    verl's own GRPO estimator divides by the sample standard deviation plus ε, and leaves groups of equal rewards to
     rounding.
     """
     rewards = token_level_rewards.sum(dim=-1)

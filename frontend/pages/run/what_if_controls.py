@@ -99,7 +99,7 @@ def _fraction(count: float, group_size: int) -> str:
 def control_kinds() -> dict[str, list[str]]:
     """Method → the kinds of controls that mean something for it, beside those for all; the browser shows these."""
     return {
-        method: ["buffers"] * has_trait(method, "reevaluates") + ["bapo"] * has_trait(method, "has_thresholds")
+        method: ["buffers"] * has_trait(method, "reevaluates") + ["thresholds"] * has_trait(method, "has_thresholds")
         for method in methods_with("is_replayable")
     }
 
@@ -129,7 +129,7 @@ def controls(config: RunConfig, values: Values) -> list[Any]:
         ),
         _group(
             "Difficult prompts",
-            _control("method.c1", "", _grid_slider("method.c1", values, size), only="bapo"),
+            _control("method.c1", "", _grid_slider("method.c1", values, size), only="thresholds"),
             _control("method.m", "", _slider("method.m", values, low=1, high=max(20, 2 * values["method.m"]))),
             _control(
                 "method.max_reevaluated_prompts",
@@ -147,7 +147,7 @@ def controls(config: RunConfig, values: Values) -> list[Any]:
         _group(
             "Reused groups",
             *(
-                _control(name, f"c2 to c3 at r_tot = {end}", _reuse_slider(name, values, size), only="bapo")
+                _control(name, f"c2 to c3 at r_tot = {end}", _reuse_slider(name, values, size), only="thresholds")
                 for end, name in enumerate(REUSE)
             ),
             _control(
@@ -190,7 +190,7 @@ def controls(config: RunConfig, values: Values) -> list[Any]:
                 label="Parts",
                 size="xs",
             ),
-            only="bapo",
+            only="thresholds",
         ),
     ]
 
