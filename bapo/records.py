@@ -147,8 +147,8 @@ class UpdateValues(Record):
     kl: float
     """KL(π_θ ‖ behaviour policy), nats per token."""
     clip_fraction: float
-    """Share of the tokens whose policy gradient clipping took away; with one ratio per response (GSPO), tokens of clipped
-    responses."""
+    """Share of the tokens whose policy gradient clipping took away; with one ratio per response (GSPO), tokens of
+    clipped responses."""
     ratio_mean: float
     """Over the tokens. Where the loss takes one ratio per response (GSPO), each token counts with its response's
     (π_θ(y) / b(y))^(1/|y|), here and in the next two fields; `kl` and `tv_tokens` remain those of the token itself."""
