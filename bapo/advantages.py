@@ -1,8 +1,9 @@
-"""Group-relative advantages."""
+"""Computes group-relative advantages from the rewards of rollout groups."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -10,9 +11,12 @@ from torch import Tensor
 from bapo.config.objective import LengthPenalty
 from bapo.theory import VARIANCE_EPSILON
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
-def group_advantages(rewards: Tensor) -> Tensor:
-    """Standardise each group's rewards [groups, rollouts] with its own mean and population variance.
+
+def group_advantages(rewards: Float[Tensor, "groups rollouts"]) -> Float[Tensor, "groups rollouts"]:
+    """Standardise each group's rewards with its own mean and population variance.
 
     Â_ij = (r_ij - mean_j r_ij) / sqrt(var_j r_ij + ε), exactly 0 in a group of equal rewards.
     Source: arXiv:2602.20722, Eq. (2).

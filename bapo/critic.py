@@ -8,23 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
 
 _WHITENING_EPSILON = 1e-8
 
 
 def generalized_advantages(
-    rewards: Tensor, values: Tensor, lengths: Sequence[int], *, discount: float, gae_lambda: float
-) -> tuple[Tensor, Tensor]:
-    """Generalised advantage estimates and the returns that values are trained towards, both [tokens].
+    rewards: Float[Tensor, "responses"],
+    values: Float[Tensor, "tokens"],
+    lengths: Sequence[int],
+    *,
+    discount: float,
+    gae_lambda: float,
+) -> tuple[Float[Tensor, "tokens"], Float[Tensor, "tokens"]]:
+    """Compute generalised advantage estimates and the returns that values are trained towards.
 
     δ_t = r_t + γ·V(s_{t+1}) - V(s_t),  Â_t = Σ_l (γλ)^l·δ_{t+l},  R_t = Â_t + V(s_t)
 
     r is the response's reward at its last token and 0 before; V behind the last token is 0, also where the response was
     cut at the token limit. With γ = λ = 1: R_t is the response's reward, and Â_t = R_t - V(s_t).
-    Source: arXiv:1506.02438, Eq. (16). `rewards` [responses], `values` [tokens], `lengths` at least 1 each.
+    Source: arXiv:1506.02438, Eq. (16). `lengths` are at least 1 each.
     """
     sizes = torch.tensor(lengths, device=values.device)
     is_token = torch.arange(int(sizes.max()), device=values.device) < sizes.unsqueeze(1)
@@ -42,7 +51,7 @@ def generalized_advantages(
     return estimates, estimates + values
 
 
-def whitened(advantages: Tensor) -> Tensor:
+def whitened(advantages: Float[Tensor, "tokens"]) -> Float[Tensor, "tokens"]:
     """(Â - mean) / sqrt(var + ε) over all tokens of the batch, with the sample variance and ε = 1e-8 as verl has it."""
     centred = advantages - advantages.mean()
     # A single token has no sample variance.
@@ -53,28 +62,32 @@ def whitened(advantages: Tensor) -> Tensor:
 class ValueLossOutput:
     """The loss, and which tokens' gradient clipping took."""
 
-    loss: Tensor
-    """Scalar: these tokens' part of the mini-batch's loss. Parts of one mini-batch add up."""
-    is_clipped: Tensor
-    """bool [tokens]."""
+    loss: Float[Tensor, ""]
+    """These tokens' part of the mini-batch's loss. Parts of one mini-batch add up."""
+    is_clipped: Bool[Tensor, "tokens"]
 
 
 def value_loss(
-    values: Tensor, old_values: Tensor, returns: Tensor, weights: Tensor, *, value_clip: float
+    values: Float[Tensor, "tokens"],
+    old_values: Float[Tensor, "tokens"],
+    returns: Float[Tensor, "tokens"],
+    weights: Float[Tensor, "tokens"],
+    *,
+    value_clip: float,
 ) -> ValueLossOutput:
     """Squared error of the values, clipped around those before the update.
 
     L = ½·Σ_t w_t·max((V_t - R_t)², (clip(V_t, V_t_old - ε, V_t_old + ε) - R_t)²)
 
-    Source: the value clipping of PPO's reference implementation and of verl; not in arXiv:1707.06347. All tensors
-    [tokens]; `weights` are the tokens' shares in the mini-batch's mean.
+    Source: the value clipping of PPO's reference implementation and of verl; not in arXiv:1707.06347. `weights`
+    are the tokens' shares in the mini-batch's mean.
     """
     kept_near = torch.clamp(values, old_values - value_clip, old_values + value_clip)
     plain, clipped = (values - returns).square(), (kept_near - returns).square()
     return ValueLossOutput(0.5 * (weights * torch.maximum(plain, clipped)).sum(), clipped > plain)
 
 
-def explained_variance(values: Tensor, returns: Tensor) -> float | None:
+def explained_variance(values: Float[Tensor, "tokens"], returns: Float[Tensor, "tokens"]) -> float | None:
     """1 - Var(R - V) / Var(R) over tokens; None where all returns are equal: there is nothing to explain."""
     if bool((returns == returns[0]).all()):
         return None

@@ -43,7 +43,7 @@ def figures(
     greedy_rewards: Sequence[int] | None = None,
     ks: Sequence[int] | None = None,
 ) -> EvaluationFigures:
-    """All figures of a held-out set from the number of correct responses of each problem.
+    """Computes all figures of a held-out set from the number of correct responses of each problem.
 
     `ks`: the k of pass@k, by default the powers of two up to `num_samples` and `num_samples` itself.
 

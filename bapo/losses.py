@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from bapo.config.objective import Aggregation, KlEstimator, Objective
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
 
 _MAX_LOG_RATIO = 20.0
 """|log ρ| beyond this is cut, as in verl, so that ρ stays finite."""
@@ -18,17 +22,17 @@ _MAX_LOW_VARIANCE_KL = 10.0
 
 @dataclass(frozen=True, slots=True)
 class LossInputs:
-    """One value per response token in each tensor [tokens]; those of a response together."""
+    """One value per response token in each tensor; those of a response together."""
 
-    policy_logprobs: Tensor
+    policy_logprobs: Float[Tensor, "tokens"]
     """log π_θ(token), with gradient."""
-    rollout_logprobs: Tensor
+    rollout_logprobs: Float[Tensor, "tokens"]
     """log b(token) of the behaviour policy b that generated the response."""
-    advantages: Tensor
+    advantages: Float[Tensor, "tokens"]
     """Â of the token's response."""
-    entropies: Tensor
+    entropies: Float[Tensor, "tokens"]
     """Entropy of π_θ at the token, nats; with gradient where there is an entropy bonus."""
-    weights: Tensor
+    weights: Float[Tensor, "tokens"]
     """Share of the token in the mini-batch's mean; see `token_weights`."""
     lengths: Sequence[int]
     """Tokens of each response, in the order of the tokens."""
@@ -38,14 +42,14 @@ class LossInputs:
 class LossOutput:
     """The loss with what is worth recording of each token; all but the loss without gradient."""
 
-    loss: Tensor
-    """Scalar: these tokens' part of the mini-batch's loss. Parts of one mini-batch add up."""
-    ratios: Tensor
-    """ρ [tokens]: of the token, or its response's."""
-    kl: Tensor
-    """ρ·log ρ - (ρ - 1) [tokens], nats: unbiased for KL(π_θ ‖ b) in the mean."""
-    is_clipped: Tensor
-    """Whether clipping took the token's policy gradient away, bool [tokens]."""
+    loss: Float[Tensor, ""]
+    """These tokens' part of the mini-batch's loss. Parts of one mini-batch add up."""
+    ratios: Float[Tensor, "tokens"]
+    """ρ of the token, or its response's."""
+    kl: Float[Tensor, "tokens"]
+    """ρ·log ρ - (ρ - 1), nats: unbiased for KL(π_θ ‖ b) in the mean."""
+    is_clipped: Bool[Tensor, "tokens"]
+    """Whether clipping took the token's policy gradient away."""
 
 
 def policy_loss(inputs: LossInputs, config: Objective) -> LossOutput:
@@ -57,7 +61,7 @@ def policy_loss(inputs: LossInputs, config: Objective) -> LossOutput:
     response-mean weights the sum is GSPO's objective (arXiv:2507.18071, Eq. (5) and (7)).
     With dual clip c, the first term of a negative advantage is at most -c·Â (arXiv:1912.09729, Eq. (5)).
     Source: arXiv:2602.20722, Eq. (1) and (3); the paper writes KL to a reference policy in (1), to α in (3), and here
-    it is the one of (3). All tensors [tokens].
+    it is the one of (3).
     """
     log_ratios = (inputs.policy_logprobs - inputs.rollout_logprobs).clamp(-_MAX_LOG_RATIO, _MAX_LOG_RATIO)
     if config.ratio_level == "sequence":
@@ -83,8 +87,8 @@ def policy_loss(inputs: LossInputs, config: Objective) -> LossOutput:
     return LossOutput((inputs.weights * losses).sum(), ratios.detach(), kl, is_clipped)
 
 
-def response_means(values: Tensor, lengths: Sequence[int]) -> Tensor:
-    """Each response's mean at each of its tokens [tokens]."""
+def response_means(values: Float[Tensor, "tokens"], lengths: Sequence[int]) -> Float[Tensor, "tokens"]:
+    """Return each response's mean at each of its tokens."""
     sizes = torch.tensor(lengths, device=values.device)
     rows = torch.arange(len(lengths), device=values.device).repeat_interleave(sizes)
     sums = torch.zeros(len(lengths), dtype=values.dtype, device=values.device).index_add(0, rows, values)
@@ -92,8 +96,8 @@ def response_means(values: Tensor, lengths: Sequence[int]) -> Tensor:
     return (sums / sizes.clamp(min=1))[rows]
 
 
-def kl_penalty(log_ratios: Tensor, estimator: KlEstimator) -> Tensor:
-    """Estimate KL(π_θ ‖ b) per token from log ρ = log π_θ - log b [tokens], nats.
+def kl_penalty(log_ratios: Float[Tensor, "tokens"], estimator: KlEstimator) -> Float[Tensor, "tokens"]:
+    """Estimate KL(π_θ ‖ b) per token from log ρ = log π_θ - log b, nats.
 
     `unbiased`: ρ·log ρ - (ρ - 1), whose mean over tokens drawn from b is KL(π_θ ‖ b), and its gradient likewise.
     `low_var_kl`: 1/ρ - 1 + log ρ (k3), unbiased for tokens drawn from π_θ, cut at ±10 as in verl.
@@ -110,8 +114,8 @@ def token_weights(
     *,
     num_tokens: int,
     num_responses: int,
-) -> Tensor:
-    """Weight of each token of responses of these lengths, response by response [tokens].
+) -> Float[Tensor, "tokens"]:
+    """Return the weight of each token of responses of these lengths, response by response.
 
     `token-mean`: 1 / num_tokens. `response-mean`: 1 / (num_responses · |y|) (arXiv:2602.20722, Eq. (1)). The totals
     are those of the whole mini-batch, tokens without gradient included, so that parts of it can be summed.

@@ -1,4 +1,4 @@
-"""Which prompts are rolled out when: one shuffled pass over the training problems per epoch."""
+"""Decides which prompts are rolled out when: one shuffled pass over the training problems per epoch."""
 
 from __future__ import annotations
 

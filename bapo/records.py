@@ -120,7 +120,7 @@ class BufferState(Record):
 
 
 class CriticValues(Record):
-    """What the step did to the critic of a method that has one; means over the tokens of the whole batch."""
+    """Statistics of the critic's update, for methods that have one; means over the tokens of the whole batch."""
 
     loss: float
     """½·mean of the squared error, clipped; mean over the mini-batches."""
@@ -138,7 +138,7 @@ class CriticValues(Record):
 
 
 class UpdateValues(Record):
-    """What the optimizer step did; token means."""
+    """Statistics of the policy's update; token means."""
 
     loss: float
     entropy: float
@@ -180,7 +180,7 @@ class Cost(Record):
 
 
 class StepRecord(Record):
-    """One training step."""
+    """The record of one training step."""
 
     schema_: int = Field(default=SCHEMA, alias="schema")
     type: Literal["step"] = "step"

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 
 class BatchSource(StrEnum):
-    """Where a group of the training batch came from (arXiv:2602.20722, Def. 3.1)."""
+    """The source of a group of the training batch (arXiv:2602.20722, Def. 3.1)."""
 
     FRESH = "fresh"
     """X1: rolled out in this step by the rollout policy α."""
@@ -54,7 +54,7 @@ class RolloutGroup:
 
     @classmethod
     def restored(cls, entry: Sequence[Any], payload: Any) -> Self:
-        """What `without_payload` gave, with its payload."""
+        """Returns a group that `without_payload` gave, with its payload."""
         prompt_id, num_correct, group_size, policy_version, step = entry
         return cls(prompt_id, num_correct, group_size, policy_version, step, payload)
 
@@ -66,5 +66,5 @@ class RolloutGroup:
 
     @property
     def is_homogeneous(self) -> bool:
-        """All responses have the same reward, so every advantage is exactly 0 (Eq. 2)."""
+        """Whether all responses have the same reward, so that every advantage is exactly 0 (Eq. 2)."""
         return self.num_correct in (0, self.group_size)

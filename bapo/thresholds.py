@@ -59,7 +59,7 @@ class Thresholds:
         )
 
     def is_difficult(self, num_correct: int) -> bool:
-        """k/G ≤ c1."""
+        """Returns whether k/G ≤ c1."""
         return num_correct <= self.difficult_max
 
     def is_reusable(self, num_correct: int) -> bool:
@@ -122,7 +122,7 @@ class MeanAccuracy:
         self._steps.append((num_correct, num_responses))
 
     def state_dict(self) -> dict[str, Any]:
-        """JSON-ready state."""
+        """Returns the state, JSON-ready."""
         return {"steps": [list(step) for step in self._steps]}
 
     def load_state_dict(self, state: Mapping[str, Sequence[Sequence[int]]]) -> None:

@@ -28,9 +28,9 @@ from bapo.api.maintenance_jobs import (
 )
 from bapo.api.workers import ForkSource
 from bapo.client import ApiError, Client
-from bapo.files.safe_paths import files_beneath
+from bapo.files.safe_paths import files_inside
 from bapo.report.isolated import draw_report
-from bapo.run.artifacts import Packed, PackingError, pack, packed_as
+from bapo.run.artifacts import ArtifactError, PackedFile, pack, packed_as
 from bapo.run.checkpoint import CHECKPOINTS_FOLDER, CheckpointError, checkpoint_step
 from bapo.run.fork import ForkOrigin, begin_fork
 from worker.deleting import DeletingError, delete_part
@@ -108,8 +108,8 @@ class ChoreThread(threading.Thread):
     def _pack(self, chore: PackChore) -> None:
         try:
             path, packed = self._packed(chore)
-        except (PackingError, OSError) as error:
-            reason = str(error) if isinstance(error, PackingError) else f"the worker's disk refuses: {error.strerror}"
+        except (ArtifactError, OSError) as error:
+            reason = str(error) if isinstance(error, ArtifactError) else f"the worker's disk refuses: {error.strerror}"
             log.warning("artifact %s: %s", chore.artifact_id, reason)
             failure = ArtifactFailure(worker_id=self._worker_id, reason=reason[:2_000])
             self._client.fail_artifact(chore.artifact_id, failure)
@@ -123,7 +123,7 @@ class ChoreThread(threading.Thread):
             log.warning("artifact %s is not wanted any more: %s", chore.artifact_id, error)
         self._forget(chore.artifact_id)
 
-    def _packed(self, chore: PackChore) -> tuple[Path, Packed]:
+    def _packed(self, chore: PackChore) -> tuple[Path, PackedFile]:
         """The finished file, packed now or by an earlier life of this worker."""
         folder = self._folder / chore.artifact_id
         path = folder / chore.file_name
@@ -134,7 +134,7 @@ class ChoreThread(threading.Thread):
         folder.mkdir(parents=True)
         return path, pack(Path(chore.run_dir), chore.kind, chore.step, path, draw_report=draw_report)
 
-    def _upload(self, artifact_id: str, path: Path, packed: Packed) -> None:
+    def _upload(self, artifact_id: str, path: Path, packed: PackedFile) -> None:
         offset = 0
         with path.open("rb") as file:
             # An empty piece asks how much of a large file the server has already.
@@ -176,7 +176,7 @@ def folder_size(run_id: str, run_folder: Path) -> FolderSize:
     total = 0
     checkpoints: dict[int, int] = {}
     with suppress(FileNotFoundError, NotADirectoryError):
-        for found in files_beneath(run_folder):
+        for found in files_inside(run_folder):
             total += found.num_bytes
             if found.parts[0] == CHECKPOINTS_FOLDER and len(found.parts) > 1:
                 step = checkpoint_step(found.parts[1])

@@ -14,7 +14,7 @@ from backend.artifacts.store import ArtifactStore
 from backend.kit.database import Database
 from backend.kit.settings import Settings
 from backend.models import Artifact, Run
-from bapo.run.artifacts import ArtifactKind, PackingError, pack
+from bapo.run.artifacts import ArtifactError, ArtifactKind, pack
 
 LOG = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class ArtifactMaker:
             artifact.reason = "the server is making it"
         try:
             self._make(artifact)
-        except PackingError as error:
+        except ArtifactError as error:
             self._fail(artifact.id, str(error))
         except OSError as error:
             LOG.warning("an artifact is not made", extra={"artifact_id": artifact.id, "cause": str(error)})

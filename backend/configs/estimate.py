@@ -20,7 +20,7 @@ from backend.kit.prices import SECONDS_PER_HOUR, Prices, cost
 from backend.models import Run, StepRow
 from backend.resources.repository import num_rows
 from backend.runs.usage import Usage, usage_of
-from bapo.analysis.rollout_estimate import planned_rollouts
+from bapo.analysis.rollout_estimate import rollout_estimate
 from bapo.api.configs import EstimateRange, RunEstimate, SimilarRun
 from bapo.api.runs import RunStatus
 from bapo.config import RunConfig
@@ -72,7 +72,7 @@ def estimates(session: Session, configs: Sequence[RunConfig], prices: Prices) ->
 def _estimate(
     plain: Mapping[str, Any], rates: Sequence[_Rates], prices: Prices, files: Mapping[str, int]
 ) -> RunEstimate:
-    planned = planned_rollouts(plain, files)
+    planned = rollout_estimate(plain, files)
     known = RunEstimate(
         steps=planned.steps,
         fresh=planned.fresh,
@@ -165,7 +165,7 @@ def _rates(run: Run, num_tokens: int, usage: Usage, config: Mapping[str, Any]) -
         seconds = run.step_seconds * run.step
     else:
         return None
-    done = planned_rollouts({**run.config, "training": {**run.config["training"], "steps": run.step}})
+    done = rollout_estimate({**run.config, "training": {**run.config["training"], "steps": run.step}})
     assert done.fresh is not None, "the steps are given"
     again = max(0, run.num_rollouts - done.fresh)
     differs = [

@@ -1,4 +1,4 @@
-"""How prompts move between accuracies: matrices, unlock and loss rates with their chance levels, flows.
+"""Counts how prompts move between accuracies: matrices, unlock and loss rates with their chance levels, flows.
 
 Everything starts from two or more samplings of the same prompts as aligned arrays of numbers of correct responses,
 `NOT_SEEN` where a prompt has none. They come from tracking records, for which the same prompts are sampled again and
@@ -155,7 +155,9 @@ def accuracy_classes(group_size: int) -> tuple[AccuracyClass, ...]:
 
 
 def flows(samplings: Sequence[Counts], group_size: int) -> list[Flow]:
-    """How many prompts went through which classes, most first; prompts that no sampling has seen are left out."""
+    """Counts the prompts that went through the same classes, most first; prompts that no sampling has seen are left
+    out.
+    """
     classes = accuracy_classes(group_size)
     # By number of correct responses; index -1 is not seen.
     class_of = np.empty(group_size + 2, dtype=np.int64)

@@ -70,7 +70,7 @@ def _by_seed(figures: Sequence[tuple[int, float]]) -> dict[int, float]:
 
 
 class ComparedRun(NamedTuple):
-    """What grouping needs to know of a run."""
+    """The name, config and marks of a run, by which it is grouped."""
 
     name: str
     config: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""What became of each prompt of a run: one row per prompt, and the stories by which prompts are found.
+"""Summarises each prompt of a run in one row, and finds the stories by which prompts are filtered.
 
 A story looks at a prompt's evaluations only, the visits in which a policy answered; a reused group repeats what an
 earlier visit showed. Accuracies are compared as counts of correct responses, exactly.
@@ -117,7 +117,9 @@ def _answered(visits: Visits) -> Flags:
 
 
 def _swings(prompt: NDArray[np.int32], correct: Integers, group_size: int, num_prompts: int) -> Integers:
-    """How often each prompt changed between ≤ 1/4 and ≥ 3/4; what lies between is neither, so that noise is not."""
+    """Counts each prompt's changes between ≤ 1/4 and ≥ 3/4; accuracies between count as neither, so that noise does
+    not.
+    """
     high = 4 * correct >= 3 * group_size
     extreme = np.logical_or(high, 4 * correct <= group_size)
     high, prompt = high[extreme], prompt[extreme]

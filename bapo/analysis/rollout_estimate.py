@@ -1,4 +1,4 @@
-"""What a run will generate, worked out from its config before it is submitted."""
+"""Estimates the responses that a run will generate, from its config alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NUM_TEST_SETS = 2
 """Of Countdown: CD-34 and CD-4."""
 
 
-class PlannedRollouts(NamedTuple):
+class RolloutEstimate(NamedTuple):
     """Responses by purpose; those of re-evaluation and of further rounds are upper bounds.
 
     None: it depends on data that nobody counted.
@@ -31,14 +31,14 @@ class PlannedRollouts(NamedTuple):
 
 
 class DataSizes(NamedTuple):
-    """How many problems a task has, where that is known."""
+    """Numbers of problems of a task, where they are known."""
 
     train: int | None
     held_out: int | None
     """In all its sets together."""
 
 
-def planned_rollouts(config: Mapping[str, Any], files: Mapping[str, int] | None = None) -> PlannedRollouts:
+def rollout_estimate(config: Mapping[str, Any], files: Mapping[str, int] | None = None) -> RolloutEstimate:
     """Count the responses of a complete config; `files`: rows of data files by path, as far as they are known."""
     rollout, training, method = config["rollout"], config["training"], config["method"]
     group_size, prompts = int(rollout["group_size"]), int(rollout["batch_size"])
@@ -46,7 +46,7 @@ def planned_rollouts(config: Mapping[str, Any], files: Mapping[str, int] | None 
     steps = training["steps"]
     if steps is None:
         if sizes.train is None:
-            return PlannedRollouts(None, None, None, None, None, None)
+            return RolloutEstimate(None, None, None, None, None, None)
         steps = training["epochs"] * math.ceil(sizes.train / prompts)
     reevaluated = 0
     if "m" in method and "reevaluated" not in method.get("without", ()):
@@ -58,7 +58,7 @@ def planned_rollouts(config: Mapping[str, Any], files: Mapping[str, int] | None 
     # Step 0, every interval, and the last step; each problem k times and once greedily.
     rounds = 1 + _regular(steps, evaluation["interval"]) + 1 if evaluation["enabled"] else 0
     per_problem = rounds * (evaluation["num_samples"] + 1)
-    return PlannedRollouts(
+    return RolloutEstimate(
         steps=steps,
         fresh=steps * prompts * group_size,
         reevaluated_at_most=reevaluated,

@@ -20,7 +20,7 @@ class Story(StrEnum):
 
 
 class StoryText(NamedTuple):
-    """How people read of a story."""
+    """Label and definition of a story, as pages show them."""
 
     label: str
     definition: str

@@ -1,4 +1,4 @@
-"""What the loop asks of an engine: two policies to generate with, one update, state to save.
+"""The protocol of an engine: two policies to generate with, one update, state to save.
 
 `bapo.engines.local` implements it in one process, `bapo.engines.verl` on Ray, FSDP and vLLM.
 No tensor passes through this protocol: a group's payload is opaque to the loop.
@@ -35,7 +35,7 @@ from bapo.tasks.base import Problem
 
 
 class Policy(StrEnum):
-    """Which weights generate."""
+    """The weights that generate."""
 
     ROLLOUT = "rollout"
     """α, the delayed weights."""
@@ -121,7 +121,7 @@ class BatchItem:
 
 @dataclass(frozen=True, slots=True)
 class CriticStats:
-    """What one training step did to the critic; means run over the tokens of the whole batch."""
+    """Statistics of the critic's update in one step; means run over the tokens of the whole batch."""
 
     loss: float
     """½·mean of the clipped squared error, mean over the step's mini-batches."""
@@ -139,7 +139,7 @@ class CriticStats:
 
 @dataclass(frozen=True, slots=True)
 class UpdateStats:
-    """What one training step did to the policy; token means run over the tokens that the loss ran over."""
+    """Statistics of the policy's update in one step; token means run over the tokens that the loss ran over."""
 
     loss: float
     entropy: float

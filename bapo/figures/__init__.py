@@ -54,7 +54,7 @@ from bapo.figures.unlock_comparison import UnlockComparison, unlock_comparison_d
 
 
 class PaperFigure(NamedTuple):
-    """What draws a figure or table of arXiv:2602.20722."""
+    """The functions that draw a figure or table of arXiv:2602.20722."""
 
     draw: Callable[[Any, Palette], go.Figure]
     data: type[Any]

@@ -1,4 +1,4 @@
-"""How many prompts are solved by 0, 1, … G of their responses, over training."""
+"""Prompts per accuracy over training: how many have 0, 1, … G correct responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many prompts have 0, 1, … G correct responses, before and after (Fig. 1)."""
+"""Prompts per accuracy before and after training (Fig. 1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the accuracies of a group are called on axes."""
+"""Labels of a group's accuracies on axes."""
 
 from __future__ import annotations
 

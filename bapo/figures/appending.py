@@ -1,4 +1,4 @@
-"""What a running chart appends: the tail of the same figure, made from the newest steps."""
+"""The tail of a figure, made from the newest steps, as a running chart appends it."""
 
 from __future__ import annotations
 

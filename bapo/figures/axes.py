@@ -26,7 +26,7 @@ _TITLES: dict[XKind, str] = {"step": "step", "time": "wall time (UTC)", "rollout
 
 
 class XAxis(NamedTuple):
-    """Where each step stands."""
+    """Maps steps to positions on the x axis: steps, rollouts or time."""
 
     kind: XKind
     steps: Sequence[int]
@@ -37,7 +37,7 @@ class XAxis(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What the axis shows, for its label."""
+        """Returns the title of the axis."""
         return _TITLES[self.kind]
 
     def at(self, step: int) -> Any:

@@ -1,4 +1,4 @@
-"""What each training batch was made of: fresh, re-evaluated and reused groups against the batch size B."""
+"""Batch composition: fresh, re-evaluated and reused groups of each step against the batch size B."""
 
 from __future__ import annotations
 

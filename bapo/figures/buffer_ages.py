@@ -1,4 +1,4 @@
-"""How old the buffers' entries are."""
+"""Ages of the entries of both buffers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many prompts and groups the two buffers hold."""
+"""Sizes of the difficult and the high-quality buffer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the batches of several runs or groups were made of, side by side (Fig. 8 and 14)."""
+"""Batch compositions of several runs or groups side by side (Figs. 8 and 14)."""
 
 from __future__ import annotations
 

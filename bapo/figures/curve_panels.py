@@ -1,4 +1,4 @@
-"""What figures of curves share: panels that each show the same groups, with one legend."""
+"""Panels of curves that each show the same groups, with one legend."""
 
 from __future__ import annotations
 

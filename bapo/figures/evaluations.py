@@ -37,7 +37,7 @@ class DatasetCurve(NamedTuple):
 
 
 class Evaluations(NamedTuple):
-    """All held-out sets of a run."""
+    """Evaluations of a run on all held-out sets."""
 
     axis: XAxis
     curves: Sequence[DatasetCurve]

@@ -1,4 +1,4 @@
-"""How full the training batches are."""
+"""Share of the batch size that each training batch fills."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def fill_rate_data(series: Series, axis: XAxis) -> FillRate:
 
 
 def fill_rate_figure(data: FillRate, palette: Palette) -> go.Figure:
-    """One line."""
+    """Draws the fill rate as one line."""
     # At least up to 1, and beyond where stored responses come on top of B.
     yaxis = {
         "title": {"text": "batch / B"},

@@ -1,4 +1,4 @@
-"""Which way prompts went over several steps: bands between accuracy classes."""
+"""Flows of prompts between accuracy classes over several steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long responses are, and how many are cut (Fig. 11 shows the mean)."""
+"""Response length, and the share of responses that are cut (Fig. 11 shows the mean)."""
 
 from __future__ import annotations
 

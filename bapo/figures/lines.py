@@ -31,7 +31,7 @@ def column(series: Series, key: str, factor: float = 1.0) -> Sequence[float | No
 
 
 def lines_figure(lines: Sequence[Line], axis: XAxis, *, hover: str, yaxis: dict[str, Any]) -> go.Figure:
-    """All lines on one axis; `hover` is what a point says, such as `%{y:.1f} tokens`."""
+    """Draws all lines on one axis; `hover` is the text of a point, such as `%{y:.1f} tokens`."""
     traces = [
         go.Scatter(
             x=axis.values,

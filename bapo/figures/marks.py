@@ -50,7 +50,7 @@ def marks_of(events: Iterable[EventRecord]) -> list[Mark]:
 
 
 def alert_marks(alerts: Iterable[AlertInfo]) -> list[Mark]:
-    """Where alerts of a run opened, in order."""
+    """Returns the positions at which alerts of a run opened, in order."""
     found = [alert for alert in alerts if alert.kind not in ("finished", "failed")]
     return [
         Mark(alert.step, "alert", f"step {alert.step}: {alert.message} ({alert.rule})", f"alert-{alert.id}")

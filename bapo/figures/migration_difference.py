@@ -1,4 +1,4 @@
-"""Where two runs or groups moved their prompts differently: one migration matrix less another (Fig. 15)."""
+"""The difference of two accuracy transition matrices: where two runs or groups moved prompts differently (Fig. 15)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MigrationDifference(NamedTuple):
 
     @property
     def difference(self) -> NDArray[np.float64]:
-        """Second less first."""
+        """Subtracts the first matrix from the second."""
         return self.second_shares - self.first_shares
 
 

@@ -1,4 +1,4 @@
-"""How prompts moved between accuracies from one step to another (Fig. 15)."""
+"""The matrix of prompts by accuracy at one step and at another (Fig. 15)."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class OverlaidCurve(NamedTuple):
 
 
 class Overlay(NamedTuple):
-    """All curves of one metric."""
+    """The curves of one metric."""
 
     x_kind: CompareAxis
     unit: str
@@ -186,7 +186,9 @@ def _intervals(curve: OverlaidCurve, *, is_share: bool) -> list[str]:
 
 
 def _bounds(curves: Sequence[OverlaidCurve]) -> list[float] | None:
-    """All of the curves, and of their intervals as much as leaves the curves room; None without a value."""
+    """Returns a range that holds the curves, and as much of their intervals as leaves the curves room; None without
+    a value.
+    """
     values = np.concatenate([curve.mean for curve in curves]) if curves else np.empty(0)
     values = values[~np.isnan(values)]
     if not len(values):

@@ -20,7 +20,7 @@ POINTS = 100.0
 
 
 class PairedPoint(NamedTuple):
-    """One arm."""
+    """The paired difference of one arm."""
 
     arm: str
     difference: float
@@ -31,7 +31,7 @@ class PairedPoint(NamedTuple):
 
 
 class PairedPanel(NamedTuple):
-    """All arms at one budget."""
+    """The paired differences of all arms at one budget."""
 
     budget: Budget
     points: Sequence[PairedPoint]

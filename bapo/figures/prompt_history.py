@@ -27,7 +27,7 @@ NOT_TRAINED_OPACITY = 0.45
 
 
 class Visit(NamedTuple):
-    """One point."""
+    """One visit of the prompt, as a point."""
 
     step: int
     source: BatchSource
@@ -183,7 +183,7 @@ def _samplings(data: PromptHistory, palette: Palette) -> go.Scatter:
 
 
 def hover_text(visit: Visit, group_size: int) -> str:
-    """What a point says when pointed at."""
+    """Returns the hover text of a visit."""
     age = visit.step - visit.generated_step
     policy = "by the current policy" if age <= 0 else f"by a policy {age} step{'s' * (age != 1)} old"
     trained = "trained on" if visit.in_batch else f"not trained on: {reason_text(visit.reason)}"

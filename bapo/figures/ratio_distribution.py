@@ -1,4 +1,4 @@
-"""How far from 1 the ratios ρ = π_θ / behaviour policy lie, over training."""
+"""Distribution of the ratios ρ = π_θ / behaviour policy over training."""
 
 from __future__ import annotations
 

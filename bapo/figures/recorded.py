@@ -52,7 +52,7 @@ class RecordedRun(NamedTuple):
 
     @property
     def group_size(self) -> int:
-        """G."""
+        """Responses per prompt, G."""
         return int(self.config["rollout"]["group_size"])
 
     @property
@@ -62,7 +62,7 @@ class RecordedRun(NamedTuple):
 
     @property
     def last_step(self) -> int:
-        """Training steps completed."""
+        """Number of completed training steps."""
         return int(self.steps.steps[-1]) if self.steps.steps else 0
 
     def column(self, key: str) -> Floats:

@@ -1,4 +1,4 @@
-"""What became of the difficult prompts that the current policy answered again."""
+"""Outcomes of re-evaluations: improved, solved or still difficult."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Score(NamedTuple):
 
 
 class ResultsRow(NamedTuple):
-    """One method."""
+    """The results of one method."""
 
     label: str
     n: int
@@ -182,7 +182,7 @@ def _base_rows(runs: Sequence[RecordedRun], datasets: Sequence[tuple[str, int]])
 
 
 def results_text(data: ResultsTable) -> TextTable:
-    """What the table shows; percentages."""
+    """Formats the table, as percentages."""
     columns = [Column("method", align="left"), Column("n")]
     for dataset, num_samples in data.datasets:
         columns += [Column(f"avg@{num_samples}", dataset), Column(f"pass@{num_samples}", dataset)]

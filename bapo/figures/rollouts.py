@@ -1,4 +1,4 @@
-"""What training has cost so far, in generated responses."""
+"""Responses generated for training so far."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Scalar(NamedTuple):
 
 
 def scalar_data(series: Series, axis: XAxis, key: str, *, name: str, unit: str, from_zero: bool = True) -> Scalar:
-    """Read one metric."""
+    """Reads one metric by step."""
     return Scalar(axis, name, unit, series.columns.get(key, [None] * len(series.steps)), from_zero)
 
 

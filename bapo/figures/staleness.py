@@ -1,4 +1,4 @@
-"""How old the groups are that a run trains on."""
+"""Staleness of the groups that a run trains on."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def staleness_totals(staleness: StalenessSeries) -> StalenessTotals:
 
 
 def staleness_course(staleness: StalenessSeries, axis: XAxis) -> StalenessCourse:
-    """All sources together, column by column; a column without a group is a gap."""
+    """Counts the groups of all sources by age, column by column; a column without a group is a gap."""
     num_columns = len(staleness.steps)
     counts = [
         [sum(table[column][row] for table in staleness.counts.values()) for column in range(num_columns)]

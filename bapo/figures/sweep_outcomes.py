@@ -14,7 +14,7 @@ OUTCOME = "result"
 
 
 class SettingOutcome(NamedTuple):
-    """What a setting set, and the mean of its results."""
+    """The fields of a setting, and the mean of its results."""
 
     set: Mapping[str, Any]
     outcome: float

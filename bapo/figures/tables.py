@@ -34,7 +34,7 @@ class Column(NamedTuple):
 
 
 class TextTable(NamedTuple):
-    """What a table shows."""
+    """Columns and rows of a table, as text."""
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]

@@ -1,4 +1,4 @@
-"""What a group with k correct responses is to BAPO, at every mean accuracy r_tot."""
+"""Threshold map: the role of a group with k correct responses at every mean accuracy r_tot."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class TimeRow(NamedTuple):
 
 
 class TimeTable(NamedTuple):
-    """All groups."""
+    """Cost and time of every group."""
 
     rows: Sequence[TimeRow]
     unit: str
@@ -129,7 +129,7 @@ def _batch_sizes(runs: Sequence[RecordedRun]) -> str:
 
 
 def time_text(data: TimeTable) -> TextTable:
-    """What the table shows."""
+    """Formats the table."""
     columns = [
         Column("method", align="left"),
         Column("n"),

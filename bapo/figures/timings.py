@@ -1,4 +1,4 @@
-"""Where the time of a step goes (Table 2 compares methods by it)."""
+"""Step time by phase (Table 2 compares methods by it)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEYS = (*(f"timing_s/{phase}" for phase in PHASES), "timing_s/step")
 
 
 class Timings(NamedTuple):
-    """Seconds per step."""
+    """Seconds per step by phase."""
 
     axis: XAxis
     phases: Sequence[Sequence[float | None]]

@@ -1,4 +1,4 @@
-"""What enters and leaves the buffers in each step."""
+"""Entries that enter and leave the buffers in each step."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def turnover_data(series: Series, axis: XAxis, buffer: Buffer) -> Turnover:
 
 
 def turnover_figure(data: Turnover, palette: Palette) -> go.Figure:
-    """What came in above zero, what went out below."""
+    """Draws entries that came in above zero and those that went out below."""
     flows = (
         ("entered", data.entered, palette.fresh, 1, "in"),
         ("refreshed", data.refreshed, palette.reused, 1, "in"),

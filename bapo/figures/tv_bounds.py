@@ -1,4 +1,4 @@
-"""How far the policy has moved from what generated its data, and what Theorem 3.2 takes off for it."""
+"""Distance of the policy to the behaviour policies, and the terms of Theorem 3.2 that it enters."""
 
 from __future__ import annotations
 

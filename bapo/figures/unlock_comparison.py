@@ -48,7 +48,7 @@ class GroupUnlocks(NamedTuple):
 
 
 class UnlockComparison(NamedTuple):
-    """All groups that track prompts."""
+    """Unlock rates of all groups that track prompts."""
 
     groups: Sequence[GroupUnlocks]
 

@@ -1,4 +1,4 @@
-"""Which of the tracked prompts became solvable, with the rates that re-sampling the unchanged base model gives."""
+"""Unlock and loss rates of the tracked prompts, with the rates that re-sampling the unchanged base model gives."""
 
 from __future__ import annotations
 

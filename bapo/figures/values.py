@@ -1,4 +1,4 @@
-"""What the critic expects beside what came."""
+"""The critic's values beside the rewards that came."""
 
 from __future__ import annotations
 

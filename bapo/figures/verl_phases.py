@@ -1,4 +1,4 @@
-"""What verl's processes do within a step, by verl's own phases."""
+"""Time of verl's own phases within a step."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def what_if_band_data(answer: WhatIfAnswer, quantity: Quantity, *, window: int =
     band: Band = getattr(answer.forecast, quantity)
     mean, low, high = (_moving(list(column), window) for column in (band.mean, band.low, band.high))
     estimated = [not all(band.is_exact[max(0, row + 1 - window) : row + 1]) for row in range(len(mean))]
-    # A line goes on to the first point of the other kind.
+    # A line continues to the first point of the other kind.
     meets = [each or following for each, following in zip(estimated, [*estimated[1:], False], strict=True)]
     return WhatIfBand(
         answer.steps,

@@ -1,4 +1,4 @@
-"""What batches were made of, and what they would have been made of under other settings."""
+"""Batch composition as it was recorded, and as it would have been under other settings."""
 
 from __future__ import annotations
 

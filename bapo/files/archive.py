@@ -68,7 +68,7 @@ def chunks(content: BinaryIO, num_bytes: int | None = None) -> Iterator[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveLimits:
-    """What an archive of somebody else's may hold."""
+    """Limits on the content of an archive from outside."""
 
     num_files: int = 10_000
     num_bytes: int = 20_000_000_000
@@ -84,8 +84,8 @@ class ArchiveLimits:
 def unpack(path: Path, folder: Path, limits: ArchiveLimits | None = None) -> None:
     """Unpack an archive into an empty folder.
 
-    Raises ArchiveError before anything is written where a name leads out of the folder, is no plain file, comes twice
-    (also in other letters), or more is announced than the limits allow; and while unpacking, where more comes out of a
+    Raises ArchiveError before anything is written where a name leads out of the folder, is not a regular file, or comes
+    twice (in whatever case), or more is announced than the limits allow; and while unpacking, where more comes out of a
     file than it announced.
     """
     limits = limits or ArchiveLimits()
@@ -96,7 +96,7 @@ def unpack(path: Path, folder: Path, limits: ArchiveLimits | None = None) -> Non
             for info in files:
                 _unpack_file(archive, info, folder)
     except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError) as error:
-        raise ArchiveError(f"{path.name} is no sound zip archive: {error}") from None
+        raise ArchiveError(f"{path.name} is not a valid zip archive: {error}") from None
 
 
 def _check_all(archive: zipfile.ZipFile, limits: ArchiveLimits) -> None:
@@ -125,10 +125,10 @@ def _check_entry(info: zipfile.ZipInfo, limits: ArchiveLimits) -> None:
     if len(parts) > limits.depth or len(name.encode("utf-8", "surrogateescape")) > limits.name_bytes:
         raise ArchiveError(f"the archive names {name[:200]!r}, which is too long or too deep")
     if any(_RESERVED.fullmatch(part) or part != part.strip(" .") or ":" in part for part in parts):
-        raise ArchiveError(f"the archive names {name[:200]!r}, which is no file name everywhere")
+        raise ArchiveError(f"the archive names {name[:200]!r}, which is not a valid file name on every system")
     kind = stat.S_IFMT(info.external_attr >> 16)
     if kind and kind != (stat.S_IFDIR if info.is_dir() else stat.S_IFREG):
-        raise ArchiveError(f"{name!r} in the archive is a link or device: only plain files are unpacked")
+        raise ArchiveError(f"{name!r} in the archive is a link or device: only regular files are unpacked")
     if info.flag_bits & 0x1:
         raise ArchiveError(f"{name!r} in the archive is encrypted: pack it without a password")
     if info.compress_type not in _COMPRESSIONS:
@@ -147,5 +147,5 @@ def _unpack_file(archive: zipfile.ZipFile, info: zipfile.ZipInfo, folder: Path) 
         for chunk in chunks(content):  # type: ignore[arg-type]
             written += len(chunk)
             if written > info.file_size:
-                raise ArchiveError(f"{info.filename!r} in the archive is longer than it says")
+                raise ArchiveError(f"{info.filename!r} in the archive is longer than declared")
             output.write(chunk)

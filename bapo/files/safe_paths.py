@@ -11,7 +11,7 @@ from typing import BinaryIO, NamedTuple
 
 
 class OutsideError(OSError):
-    """A name leads out of its folder, through a link, or to something that is no plain file."""
+    """A name leads out of its folder, through a link, or to something that is not a regular file."""
 
 
 class FoundFile(NamedTuple):
@@ -22,13 +22,13 @@ class FoundFile(NamedTuple):
     num_bytes: int
 
 
-def open_beneath(folder: Path, parts: Sequence[str]) -> BinaryIO:
+def open_inside(folder: Path, parts: Sequence[str]) -> BinaryIO:
     """A plain file for reading. Raises OutsideError, and FileNotFoundError where there is none."""
     with _opened(folder, parts[:-1]) as parent:
         return _open_file(parent, parts[-1])
 
 
-def files_beneath(folder: Path, parts: Sequence[str] = ()) -> Iterator[FoundFile]:
+def files_inside(folder: Path, parts: Sequence[str] = ()) -> Iterator[FoundFile]:
     """The plain files beneath, by name; what is a link or no plain file is left out.
 
     Raises OutsideError where `parts` themselves lead out, and FileNotFoundError where they lead nowhere.
@@ -44,8 +44,8 @@ def files_beneath(folder: Path, parts: Sequence[str] = ()) -> Iterator[FoundFile
             yield FoundFile((*parts, name), status.st_size)
 
 
-def names_beneath(folder: Path, parts: Sequence[str] = ()) -> list[str]:
-    """What lies directly in a folder, by name. Raises OutsideError and FileNotFoundError."""
+def names_inside(folder: Path, parts: Sequence[str] = ()) -> list[str]:
+    """Returns the names directly in a folder, sorted. Raises OutsideError and FileNotFoundError."""
     with _opened(folder, parts) as descriptor:
         return _names(descriptor)
 
@@ -65,7 +65,7 @@ def _names(descriptor: int) -> list[str]:
 
 def _files_of_folder(folder: Path, parts: tuple[str, ...]) -> Iterator[FoundFile]:
     try:
-        yield from files_beneath(folder, parts)
+        yield from files_inside(folder, parts)
     except (FileNotFoundError, OutsideError):
         # Gone, or replaced by a link, since its parent was listed.
         return
@@ -110,10 +110,10 @@ def _open_file(parent: int, name: str) -> BinaryIO:
         raise OutsideError(f"{name!r} is not opened: {error.strerror}") from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OutsideError(f"{name!r} is no plain file")
+        raise OutsideError(f"{name!r} is not a regular file")
     return os.fdopen(descriptor, "rb")
 
 
 def _check(part: str) -> None:
     if part in ("", ".", "..") or "/" in part or "\\" in part or "\x00" in part:
-        raise OutsideError(f"{part!r} is no name of a file or folder")
+        raise OutsideError(f"{part!r} is not a valid file or folder name")

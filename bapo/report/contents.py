@@ -34,5 +34,5 @@ def selection_of(runs: Sequence[RecordedRun], by: str) -> Selection:
 
 
 def sections_of(selection: Selection) -> list[Section]:
-    """What the runs give of the paper."""
+    """Returns the figures and tables of the paper that the runs allow."""
     return [section(selection) for section in _ORDER]

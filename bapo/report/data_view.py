@@ -47,7 +47,7 @@ class Movement(NamedTuple):
 
 
 def counts(selection: Selection) -> Section:
-    """Figure 1."""
+    """Builds Figure 1: tracked prompts per accuracy."""
     section = Section(
         "figure-1",
         "Figure 1",
@@ -75,7 +75,7 @@ def counts(selection: Selection) -> Section:
 
 
 def bins(selection: Selection) -> Section:
-    """Figures 7 and 13."""
+    """Builds Figures 7 and 13: accuracy of tracked prompts over training."""
     section = Section(
         "figure-7",
         "Figure 7, 13",
@@ -95,7 +95,7 @@ def bins(selection: Selection) -> Section:
 
 
 def unlocks(selection: Selection) -> Section:
-    """The rates of Figure 7."""
+    """Builds the rates of Figure 7: unlocked and lost prompts."""
     section = Section(
         "figure-7-rates",
         "Figure 7, rates",
@@ -122,7 +122,7 @@ def unlocks(selection: Selection) -> Section:
 
 
 def composition(selection: Selection) -> Section:
-    """Figures 8 and 14."""
+    """Builds Figures 8 and 14: batch composition."""
     section = Section(
         "figure-8",
         "Figure 8, 14",
@@ -143,7 +143,7 @@ def composition(selection: Selection) -> Section:
 
 
 def rollouts(selection: Selection) -> Section:
-    """Figure 9."""
+    """Builds Figure 9: rollouts generated."""
     section = Section(
         "figure-9",
         "Figure 9",
@@ -165,7 +165,7 @@ def rollouts(selection: Selection) -> Section:
 
 
 def times(selection: Selection) -> Section:
-    """Table 2."""
+    """Builds Table 2: cost and time."""
     section = Section(
         "table-2",
         "Table 2",
@@ -188,7 +188,7 @@ def times(selection: Selection) -> Section:
 
 
 def migration(selection: Selection) -> Section:
-    """Figure 15."""
+    """Builds Figure 15: accuracy transitions."""
     section = Section(
         "figure-15",
         "Figure 15",
@@ -218,7 +218,7 @@ def migration(selection: Selection) -> Section:
 
 
 def last_movement(group: Group) -> Movement | None:
-    """From step 0 to the last sampling that all of the group's runs have."""
+    """Returns the movement from step 0 to the last sampling that all of the group's runs have."""
     runs = [run for run in group.runs if run.tracking]
     steps = [step for step in common_steps(runs) if step > 0]
     return _movement(group, steps[-1]) if steps else None

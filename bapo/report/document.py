@@ -189,7 +189,7 @@ def _groups(groups: Sequence[Group]) -> str:
 
 
 def remarks_on(groups: Sequence[Group]) -> list[str]:
-    """What a reader must know before comparing the groups."""
+    """Returns remarks that a reader must know before comparing the groups."""
     remarks = [remark for group in groups for remark in _group_remarks(group)]
     if any(" · " in group.label for group in groups):
         remarks.append(

@@ -29,7 +29,7 @@ NO_EVALUATIONS = "needs evaluations: set evaluation.enabled, and let a run reach
 
 
 def rewards(selection: Selection) -> Section:
-    """Figure 4."""
+    """Builds Figure 4: training reward."""
     section = Section(
         "figure-4",
         "Figure 4",
@@ -49,7 +49,7 @@ def rewards(selection: Selection) -> Section:
 
 
 def results(selection: Selection) -> Section:
-    """Table 1."""
+    """Builds Table 1: final test accuracy."""
     section = Section(
         "table-1",
         "Table 1",
@@ -71,7 +71,7 @@ def results(selection: Selection) -> Section:
 
 
 def group_accuracy(selection: Selection) -> Section:
-    """Figure 5."""
+    """Builds Figure 5: test accuracy by initial accuracy."""
     section = Section(
         "figure-5",
         "Figure 5",
@@ -96,7 +96,7 @@ def group_accuracy(selection: Selection) -> Section:
 
 
 def ablations(selection: Selection) -> Section:
-    """Figure 6."""
+    """Builds Figure 6: ablations of BAPO."""
     section = Section(
         "figure-6",
         "Figure 6",
@@ -130,7 +130,7 @@ def ablations(selection: Selection) -> Section:
 
 
 def filters(selection: Selection) -> Section:
-    """Figure 10."""
+    """Builds Figure 10: online filters."""
     section = Section(
         "figure-10",
         "Figure 10",
@@ -155,7 +155,7 @@ def filters(selection: Selection) -> Section:
 
 
 def dynamics(selection: Selection) -> Section:
-    """Figure 11."""
+    """Builds Figure 11: reward, entropy and response length."""
     section = Section(
         "figure-11",
         "Figure 11",
@@ -175,7 +175,7 @@ def dynamics(selection: Selection) -> Section:
 
 
 def accuracy(selection: Selection) -> Section:
-    """Figure 12."""
+    """Builds Figure 12: test accuracy over training."""
     section = Section(
         "figure-12",
         "Figure 12",
@@ -190,7 +190,7 @@ def accuracy(selection: Selection) -> Section:
 
 
 def critics(selection: Selection) -> Section:
-    """Figure 16."""
+    """Builds Figure 16: PPO and BA-PPO."""
     section = Section(
         "figure-16",
         "Figure 16",

@@ -37,7 +37,7 @@ class Section(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """What the sections are made from."""
+    """The runs that the sections show, and their groups."""
 
     runs: Sequence[RecordedRun]
     groups: Sequence[Group]

@@ -44,7 +44,7 @@ def facts_of(report: StudyReport) -> str:
 
 
 def head_of(report: StudyReport) -> list[tuple[str, str]]:
-    """What stands above all figures: label and text."""
+    """Returns the lines above all figures: label and text."""
     lines = [("Question", report.question)]
     if report.expectation:
         lines.append(("Expected before the first run", report.expectation))
@@ -64,7 +64,7 @@ def head_of(report: StudyReport) -> list[tuple[str, str]]:
 
 
 def sections_of_study(report: StudyReport) -> list[Section]:
-    """All sections, regime by regime."""
+    """Builds all sections, regime by regime."""
     found = []
     for number, regime in enumerate(report.regimes, start=1):
         several = len(report.regimes) > 1

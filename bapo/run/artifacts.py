@@ -1,4 +1,4 @@
-"""What can be downloaded of a run, made of its folder: one file each, the same bytes for the same content."""
+"""Makes the downloads of a run from its folder: one file each, the same bytes for the same content."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import orjson
 
 from bapo.config.toml_text import toml_text
 from bapo.files.archive import ArchiveWriter, chunks
-from bapo.files.safe_paths import OutsideError, files_beneath, names_beneath, open_beneath
+from bapo.files.safe_paths import OutsideError, files_inside, names_inside, open_inside
 from bapo.run.checkpoint import CHECKPOINTS_FOLDER, MANIFEST_FILE, checkpoint_name
 from bapo.run.control import CONTROL_FILE
 from bapo.run.journal import RECORDS_FILE, SAMPLES_FILE
@@ -42,7 +42,7 @@ MODEL_SUFFIXES = frozenset({".json", ".safetensors", ".txt", ".model", ".jinja",
 JOURNAL_FILES = (RECORDS_FILE, SAMPLES_FILE, LOG_FILE, SUMMARY_FILE)
 
 DrawReport = Callable[[Path, Path], None]
-"""Writes the report of a run folder into a file; raises PackingError where it cannot."""
+"""Writes the report of a run folder into a file; raises ArtifactError where it cannot."""
 
 _ATTEMPT = re.compile(r"attempt-\d{1,6}")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -50,12 +50,12 @@ _MOST_NAME = 60
 _MOST_MANIFEST_BYTES = 10_000_000
 
 
-class PackingError(Exception):
+class ArtifactError(Exception):
     """An artifact cannot be made; the message is for people."""
 
 
-class Packed(NamedTuple):
-    """A finished file."""
+class PackedFile(NamedTuple):
+    """Size and checksum of a finished file."""
 
     num_bytes: int
     sha256: str
@@ -74,13 +74,13 @@ def _stem(run_name: str, run_id: str) -> str:
 
 def pack(
     run_folder: Path, kind: ArtifactKind, step: int | None, out: Path, *, draw_report: DrawReport | None = None
-) -> Packed:
+) -> PackedFile:
     """Write the artifact; a report is drawn by `draw_report`.
 
-    Raises PackingError where the folder does not hold it, OSError where the disk refuses.
+    Raises ArtifactError where the folder does not hold it, OSError where the disk refuses.
     """
     if not run_folder.is_dir() or run_folder.is_symlink():
-        raise PackingError("the run's folder is not on this machine any more")
+        raise ArtifactError("the run's folder is no longer on this machine")
     top = out.stem
     try:
         match kind:
@@ -99,17 +99,17 @@ def pack(
             case "samples":
                 _join(run_folder, SAMPLES_FILE, out, heading=False)
     except OutsideError as error:
-        raise PackingError(str(error)) from None
+        raise ArtifactError(str(error)) from None
     with out.open("rb") as file:
-        packed = Packed(out.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
+        packed = PackedFile(out.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
     write_atomically(_note(out), json.dumps(packed._asdict()).encode())
     return packed
 
 
-def packed_as(out: Path) -> Packed | None:
+def packed_as(out: Path) -> PackedFile | None:
     """Size and checksum of a file that `pack` finished in an earlier process, or None."""
     try:
-        packed = Packed(**json.loads(_note(out).read_bytes()))
+        packed = PackedFile(**json.loads(_note(out).read_bytes()))
         return packed if out.stat().st_size == packed.num_bytes else None
     except FileNotFoundError:
         return None
@@ -126,38 +126,38 @@ def _pack_checkpoint(run_folder: Path, step: int, top: str, out: Path) -> None:
     """The model in Hugging Face format, each file compared with the checkpoint's own checksum."""
     checkpoint = (CHECKPOINTS_FOLDER, checkpoint_name(step))
     try:
-        with open_beneath(run_folder, (*checkpoint, MANIFEST_FILE)) as file:
+        with open_inside(run_folder, (*checkpoint, MANIFEST_FILE)) as file:
             manifest = orjson.loads(file.read(_MOST_MANIFEST_BYTES))
         checksums = {name: entry["sha256"] for name, entry in manifest["files"].items()}
     except FileNotFoundError:
-        raise PackingError(f"the checkpoint of step {step} is gone: the run keeps only its newest") from None
+        raise ArtifactError(f"the checkpoint of step {step} is gone: the run keeps only its newest") from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise PackingError(f"the checkpoint of step {step} is damaged: its manifest is not readable") from None
+        raise ArtifactError(f"the checkpoint of step {step} is damaged: its manifest is not readable") from None
     model = _model_folder(run_folder, checkpoint, step)
-    files = [found for found in files_beneath(run_folder, model) if _suffix(found.parts) in MODEL_SUFFIXES]
+    files = [found for found in files_inside(run_folder, model) if _suffix(found.parts) in MODEL_SUFFIXES]
     if not any(_suffix(found.parts) == ".safetensors" for found in files):
-        raise PackingError(f"the checkpoint of step {step} holds no weights in safetensors format")
+        raise ArtifactError(f"the checkpoint of step {step} holds no weights in safetensors format")
     with ArchiveWriter(out) as archive:
         for found in files:
             name = "/".join(found.parts[len(checkpoint) :])
             try:
-                with open_beneath(run_folder, found.parts) as file:
+                with open_inside(run_folder, found.parts) as file:
                     # Weights do not become smaller.
                     digest = archive.add("/".join((top, *found.parts[len(model) :])), file, compress=False)
             except FileNotFoundError:
-                raise PackingError(f"the checkpoint of step {step} went while it was packed") from None
+                raise ArtifactError(f"the checkpoint of step {step} disappeared while it was packed") from None
             if digest != checksums.get(name):
-                raise PackingError(f"the checkpoint of step {step} is damaged: {name} has another checksum")
+                raise ArtifactError(f"the checkpoint of step {step} is damaged: {name} has another checksum")
 
 
 def _model_folder(run_folder: Path, checkpoint: tuple[str, ...], step: int) -> tuple[str, ...]:
     for model in MODEL_FOLDERS:
         try:
-            with open_beneath(run_folder, (*checkpoint, *model, "config.json")):
+            with open_inside(run_folder, (*checkpoint, *model, "config.json")):
                 return (*checkpoint, *model)
         except FileNotFoundError:
             continue
-    raise PackingError(f"the checkpoint of step {step} holds no model in Hugging Face format")
+    raise ArtifactError(f"the checkpoint of step {step} holds no model in Hugging Face format")
 
 
 def _suffix(parts: tuple[str, ...]) -> str:
@@ -180,17 +180,17 @@ def _journal(run_folder: Path) -> Iterator[tuple[str, BinaryIO, int]]:
     names += [(attempt, name) for attempt in _attempts(run_folder) for name in JOURNAL_FILES]
     for parts in names:
         try:
-            file = open_beneath(run_folder, parts)
+            file = open_inside(run_folder, parts)
         except FileNotFoundError:
             if parts == (CONFIG_FILE,):
-                raise PackingError("the run has not begun: there is no journal yet") from None
+                raise ArtifactError("the run has not started: there is no journal yet") from None
             continue
         with file:
             yield "/".join(parts), file, os.fstat(file.fileno()).st_size
 
 
 def _attempts(run_folder: Path) -> list[str]:
-    found = [name for name in names_beneath(run_folder) if _ATTEMPT.fullmatch(name)]
+    found = [name for name in names_inside(run_folder) if _ATTEMPT.fullmatch(name)]
     return sorted(found, key=lambda name: int(name.removeprefix("attempt-")))
 
 
@@ -209,12 +209,12 @@ def _write_report(run_folder: Path, top: str, out: Path, draw: DrawReport) -> No
 
 def _config(run_folder: Path) -> dict[str, Any]:
     try:
-        with open_beneath(run_folder, (CONFIG_FILE,)) as file:
+        with open_inside(run_folder, (CONFIG_FILE,)) as file:
             config: dict[str, Any] = orjson.loads(file.read(_MOST_MANIFEST_BYTES))
     except FileNotFoundError:
-        raise PackingError("the run has not begun: its folder holds no config yet") from None
+        raise ArtifactError("the run has not started: its folder holds no config yet") from None
     except ValueError:
-        raise PackingError("the run's config is damaged") from None
+        raise ArtifactError("the run's config is damaged") from None
     return config
 
 
@@ -223,7 +223,7 @@ def _join(run_folder: Path, name: str, out: Path, *, heading: bool) -> None:
     with out.open("wb") as output:
         for attempt in _attempts(run_folder):
             try:
-                file = open_beneath(run_folder, (attempt, name))
+                file = open_inside(run_folder, (attempt, name))
             except FileNotFoundError:
                 continue
             with file:

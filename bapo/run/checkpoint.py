@@ -168,7 +168,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _fault(folder: Path) -> str | None:
-    """What is wrong with a checkpoint, or None."""
+    """Returns the fault of a checkpoint, or None."""
     try:
         manifest = json.loads((folder / MANIFEST_FILE).read_bytes())
     except FileNotFoundError:

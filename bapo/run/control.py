@@ -2,7 +2,7 @@
 
 `control.jsonl` lies in the run's folder beside the attempts; lines are only ever appended. The trainer answers each
 request once, in the journal: `parameter_change`, `parameter_refused`, `stop` or `request_withdrawn`, with the request's
-id. A stop ends the attempt, not the run: whether the run goes on later is for those to say who keep it.
+id. A stop ends the attempt, not the run: whether the run continues later is up to its owner.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def append_request(run_folder: Path, request: ControlRequest) -> None:
 
 
 def read_requests(run_folder: Path) -> tuple[Sequence[ControlRequest], Sequence[str]]:
-    """All requests in order, and one message for each complete line that is none."""
+    """Reads all requests in order, and one message for each complete line that is none."""
     requests: list[ControlRequest] = []
     rejected: list[str] = []
     for number, line in enumerate(complete_lines(run_folder / CONTROL_FILE), start=1):
@@ -74,7 +74,7 @@ def changed_config(config: RunConfig, changes: Mapping[str, Any]) -> Resolution:
     steerable = steerable_fields(config.method.type)
     known = f"only {', '.join(steerable)} can" if steerable else f"nothing of {config.method.type} can"
     problems = [
-        ConfigProblem(field, value, f"cannot change while the run goes on: {known}")
+        ConfigProblem(field, value, f"cannot change while the run is training: {known}")
         for field, value in changes.items()
         if field not in steerable
     ]

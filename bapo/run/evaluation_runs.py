@@ -13,7 +13,7 @@ from bapo.records import EvaluationRecord, TrackingRecord
 from bapo.tasks.base import Problem, Task
 
 
-class Assessment:
+class EvaluationRuns:
     """Knows what is due after how many steps, and does it."""
 
     def __init__(self, config: RunConfig, task: Task, engine: Engine, attempt: int) -> None:

@@ -1,4 +1,4 @@
-"""A run that goes on from a checkpoint of another one: what it may change, and how its folder begins."""
+"""Forks: runs that continue from a checkpoint of another run, with a few fields changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOCK_FILE = ".origin.lock"
 
 
 class ForkOrigin(BaseModel):
-    """Where a run began that did not begin at step 0."""
+    """The run and step from which a fork continues."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -41,14 +41,14 @@ _FROZEN: Mapping[str, str] = {
 
 
 def fork_problems(config: RunConfig, parent: RunConfig, step: int) -> list[ConfigProblem]:
-    """Why the parent's checkpoint of `step` completed steps cannot go on with this config: nothing where it can."""
+    """Returns the reasons why the parent's checkpoint of `step` completed steps cannot continue with this config."""
     problems = []
     for field, (theirs, ours) in difference(config, parent).items():
         reason = next((why for frozen, why in _FROZEN.items() if field == frozen or _is_inside(field, frozen)), None)
         if field == "method.type" and not _keep_the_same_state(config.method, parent.method):
             reason = f"the checkpoint holds the state of {theirs}"
         if reason is not None:
-            remedy = f"a fork keeps {theirs!r}: {reason}; clone the run to start anew with another value"
+            remedy = f"a fork keeps {theirs!r}: {reason}; clone the run to start over with another value"
             problems.append(ConfigProblem(field, ours, remedy))
     if config.training.steps is not None and config.training.steps <= step:
         remedy = f"the fork begins after step {step}: give more steps than that"
@@ -65,7 +65,7 @@ def _is_inside(field: str, section: str) -> bool:
 
 
 def begin_fork(run_folder: Path, parent_folder: Path, origin: ForkOrigin) -> None:
-    """Give a new run's folder the checkpoint that it goes on from; done before, nothing more happens.
+    """Give a new run's folder the checkpoint that it continues from; a second call changes nothing.
 
     Raises CheckpointError where the parent's checkpoint is gone or damaged.
     """
@@ -87,6 +87,6 @@ def _alone(run_folder: Path) -> Iterator[None]:
 
 
 def read_origin(run_folder: Path) -> ForkOrigin | None:
-    """Where the run of this folder was forked from; None where it began by itself."""
+    """Reads the origin of the run in this folder; None where it is no fork."""
     path = run_folder / ORIGIN_FILE
     return ForkOrigin.model_validate_json(path.read_bytes()) if path.exists() else None

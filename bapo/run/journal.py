@@ -65,7 +65,7 @@ class LineWriter:
         return JournalError(f"cannot append to {self.path}: {cause}; free some space, then start the run again")
 
     def close(self) -> None:
-        """Close the file."""
+        """Closes the file."""
         os.close(self._descriptor)
 
     def __enter__(self) -> LineWriter:
@@ -91,7 +91,7 @@ class Journal:
         self.samples.write(dump_record(record))
 
     def close(self) -> None:
-        """Close both files."""
+        """Closes both files."""
         self.records.close()
         self.samples.close()
 

@@ -1,4 +1,4 @@
-"""From what a step did to what the journal keeps of it."""
+"""Makes a step's record from what the loop and the engine report."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def sample_records(
 def _spread(
     batch: ComposedBatch, fresh: Generation, reevaluated: Generation | None
 ) -> list[tuple[RolloutGroup, BatchSource, bool]]:
-    """All groups of the step, alternating between the kinds so that a short list shows each."""
+    """Returns all groups of the step, alternating between the kinds so that a short list shows each."""
     trained = {(item.group.prompt_id, item.source) for item in batch.items}
     left_out = [
         (group, source, False)

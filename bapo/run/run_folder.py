@@ -96,6 +96,6 @@ def exclusive(run_folder: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise ConfigError(
-                [ConfigProblem("run folder", str(run_folder), "another trainer is at work in it: wait or stop it")]
+                [ConfigProblem("run folder", str(run_folder), "another trainer is using it: wait or stop it")]
             ) from None
         yield

@@ -20,7 +20,7 @@ _ANSWERS = (*_REPEATED, "stop", "request_withdrawn")
 
 
 def answers(run_folder: Path) -> Iterator[EventRecord]:
-    """What the run's trainers answered to requests, in order."""
+    """Returns the answers of the run's trainers to requests, in order."""
     for folder in attempt_folders(run_folder):
         for record in read_records(folder / RECORDS_FILE):
             if isinstance(record, EventRecord) and record.event in _ANSWERS and "id" in record.data:

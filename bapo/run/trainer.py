@@ -29,7 +29,7 @@ from bapo.prompt_schedule import PromptSchedule
 from bapo.records import AnyRecord, EvaluationRecord, EventRecord, Interval
 from bapo.run import checkpoint
 from bapo.run.engine import build_engine
-from bapo.run.evaluation_runs import Assessment
+from bapo.run.evaluation_runs import EvaluationRuns
 from bapo.run.fork import ForkOrigin, read_origin
 from bapo.run.journal import RECORDS_FILE, Journal, JournalError, attempt_folders, last_complete_step, read_records
 from bapo.run.recording import CostCounter, sample_records, step_record
@@ -67,7 +67,7 @@ class EvaluationSummary(BaseModel):
 
 
 class TrainingSummary(BaseModel):
-    """How an attempt ended; `summary.json` and the last line that `bapo train` prints."""
+    """The end of an attempt, as `summary.json` and the last line of `bapo train` tell it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -145,7 +145,7 @@ class _Attempt:
         for warning in resolve(self.config.model_dump(mode="json")).warnings:
             self._event("warning", str(warning), {"field": warning.field})
         if self._completed == 0:
-            self._assess()
+            self._evaluate()
         while self._completed < self._num_steps:
             if self._stops_before(self._completed + 1):
                 return self._summary("stopped")
@@ -191,14 +191,14 @@ class _Attempt:
             engine=self._engine,
             group_size=config.rollout.group_size,
         )
-        self._assessment = Assessment(config, self._task, self._engine, self.attempt)
+        self._evaluation_runs = EvaluationRuns(config, self._task, self._engine, self.attempt)
 
     def _resume_or_start(self) -> None:
         origin = read_origin(self.run_folder)
         recorded = last_complete_step(self.run_folder, after=0 if origin is None else origin.step)
         folder, damaged = checkpoint.newest_sound(self.run_folder, last_step=recorded)
         if folder is None and origin is not None:
-            remedy = f"it went on from step {origin.step} of run {origin.run_id}: fork that run again"
+            remedy = f"it continued from step {origin.step} of run {origin.run_id}: fork that run again"
             raise ConfigError([ConfigProblem("checkpoints", "none is left", remedy)])
         if folder is None:
             self._event(
@@ -233,7 +233,7 @@ class _Attempt:
         outcome.timing["step"] = time.perf_counter() - begin
         outcome.timing["step_cpu"] = time.process_time() - begin_cpu
         self._write_step(outcome)
-        self._assess()
+        self._evaluate()
         training = self.config.training
         if step % training.checkpoint_interval == 0 or step == self._num_steps:
             self._save_checkpoint()
@@ -263,9 +263,9 @@ class _Attempt:
         ):
             self.journal.write_sample(sample)
 
-    def _assess(self) -> None:
+    def _evaluate(self) -> None:
         """Evaluate and track where the config asks for it after this many completed steps."""
-        for record in self._assessment.due(self._completed, is_last=self._completed == self._num_steps):
+        for record in self._evaluation_runs.due(self._completed, is_last=self._completed == self._num_steps):
             num_problems = len(record.num_correct)
             if isinstance(record, EvaluationRecord):
                 # One greedy answer beside the samples.
@@ -306,7 +306,7 @@ class _Attempt:
         for request in (*stops, *self._steering.fulfilled_stops(step)):
             self._event("stop", f"asked for by {request.author}", {"id": request.id, "author": request.author})
         if not stops:
-            self._event("stop", "asked for by a signal")
+            self._event("stop", "requested by a signal")
         return True
 
     # ------------------------------------------------------------ checkpoints
@@ -394,14 +394,16 @@ class _Attempt:
 
 
 def cannot_write(error: Exception) -> bool:
-    """Whether the attempt failed because the disk is full or refuses: the run can go on from its last checkpoint."""
+    """Returns whether the attempt failed because the disk is full or refuses: the run can resume from its last
+    checkpoint.
+    """
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return True
     return isinstance(error, JournalError | checkpoint.CheckpointError)
 
 
 def _has_begun(run_folder: Path) -> bool:
-    """Whether any attempt has recorded anything."""
+    """Returns whether any attempt has recorded anything."""
     return any(True for folder in attempt_folders(run_folder) for _ in read_records(folder / RECORDS_FILE))
 
 

@@ -1,4 +1,4 @@
-"""What arms reached on the test sets: Table 1's figures, paired differences at equal budgets, curves."""
+"""Results of the arms on the test sets: Table 1's figures, paired differences at equal budgets, curves."""
 
 from __future__ import annotations
 

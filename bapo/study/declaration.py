@@ -1,4 +1,4 @@
-"""What a study is, as its author declares it before the first run: a TOML file."""
+"""The declaration of a study, a TOML file that its author writes before the first run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Changes = Mapping[str, Any]
 
 
 class Arm(Section):
-    """What is compared: a method with its settings."""
+    """One side of a comparison: a method with its settings."""
 
     name: Name
     """As the report calls it."""
@@ -152,7 +152,7 @@ class Declaration(Section):
 
     @property
     def primary_regime(self) -> str:
-        """Where the primary comparison is made."""
+        """The regime of the primary comparison."""
         return self.primary.regime or self.regimes[0].name
 
     @property
@@ -204,11 +204,11 @@ def _problems(study: Declaration) -> list[ConfigProblem]:
     ):
         twice = next((value for value in values if list(values).count(value) > 1), None)
         if twice is not None:
-            problem(field, f"{twice} is there twice: take one away")
+            problem(field, f"{twice} appears twice: remove one")
     slugs = [slug(name) for name in arms]
     alike = next((name for name in arms if slugs.count(slug(name)) > 1), None)
     if alike is not None and len(set(arms)) == len(arms):
-        problem("arms", f"{alike!r} differs from another name in signs and capitals alone: choose names further apart")
+        problem("arms", f"{alike!r} differs from another name only in punctuation and case: choose more distinct names")
     if not regimes:
         problem("regimes", "give at least one, or leave the field out")
     if (study.recipe is None) == (not study.config):
@@ -227,7 +227,7 @@ def _problems(study: Declaration) -> list[ConfigProblem]:
         problem("primary.regime", f"there is no regime {study.primary.regime!r}: take one of {', '.join(regimes)}")
     if study.primary.test_set not in (MEAN, *study.test_sets):
         known = ", ".join((*study.test_sets, MEAN))
-        problem("primary.test_set", f"is none of the test sets: take one of {known}")
+        problem("primary.test_set", f"is not one of the test sets: take one of {known}")
     found += _reserved(study)
     if study.tuning is not None and (shared := set(study.seeds) & set(study.tuning.seeds)):
         seed = min(shared)
@@ -236,7 +236,7 @@ def _problems(study: Declaration) -> list[ConfigProblem]:
     if study.num_runs != planned:
         parts = f"{len(arms)} arms × {len(study.regimes)} regimes × {len(study.seeds)} seeds"
         parts += f", and {study.num_tuning_runs} that tune" if study.num_tuning_runs else ""
-        problem("num_runs", f"the study makes {planned} runs ({parts}): write {planned}, or mend what makes them")
+        problem("num_runs", f"the study makes {planned} runs ({parts}): write {planned}, or change its arms or seeds")
     return found
 
 
@@ -260,9 +260,9 @@ def _reserved(study: Declaration) -> list[ConfigProblem]:
 
 
 _REASONS = {
-    "training.seed": "the seeds of a study stand in `seeds`: take it out",
-    "method.type": "what is trained stands in `method` of an arm: take it out",
-    "task.held_out": "a study evaluates on the test sets, and tunes on validation problems, by itself: take it out",
+    "training.seed": "the seeds of a study stand in `seeds`: remove it",
+    "method.type": "what is trained stands in `method` of an arm: remove it",
+    "task.held_out": "a study evaluates on the test sets, and tunes on validation problems, by itself: remove it",
     "task": "all arms of a regime have the same problems: set it for the study or a regime",
     "evaluation": "all arms of a regime are evaluated alike: set it for the study or a regime",
     "tracking": "all arms of a regime are tracked alike: set it for the study or a regime",
@@ -281,7 +281,7 @@ def slug(name: str) -> str:
 def parse(text: str) -> Declaration:
     """A declaration from the text of its file. Raises ConfigError naming each field, value and remedy."""
     if len(text) > MOST_CHARACTERS:
-        remedy = f"is longer than {MOST_CHARACTERS:,} characters: no study needs that"
+        remedy = f"is longer than {MOST_CHARACTERS:,} characters: shorten it"
         raise ConfigError([ConfigProblem("study", f"{len(text):,} characters", remedy)])
     try:
         given = tomllib.loads(text)
@@ -295,13 +295,13 @@ def parse(text: str) -> Declaration:
 
 _WORDS = {
     "missing": "is missing: a study declares it before its first run",
-    "extra_forbidden": "a study has no such field: take it out, or mend its name",
+    "extra_forbidden": "a study has no such field: remove it, or correct its name",
     "too_short": "give at least one",
 }
 
 
 def _problem(finding: ErrorDetails) -> ConfigProblem:
-    """What pydantic found, in a study's words."""
+    """Translates an error of pydantic to a study's terms."""
     field, value = ".".join(map(str, finding["loc"])), finding["input"]
     if finding["type"] == "value_error":
         message = str(finding.get("ctx", {})["error"])

@@ -1,4 +1,4 @@
-"""How arms came to what they reached: unlocked prompts beside chance, batches, cost, stability."""
+"""Diagnostics of the arms: unlocked prompts beside chance, batches, cost, stability."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _rate(matrix: Matrix | None, name: RateName) -> float | None:
 
 
 def composition_of(arm: str, runs: Sequence[Observation]) -> StudyComposition:
-    """What the training batches were made of."""
+    """Returns the batch composition of an arm."""
 
     def per_step(name: str) -> MeanEstimate | None:
         return mean_of([_mean(run.groups(name)) for run in runs])
@@ -138,7 +138,7 @@ def _ratio(part: Floats, whole: Floats) -> float | None:
 
 
 def costs_of(arms: Arms, reference: str, sets: Sequence[str]) -> list[StudyCost]:
-    """What each arm took, and took to reach the reference's mean final accuracy."""
+    """Returns the cost of each arm, in total and to reach the reference's mean final accuracy."""
     known = [final(run, MEAN, "avg", sets) for run in arms.get(reference, {}).values()]
     target = mean_of(known)
     return [

@@ -36,7 +36,7 @@ FAILURE_FILE = "failure.txt"
 
 
 class StudyState(BaseModel):
-    """What is known of a study beside its declaration; `study.json`."""
+    """The state of a study beside its declaration; `study.json`."""
 
     digest: str
     created_at: datetime
@@ -45,7 +45,7 @@ class StudyState(BaseModel):
 
 
 class StudyFolder:
-    """A study's files."""
+    """The folder of a study: declaration, state, choices and runs."""
 
     def __init__(self, path: Path, study: Declaration, state: StudyState) -> None:
         self.path = path
@@ -101,7 +101,7 @@ class StudyFolder:
     def _amend(self, before: Declaration, changed: Sequence[str], reason: str) -> None:
         """Put away what the new declaration no longer has, and note the change."""
         done = sum(run.state == "done" for run in StudyFolder(self.path, before, self.state).runs())
-        # Settings are chosen anew where anything of the choice changed.
+        # Settings are chosen again where anything of the choice changed.
         if before.tuning != self.study.tuning:
             (self.path / TUNING_FILE).unlink(missing_ok=True)
         planned = {run.name: run for run in self.planned()}
@@ -136,7 +136,7 @@ class StudyFolder:
 
     @property
     def choices(self) -> Choices | None:
-        """What tuning chose; None before it has."""
+        """The settings that tuning chose; None before it has."""
         if self.study.tuning is None:
             return {}
         path = self.path / TUNING_FILE
@@ -145,16 +145,16 @@ class StudyFolder:
         return {(each["regime"], each["arm"]): each["set"] for each in json.loads(path.read_bytes())}
 
     def write_choices(self, choices: Choices) -> None:
-        """Keep what tuning chose: it is never chosen anew."""
+        """Keep what tuning chose: it is never chosen again."""
         lines = [{"regime": regime, "arm": arm, "set": dict(point)} for (regime, arm), point in choices.items()]
         write_atomically(self.path / TUNING_FILE, json.dumps(lines, indent=2).encode())
 
     def planned(self) -> list[PlannedRun]:
-        """All runs; the final ones without the chosen settings while those are unknown."""
+        """Returns all planned runs; the final ones lack the chosen settings while those are unknown."""
         return [*tuning_runs(self.study), *final_runs(self.study, self.choices or {})]
 
     def run_folder(self, run: PlannedRun | StudyRunInfo) -> Path:
-        """Where a run is."""
+        """Returns the folder of a run."""
         return self.path / RUNS_FOLDER / run.name
 
     def runs(self) -> list[StudyRunInfo]:
@@ -178,7 +178,7 @@ class StudyFolder:
         )
 
     def report(self) -> StudyReport:
-        """The report as far as the runs are done."""
+        """The report so far as the runs are done."""
         runs = self.runs()
         return build(
             self.study,
@@ -190,7 +190,7 @@ class StudyFolder:
         )
 
     def observed(self, runs: Sequence[StudyRunInfo]) -> dict[str, Observation]:
-        """What the ended ones recorded."""
+        """Returns the observations of the runs that are done."""
         return {run.name: observe_folder(self.run_folder(run)) for run in runs if run.state == "done"}
 
     @contextmanager
@@ -200,7 +200,7 @@ class StudyFolder:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                remedy = "another `bapo study` is at work in it: wait or stop it"
+                remedy = "another `bapo study` is using it: wait or stop it"
                 raise ConfigError([ConfigProblem("study folder", str(self.path), remedy)]) from None
             yield
 
@@ -242,7 +242,7 @@ def _last_step(attempt: Path) -> int:
 
 
 def is_held(run_folder: Path) -> bool:
-    """Whether a trainer is at work in the folder."""
+    """Returns whether a trainer is using the folder."""
     lock = run_folder / LOCK_FILE
     if not lock.exists():
         return False

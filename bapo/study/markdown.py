@@ -12,7 +12,7 @@ from bapo.study.tables import Cell, Table
 
 
 def markdown(report: StudyReport) -> str:
-    """The whole report."""
+    """Formats the whole report as Markdown."""
     return "\n".join(_lines(report)) + "\n"
 
 
@@ -233,7 +233,7 @@ def _runs(report: StudyReport) -> Iterator[str]:
 
 
 def table(content: Table) -> Iterator[str]:
-    """A Markdown table."""
+    """Formats a table as Markdown."""
     yield f"| {' | '.join(content.heads)} |"
     yield f"|{'---|' * len(content.heads)}"
     for row in content.rows:
@@ -248,7 +248,7 @@ def _cell(cell: Cell | str) -> str:
 
 
 def text(value: str) -> str:
-    """What a user wrote, as text in Markdown."""
+    """Escapes a user's text for Markdown."""
     flat = " ".join(value.split())
     for sign in "\\`*_[]<>|#":
         flat = flat.replace(sign, f"\\{sign}")

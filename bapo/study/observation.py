@@ -1,4 +1,4 @@
-"""What a report reads of one run, from its folder or from a server's tables."""
+"""Reads what a study's report needs of one run, from its folder or from a server's tables."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Observation(NamedTuple):
         return self.column(f"bapo/batch/{name}")
 
     def spent(self, budget: Budget) -> Floats:
-        """What had been spent after each step; empty where nobody counted it."""
+        """Returns the budget spent after each step; empty where it was not counted."""
         match budget:
             case "steps":
                 return self.steps.astype(np.float64)

@@ -1,4 +1,4 @@
-"""From a declaration to its runs: which there are, what each sets, and whether it can run."""
+"""Plans the runs of a declared study: which there are, what each sets, and whether it can run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Choices = Mapping[tuple[str, str], Mapping[str, Any]]
 
 
 def base_of(study: Declaration) -> dict[str, Any]:
-    """What all runs start from. Raises ConfigError for a recipe that there is not."""
+    """Returns the fields that all runs start from. Raises ConfigError for a recipe that does not exist."""
     if study.recipe is None:
         return apply_changes({}, study.config)
     for recipe in shipped_recipes():
@@ -149,7 +149,7 @@ def check(study: Declaration) -> list[ConfigProblem]:
 
 
 def _placed(study: Declaration, run: PlannedRun, problem: ConfigProblem) -> ConfigProblem:
-    """Where in the study file the field stands that a run's config refuses."""
+    """Locates a refused field in the study file."""
     field = problem.field
     arm = next(arm for arm in study.arms if arm.name == run.arm)
     regime = next(regime for regime in study.regimes if regime.name == run.regime)
@@ -170,13 +170,13 @@ def _placed(study: Declaration, run: PlannedRun, problem: ConfigProblem) -> Conf
 
 
 def _evaluated(study: Declaration, config: RunConfig) -> list[ConfigProblem]:
-    """What is missing for the results to be read."""
+    """Returns problems that keep the results from being read."""
     problems = []
     if not config.evaluation.enabled:
         problems.append(ConfigProblem("set.evaluation.enabled", False, "a study needs evaluations: leave it true"))
     known = TEST_SETS[config.task.type]
     problems += [
-        ConfigProblem("test_sets", name, f"the task evaluates on {' and '.join(known)}: take from these")
+        ConfigProblem("test_sets", name, f"the task evaluates on {' and '.join(known)}: choose from these")
         for name in study.test_sets
         if name not in known
     ]

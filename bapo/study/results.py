@@ -126,7 +126,7 @@ class StudyUnlocks(Result):
 
 
 class StudyComposition(Result):
-    """What an arm's training batches were made of; means over steps, then over runs."""
+    """Batch composition of an arm; means over steps, then over runs."""
 
     arm: str
     n: int
@@ -148,7 +148,7 @@ class StudyComposition(Result):
 
 
 class StudyCost(Result):
-    """What an arm took: whole runs, evaluation and tracking left out."""
+    """Cost of an arm's whole runs, evaluation and tracking left out."""
 
     arm: str
     n: int
@@ -252,7 +252,7 @@ class StudyAmendment(Result):
 
 
 class StudyReport(Result):
-    """What a study found, what was run for it and what was not."""
+    """The report of a study: findings, runs that were made and runs that were not."""
 
     title: str
     question: str

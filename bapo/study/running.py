@@ -25,7 +25,7 @@ LOOK_SECONDS = 0.5
 
 
 class Outcome(NamedTuple):
-    """How one run ended."""
+    """The end of one run."""
 
     run: PlannedRun
     state: str
@@ -51,7 +51,7 @@ class StudyRunner:
     def run(self) -> list[Outcome]:
         """Make what is missing: first the runs that choose settings, then those that count.
 
-        Raises ConfigError where another `bapo study` is at work in the folder, or no setting could be chosen.
+        Raises ConfigError where another `bapo study` is using the folder, or no setting could be chosen.
         """
         with self._folder.exclusive():
             outcomes = []
@@ -73,7 +73,7 @@ class StudyRunner:
         infos = [info for info in self._folder.runs() if info.stage == "tuning"]
         failed = [info for info in infos if info.state != "done"]
         if failed:
-            remedy = f"it is {failed[0].state} ({failed[0].reason or 'no reason known'}): mend that, then call again"
+            remedy = f"it is {failed[0].state} ({failed[0].reason or 'no reason known'}): fix that, then run again"
             raise ConfigError([ConfigProblem("tuning run", failed[0].name, remedy)])
         self._folder.write_choices(choose(self._folder.study, infos, self._folder.observed(infos)))
 

@@ -24,7 +24,7 @@ CURVE_POINTS = 7
 
 
 class Cell(NamedTuple):
-    """More than a figure."""
+    """A cell with emphasis, or with a user's own words."""
 
     text: str
     stands_out: bool = False
@@ -40,12 +40,12 @@ class Table(NamedTuple):
 
 
 def name(text: str) -> Cell:
-    """Somebody's own words."""
+    """Returns a cell with a user's own words on one line."""
     return Cell(" ".join(text.split()), is_name=True)
 
 
 def results(regime: StudyRegimeReport) -> Table:
-    """Table 1's layout."""
+    """Lays out the results as Table 1."""
     columns = regime.rows[0].scores
     heads = ["arm", "n"]
     for score in columns:
@@ -76,7 +76,7 @@ def _cells(scores: Sequence[StudyScore]) -> list[Cell | str]:
 
 
 def differences(found: Sequence[StudyDifference]) -> Table:
-    """Paired differences."""
+    """Lays out paired differences."""
     with_budget = any(each.budget is not None for each in found)
     heads = ["arm", "n", "difference in points", "d", "verdict"] + (["compared at"] if with_budget else [])
     rows: list[list[Cell | str]] = []
@@ -93,7 +93,7 @@ def _verdict(found: StudyDifference) -> Cell:
 
 
 def multiplicity(regime: StudyRegimeReport) -> str:
-    """What many comparisons at once mean; empty for one or two."""
+    """Returns a caution on many comparisons at once; empty for one or two."""
     if regime.num_comparisons < 3:
         return ""
     expected = 0.05 * regime.num_comparisons
@@ -166,7 +166,7 @@ def unlocks(regime: StudyRegimeReport) -> Table:
 
 
 def composition(regime: StudyRegimeReport) -> Table:
-    """What batches were made of."""
+    """Lays out the batch composition."""
     heads = ["arm", "fresh", "X1", "X2", "X3", "batch full, %", "X1, % of batch", "hits of fresh, %", "hits of X2, %"]
     rows: list[list[Cell | str]] = [
         [
@@ -183,7 +183,7 @@ def composition(regime: StudyRegimeReport) -> Table:
 
 
 def cost(regime: StudyRegimeReport) -> Table:
-    """What arms took."""
+    """Lays out the cost of the arms."""
     heads = ["arm", "rollouts", "tokens", "CPU-seconds", "wall seconds", "method, % of step"]
     heads += ["reached by", "rollouts to reach", "CPU-seconds to reach"]
     rows: list[list[Cell | str]] = [
@@ -204,7 +204,7 @@ def cost(regime: StudyRegimeReport) -> Table:
 
 
 def migration(regime: StudyRegimeReport) -> Table:
-    """Shares of improved and worse prompts at the last sampling."""
+    """Lays out the shares of improved and worse prompts at the last sampling."""
     heads = ["arm", "step", "better", "null", "worse", "null", "solved kept", "null"]
     rows: list[list[Cell | str]] = []
     for each in regime.stability:
@@ -219,7 +219,7 @@ def migration(regime: StudyRegimeReport) -> Table:
 
 
 def stability(regime: StudyRegimeReport) -> Table:
-    """Theorem 3.2's quantities."""
+    """Lays out the quantities of Theorem 3.2."""
     heads = [
         "arm",
         *(f"TV {name}" for name in SOURCES.values()),

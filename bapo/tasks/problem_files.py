@@ -8,7 +8,7 @@ from typing import Any
 
 from bapo.config.task import FileTaskConfig
 from bapo.draws import generator
-from bapo.files.safe_paths import OutsideError, checked_parts, open_beneath
+from bapo.files.safe_paths import OutsideError, checked_parts, open_inside
 from bapo.tasks.base import ANSWER_TEXT, Problem, Problems, prompt_identity
 from bapo.tasks.rows import file_error, read_rows
 from bapo.tasks.verifiers import answer_problem
@@ -135,7 +135,7 @@ def _images(given: Any, column: str, path: str) -> Iterator[bytes]:
 def _read(folder: Path, name: str) -> bytes:
     """A file beneath the folder and nowhere else: whoever wrote the data shall not choose what the trainer reads."""
     try:
-        with open_beneath(folder, checked_parts(name)) as file:
+        with open_inside(folder, checked_parts(name)) as file:
             return file.read(MOST_IMAGE_BYTES)
     except OutsideError:
         raise RowError(f"the path {name!r:.80} leads out of the file's folder") from None

@@ -23,7 +23,7 @@ class Band(Result):
 
 
 class RecordedBatches(Result):
-    """What the run did; None where a buffer was not there."""
+    """The batches and buffers as recorded; None where there was no such buffer."""
 
     x1: Sequence[int]
     x2: Sequence[int]
@@ -40,7 +40,7 @@ class RecordedBatches(Result):
 
 
 class ForecastBatches(Result):
-    """What it would have done."""
+    """The batches and buffers as forecast."""
 
     x1: Sequence[int]
     """Always exact: which fresh groups the filter keeps is a matter of their recorded accuracies."""

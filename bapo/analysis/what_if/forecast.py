@@ -1,4 +1,4 @@
-"""What a run's batches would have been under other thresholds, buffers or filters.
+"""Forecasts a run's batches under other thresholds, buffers or filters.
 
 The recorded stream of group accuracies is replayed through the construction of batches. Fresh groups are what they
 were, so X1, r_tot and what fresh groups do to the buffers are exact given the record; the policy's own reaction to
@@ -46,8 +46,8 @@ _REASONS = {
     "rollout.group_size": "the run recorded groups of {value} responses, and what another number would have found is "
     "not known",
     "rollout.batch_size": "which prompts came fresh in which step is recorded, and others cannot be added",
-    "task": "other data means other prompts, and nobody has answered those",
-    "model": "another model answers otherwise, and its answers are not recorded",
+    "task": "other data means other prompts, for which no answers are recorded",
+    "model": "another model answers differently, and its answers are not recorded",
     "method.v": "it decides which policy answers, and the recorded answers stay what they are",
     "training.seed": "it decides which prompts come when, and that is recorded",
 }
@@ -113,7 +113,7 @@ def _changed(recording: Recording, changes: Mapping[str, Any]) -> tuple[list[Pha
 def _reason(field: str, run: RunConfig) -> str:
     section = field.partition(".")[0]
     reason = _REASONS.get(field) or _REASONS.get(section)
-    return reason.format(value=run.rollout.group_size) if reason else "it has no part in making batches"
+    return reason.format(value=run.rollout.group_size) if reason else "it does not affect how batches are built"
 
 
 def _starvation(num_steps: int, stream: RecordedStream) -> ConfigProblem:

@@ -1,4 +1,4 @@
-"""What every step of a replay brings, whatever its re-evaluations find: thresholds, X1, and which groups are stored."""
+"""Prepares the steps of a replay: thresholds, X1 and stored groups, which no re-evaluation changes."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ class PlannedStep:
 
 
 def numbering(stream: RecordedStream) -> Numbering:
-    """How a replay of this stream numbers its entries."""
+    """Returns the numbering of entries for a replay of this stream."""
     per_prompt = stream.group_size + 1
     return Numbering(per_prompt, stream.num_prompts * per_prompt)
 
 
 def plan(stream: RecordedStream, phases: Sequence[Phase]) -> Iterator[PlannedStep]:
-    """All steps. The phases are in order, the first one from step 1."""
+    """Prepares all steps. The phases are in order, the first one from step 1."""
     methods = _method_of_each_step(stream.num_steps, phases)
     thresholds = _thresholds(stream, methods)
     first_steps = {phase.first_step for phase in phases[1:]}

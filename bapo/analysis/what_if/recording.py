@@ -21,7 +21,7 @@ from bapo.run.run_folder import read_config
 
 
 class BufferSizes(NamedTuple):
-    """What the run recorded of its buffers after each step; None where there was none."""
+    """Recorded sizes of the buffers after each step; None where there was no such buffer."""
 
     difficult: Sequence[float | None]
     high_quality: Sequence[float | None]

@@ -1,8 +1,8 @@
-"""Batch construction over a whole recorded stream at once: counts instead of groups, several draws side by side.
+"""Batch construction over a whole recorded stream at once: counts instead of groups, several replicates side by side.
 
 What `bapo.methods` does step by step, with the same thresholds, filters and order, for the sizes of batches and buffers
 only: which stored groups X3 takes changes no size and is not drawn. r_tot, X1 and what fresh groups do to the
-high-quality buffer do not depend on re-evaluations and are worked out once for all draws. That both agree at every
+high-quality buffer do not depend on re-evaluations and are computed once for all replicates. That both agree at every
 step, for every legal config and stream, is tested in `tests/bapo/analysis/test_replay.py`.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bapo.analysis.what_if.plan import Entries, Phase, PlannedStep, numbering, plan
-from bapo.analysis.what_if.stream import Answers, Counts, Outlook, RecordedStream
+from bapo.analysis.what_if.stream import Answers, Counts, RecordedStream, ReevaluationModel
 from bapo.config import RunConfig
 from bapo.methods.bapo import bapo_config
 
@@ -52,11 +52,11 @@ def replay(stream: RecordedStream, phases: Sequence[Phase], *, replicates: int) 
 
 
 def has_buffers(config: RunConfig) -> bool:
-    """Whether the method keeps buffers; else every fresh group that finds room is the batch."""
+    """Returns whether the method keeps buffers; else every fresh group that finds room is the batch."""
     return config.method.as_bapo() is not None
 
 
-class _Draw:
+class _Replicate:
     """The buffers of one replicate."""
 
     __slots__ = ("candidates", "difficult", "groups", "groups_until")
@@ -70,8 +70,8 @@ class _Draw:
         self.candidates: Set[int] = frozenset()
         """Of X3 in the step under way, from its own groups."""
 
-    def copy(self) -> _Draw:
-        copied = _Draw(self.difficult.copy())
+    def copy(self) -> _Replicate:
+        copied = _Replicate(self.difficult.copy())
         copied.groups = None if self.groups is None else self.groups.copy()
         copied.groups_until, copied.candidates = self.groups_until, self.candidates
         return copied
@@ -85,7 +85,7 @@ class _Groups(NamedTuple):
 
 
 class _Reevaluation(NamedTuple):
-    """What answering difficult prompts again found, by replicate."""
+    """The outcome of answering difficult prompts again, by replicate."""
 
     num_asked: Sequence[int]
     num_estimated: Sequence[int]
@@ -103,13 +103,13 @@ class _BapoReplay:
         self._stream = stream
         self._plan = plan(stream, phases)
         self._numbering = numbering(stream)
-        self._outlook = Outlook(stream, config.training.seed)
+        self._model = ReevaluationModel(stream, config.training.seed)
         self._batch_size = config.training.batch_size
         self._difficult_capacity = self._batch_size if capacity is None else capacity
         self._group_capacity = method.high_quality_buffer.capacity
         self._max_age = method.high_quality_buffer.max_age_steps
-        self._replicates = replicates
-        self._draws = [_Draw({})]
+        self._num_replicates = replicates
+        self._replicates = [_Replicate({})]
         self._groups: Entries = {}
         """High-quality buffer that fresh groups alone make."""
 
@@ -119,7 +119,7 @@ class _BapoReplay:
             x1.append(len(step.x1_prompts))
             rows.append(self._run_step(step))
             num_starved += step.thresholds.reusable_min > step.thresholds.reusable_max
-        sizes = np.empty((7, len(self._draws), len(rows)), np.int64)
+        sizes = np.empty((7, len(self._replicates), len(rows)), np.int64)
         for index, row in enumerate(rows):
             for kind, values in enumerate(row):
                 sizes[kind, :, index] = values
@@ -129,14 +129,14 @@ class _BapoReplay:
         """x2, x3, reevaluated, estimated, surplus, and both buffers: a number for each replicate, or one for all."""
         candidates = self._candidates(self._groups, step)
         self._store(self._groups, step.stored)
-        for draw in self._draws:
-            draw.candidates = candidates
+        for replicate in self._replicates:
+            replicate.candidates = candidates
             if step.is_new_phase:
-                _keep_difficult(draw, step.thresholds.difficult_max, self._numbering.per_prompt)
-            self._see_fresh(draw.difficult, step)
-            if draw.groups is not None:
-                draw.candidates = self._candidates(draw.groups, step)
-                self._store(draw.groups, step.stored)
+                _keep_difficult(replicate, step.thresholds.difficult_max, self._numbering.per_prompt)
+            self._see_fresh(replicate.difficult, step)
+            if replicate.groups is not None:
+                replicate.candidates = self._candidates(replicate.groups, step)
+                self._store(replicate.groups, step.stored)
         room = self._batch_size - len(step.x1_prompts)
         asked: Sequence[int] = (0,)
         estimated: Sequence[int] = (0,)
@@ -145,23 +145,23 @@ class _BapoReplay:
         if step.num_reevaluated_at_most:
             asked, estimated, improved = self._reevaluate(step)
             surplus = [
-                self._store_surplus(draw, _Groups(each.prompts[room:], each.entries[room:]), step)
-                for draw, each in zip(self._draws, improved, strict=True)
+                self._store_surplus(replicate, _Groups(each.prompts[room:], each.entries[room:]), step)
+                for replicate, each in zip(self._replicates, improved, strict=True)
             ]
             x2 = [min(len(each.prompts), room) for each in improved]
             taken = [
-                sum(map(draw.candidates.__contains__, each.prompts[:room]))
-                for draw, each in zip(self._draws, improved, strict=True)
+                sum(map(replicate.candidates.__contains__, each.prompts[:room]))
+                for replicate, each in zip(self._replicates, improved, strict=True)
             ]
-            left = [len(draw.candidates) - num for draw, num in zip(self._draws, taken, strict=True)]
+            left = [len(replicate.candidates) - num for replicate, num in zip(self._replicates, taken, strict=True)]
         else:
-            left = [len(draw.candidates) for draw in self._draws]
+            left = [len(replicate.candidates) for replicate in self._replicates]
             x2 = [0] * len(left)
         x3 = [min(num, room - used) for num, used in zip(left, x2, strict=True)] if step.reuses else (0,)
         self._expire(step)
         shared = len(self._groups)
-        groups = [shared if draw.groups is None else len(draw.groups) for draw in self._draws]
-        return x2, x3, asked, estimated, surplus, [len(draw.difficult) for draw in self._draws], groups
+        groups = [shared if replicate.groups is None else len(replicate.groups) for replicate in self._replicates]
+        return x2, x3, asked, estimated, surplus, [len(replicate.difficult) for replicate in self._replicates], groups
 
     # ------------------------------------------------------------ difficult buffer
 
@@ -201,11 +201,11 @@ class _BapoReplay:
 
     def _reevaluate(self, step: PlannedStep) -> _Reevaluation:
         """Answer difficult prompts again in every replicate; replicates part where an answer is an estimate."""
-        asked = [self._least_recently_evaluated(draw.difficult, step) for draw in self._draws]
+        asked = [self._least_recently_evaluated(replicate.difficult, step) for replicate in self._replicates]
         prompts, answers = self._answers(asked, step)
-        if len(self._draws) < self._replicates and answers.is_estimated.any():
-            self._draws += [self._draws[0].copy() for _ in range(self._replicates - 1)]
-            asked *= self._replicates
+        if len(self._replicates) < self._num_replicates and answers.is_estimated.any():
+            self._replicates += [self._replicates[0].copy() for _ in range(self._num_replicates - 1)]
+            asked *= self._num_replicates
             prompts, answers = self._answers(asked, step)
         bounds = np.cumsum([0, *map(len, asked)])
         entries = self._numbering.entries(step.number, prompts, answers.num_correct)
@@ -213,8 +213,8 @@ class _BapoReplay:
         is_improved = ~is_difficult & (answers.num_correct < self._stream.group_size)
         left, ends = prompts.tolist(), bounds.tolist()
         back = _split(prompts, entries, is_difficult, bounds)
-        for draw, still, (begin, end) in zip(self._draws, back, pairwise(ends), strict=True):
-            difficult = draw.difficult
+        for replicate, still, (begin, end) in zip(self._replicates, back, pairwise(ends), strict=True):
+            difficult = replicate.difficult
             for prompt in left[begin:end]:
                 del difficult[prompt]
             difficult.update(zip(still.prompts, still.entries, strict=True))
@@ -230,7 +230,7 @@ class _BapoReplay:
         entries = np.fromiter(chain.from_iterable(asked), np.int64, sum(lengths))
         prompts = self._numbering.prompts(entries)
         replicates = np.repeat(np.arange(len(asked)), lengths)
-        return prompts, self._outlook.answers(prompts, step.number, replicates)
+        return prompts, self._model.answers(prompts, step.number, replicates)
 
     # ------------------------------------------------------------ high-quality buffer
 
@@ -249,31 +249,36 @@ class _BapoReplay:
         if self._group_capacity is not None:
             _drop_oldest(groups, len(groups) - self._group_capacity)
 
-    def _store_surplus(self, draw: _Draw, surplus: _Groups, step: PlannedStep) -> int:
+    def _store_surplus(self, replicate: _Replicate, surplus: _Groups, step: PlannedStep) -> int:
         """Keep what found no room where it may be reused later; how many."""
         per_prompt = self._numbering.per_prompt
         low, high = step.thresholds.reusable_min, step.thresholds.reusable_max
         new = {prompt: entry for prompt, entry in zip(*surplus, strict=True) if low <= entry % per_prompt <= high}
         if new:
-            if draw.groups is None:
-                draw.groups = self._groups.copy()
-            self._store(draw.groups, new)
-            draw.groups_until = step.number + self._max_age
+            if replicate.groups is None:
+                replicate.groups = self._groups.copy()
+            self._store(replicate.groups, new)
+            replicate.groups_until = step.number + self._max_age
         return len(new)
 
     def _expire(self, step: PlannedStep) -> None:
         """Drop the groups that are too old for the next step."""
         first_kept = (step.number + 1 - self._max_age) * self._numbering.per_step
-        for groups in (self._groups, *(draw.groups for draw in self._draws if draw.groups is not None)):
+        for groups in (
+            self._groups,
+            *(replicate.groups for replicate in self._replicates if replicate.groups is not None),
+        ):
             _drop_oldest(groups, sum(1 for _ in takewhile(first_kept.__gt__, groups.values())))
-        for draw in self._draws:
-            if draw.groups_until <= step.number:
-                draw.groups = None
+        for replicate in self._replicates:
+            if replicate.groups_until <= step.number:
+                replicate.groups = None
 
 
-def _keep_difficult(draw: _Draw, difficult_max: int, per_prompt: int) -> None:
+def _keep_difficult(replicate: _Replicate, difficult_max: int, per_prompt: int) -> None:
     """Drop the prompts that a changed c1 no longer calls difficult."""
-    draw.difficult = {prompt: entry for prompt, entry in draw.difficult.items() if entry % per_prompt <= difficult_max}
+    replicate.difficult = {
+        prompt: entry for prompt, entry in replicate.difficult.items() if entry % per_prompt <= difficult_max
+    }
 
 
 def _drop_oldest(entries: Entries, num: int) -> None:
@@ -290,5 +295,5 @@ def _split(prompts: Counts, entries: Counts, chosen: NDArray[np.bool_], bounds: 
 
 
 def _num_before(chosen: NDArray[np.bool_], bounds: Counts) -> Counts:
-    """How many are chosen before each bound."""
+    """Returns the number of chosen ones before each bound."""
     return np.concatenate(([0], np.cumsum(chosen)))[bounds]

@@ -1,4 +1,4 @@
-"""What a run saw, made ready for replaying: fresh groups by step, and what a re-evaluation found or would find."""
+"""The recorded stream of a run, ready for replay, and a model of re-evaluations that never happened."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Counts = NDArray[np.int64]
 
 
 class RecordedCounts(NamedTuple):
-    """What the run itself did in each step, read off its visits."""
+    """Counts of the run's own batches by step, read off its visits."""
 
     fresh: Counts
     reevaluated: Counts
@@ -35,7 +35,7 @@ class RecordedCounts(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """What re-evaluations found, or would have found."""
+    """Outcomes of re-evaluations, recorded or estimated."""
 
     num_correct: Counts
     is_estimated: NDArray[np.bool_]
@@ -140,8 +140,8 @@ class Evaluations:
         self.first_row[prompt[::-1]] = np.arange(len(step))[::-1]
 
 
-class Outlook:
-    """What a re-evaluation finds in a step, for steps that only grow."""
+class ReevaluationModel:
+    """Looks up or estimates the outcome of a re-evaluation, for steps in rising order."""
 
     def __init__(self, stream: RecordedStream, seed: int) -> None:
         self._stream = stream
@@ -151,7 +151,7 @@ class Outlook:
         self._num_passed = 0
 
     def answers(self, prompts: Counts, step: int, replicates: Counts) -> Answers:
-        """What re-evaluating these prompts finds; each belongs to one of the replicates.
+        """Returns the outcomes of re-evaluating these prompts, each for one of the replicates.
 
         Exactly what was recorded where the run re-evaluated the prompt in this very step. Else the accuracy p is drawn
         from Beta(k + ½, G - k + ½), Jeffreys' posterior after the prompt's nearest answer with k right responses (the

@@ -1,4 +1,4 @@
-"""From the replayed sizes of batches and buffers to columns and totals with intervals."""
+"""Turns the replayed sizes of batches and buffers into columns and totals with intervals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bapo.methods.bapo import bapo_config
 
 
 def recorded_batches(recording: Recording) -> RecordedBatches:
-    """What the run did."""
+    """Returns the columns of the batches as recorded."""
     counts = recording.stream.recorded
     batch_size = recording.phases[0].config.training.batch_size
     return RecordedBatches(

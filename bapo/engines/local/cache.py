@@ -49,7 +49,7 @@ class GrowingCache(Cache):
     def __init__(self, prefixes: Sequence[tuple[Cache, Tensor]], *, capacity: int) -> None:
         """Gather prompts of one or several lengths, aligned at their last token.
 
-        `prefixes` holds caches of prompts of equal length with the prompt [rows] that each row goes on from; the rows
+        `prefixes` holds caches of prompts of equal length with the prompt [rows] that each row continues; the rows
         of the first cache come first. Tokens before a shorter prompt have to be
         masked.
         """
@@ -78,7 +78,7 @@ class GrowingCache(Cache):
 
 
 def has_attention_only(model: PreTrainedModel) -> bool:
-    """Whether all layers keep keys and values, which is what rows can be expanded and dropped of."""
+    """Returns whether all layers keep keys and values, the caches whose rows can be expanded and dropped."""
     return all(isinstance(layer, DynamicLayer) for layer in DynamicCache(config=model.config).layers)
 
 
@@ -95,7 +95,7 @@ def keys_and_values(layer: DynamicLayer) -> tuple[Tensor, Tensor]:
 
 
 def expand_with_gradient(cache: Cache, rows: Tensor) -> DynamicCache:
-    """A cache whose row i goes on from prompt `rows[i]`; gradients flow back to the prompt's forward pass."""
+    """A cache whose row i continues prompt `rows[i]`; gradients flow back to the prompt's forward pass."""
     expanded = DynamicCache()
     for index, layer in enumerate(layers_of(cache)):
         keys, values = keys_and_values(layer)

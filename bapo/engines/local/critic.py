@@ -50,7 +50,7 @@ def value_model(policy: PreTrainedModel, config: RunConfig) -> PreTrainedModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Targets:
-    """What the values of one group are trained towards, on the CPU."""
+    """Targets of the values of one group, on the CPU."""
 
     payload: GroupPayload
     old_values: Tensor
@@ -75,7 +75,7 @@ class Critic:
         )
 
     def warms_up(self, step: int) -> bool:
-        """Whether the policy stays as it is in this step."""
+        """Returns whether the policy stays as it is in this step."""
         return step <= self._config.warmup_steps
 
     def update(

@@ -252,7 +252,7 @@ def _refuse_images(config: RunConfig, task: Task) -> None:
             "engine.type",
             config.engine.type,
             f"the problems have images (column {getattr(config.task, 'image_column', 'images')}), and the local engine "
-            "reads text alone: choose verl and a model that sees, such as Qwen2.5-VL",
+            "reads text alone: choose verl and a vision model, such as Qwen2.5-VL",
         )
 
 

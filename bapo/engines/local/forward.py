@@ -58,7 +58,7 @@ def response_values(model: PreTrainedModel, groups: Sequence[GroupPayload]) -> T
 
 
 class _Outputs(NamedTuple):
-    """What a model's head gives just before some of the response tokens."""
+    """Outputs of a model's head just before some of the response tokens."""
 
     logits: Tensor
     """[outputs, size of the head]."""

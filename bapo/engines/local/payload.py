@@ -1,4 +1,4 @@
-"""What the local engine keeps with a rollout group, and how it lies in a checkpoint."""
+"""The tensors that the local engine keeps with a rollout group, and their form in a checkpoint."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def load_language_model(path: str, device: torch.device) -> LanguageModel:
     if report["missing_keys"] or report["mismatched_keys"]:
         missing = sorted(report["missing_keys"]) or sorted(key for key, *_ in report["mismatched_keys"])
         raise _problem(
-            path, f"weights are missing or of the wrong shape, {missing[0]!r} first: save the model anew, completely"
+            path, f"weights are missing or of the wrong shape, {missing[0]!r} first: save the complete model again"
         )
     tokenizer = load_tokenizer(path)
     _check_vocabulary(path, model, tokenizer)

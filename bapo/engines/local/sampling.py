@@ -132,7 +132,7 @@ def _truncated(logprobs: Tensor, top_p: float, top_k: int) -> Tensor:
 
 @dataclass(slots=True)
 class _Batch:
-    """Where all rows of one call end up; row `i * group_size + j` is response j to prompt i."""
+    """The responses of one call; row `i * group_size + j` is response j to prompt i."""
 
     model: PreTrainedModel
     uniforms: Tensor

@@ -14,7 +14,7 @@ from bapo.engines.local.batches import TrainingGroup, micro_batches, mini_batche
 from bapo.engines.local.critic import Critic
 from bapo.engines.local.forward import response_logprobs
 from bapo.engines.local.optimizer import Optimizer
-from bapo.engines.local.update_stats import Tally, rollout_logprobs
+from bapo.engines.local.update_stats import UpdateStatsCollector, rollout_logprobs
 from bapo.losses import LossInputs, policy_loss, token_weights
 
 
@@ -47,20 +47,22 @@ class Updater:
             is_warm_up = self._critic.warms_up(step)
         batches = [[groups[position] for position in each] for each in positions]
         one_pass = batches[: len(batches) // passes]
-        tally = Tally()
+        stats = UpdateStatsCollector()
         # The first mini-batch's own forward pass is one before the update; the others need one of their own.
         for batch in one_pass[1:]:
             for micro_batch in self._micro_batches(batch):
                 with torch.no_grad():
                     logprobs, _ = self._forward(micro_batch, entropy_gradient=False)
-                tally.add_before(micro_batch, logprobs)
+                stats.add_before(micro_batch, logprobs)
         for index, batch in enumerate(one_pass if is_warm_up else batches):
-            self._train(batch, tally, is_first=index == 0, moves=not is_warm_up)
-        return tally.stats(
+            self._train(batch, stats, is_first=index == 0, moves=not is_warm_up)
+        return stats.summary(
             num_groups_skipped=sum(not self._has_gradient(group) for group in groups), critic=critic_stats
         )
 
-    def _train(self, batch: Sequence[TrainingGroup], tally: Tally, *, is_first: bool, moves: bool) -> None:
+    def _train(
+        self, batch: Sequence[TrainingGroup], stats: UpdateStatsCollector, *, is_first: bool, moves: bool
+    ) -> None:
         """One optimizer step on a mini-batch, or its statistics alone."""
         loss = 0.0
         num_tokens = sum(group.num_tokens for group in batch)
@@ -73,7 +75,7 @@ class Updater:
                     micro_batch, entropy_gradient=self._objective.entropy_coefficient > 0
                 )
             if is_first:
-                tally.add_before(micro_batch, logprobs.detach())
+                stats.add_before(micro_batch, logprobs.detach())
             lengths = [length for group in micro_batch for length in group.payload.sampled.lengths]
             weights = token_weights(
                 lengths, self._objective.aggregation, num_tokens=num_tokens, num_responses=num_responses
@@ -90,8 +92,8 @@ class Updater:
             if moves:
                 output.loss.backward()  # type: ignore[no-untyped-call]
             loss += output.loss.item()
-            tally.add_trained(output, entropies.detach())
-        tally.add_step(loss, self.optimizer.step() if moves else 0.0)
+            stats.add_trained(output, entropies.detach())
+        stats.add_step(loss, self.optimizer.step() if moves else 0.0)
 
     def _forward(self, groups: Sequence[TrainingGroup], *, entropy_gradient: bool) -> tuple[Tensor, Tensor]:
         return response_logprobs(

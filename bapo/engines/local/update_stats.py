@@ -1,4 +1,4 @@
-"""What an update's forward passes saw, token by token, and the statistics of a step."""
+"""Collects the statistics of a policy update from its forward passes, token by token."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def rollout_logprobs(groups: Sequence[TrainingGroup]) -> Tensor:
 
 
 @dataclass(slots=True)
-class Tally:
+class UpdateStatsCollector:
     """Collects per-token values over a step; everything on the CPU."""
 
     losses: list[float] = field(default_factory=list)
@@ -49,11 +49,11 @@ class Tally:
         self.entropies.append(entropies.cpu())
 
     def add_step(self, loss: float, grad_norm: float) -> None:
-        """One optimizer step."""
+        """Adds the loss and gradient norm of one optimizer step."""
         self.losses.append(loss)
         self.grad_norms.append(grad_norm)
 
-    def stats(self, *, num_groups_skipped: int, critic: CriticStats | None) -> UpdateStats:
+    def summary(self, *, num_groups_skipped: int, critic: CriticStats | None) -> UpdateStats:
         """Means over the tokens trained on. Where all groups were skipped: no deviation, ratio 1."""
         ratios = torch.cat(self.ratios) if self.ratios else torch.empty(0)
         bins = torch.bucketize(ratios, torch.tensor(RATIO_BIN_EDGES), right=True)

@@ -240,7 +240,7 @@ def _batch(tokenizer: PreTrainedTokenizerBase, batch_size: int, seed: int, step:
 
 
 def _summary(report: WarmStartReport, recipe: Mapping[str, object]) -> dict[str, object]:
-    """What `warm_start.json` holds."""
+    """Returns the content of `warm_start.json`."""
     return {
         "recipe": dict(recipe),
         "num_parameters": report.num_parameters,

@@ -28,7 +28,7 @@ REWARD_FAILED = "bapo_reward_failed"
 
 @dataclass(frozen=True, slots=True)
 class ResponseSummary:
-    """What the loop needs to know of a response; everything else stays in TransferQueue."""
+    """The part of a response that the loop needs; everything else stays in TransferQueue."""
 
     prompt_length: int
     """Tokens."""

@@ -146,7 +146,7 @@ class Cluster:
 
 
 def _knock(address: str) -> None:
-    """Raise OSError where nobody listens: Ray itself goes on trying for minutes.
+    """Raise OSError where nothing listens: Ray itself keeps trying for minutes.
 
     Addresses without a port, such as `auto`, Ray looks up on this machine.
     """

@@ -22,7 +22,7 @@ class VerlCritic:
         self._config = config
 
     def warms_up(self, step: int) -> bool:
-        """Whether the policy stays as it is in this step."""
+        """Returns whether the policy stays as it is in this step."""
         return step <= self._config.warmup_steps
 
     def update(self, batch: Sequence[BatchItem], mini_batches: Sequence[Sequence[BatchItem]]) -> CriticStats:

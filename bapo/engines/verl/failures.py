@@ -1,4 +1,4 @@
-"""What went wrong in another process of verl, in one sentence for people. Imports nothing of verl."""
+"""Describes an error of another verl process in one sentence. Imports nothing of verl."""
 
 from __future__ import annotations
 

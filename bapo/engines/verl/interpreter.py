@@ -1,4 +1,4 @@
-"""Which Python runs the verl engine: its packages do not fit beside ours without a GPU."""
+"""Chooses the Python that runs the verl engine, whose packages may need an environment of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What verl, vLLM and Ray leave behind: processes that are still ending, and files in shared memory. Torch-free."""
+"""Cleans up after verl, vLLM and Ray: processes that are still ending, and files in shared memory. Torch-free."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TRAINER_VARIABLE = "BAPO_TRAINER_PID"
 
 
 def temporary_prefix(trainer_pid: int) -> str:
-    """What the names of a trainer's temporary folders begin with."""
+    """Returns the prefix of a trainer's temporary folders."""
     return f"bapo-ray-{trainer_pid}-"
 
 

@@ -91,7 +91,7 @@ def _summed(sums: Mapping[str, Any], dp_size: int) -> dict[str, Metric]:
 
 
 def recorded_sums(output: LossOutput, entropies: Tensor) -> dict[str, Any]:
-    """What is recorded of the tokens of one forward pass, as sums over them."""
+    """Returns the recorded statistics of one forward pass, as sums over its tokens."""
     bins = torch.bucketize(output.ratios, torch.tensor(RATIO_BIN_EDGES, device=output.ratios.device), right=True)
     counts = torch.bincount(bins, minlength=len(RATIO_BIN_EDGES) + 1).tolist()
     return {
@@ -126,7 +126,8 @@ def distance_sums(log_ratios: Tensor, lengths: list[int], sources: list[int]) ->
 
 
 def _response_tokens(data: Any) -> tuple[Tensor, list[int]]:
-    """Which response tokens the model wrote, over all rows [tokens], and how many in each row.
+    """Returns the mask of the response tokens that the model wrote, over all rows [tokens], and their number in each
+    row.
 
     A tool's output and verl's padding rows have mask 0.
     """

@@ -1,4 +1,4 @@
-"""What a user message holds: a text, or texts and images in turn."""
+"""Converts prompts to user messages: a text, or texts and images in turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the verl engine keeps with a rollout group: keys of TransferQueue; and how a group lies in a checkpoint."""
+"""The TransferQueue keys that the verl engine keeps with a rollout group, and their form in a checkpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long verl's own phases take, under the names that verl gives them."""
+"""Times verl's own phases, under verl's names."""
 
 from __future__ import annotations
 

@@ -61,25 +61,25 @@ class CpuPlatform(PlatformBase):  # type: ignore[misc]
         return True
 
     def current_device(self) -> str:
-        """What tensors are moved to; a number would mean a CUDA device."""
+        """Returns the device that tensors are moved to; a number would mean a CUDA device."""
         return "cpu"
 
     def device_count(self) -> int:
-        """One per process."""
+        """Returns 1: each process has its own."""
         return 1
 
     def set_device(self, device_index: int) -> None:
         """There is nothing to choose."""
 
     def synchronize(self, device_index: int | None = None) -> None:
-        """Nothing runs asynchronously."""
+        """Does nothing: nothing runs asynchronously."""
 
     def manual_seed(self, seed: int) -> None:
-        """Seed PyTorch's generator."""
+        """Seeds PyTorch's generator."""
         torch.manual_seed(seed)
 
     def manual_seed_all(self, seed: int) -> None:
-        """Seed PyTorch's generator."""
+        """Seeds PyTorch's generator."""
         torch.manual_seed(seed)
 
     def set_allocator_settings(self, settings: str) -> None:
@@ -93,7 +93,7 @@ class CpuPlatform(PlatformBase):  # type: ignore[misc]
         return None, None
 
     def communication_backend_name(self) -> str:
-        """Of torch.distributed."""
+        """Returns the backend of torch.distributed."""
         return "gloo"
 
     def visible_devices_envvar(self) -> str:
@@ -102,14 +102,14 @@ class CpuPlatform(PlatformBase):  # type: ignore[misc]
 
     @contextmanager
     def nvtx_range(self, msg: str) -> Iterator[None]:
-        """No profiler."""
+        """Does nothing: there is no profiler."""
         yield
 
     def profiler_start(self) -> None:
-        """No profiler."""
+        """Does nothing: there is no profiler."""
 
     def profiler_stop(self) -> None:
-        """No profiler."""
+        """Does nothing: there is no profiler."""
 
     def ray_resource_name(self) -> str:
         """verl places its processes on "GPU"s; without any, Ray is told of as many as there shall be processes."""

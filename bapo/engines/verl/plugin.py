@@ -1,4 +1,4 @@
-"""What verl loads in each of its processes, through the `verl.plugins` entry point or VERL_USE_EXTERNAL_MODULES."""
+"""The plugin that verl loads in each of its processes, through its entry point or VERL_USE_EXTERNAL_MODULES."""
 
 from __future__ import annotations
 

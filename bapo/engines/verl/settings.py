@@ -1,4 +1,4 @@
-"""From a run's config to verl's."""
+"""Translates a run's config to verl's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what the workers count to what the loop records."""
+"""Translates the workers' metrics to the statistics that the loop records."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
             tq.kv_batch_put(keys=keys, partition_id=PARTITION, fields=tu.get_tensordict({"advantages": nested}))
 
     def _one_step(self, batch: KVBatchMeta) -> dict[str, Any]:
-        """What makes one optimizer step of the whole batch."""
+        """Returns the settings that make one optimizer step of the whole batch."""
         return {
             "global_batch_size": len(batch),
             "mini_batch_size": len(batch),

@@ -1,4 +1,4 @@
-"""Which releases fit together, checked before anything starts. Imports nothing of them."""
+"""Checks before a start that the installed releases fit together. Imports none of them."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class CpuWorkerExtension(vLLMColocateWorkerExtension):  # type: ignore[misc]
 
 
 class CpuServer(vLLMHttpServer):  # type: ignore[misc]
-    """One vLLM engine."""
+    """Runs one vLLM engine on the CPU."""
 
     def _get_worker_extension_cls(self) -> str:
         return f"{CpuWorkerExtension.__module__}.{CpuWorkerExtension.__name__}"

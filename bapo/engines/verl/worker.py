@@ -82,5 +82,5 @@ class BapoWorker(ActorRolloutRefWorker):  # type: ignore[misc]
 
 
 def weight_update_seconds(rollout: Any) -> int:
-    """How long vLLM may take for new weights, out of verl's `rollout` section."""
+    """Returns the seconds that vLLM may take for new weights, from verl's `rollout` section."""
     return int(rollout.checkpoint_engine.engine_kwargs[OPTIONS][WEIGHT_UPDATE_SECONDS])

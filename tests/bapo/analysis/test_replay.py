@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bapo.analysis.visits import SOURCES, Visits
 from bapo.analysis.what_if.plan import Phase
 from bapo.analysis.what_if.replay import replay
-from bapo.analysis.what_if.stream import Outlook, RecordedStream, beta_binomial_cumulative
+from bapo.analysis.what_if.stream import RecordedStream, ReevaluationModel, beta_binomial_cumulative
 from bapo.config import ConfigError, RunConfig, apply_changes, resolve
 from bapo.methods import build_method
 from bapo.rollout import BatchSource, RolloutGroup
@@ -63,7 +63,7 @@ def by_the_method(
 ) -> list[Sizes]:
     """The same replay by the real method, group by group."""
     config = phases[0].config
-    outlook = Outlook(stream, config.training.seed)
+    model = ReevaluationModel(stream, config.training.seed)
     method = build_method(config)
     later = {phase.first_step: phase.config for phase in phases[1:]}
     size = config.rollout.group_size
@@ -74,7 +74,7 @@ def by_the_method(
         method.observe_fresh(step, [RolloutGroup(prompt, k, size, step - 1, step) for prompt, k in counts.items()])
         asked = method.prompts_to_reevaluate(step)
         codes = np.array([stream.prompt_ids.index(prompt) for prompt in asked], np.int64)
-        found = outlook.answers(codes, step, np.full(len(asked), replicate))
+        found = model.answers(codes, step, np.full(len(asked), replicate))
         answers = [
             RolloutGroup(prompt, int(k), size, step - 1, step)
             for prompt, k in zip(asked, found.num_correct, strict=True)
@@ -212,8 +212,8 @@ def test_draws_of_a_prompt_do_not_depend_on_the_others() -> None:
     alone = RecordedStream(visits_of_rows(rows[:1], 8))
     among = RecordedStream(visits_of_rows([Row(1, "a", BatchSource.FRESH, 0), *rows], 8))
     replicates = np.arange(50)
-    one = Outlook(alone, seed=1).answers(np.full(50, 0), 2, replicates).num_correct
-    assert one.tolist() == Outlook(among, seed=1).answers(np.full(50, 1), 2, replicates).num_correct.tolist()
+    one = ReevaluationModel(alone, seed=1).answers(np.full(50, 0), 2, replicates).num_correct
+    assert one.tolist() == ReevaluationModel(among, seed=1).answers(np.full(50, 1), 2, replicates).num_correct.tolist()
     assert len(set(one.tolist())) > 1
 
 
@@ -227,7 +227,7 @@ def test_an_estimate_rests_on_the_nearest_visit() -> None:
     many = np.arange(2000)
 
     def mean(prompt: int, step: int) -> float:
-        return float(Outlook(stream, seed=1).answers(np.full(2000, prompt), step, many).num_correct.mean())
+        return float(ReevaluationModel(stream, seed=1).answers(np.full(2000, prompt), step, many).num_correct.mean())
 
     # 8·(k + ½)/9: 7.56 after 8 of 8, 0.44 after 0 of 8; before step 1 nothing is asked, after step 4 the last counts.
     assert mean(0, 1) == pytest.approx(0.44, abs=0.15)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bapo.analysis.rollout_estimate import PlannedRollouts, planned_rollouts
+from bapo.analysis.rollout_estimate import RolloutEstimate, rollout_estimate
 from bapo.config import RunConfig, apply_changes, resolve
 
 
@@ -19,29 +19,29 @@ def test_cost_of_the_defaults_by_hand() -> None:
     # min(128, B = 32) prompts: 30 · 32 · 8 = 7,680. Tracking at 0 (twice), 25, 50, 75, 100, 125 and 150:
     # 8 · 128 · 8 = 8,192. Evaluation at 0, 50, 100 and 150, of 2 sets of 200 problems, 8 samples and one greedy each:
     # 4 · 2 · 200 · 9 = 14,400.
-    assert planned_rollouts(_config()) == PlannedRollouts(150, 38_400, 7_680, 8_192, 14_400)
+    assert rollout_estimate(_config()) == RolloutEstimate(150, 38_400, 7_680, 8_192, 14_400)
 
 
 def test_cost_without_reevaluation_tracking_and_evaluation() -> None:
     config = _config(method__type="grpo", tracking__num_prompts=0, evaluation__enabled=False)
-    assert planned_rollouts(config) == PlannedRollouts(150, 38_400, 0, 0, 0)
-    assert planned_rollouts(_config(method__without=["reevaluated"])).reevaluated_at_most == 0
+    assert rollout_estimate(config) == RolloutEstimate(150, 38_400, 0, 0, 0)
+    assert rollout_estimate(_config(method__without=["reevaluated"])).reevaluated_at_most == 0
 
 
 def test_further_rounds_are_bounded_by_the_rounds_of_a_step() -> None:
     # 150 steps of 3 more batches of 32 prompts, 8 responses each.
-    planned = planned_rollouts(_config(method__type="dapo"))
+    planned = rollout_estimate(_config(method__type="dapo"))
     assert (planned.fresh, planned.further_at_most, planned.uncertain) == (38_400, 115_200, 115_200)
-    assert planned_rollouts(_config(method__type="dapo", method__max_rounds=1)).further_at_most == 0
+    assert rollout_estimate(_config(method__type="dapo", method__max_rounds=1)).further_at_most == 0
 
 
 def test_cost_of_a_larger_difficult_buffer_is_bounded_by_the_prompts_per_reevaluation() -> None:
     # 150 / 10 = 15 re-evaluations of min(128, 1000) prompts.
     config = _config(method__m=10, method__difficult_buffer__capacity=1000)
-    assert planned_rollouts(config).reevaluated_at_most == 15 * 128 * 8
+    assert rollout_estimate(config).reevaluated_at_most == 15 * 128 * 8
 
 
 def test_epochs_are_counted_in_steps() -> None:
     # 100 prompts at 32 a step: 4 steps an epoch, the last one smaller.
     config = _config(training__steps=None, training__epochs=3, task__num_train=100)
-    assert planned_rollouts(config).steps == 12
+    assert rollout_estimate(config).steps == 12

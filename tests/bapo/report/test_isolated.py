@@ -11,7 +11,7 @@ from bapo.config.resolve import resolve
 from bapo.records import AnyRecord
 from bapo.report import isolated
 from bapo.report.isolated import draw_report
-from bapo.run.artifacts import PackingError, pack
+from bapo.run.artifacts import ArtifactError, pack
 from bapo.run.journal import RECORDS_FILE
 
 
@@ -28,11 +28,11 @@ def test_a_packed_report_is_one_html_file(run_records: list[AnyRecord], tmp_path
 
 
 def test_the_reason_of_the_process_is_told(tmp_path: Path) -> None:
-    with pytest.raises(PackingError, match=r"the report cannot be drawn: .*config\.json"):
+    with pytest.raises(ArtifactError, match=r"the report cannot be drawn: .*config\.json"):
         draw_report(tmp_path, tmp_path / "report.html")
 
 
 def test_a_drawing_that_takes_too_long_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(isolated, "REPORT_SECONDS", 0.01)
-    with pytest.raises(PackingError, match="took longer"):
+    with pytest.raises(ArtifactError, match="took longer"):
         draw_report(tmp_path, tmp_path / "report.html")

@@ -89,7 +89,7 @@ def test_a_folder_has_one_trainer_at_a_time_and_a_killed_one_leaves_no_lock(tmp_
     other.start()
     try:
         assert ours.recv() == "held"
-        with pytest.raises(ConfigError, match="another trainer is at work in it"), exclusive(tmp_path):
+        with pytest.raises(ConfigError, match="another trainer is using it"), exclusive(tmp_path):
             pass
     finally:
         assert other.pid is not None

@@ -120,7 +120,7 @@ def test_a_stop_without_an_answer_still_stands(tmp_path: Path) -> None:
 
 
 def test_a_stop_by_a_signal_has_no_id_and_answers_nothing(tmp_path: Path) -> None:
-    record = EventRecord(schema=1, attempt=1, step=2, event="stop", message="asked for by a signal")
+    record = EventRecord(schema=1, attempt=1, step=2, event="stop", message="requested by a signal")
     append_line(tmp_path / "attempt-1" / RECORDS_FILE, dump_record(record))
     ask(tmp_path, "a")
     assert due(Steering(tmp_path), 3) == ["a"]

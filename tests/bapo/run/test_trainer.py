@@ -196,7 +196,7 @@ def test_an_illegal_change_is_refused_with_the_reason_and_changes_nothing(undist
     refused = events(tmp_path, "parameter_refused")
     assert [event.data["id"] for event in refused] == ["1", "2"]
     assert "c3" in refused[0].message
-    assert "cannot change while the run goes on" in refused[1].message
+    assert "cannot change while the run is training" in refused[1].message
     assert lines(tmp_path) == lines(undisturbed)
 
 

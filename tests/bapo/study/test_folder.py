@@ -133,7 +133,7 @@ def test_two_commands_at_once_do_not_share_a_study(place: Path, file: Path) -> N
     with folder.exclusive():
         result = bapo(file, "--out", place / "shared")
     assert result.returncode == 2
-    assert "another `bapo study` is at work in it" in result.stderr
+    assert "another `bapo study` is using it" in result.stderr
 
 
 def test_a_run_that_cannot_be_trained_is_named_with_its_reason(place: Path, file: Path) -> None:
