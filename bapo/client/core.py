@@ -18,7 +18,7 @@ from bapo.client.calls import Calls
 from bapo.client.errors import BapoError, UnreachableError, error_of
 from bapo.client.event_stream import (
     PATIENCE_SECONDS,
-    Course,
+    StreamPosition,
     StreamReader,
     Until,
     concerns,
@@ -114,33 +114,33 @@ class Core(Calls, AwaitableCaller):
 
         Raises UnreachableError where the server stays away for longer than `patience_seconds` (None: never).
         """
-        return self._follow(run_id, Course(last_event_id, patience_seconds), on_cut, Deadline())
+        return self._follow(run_id, StreamPosition(last_event_id, patience_seconds), on_cut, Deadline())
 
     async def _follow(
-        self, run_id: str, course: Course, on_cut: OnCut | None, deadline: Deadline
+        self, run_id: str, position: StreamPosition, on_cut: OnCut | None, deadline: Deadline
     ) -> AsyncGenerator[StreamEvent, None]:
-        while not course.is_over:
+        while not position.is_over:
             failure: BapoError | None = None
             try:
                 silence_seconds = deadline.limit(STREAM_SILENCE_SECONDS)
-                async with self._lines(run_id, course.last_event_id, silence_seconds) as lines:
+                async with self._lines(run_id, position.last_event_id, silence_seconds) as lines:
                     reader = StreamReader()
                     async for line in lines:
                         event = reader.feed(line)
                         if event is not None:
-                            yield course.take(event)
-                        elif course.was_cut and is_sign_of_life(line):
-                            end = course.made_up(await self.run(run_id))
+                            yield position.take(event)
+                        elif position.was_cut and is_sign_of_life(line):
+                            end = position.made_up(await self.run(run_id))
                             if end is not None:
                                 yield end
-                        if course.is_over:
+                        if position.is_over:
                             return
             except BapoError as error:
                 if not error.is_passing:
                     raise
                 failure = error
             deadline.check()
-            pause_seconds = course.cut(failure)
+            pause_seconds = position.cut(failure)
             if on_cut is not None:
                 on_cut(failure)
             await self._transport.sleep(deadline.limit(pause_seconds))
@@ -159,15 +159,17 @@ class Core(Calls, AwaitableCaller):
         """
         try:
             async with self._transport.timeout(timeout_seconds):
-                return await self._wait(run_id, until, Course(None, patience_seconds), Deadline(timeout_seconds))
+                return await self._wait(
+                    run_id, until, StreamPosition(None, patience_seconds), Deadline(timeout_seconds)
+                )
         except TimeoutError:
             raise TimeoutError(f"run {run_id!r} did not get there within {timeout_seconds:g} s") from None
 
-    async def _wait(self, run_id: str, until: Until | None, course: Course, deadline: Deadline) -> RunDetail:
+    async def _wait(self, run_id: str, until: Until | None, position: StreamPosition, deadline: Deadline) -> RunDetail:
         run = await self.run(run_id)
         if is_reached(run, until):
             return run
-        async for event in self._follow(run_id, course, None, deadline):
+        async for event in self._follow(run_id, position, None, deadline):
             if concerns(event, until):
                 run = await self.run(run_id)
                 if is_reached(run, until):

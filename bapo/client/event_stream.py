@@ -48,8 +48,8 @@ def is_sign_of_life(line: str) -> bool:
     return line.startswith(":")
 
 
-class Course:
-    """Where a reader of a run's events stands: the last event, how long the server has been away."""
+class StreamPosition:
+    """The position of a reader in a run's events: the last event, and how long the server has been away."""
 
     def __init__(self, last_event_id: int | None, patience_seconds: float | None) -> None:
         self.last_event_id = last_event_id
