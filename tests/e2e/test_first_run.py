@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import stat
 import subprocess
@@ -13,11 +14,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bapo.api.runs import ParameterChange, RunStatus
+from bapo.api.runs import RunStatus
 from bapo.client import Client
 from tests.stack import NUM_STEPS, SMALL_RUN, Stack, all_records, at_step, ended, submit, wait_for
 
 pytestmark = pytest.mark.timeout(300)
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 @pytest.fixture
@@ -90,17 +93,36 @@ def test_stop_cancels_at_a_step_boundary(client: Client) -> None:
     assert ended(client, run_id).status is RunStatus.CANCELLED
 
 
-def test_a_parameter_changes_in_a_running_run(client: Client) -> None:
-    run_id = submit(client, "changed", **{"training.steps": 300})
-    at_step(client, run_id, 5)
-    change = client.change_parameters(run_id, ParameterChange(set={"method.c1": "1/4"}))
-    applied = wait_for(
-        lambda: next((each for each in client.history(run_id).controls if each.state == "applied"), None)
+def run_example(stack: Stack, name: str, *arguments: str) -> str:
+    """Its output."""
+    token = (stack.folder / "admin-token").read_text().strip()
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / name), *arguments],
+        env={**os.environ, "BAPO_SERVER": stack.url, "BAPO_TOKEN": token},
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert applied.id == change.id
-    steps = wait_for(
-        lambda: [each for each in all_records(client, run_id, "step") if each["step"] >= applied.applied_step]
-    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_example_that_watches_prints_every_step(stack: Stack) -> None:
+    settings = {**SMALL_RUN, "training.steps": 6}
+    said = run_example(stack, "submit_and_watch.py", *(f"{name}={json.dumps(each)}" for name, each in settings.items()))
+    steps = re.findall(r"^step (\d+): reward 0\.\d\d; X1 \d+, X2 \d+, X3 \d+ of 12$", said, re.MULTILINE)
+    assert steps == ["1", "2", "3", "4", "5", "6"]
+    assert re.search(r"^succeeded after 6 steps; CD-34 avg@2 \d+\.\d%$", said, re.MULTILINE)
+
+
+def test_the_example_that_steers_changes_c1_in_a_running_run(client: Client, stack: Stack) -> None:
+    # It trains until it is stopped. Nothing gains more than 1, so that it is stuck after two steps.
+    run_id = submit(client, "stuck", **{"training.steps": 100_000, "training.checkpoint_interval": 100_000})
+    said = run_example(stack, "steer_when_stuck.py", run_id, "--patience", "1", "--gain", "1.5", "--c1", "1/4")
+    applied = re.search(r"^stuck at step (\d+): asking for c1 = 1/4\napplied at step (\d+)$", said, re.MULTILINE)
+    assert applied is not None, said
+    assert int(applied[1]) < int(applied[2])
+    steps = wait_for(lambda: [each for each in all_records(client, run_id, "step") if each["step"] >= int(applied[2])])
     assert steps[0]["thresholds"]["c1"] == 0.25
     client.stop(run_id)
     ended(client, run_id)

@@ -1,0 +1,80 @@
+"""The examples run as their readers would run them; those that need a server, in `tests/e2e/test_first_run.py`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+def run_example(*arguments: str, cwd: Path, env: Mapping[str, str]) -> str:
+    """Its output."""
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=cwd, env=env, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("rewards", "is_stuck"),
+    [
+        ([0.2, 0.2, 0.2], False),  # one step too few for two means of two
+        ([0.2, 0.2, 0.2, 0.2], True),
+        ([0.2, 0.2, 0.2, 0.4], False),  # 0.3 - 0.2 is the least rise that counts
+        ([0.9, 0.2, 0.2, 0.2, 0.2], True),  # what was before does not count
+    ],
+)
+def test_stuck_means_no_rise_between_the_last_two_means(rewards: Sequence[float], is_stuck: bool) -> None:
+    namespace: dict[str, object] = {"__name__": "steer_when_stuck"}
+    exec((EXAMPLES / "steer_when_stuck.py").read_text(), namespace)  # noqa: S102 - an example of ours, no package
+    function = namespace["is_stuck"]
+    assert callable(function)
+    assert function(rewards, 2, 0.1 - 1e-9) is is_stuck
+
+
+@pytest.mark.slow
+def test_the_task_of_ones_own_trains_and_is_verified_by_its_own_function(tmp_path: Path) -> None:
+    folder = tmp_path / "own_task"
+    shutil.copytree(EXAMPLES / "own_task", folder)
+    small = ("training.steps=3", "rollout.batch_size=8", "training.batch_size=8", "evaluation.num_samples=2")
+    arguments = [part for assignment in small for part in ("--set", assignment)]
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    said = run_example("-m", "bapo", "train", "recipe.toml", *arguments, "--out", "run", cwd=folder, env=env)
+    summary = json.loads(said.splitlines()[-1])
+    assert (summary["status"], summary["steps"]) == ("succeeded", 3)
+    assert [each["dataset"] for each in summary["evaluations"]] == ["held_out"]
+    # The shipped model solves 44 % of these problems before it is trained on them.
+    assert 0.2 < summary["evaluations"][0]["base"]["value"] < 0.7
+
+
+def test_the_problems_of_ones_own_are_those_that_the_script_writes(tmp_path: Path) -> None:
+    script = shutil.copy(EXAMPLES / "own_task" / "make_problems.py", tmp_path)
+    run_example(str(script), cwd=tmp_path, env=os.environ)
+    for name in ("problems.jsonl", "held_out.jsonl"):
+        assert (tmp_path / name).read_text() == (EXAMPLES / "own_task" / name).read_text()
+
+
+def test_the_notebook_draws_each_figure_from_run_folders(recorded_folders: Mapping[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "runs").symlink_to(next(iter(recorded_folders.values())).parent)
+    cells = json.loads((EXAMPLES / "figures.ipynb").read_text())["cells"]
+    code = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
+    checks = "\nfor figure in (composition, rewards, migration):\n    assert len(figure.data)\n"
+    said = run_example("-c", "\n".join(code) + checks, cwd=tmp_path, env=os.environ)
+    assert "GRPO [1, 2]" in said
+    assert "Figure 16: actor_critic_figure" in said
+
+
+def test_the_readme_names_every_example() -> None:
+    text = (EXAMPLES / "README.md").read_text()
+    examples = [path.name for path in EXAMPLES.iterdir() if path.name not in ("README.md", "__pycache__")]
+    assert len(examples) >= 4
+    assert [name for name in examples if f"]({name}" not in text] == []
