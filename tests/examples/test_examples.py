@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -64,13 +65,14 @@ def test_the_problems_of_ones_own_are_those_that_the_script_writes(tmp_path: Pat
 
 
 def test_the_notebook_draws_each_figure_from_run_folders(recorded_folders: Mapping[str, Path], tmp_path: Path) -> None:
-    (tmp_path / "runs").symlink_to(next(iter(recorded_folders.values())).parent)
+    (tmp_path / "runs").mkdir()
+    for name, folder in recorded_folders.items():
+        (tmp_path / "runs" / name).symlink_to(folder)
     cells = json.loads((EXAMPLES / "figures.ipynb").read_text())["cells"]
     code = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
-    checks = "\nfor figure in (composition, rewards, migration):\n    assert len(figure.data)\n"
+    checks = "\nfor figure in (accuracies, batches, unlocked):\n    assert len(figure.data)\n"
     said = run_example("-c", "\n".join(code) + checks, cwd=tmp_path, env=os.environ)
-    assert "GRPO [1, 2]" in said
-    assert "Figure 16: actor_critic_figure" in said
+    assert re.search(r"^GRPO 2 \[0\.\d+", said, re.MULTILINE)
 
 
 def test_the_readme_names_every_example() -> None:
