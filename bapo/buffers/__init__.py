@@ -1,4 +1,4 @@
-"""What methods remember between steps: difficult prompts, and groups worth using again."""
+"""Buffers that methods keep between steps: difficult prompts, and groups for reuse."""
 
 from bapo.buffers.difficult import DifficultBuffer
 from bapo.buffers.high_quality import HighQualityBuffer

@@ -39,11 +39,11 @@ class DifficultBuffer:
         return self._prompts[prompt_id]
 
     def begin_step(self) -> None:
-        """Start counting a new step's flow."""
+        """Starts counting the flow of a new step."""
         self._flow = Flow()
 
     def put(self, prompt_id: str, num_correct: int, step: int) -> None:
-        """Enter or refresh a prompt as the most recently seen one; the least recently seen makes room."""
+        """Adds or refreshes a prompt as the most recently evaluated one; the least recently evaluated makes room."""
         if self._prompts.pop(prompt_id, None) is None:
             self._flow.entered += 1
         else:
@@ -54,18 +54,18 @@ class DifficultBuffer:
             self._flow.evicted += 1
 
     def remove_improved(self, prompt_id: str) -> None:
-        """Take out a prompt that a newer group lifted above c1; nothing happens if it is not here."""
+        """Removes a prompt whose accuracy rose above c1, if it is stored."""
         if self._prompts.pop(prompt_id, None) is not None:
             self._flow.left_improved += 1
 
     def keep_where(self, is_difficult: Callable[[int], bool]) -> None:
-        """Drop the prompts that a changed c1 no longer calls difficult."""
+        """Drops the prompts that are not difficult under a changed c1."""
         self._prompts = OrderedDict(
             (prompt_id, prompt) for prompt_id, prompt in self._prompts.items() if is_difficult(prompt.num_correct)
         )
 
     def least_recently_evaluated(self, limit: int, *, leave_out: Collection[str]) -> Sequence[str]:
-        """Up to `limit` prompts to answer again, oldest evaluation first, ties by prompt id."""
+        """Returns up to `limit` prompts to re-evaluate, oldest evaluation first, ties by prompt id."""
         chosen: list[str] = []
         tied: list[str] = []
         tied_step: int | None = None
@@ -80,12 +80,12 @@ class DifficultBuffer:
         return [*chosen, *sorted(tied)][:limit]
 
     def state(self, step: int) -> BufferState:
-        """Size, ages and flow after the step."""
+        """Returns size, ages and flow after the step."""
         ages = [step - prompt.evaluated_step for prompt in self._prompts.values()]
         return self._flow.state(ages, self.capacity)
 
     def state_dict(self) -> dict[str, Any]:
-        """JSON-ready entries in order."""
+        """Returns the entries in order, ready for JSON."""
         return {
             "prompts": [
                 [prompt_id, prompt.num_correct, prompt.evaluated_step] for prompt_id, prompt in self._prompts.items()
@@ -93,7 +93,7 @@ class DifficultBuffer:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` gave."""
+        """Restores the state from `state_dict`."""
         self._prompts = OrderedDict(
             (prompt_id, DifficultPrompt(num_correct, step)) for prompt_id, num_correct, step in state["prompts"]
         )

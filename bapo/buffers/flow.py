@@ -1,4 +1,4 @@
-"""What entered and left a buffer in one step."""
+"""Counts of entries that entered and left a buffer in one step."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Flow:
     entered: int = 0
     """New prompts."""
     refreshed: int = 0
-    """Prompts that were there and were stored again."""
+    """Prompts that were already stored, and were replaced."""
     left_improved: int = 0
-    """Prompts that a newer group lifted above c1."""
+    """Prompts whose accuracy a newer group raised above c1."""
     evicted: int = 0
-    """Pushed out by the capacity."""
+    """Removed to keep within the capacity."""
     expired: int = 0
     """Removed for their age."""
 

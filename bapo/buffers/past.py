@@ -12,14 +12,14 @@ from bapo.rollout import RolloutGroup
 
 
 class PastGroups:
-    """Up to `groups_per_prompt` newest groups of every prompt; older than `max_age_steps`, if that is set, they go."""
+    """The newest `groups_per_prompt` groups of each prompt; those older than `max_age_steps`, if set, are removed."""
 
     def __init__(self, groups_per_prompt: int, max_age_steps: int | None) -> None:
         self.groups_per_prompt = groups_per_prompt
         self.max_age_steps = max_age_steps
         # Not a plain dict: taking its first entry passes over the places of all those taken before.
         self._groups: OrderedDict[tuple[str, int], RolloutGroup] = OrderedDict()
-        """All groups by prompt and step, oldest storage first."""
+        """All groups by prompt and step, the longest stored first."""
         self._steps: dict[str, list[int]] = {}
         """The steps of each prompt's groups, oldest first."""
         self._flow = Flow()
@@ -28,11 +28,11 @@ class PastGroups:
         return len(self._groups)
 
     def begin_step(self) -> None:
-        """Start counting a new step's flow."""
+        """Starts counting the flow of a new step."""
         self._flow = Flow()
 
     def put(self, group: RolloutGroup) -> None:
-        """Store a group of the step under way; the oldest of its prompt makes room."""
+        """Stores a group of the current step; the oldest of its prompt makes room."""
         self._flow.entered += 1
         self._add(group)
 
@@ -45,15 +45,15 @@ class PastGroups:
             self._flow.evicted += 1
 
     def of(self, prompt_id: str) -> Sequence[RolloutGroup]:
-        """The prompt's groups, oldest first."""
+        """Returns the prompt's groups, oldest first."""
         return [self._groups[prompt_id, step] for step in self._steps.get(prompt_id, ())]
 
     def groups(self) -> Sequence[RolloutGroup]:
-        """All groups, oldest storage first."""
+        """Returns all groups, the longest stored first."""
         return list(self._groups.values())
 
     def expire(self, next_step: int) -> None:
-        """Remove the groups that will be older than `max_age_steps` in `next_step`."""
+        """Removes the groups that will be older than `max_age_steps` in `next_step`."""
         if self.max_age_steps is None:
             return
         while self._groups:
@@ -68,15 +68,15 @@ class PastGroups:
             self._flow.expired += 1
 
     def state(self, step: int) -> BufferState:
-        """Size, ages and flow after the step; every group stored counts as entered."""
+        """Returns size, ages and flow after the step; every stored group counts as entered."""
         return self._flow.state([step - group.step for group in self._groups.values()], None)
 
     def state_dict(self) -> dict[str, Any]:
-        """JSON-ready groups in order, without their payloads."""
+        """Returns the groups in order, ready for JSON, without payloads."""
         return {"groups": [group.without_payload() for group in self._groups.values()]}
 
     def load_state_dict(self, state: Mapping[str, Any], payloads: Sequence[object]) -> None:
-        """Restore what `state_dict` gave, with the payloads of `groups()`; a fork may hold fewer per prompt."""
+        """Restores the state from `state_dict`, with the payloads of `groups()`; a fork may hold fewer per prompt."""
         self._groups.clear()
         self._steps.clear()
         for entry, payload in zip(state["groups"], payloads, strict=True):

@@ -10,45 +10,45 @@ from bapo.config.section import PlainText, Section
 
 
 class VerlConfig(Section):
-    """Of `engine.type = "verl"` alone: processes, memory and number format."""
+    """Processes, memory and number format of the verl engine."""
 
     gpus_per_node: Annotated[int, Field(ge=1, le=1024)] = 1
-    """GPUs per machine, with a training process on each. Without a GPU: training processes."""
+    """GPUs per machine, each with one training process. On a machine without GPUs: training processes."""
     nodes: Annotated[int, Field(ge=1, le=1024)] = 1
     """Machines. More than one needs `engine.verl.ray_address`."""
     tensor_parallel: Annotated[int, Field(ge=1, le=1024)] = 1
-    """GPUs over which one copy of the model is spread for generating."""
+    """GPUs that share one copy of the model for generation."""
     ray_address: PlainText | None = None
-    """Address of a running Ray cluster, such as 10.0.0.1:6379. Empty: Ray is started on this machine for the run."""
+    """Address of a running Ray cluster, such as 10.0.0.1:6379. Empty: the run starts Ray on its machine."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Number format of forward passes and rollouts. `auto`: bfloat16 on a GPU, float32 without one."""
     gpu_memory_utilization: Annotated[float, Field(gt=0, lt=1)] = 0.5
-    """Share of a GPU's memory that vLLM takes for weights and cache while it generates."""
+    """Share of a GPU's memory that vLLM uses for weights and cache during generation."""
     gradient_checkpointing: bool = False
-    """Compute activations twice instead of keeping them: less memory, slower."""
+    """Recompute activations instead of storing them: less memory, slower."""
     offload: bool = False
-    """Keep weights and optimizer in main memory while they are not at work."""
+    """Keep weights and optimizer in main memory while they are not in use."""
     weight_update_seconds: Annotated[int, Field(ge=1, le=86_400)] = 300
-    """Seconds that vLLM may take for new weights; after that the run fails instead of waiting on."""
+    """Time limit for vLLM to load new weights, in seconds; after it the run fails."""
     strategy: Literal["fsdp2", "megatron"] = "fsdp2"
-    """How training is spread over the GPUs. `megatron` needs Megatron-Core and its bridge beside verl."""
+    """Distribution of training over the GPUs. `megatron` also needs Megatron-Core and its bridge."""
     megatron_tensor_parallel: Annotated[int, Field(ge=1, le=1024)] = 1
-    """GPUs over which each layer is spread in training. Of `megatron` alone."""
+    """GPUs that share each layer in training. For `megatron` only."""
     megatron_pipeline_parallel: Annotated[int, Field(ge=1, le=1024)] = 1
-    """GPUs over which the layers are shared out in training. Of `megatron` alone."""
+    """GPUs that the layers are divided among in training. For `megatron` only."""
 
 
 class EngineConfig(Section):
-    """What trains."""
+    """The trainer's engine, and where it computes."""
 
     type: Literal["local", "verl"] = "local"
     """`local`: one process, on the CPU or one CUDA GPU. `verl`: Ray, FSDP and vLLM, from one GPU to a cluster."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    """`auto`: the CUDA GPU if there is one, else the CPU."""
+    """`auto`: a CUDA GPU if available, else the CPU."""
     threads: Annotated[int, Field(ge=1, le=1024)] = 1
-    """CPU threads of the trainer; of each training process with verl."""
+    """CPU threads of the trainer, or of each training process with verl."""
     verl: VerlConfig = VerlConfig()
-    """Of the verl engine alone."""
+    """For the verl engine only."""
 
     @model_validator(mode="after")
     def _verl_fields_belong_to_verl(self) -> Self:
@@ -62,7 +62,7 @@ class EngineConfig(Section):
         num_gpus = self.verl.gpus_per_node * self.verl.nodes
         if num_gpus % self.verl.tensor_parallel:
             raise ValueError(
-                f"engine.verl.tensor_parallel|{num_gpus} GPUs cannot be shared out to copies of the model on "
+                f"engine.verl.tensor_parallel|{num_gpus} GPUs cannot be divided among copies of the model on "
                 f"{self.verl.tensor_parallel} each: choose a divisor of {num_gpus}"
             )
         for field in ("megatron_tensor_parallel", "megatron_pipeline_parallel"):
@@ -71,7 +71,7 @@ class EngineConfig(Section):
         per_copy = self.verl.megatron_tensor_parallel * self.verl.megatron_pipeline_parallel
         if num_gpus % per_copy:
             raise ValueError(
-                f"engine.verl.megatron_pipeline_parallel|{num_gpus} GPUs cannot be shared out to copies of the model "
+                f"engine.verl.megatron_pipeline_parallel|{num_gpus} GPUs cannot be divided among copies of the model "
                 f"on {per_copy} each (tensor times pipeline): choose sizes whose product divides {num_gpus}"
             )
         if self.verl.strategy == "megatron" and self.device == "cpu":

@@ -1,4 +1,4 @@
-"""What is wrong with a config: field, value and remedy, the same words in the UI, the API and the CLI."""
+"""Problems of a config: field, value and remedy, in the same words in the UI, the API and the CLI."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pydantic import BaseModel, ConfigDict
 
 @dataclass(frozen=True, slots=True)
 class ConfigProblem:
-    """One thing to mend."""
+    """One thing to correct."""
 
     field: str
     """Dotted path, such as `method.c1`."""
     value: Any
-    """What was given; None where nothing was."""
+    """The given value; None if there is none."""
     remedy: str
-    """What is wrong with it and what to write instead."""
+    """The fault, and what to write instead."""
 
     def __str__(self) -> str:
         given = "" if self.value is None else f" = {self.value!r}"
@@ -26,7 +26,7 @@ class ConfigProblem:
 
 
 class ConfigError(ValueError):
-    """A config that cannot be run, with every problem found."""
+    """A config that cannot be run, with all its problems."""
 
     def __init__(self, problems: Sequence[ConfigProblem]) -> None:
         self.problems = tuple(problems)

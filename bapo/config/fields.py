@@ -18,7 +18,7 @@ from bapo.config.section import TypedSection
 
 @dataclass(frozen=True, slots=True)
 class FieldVariant:
-    """What one method, or one type of tasks, changes about a field."""
+    """A field's properties in one method, or for one type of tasks, where they differ."""
 
     description: str
     default: Any

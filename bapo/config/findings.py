@@ -1,4 +1,4 @@
-"""From what pydantic finds wrong with a config to field, value and remedy."""
+"""Turns pydantic's errors into field, value and remedy."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _LOOKALIKES = str.maketrans("lio", "110")
 
 
 def problems_of(error: ValidationError) -> list[ConfigProblem]:
-    """Everything that pydantic found, in the config's words.
+    """Returns everything that pydantic found, in the config's terms.
 
     Our own validators may begin a message with `field|` to name the field that a rule between fields concerns.
     """
@@ -73,7 +73,7 @@ def _problem(finding: ErrorDetails) -> ConfigProblem:
 
 
 def _broken_rule(field: str, value: Any, message: str) -> ConfigProblem:
-    """What one of our own validators says."""
+    """The problem that one of our own validators reports."""
     named, separator, remedy = message.partition("|")
     if not separator or " " in named:
         return ConfigProblem(field, value, message)
@@ -88,7 +88,7 @@ def _unknown_type(section: str, given: object) -> ConfigProblem:
 
 
 def _unknown_field(field: str, types: Mapping[str, str]) -> str:
-    """Where the field belongs, or which known one looks most like it."""
+    """Returns the section that a field belongs to, or the known field most similar to it."""
     section, _, name = field.rpartition(".")
     for typed, own in types.items():
         owners = {
@@ -136,7 +136,7 @@ def _members(section: str, types: Mapping[str, str]) -> list[str]:
 
 
 def _nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that looks most like this one; an l counts as a 1 and an o as a 0."""
+    """Returns the known name most similar to this one; an l counts as a 1 and an o as a 0."""
     by_look = {each.casefold().translate(_LOOKALIKES): each for each in known}
     found = difflib.get_close_matches(name.casefold().translate(_LOOKALIKES), by_look, n=1, cutoff=0.6)
     return by_look[found[0]] if found else None

@@ -12,7 +12,7 @@ KlEstimator = Literal["unbiased", "low_var_kl"]
 
 @dataclass(frozen=True, slots=True)
 class LengthPenalty:
-    """What a response near the token limit loses of its reward (arXiv:2503.14476, §3.4)."""
+    """Penalty on the reward of a response near the token limit (arXiv:2503.14476, §3.4)."""
 
     limit_tokens: int
     """L_max: longest response."""
@@ -24,7 +24,7 @@ class LengthPenalty:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """Everything that the policy loss depends on besides the data."""
+    """Settings of the policy loss."""
 
     clip_low: float = 0.2
     clip_high: float = 0.2

@@ -1,4 +1,4 @@
-"""What installed packages offer under an entry point: found without importing it, loaded with one clear error."""
+"""Entry points of installed packages: found without importing anything, loaded with one clear error."""
 
 from __future__ import annotations
 

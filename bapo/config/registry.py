@@ -54,7 +54,7 @@ class Registry(Generic[S]):
         return self.classes.get(str(name))
 
     def implementation(self, config_class: type[S]) -> Any:
-        """What an installed package offers for its config class."""
+        """Returns the class that an installed package offers for its config class."""
         return self._found.implementations[config_class]
 
     def validate(self, given: object) -> S:

@@ -1,4 +1,4 @@
-"""From what a user set to a complete config: recipe, changes, defaults, checks, warnings."""
+"""Completes what a user set to a config: recipe, changes, defaults, checks, warnings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ExplicitConfig = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """A config that can run, and what its author should know."""
+    """A config that can run, with its warnings."""
 
     config: RunConfig
     explicit: ExplicitConfig

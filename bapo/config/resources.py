@@ -1,4 +1,4 @@
-"""The `resources` section: what a run needs of the machine that takes it."""
+"""The `resources` section: what a run requires of the machine that trains it."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from bapo.config.section import Section
 
 
 class ResourcesConfig(Section):
-    """What a run needs of the machine that takes it. Nothing here changes what is trained."""
+    """Requirements on the machine that trains the run. None of these fields affects the training itself."""
 
     gpus: Annotated[int, Field(ge=0, le=1024)] | None = None
-    """GPUs of one machine that are reserved for the run; no other run gets them. Empty: as many as the engine uses."""
+    """GPUs reserved for the run on one machine; no other run uses them. Empty: as many as the engine uses."""
     memory_gib: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
-    """Main memory in GiB that is reserved for the run. Empty: none is."""
+    """Main memory in GiB reserved for the run. Empty: none."""
     gpu_memory_gib: Annotated[float, Field(gt=0, le=100_000)] | None = None
-    """Memory in GiB that each of its GPUs has at least. Empty: any GPU will do."""
+    """Least memory of each GPU in GiB. Empty: any GPU."""
     retries: Annotated[int, Field(ge=0, le=100)] | None = None
-    """How often in a row the run is tried again, without a further step in between, when its machine fails: worker
-    lost, trainer killed, disk full. 0: never. Empty: as the server is set. A failure of the run itself ends it."""
+    """Most retries in a row, without a completed step in between, after a failure of the machine: worker lost, trainer
+    killed, disk full. 0: no retry. Empty: the server's setting. A failure of the run itself is not retried."""
 
 
 class Needs(NamedTuple):
-    """What a machine must have free for a run."""
+    """Resources that a machine must have free for a run."""
 
     gpus: int = 0
     gpus_optional: bool = False
-    """A machine without any GPU will do too: the engine then trains on the CPU."""
+    """A machine without a GPU is enough: the engine then trains on the CPU."""
     memory_gib: float = 0.0
     gpu_memory_gib: float | None = None
     cluster_gpus: int = 0
@@ -37,9 +37,9 @@ class Needs(NamedTuple):
 
 
 def gpus_used(engine: EngineConfig) -> int:
-    """GPUs of its machine that the engine uses where they are there.
+    """GPUs of its machine that the engine uses if they are available.
 
-    The local engine uses one, unless it is told to stay on the CPU; verl `gpus_per_node` · `nodes`. On a Ray cluster,
+    The local engine uses one, unless its device is the CPU; verl `gpus_per_node` · `nodes`. On a Ray cluster,
     `engine.verl.ray_address`, they are the cluster's: 0.
     """
     if engine.device == "cpu":
@@ -50,7 +50,7 @@ def gpus_used(engine: EngineConfig) -> int:
 
 
 def needs(engine: EngineConfig, resources: ResourcesConfig) -> Needs:
-    """What the run needs: what is given, else what its engine uses.
+    """Returns the given requirements, and those of the engine where none is given.
 
     The local engine with the device `auto` takes one GPU of a machine that has GPUs, and none of one that has none.
     """

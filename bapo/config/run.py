@@ -1,4 +1,4 @@
-"""The whole config of a run: what `bapo train`, REST and the form accept."""
+"""The complete config of a run, as `bapo train`, REST and the form accept it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ModelConfig(Section):
 
 
 class RolloutConfig(Section):
-    """How responses are generated."""
+    """Generation of responses."""
 
     group_size: Annotated[int, Field(ge=2, le=1024)] = 8
     """Group size G: responses per prompt."""
@@ -37,16 +37,16 @@ class RolloutConfig(Section):
     top_k: Annotated[int, Field(ge=-1, le=1_000_000)] = -1
     """Sample from the k most probable tokens only; -1 samples from all."""
     max_prompt_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 64
-    """Longest prompt in tokens; a longer one is refused when the data is loaded."""
+    """Longest prompt in tokens; loading data with a longer one fails."""
     max_response_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 16
-    """Tokens after which a response is cut."""
+    """Length in tokens at which a response is cut."""
 
 
 class TrainingConfig(Section):
     """The optimizer, the length of the run and its checkpoints."""
 
     batch_size: Annotated[int, Field(ge=1, le=1_000_000)] = 32
-    """Training batch size B: most groups trained on per step."""
+    """Training batch size B: the most groups trained on per step."""
     mini_batch_size: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     """Groups per optimizer step. Empty: the whole batch in one."""
     learning_rate: Annotated[float, Field(gt=0, le=1)] = 3e-4
@@ -100,12 +100,12 @@ class LossConfig(Section):
 
 
 class TrackingConfig(Section):
-    """A fixed subset of training prompts, sampled apart from training to follow difficulty (Figures 7, 13, 15)."""
+    """A fixed subset of training prompts, sampled separately from training to track difficulty (Figures 7, 13, 15)."""
 
     num_prompts: Annotated[int, Field(ge=0, le=1_000_000)] = 128
-    """Prompts followed; 0 turns tracking off."""
+    """Tracked prompts; 0 turns tracking off."""
     interval: Annotated[int, Field(ge=1, le=10_000_000)] = 25
-    """Steps between two samplings; step 0 is sampled twice (the null), the last step once."""
+    """Steps between two samplings; step 0 is sampled twice (as the null), the last step once."""
 
 
 class EvaluationConfig(Section):
@@ -116,14 +116,14 @@ class EvaluationConfig(Section):
     num_samples: Annotated[int, Field(ge=1, le=1024)] = 8
     """k of avg@k and of pass@k: responses per problem."""
     enabled: bool = True
-    """Whether to evaluate at all."""
+    """Evaluate on the held-out problems."""
 
 
 class SamplesConfig(Section):
     """Responses written to `samples.jsonl`."""
 
     groups_per_step: Annotated[int, Field(ge=0, le=1_000_000)] = 4
-    """Groups per step whose responses are kept as text, spread over the sources; 0 keeps none."""
+    """Groups per step whose responses are kept as text, taken from all sources; 0 keeps none."""
 
 
 REGISTRIES: Mapping[str, Registry[Any]] = {each.section: each for each in (METHODS, TASKS)}
@@ -140,7 +140,7 @@ class RunConfig(Section):
     method: Annotated[SerializeAsAny[MethodSection], PlainValidator(METHODS.validate)] = BapoConfig()
     """The algorithm; setting `type` replaces the section by that method's defaults."""
     rollout: RolloutConfig = RolloutConfig()
-    """How responses are generated."""
+    """Generation of responses."""
     training: TrainingConfig = TrainingConfig()
     """The optimizer, the length of the run and its checkpoints."""
     loss: LossConfig = LossConfig()
@@ -152,9 +152,9 @@ class RunConfig(Section):
     samples: SamplesConfig = SamplesConfig()
     """Responses kept as text."""
     engine: EngineConfig = EngineConfig()
-    """What trains."""
+    """The engine that trains."""
     resources: ResourcesConfig = ResourcesConfig()
-    """What the run needs of the machine that takes it."""
+    """Requirements on the machine that trains the run."""
 
     @field_validator(*REGISTRIES, mode="before")
     @classmethod
@@ -181,14 +181,12 @@ class RunConfig(Section):
         # With `auto` the local engine trains on the CPU where it is given no GPU.
         used = 0 if engine.type == "local" and engine.device == "auto" else gpus_used(engine)
         if given is not None and given < used:
-            raise ValueError(
-                f"resources.gpus|the engine uses {used} GPUs: reserve as many, or leave it empty to have that done"
-            )
+            raise ValueError(f"resources.gpus|the engine uses {used} GPUs: reserve as many, or leave it empty")
         return self
 
     @property
     def needs(self) -> Needs:
-        """What a machine must have free for the run."""
+        """Resources that a machine must have free for the run."""
         return needs(self.engine, self.resources)
 
     @property
@@ -214,5 +212,5 @@ class RunConfig(Section):
 
     @property
     def length_penalty(self) -> LengthPenalty | None:
-        """What long responses lose of their reward; None where they lose nothing."""
+        """The penalty on long responses; None if there is none."""
         return self.method.length_penalty(self.rollout.max_response_tokens)

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 
 
 class Section(BaseModel):
-    """Frozen, refuses unknown fields; the string beneath each field is its documentation everywhere."""
+    """Frozen; refuses unknown fields. The docstring of each field documents it in the form, the CLI and the docs."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, use_attribute_docstrings=True, validate_default=True, allow_inf_nan=False
@@ -28,9 +28,9 @@ class TypedSection(Section):
 
 def _as_it_stands(value: str) -> str:
     if "${" in value or not value.isprintable():
-        raise ValueError("is taken as it stands: leave out ${ and control characters")
+        raise ValueError("must not contain ${ or control characters: leave them out")
     return value
 
 
 PlainText = Annotated[str, AfterValidator(_as_it_stands)]
-"""A text that reaches other programs' settings, which would put their own values, or those of the environment, in."""
+"""A text that becomes part of other programs' settings, which would expand placeholders in it."""

@@ -53,8 +53,8 @@ class CountdownTaskConfig(TaskSection):
     num_test: Annotated[int, Field(ge=1, le=100_000)] = 200
     """Problems in each held-out set, CD-34 and CD-4."""
     held_out: Literal["test", "validation"] = "test"
-    """Which held-out problems are evaluated: the test sets, or others of the same kinds for choosing settings, so that
-    nothing is chosen by the test sets."""
+    """Held-out problems to evaluate on: the test sets, or `validation` problems of the same kinds, so that settings are
+    not chosen by the test sets."""
     min_number: Annotated[int, Field(ge=1, le=10_000)] = 1
     """Smallest number of a generated problem."""
     max_number: Annotated[int, Field(ge=1, le=10_000)] = 12
@@ -62,7 +62,7 @@ class CountdownTaskConfig(TaskSection):
     max_target: Annotated[int, Field(ge=1, le=1_000_000)] = 40
     """Largest target of a generated problem; targets start at 1."""
     num_operands: tuple[Annotated[int, Field(ge=2, le=8)], ...] = (3, 4)
-    """How many numbers generated training problems have."""
+    """Numbers per generated training problem; each of these counts is equally likely."""
     prompt_template: Annotated[str, Field(min_length=1, max_length=10_000)] = "{nums}={target}"
     """User message with `{nums}` (numbers, space separated) and `{target}`. The default suits the shipped model."""
     verifier: VerifierReference = "countdown"
@@ -95,14 +95,14 @@ class FileTaskConfig(TaskSection):
     max_test_problems: Annotated[int, Field(ge=1, le=100_000)] | None = None
     """Most problems used of each held-out file, drawn by `task.seed`. Empty: all."""
     prompt_column: ColumnName = "prompt"
-    """Column of the prompts: texts, with `<image>` where an image stands."""
+    """Column of the prompts: texts, with `<image>` in place of each image."""
     answer_column: ColumnName = "answer"
-    """Column of the right answers: texts, numbers, or structures that the verifier knows."""
+    """Column of the correct answers: texts, numbers, or structures that the verifier knows."""
     image_column: ColumnName = "images"
-    """Column of the images, where the file has it: lists of {bytes, path}, as Hugging Face datasets write them. Paths
-    lead into the file's own folder."""
+    """Column of the images, where the file has it: lists of {bytes, path}, as in Hugging Face datasets. Paths are
+    relative to the file's folder."""
     instruction: Annotated[str, Field(max_length=10_000)] = ""
-    """What follows each prompt in the user message, after an empty line; such as where to put the answer."""
+    """Text after each prompt in the user message, separated by an empty line; such as where to put the answer."""
     verifier: VerifierReference = "math"
     seed: Seed = 0
 

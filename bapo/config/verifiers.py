@@ -24,13 +24,13 @@ def verifier_names() -> tuple[str, ...]:
 
 
 def is_file_reference(reference: str) -> bool:
-    """Whether it names a function of a file, `FILE.py:FUNCTION`."""
+    """Returns whether the reference names a function of a file, `FILE.py:FUNCTION`."""
     path, separator, function = reference.rpartition(":")
     return bool(separator) and path.endswith(".py") and function.isidentifier()
 
 
 def checked_reference(reference: str) -> str:
-    """The reference where it names a verifier, or stands for one (`@name`). Raises ValueError saying what to take."""
+    """Returns the reference if it names a verifier, or has the form `@name`. Raises ValueError with the choices."""
     if reference in verifier_names() or is_file_reference(reference) or reference.startswith("@"):
         return reference
     near = difflib.get_close_matches(reference, verifier_names(), n=1)

@@ -1,4 +1,4 @@
-"""The data sets that the paper trains and tests on: where they are published, and how their rows become problems.
+"""The data sets that the paper trains and tests on: their repositories, and the conversion of their rows.
 
 Files and columns are those of the authors' repositories on the Hugging Face hub.
 """
@@ -25,7 +25,7 @@ class Columns:
 
     names: tuple[str, ...]
     convert: Callable[[Mapping[str, Any]], dict[str, Any]]
-    """A published row to one of ours, its source excepted. Raises `rows.RowError`."""
+    """Converts a published row to one of ours, without its source. Raises `rows.RowError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Part:
     name: str
     """Of the file, without its ending: the name of the held-out set."""
     patterns: tuple[str, ...]
-    """Published files, as glob patterns within the folder; the first pattern that fits any file is used."""
+    """Published files, as glob patterns within the folder; the first pattern that matches a file is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ class PublishedData:
     """On the Hugging Face hub."""
     parts: tuple[Part, ...]
     schemas: tuple[Columns, ...]
-    """Tried in this order; the first one whose columns are all there is used."""
+    """Tried in this order; the first whose columns are all present is used."""
     written: pyarrow.Schema
     answers_by: str | None
-    """Verifier that must understand each answer; None where rows carry none."""
+    """Verifier that must be able to parse each answer; None if rows have no answer."""
     about: str
 
 

@@ -10,9 +10,9 @@ from bapo.datasets.preparation import PreparationError
 
 
 def download(data: PublishedData) -> Path:
-    """A folder with the data set's files, kept in Hugging Face's cache.
+    """Downloads the data set into Hugging Face's cache and returns the folder.
 
-    Raises PreparationError where the hub cannot be reached or does not give them.
+    Raises PreparationError if the hub cannot be reached or refuses.
     """
     # Its own progress bars and warnings would stand among the command's lines.
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")

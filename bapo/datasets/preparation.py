@@ -25,7 +25,7 @@ _CHUNK = 1 << 20
 
 
 class PreparationError(ValueError):
-    """A data set that cannot be converted; the message says what was found and what to do."""
+    """A data set that cannot be converted; the message says why and what to do."""
 
 
 class BadRow(BaseModel):
@@ -55,7 +55,7 @@ class PreparedFile(BaseModel):
 
 
 class Preparation(BaseModel):
-    """What became of a data set; the manifest beside its files."""
+    """Result of converting a data set; saved as the manifest beside its files."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -67,22 +67,22 @@ class Preparation(BaseModel):
 
 
 Progress = Callable[[str, int], None]
-"""Told the file that is being read and how many of its rows were."""
+"""Called with the file being read and the number of rows read so far."""
 
 
 def prepare(
     data: PublishedData, source: Path, out: Path, *, is_strict: bool = False, progress: Progress | None = None
 ) -> tuple[Preparation, bool]:
-    """Write the data set's files and manifest into a folder; also whether anything there changed.
+    """Writes the data set's files and manifest into a folder; also returns whether anything changed.
 
-    What is there from the same published files is left as it is. Bad rows are left out and listed; with `is_strict`
+    Files made from the same published files are left unchanged. Bad rows are left out and listed; with `is_strict`
     the first is an error.
 
     Raises:
         PreparationError: files or columns are missing, no row is good, or a row is bad and must not be.
     """
     found = {part: _published_files(part, source) for part in data.parts}
-    # All schemas before the first row: a mistake in the last file shows before an hour of reading.
+    # All schemas before the first row, so that a mistake in the last file shows before an hour of reading.
     schemas = {file: _schema(data, file) for files in found.values() for file in files}
     sums = {file: _sha256(file) for file in schemas}
     earlier = read_manifest(out)
@@ -128,7 +128,7 @@ def prepare(
 
 
 def read_manifest(folder: Path) -> Preparation | None:
-    """What a folder's manifest says; None where there is none that this release wrote."""
+    """Returns a folder's manifest; None if there is none of this release."""
     try:
         return Preparation.model_validate_json((folder / MANIFEST_FILE).read_bytes())
     except (FileNotFoundError, ValueError):
@@ -138,7 +138,7 @@ def read_manifest(folder: Path) -> Preparation | None:
 def _is_current(
     earlier: Preparation, data: PublishedData, found: Mapping[Part, Sequence[Path]], sums: Mapping[Path, str], out: Path
 ) -> bool:
-    """Whether the folder holds, unchanged, what these published files become."""
+    """Returns whether the folder already holds the conversion of these published files, unchanged."""
     sources = [{file.name: sums[file] for file in files} for files in found.values()]
     return (
         (earlier.schema_number, earlier.dataset) == (SCHEMA, data.name)
@@ -162,7 +162,7 @@ def _published_files(part: Part, source: Path) -> list[Path]:
 
 
 def _schema(data: PublishedData, file: Path) -> Columns:
-    """The first of the schemas whose columns the file has."""
+    """Returns the first schema whose columns the file has."""
     names = _column_names(file)
     for schema in data.schemas:
         if set(schema.names) <= set(names):
@@ -186,7 +186,7 @@ def _column_names(file: Path) -> list[str]:
 
 
 class _Counts:
-    """Converts the rows of a part and keeps count."""
+    """Converts the rows of a part and counts them."""
 
     def __init__(self, data: PublishedData, part: Part, progress: Progress | None) -> None:
         self._data, self._part, self._progress = data, part, progress
@@ -241,7 +241,7 @@ def _check_answer(answer: str) -> None:
 
 
 def _identity(row: Mapping[str, Any]) -> str:
-    """What makes two rows the same problem: all but the answer."""
+    """Returns a hash of everything but the answer: equal for two rows of the same problem."""
     digest = hashlib.sha256()
     for name, value in row.items():
         if name == "images":

@@ -1,4 +1,4 @@
-"""ARPO's replay rule: stored successes only where there are none (arXiv:2505.16282)."""
+"""ARPO's replay rule: stored successes replace failures (arXiv:2505.16282)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Arpo(PlainMethod):
         return composition.result(self._fresh, reevaluated)
 
     def _replace_batch(self, step: int, composition: Composition) -> None:
-        """Where every fresh response failed: as many stored groups with mixed rewards instead, as far as there are."""
+        """If every fresh response failed, trains on up to as many stored groups with mixed rewards instead."""
         mixed = [group for group in self._candidates.values() if not group.is_homogeneous]
         composition.count(x3_candidates=len(mixed))
         if any(group.num_correct for group in self._fresh) or not mixed:
@@ -66,7 +66,7 @@ class Arpo(PlainMethod):
             composition.train_on(group, BatchSource.REUSED)
 
     def _replace_responses(self, step: int, composition: Composition) -> None:
-        """In each all-wrong group the first response gives way to a stored success of its prompt, drawn at random."""
+        """In each all-wrong group, replaces the first response by a random stored success of the same prompt."""
         draw = generator(self._seed, step, "reuse")
         num_candidates = 0
         for group in self._fresh:

@@ -1,4 +1,4 @@
-"""The protocol of a method: what to roll out with, what to answer again, what to train on.
+"""The protocol of a method: which prompts to roll out, which to re-evaluate, which groups to train on.
 
 The loop (`bapo.loop`) asks in the order of Algorithm 1; a method holds the buffers and thresholds it needs. Torch-free.
 """
@@ -18,7 +18,7 @@ from bapo.tasks.base import Problem
 
 @dataclass(frozen=True, slots=True)
 class ComposedBatch:
-    """The training batch of one step, and what became of every group that was considered."""
+    """The training batch of one step, and the outcome of every group that was considered."""
 
     items: Sequence[BatchItem]
     """X1, then X2, then X3."""
@@ -31,46 +31,46 @@ class Method(Protocol):
     """One training method; `step` counts from 1 in every call."""
 
     def syncs_rollout_policy(self, step: int) -> bool:
-        """Whether α takes the current weights before this step generates (Algorithm 1, lines 3–5)."""
+        """Returns whether α takes the current weights before this step generates (Algorithm 1, lines 3–5)."""
 
     def choose_prompts(self, step: int, scheduled: Sequence[Problem], pool: Sequence[Problem]) -> Sequence[Problem]:
-        """The prompts rolled out: those that are due in the shuffled pass, or others of all training problems."""
+        """Returns the prompts to roll out: those that the shuffled pass schedules, or others of the pool."""
 
     def wants_more_prompts(self, step: int, fresh: Sequence[RolloutGroup]) -> bool:
-        """Whether another batch of prompts is rolled out before the rest of the step; asked anew after each one.
+        """Returns whether to roll out another batch of prompts in this step; asked again after each one.
 
         `fresh` holds all fresh groups of the step so far.
         """
 
     def observe_fresh(self, step: int, fresh: Sequence[RolloutGroup]) -> None:
-        """See this step's fresh groups: fix the candidates of X3, then store (lines 8 and 9)."""
+        """Takes this step's fresh groups: fixes the candidates of X3, then stores groups (lines 8 and 9)."""
 
     def prompts_to_reevaluate(self, step: int) -> Sequence[str]:
-        """Prompt ids that the current policy shall answer again in this step (lines 13 and 14)."""
+        """Returns the ids of the prompts that the current policy answers again in this step (lines 13 and 14)."""
 
     def compose(self, step: int, reevaluated: Sequence[RolloutGroup]) -> ComposedBatch:
-        """X1 ∪ X2 ∪ X3 of the observed fresh groups, no prompt twice (lines 11–17)."""
+        """Returns X1 ∪ X2 ∪ X3 from the observed fresh groups, no prompt twice (lines 11–17)."""
 
     def num_passes(self, step: int) -> int:
-        """How often the step trains on its batch, at least once."""
+        """Returns the number of passes over the step's batch, at least one."""
 
     def thresholds(self) -> ThresholdValues:
-        """The thresholds in force in the step under way."""
+        """Returns the thresholds of the current step."""
 
     def buffers(self, step: int) -> tuple[BufferState | None, BufferState | None]:
-        """Difficult and high-quality buffer after the step; None where the method has none."""
+        """Returns the states of the difficult and the high-quality buffer after the step; None if it has none."""
 
     def finish_step(self, step: int) -> None:
-        """Move to the thresholds of the next step (Eq. 8) and drop what is too old."""
+        """Moves to the thresholds of the next step (Eq. 8) and drops entries that are too old."""
 
     def reconfigure(self, config: RunConfig) -> None:
-        """Take the config of a parameter change, from the next step on; buffers and r_tot stay."""
+        """Applies the config of a parameter change from the next step on; buffers and r_tot are kept."""
 
     def stored_groups(self) -> Sequence[RolloutGroup]:
-        """Groups whose payloads a checkpoint must keep, in the order that `load_state_dict` expects them."""
+        """Returns the groups whose payloads a checkpoint must keep, in the order that `load_state_dict` expects."""
 
     def state_dict(self) -> dict[str, Any]:
-        """JSON-ready state without payloads."""
+        """Returns the state without payloads, ready for JSON."""
 
     def load_state_dict(self, state: Mapping[str, Any], payloads: Sequence[object]) -> None:
-        """Restore what `state_dict` gave, with the payloads of `stored_groups`."""
+        """Restores the state from `state_dict`, with the payloads of `stored_groups`."""

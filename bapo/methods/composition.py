@@ -1,4 +1,4 @@
-"""Counting what became of each group of a step, so that every method reports its batch alike."""
+"""Collects a batch and the outcome of each group, so that every method reports its batches alike."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Composition:
 
     @property
     def room(self) -> int:
-        """Groups that still fit in."""
+        """Groups that still fit into the batch."""
         return self.batch_size - len(self.items) + self._num_joined
 
     @property
     def prompt_ids(self) -> set[str]:
-        """Prompts of the batch so far."""
+        """Prompts in the batch so far."""
         return {item.group.prompt_id for item in self.items}
 
     def train_on(
@@ -40,7 +40,7 @@ class Composition:
         responses: tuple[int, ...] | None = None,
         advantages: tuple[float, ...] | None = None,
     ) -> None:
-        """Put a group, or some of its responses, into the batch."""
+        """Adds a group, or some of its responses, to the batch."""
         assert self.room > 0, "the batch is full"
         self.items.append(BatchItem(group, source, responses, advantages))
         self._visits.append(_visit(group, source, None))
@@ -48,17 +48,17 @@ class Composition:
     def join(
         self, group: RolloutGroup, source: BatchSource, *, responses: tuple[int, ...], advantages: tuple[float, ...]
     ) -> None:
-        """Put single responses into the batch beside the group of their prompt that is in it; they take no room."""
+        """Adds single responses to their prompt's group in the batch; they do not count towards B."""
         self.items.append(BatchItem(group, source, responses, advantages))
         self._visits.append(_visit(group, source, None))
         self._num_joined += 1
 
     def leave_out(self, group: RolloutGroup, source: BatchSource, reason: str) -> None:
-        """Note why a generated group is not trained on."""
+        """Records why a generated group is not trained on."""
         self._visits.append(_visit(group, source, reason))
 
     def count(self, **num: int) -> None:
-        """Set counts that do not follow from the items."""
+        """Sets counts that do not follow from the items."""
         self._num.update(num)
 
     def _num_distinct(self) -> int:
@@ -67,9 +67,9 @@ class Composition:
         return len(self.prompt_ids)
 
     def result(self, fresh: Sequence[RolloutGroup], reevaluated: Sequence[RolloutGroup]) -> ComposedBatch:
-        """The finished batch; asserts that it holds no prompt twice, or no group twice, and no more than B groups.
+        """Returns the finished batch; asserts that it holds no prompt twice, or no group twice, and at most B groups.
 
-        What joined other groups comes on top of B, so that the fill rate may be above 1.
+        Joined responses come on top of B, so that the fill rate can exceed 1.
         """
         sources = [item.source for item in self.items]
         assert self._num_distinct() == len(self.items)
@@ -95,7 +95,7 @@ def _visit(group: RolloutGroup, source: BatchSource, reason: str | None) -> Prom
 
 
 def reason_left_out(group: RolloutGroup) -> str:
-    """Why a filter left a fresh group out."""
+    """Returns why a filter left a fresh group out."""
     if group.num_correct == 0:
         return "all_wrong"
     return "all_correct" if group.num_correct == group.group_size else "filtered"

@@ -1,4 +1,4 @@
-"""DAPO (arXiv:2503.14476): dynamic sampling. Its clip range stands with `DapoConfig`."""
+"""DAPO (arXiv:2503.14476): dynamic sampling. Its clip range is in `DapoConfig`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches of fresh groups and a fixed share of stored ones: what ReMix and DOTS have in common."""
+"""Batches of fresh groups and a fixed share of stored ones: the common part of ReMix and DOTS."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bapo.rollout import BatchSource, RolloutGroup
 
 
 class MixingMethod(PlainMethod):
-    """Rolls out only what the stored groups leave of the batch; a subclass says which groups are stored."""
+    """Rolls out only the part of the batch that stored groups do not fill; a subclass says which groups are stored."""
 
     def __init__(self, config: RunConfig, *, capacity: int | None, max_age_steps: int | None) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class MixingMethod(PlainMethod):
         raise NotImplementedError
 
     def _is_stored(self, group: RolloutGroup, step: int) -> bool:
-        """Whether a fresh group enters the buffer."""
+        """Returns whether a fresh group enters the buffer."""
         raise NotImplementedError
 
     def _most_reused(self, step: int) -> int:

@@ -17,9 +17,9 @@ from bapo.tasks.base import Problem
 class Mopps(Grpo):
     """GRPO on the candidates whose success rate, drawn from its posterior, is nearest the target (Thompson sampling).
 
-    γ̂_τ ~ Beta(α_τ, β_τ) for each of B̂ candidates τ, drawn anew from all training problems; of these the B with the
-    least (γ̂_τ - γ*)² are rolled out. B is the size of the batch that is due in the shuffled pass, so that a run asks
-    for as many responses as GRPO.
+    γ̂_τ ~ Beta(α_τ, β_τ) for each of B̂ candidates τ, drawn at each step from all training problems; the B of them with
+    the least (γ̂_τ - γ*)² are rolled out. B is the size of the scheduled batch, so that a run generates as
+    many responses as with GRPO.
     """
 
     def __init__(self, config: RunConfig) -> None:

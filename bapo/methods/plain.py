@@ -1,4 +1,4 @@
-"""What most methods have in common: the scheduled prompts, one round, no buffers, one pass."""
+"""The common part of most methods: the scheduled prompts, one round, no buffers, one pass."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bapo.thresholds import MeanAccuracy
 
 
 class PlainMethod:
-    """Base of methods without thresholds; a subclass says what its batch is, and what it does otherwise."""
+    """Base of methods without thresholds; a subclass composes the batch and overrides what differs."""
 
     def __init__(self) -> None:
         self._mean_accuracy = MeanAccuracy()

@@ -1,4 +1,4 @@
-"""Advantages of single responses that were put together from several groups, without tensors."""
+"""Advantages of single responses combined from several groups, without tensors."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Remix(MixingMethod):
         self._take_common(config)
 
     def _is_mixed(self, step: int) -> bool:
-        """Whether the policy has not been reincarnated yet (t ≤ T)."""
+        """Returns whether training is still mixed, before the reincarnation (t ≤ T)."""
         return self._method.reincarnation_step is None or step <= self._method.reincarnation_step
 
     def syncs_rollout_policy(self, step: int) -> bool:

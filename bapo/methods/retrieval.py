@@ -1,4 +1,4 @@
-"""Which of a prompt's past responses RePO trains on again (arXiv:2506.09340)."""
+"""Selects the past responses of a prompt that RePO trains on again (arXiv:2506.09340)."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ def retrieve(strategy: Strategy, past: Sequence[RolloutGroup], limit: int) -> li
 
 
 def _most_varied(size: int, num_right: int, num_wrong: int) -> int:
-    """How many right responses `size` of them have for the largest variance c(n - c)/n²: half, rounded up."""
+    """Returns how many of `size` responses are correct at the largest variance c(n - c)/n²: half, rounded up."""
     fewest, most = max(0, size - num_wrong), min(size, num_right)
     return min(max((size + 1) // 2, fewest), most)

@@ -18,11 +18,11 @@ SHIPPED: Mapping[type[TaskSection], Callable[[Any], Problems]] = {
     FileTaskConfig: file_problems,
     ReasoningGymTaskConfig: reasoning_gym_problems,
 }
-"""What reads or generates the problems of each config class; one from an installed package names its class itself."""
+"""Function that reads or generates the problems of each config class; installed packages name theirs themselves."""
 
 
 def build_task(section: TaskSection) -> Task:
-    """The task that a config's `task` section describes, its problems read or generated.
+    """Returns the task of a `task` section, with its problems read or generated.
 
     Raises:
         ConfigError: the data cannot be used; names field, value and remedy.
@@ -35,7 +35,7 @@ def build_task(section: TaskSection) -> Task:
 
 
 def verifier(section: TaskSection) -> Verifier:
-    """What `Task.reward` of the section's task calls, without its problems. Raises ConfigError."""
+    """Returns the verifier of the section's task without reading its problems. Raises ConfigError."""
     return load_verifier(section.verifier)
 
 

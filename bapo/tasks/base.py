@@ -1,4 +1,4 @@
-"""What a task is to the rest of the library: problems to train on, held-out problems, and a verified reward."""
+"""The interface of a task: problems to train on, held-out problems, and a verified reward."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class Problem:
 
     prompt_id: str
     data_source: str
-    """Where the problem belongs to, as in the metric `val-core/<source>/acc/mean@8`."""
+    """Data set of the problem, as in the metric `val-core/<source>/acc/mean@8`."""
     prompt: str
     """Content of the user message, before the chat template."""
     answer: Mapping[str, object] = field(hash=False)
-    """What the verifier needs; JSON values only."""
+    """Input of the verifier; JSON values only."""
     images: tuple[bytes, ...] = field(default=(), hash=False, repr=False)
     """Encoded images (PNG, JPEG, WebP), in the order of the prompt's `<image>` marks."""
 
 
 class Problems(NamedTuple):
-    """What a task consists of, besides its verifier."""
+    """All problems of a task."""
 
     train: Sequence[Problem]
     """Training problems in a fixed order, no prompt twice."""
@@ -60,7 +60,7 @@ class Task(Protocol):
 
     @property
     def num_reward_failures(self) -> int:
-        """Responses so far that the verifier failed on, which got no reward."""
+        """Responses so far on which the verifier failed; they got no reward."""
 
     def reward(self, problem: Problem, response_text: str) -> int:
-        """1 for a verified response, 0 for any other; never raises on what a model wrote."""
+        """Returns 1 for a verified response, 0 for any other; never raises, whatever the response."""

@@ -1,6 +1,6 @@
-"""A function in a process of its own, with an end: what reads a model's mathematics can hang or ask for all memory.
+"""Runs a function in its own process with limits: parsing a model's mathematics can hang or exhaust the memory.
 
-A signal would not do: it reaches only the main thread, and no long operation inside C.
+A signal is not enough: it reaches only the main thread, and cannot interrupt a long operation inside C.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from typing import Any
 
 PROCESS = "bapo.tasks.bounded_process"
 WALL_SECONDS = 60.0
-"""Of one call, should the process neither compute nor answer."""
+"""Limit of one call, for a process that neither computes nor answers."""
 START_SECONDS = 300.0
 
 
 class CallFailedError(Exception):
-    """The function raised, or took more time or memory than it may have."""
+    """The function raised, or exceeded its time or memory."""
 
 
 class BoundedFunction:
-    """The function `module:function` of JSON values; its process starts at the first call, and again after an end."""
+    """The function `module:function` of JSON values; its process starts at the first call, and again if it ended."""
 
     def __init__(self, place: str) -> None:
         self._place = place
@@ -35,7 +35,7 @@ class BoundedFunction:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __call__(self, *arguments: Any) -> Any:
-        """What the function answers. Safe in threads, which wait for one another. Raises CallFailedError."""
+        """Returns the function's result. Thread-safe: calls wait for one another. Raises CallFailedError."""
         with self._lock:
             process = self._process or self._start()
             try:
@@ -65,7 +65,7 @@ class BoundedFunction:
             _line(process, START_SECONDS)
         except _EndedError:
             _end(process)
-            raise CallFailedError(f"the process of {self._place} did not start: its message stands above") from None
+            raise CallFailedError(f"the process of {self._place} did not start: its message is above") from None
         self._process = process
         return process
 
@@ -76,7 +76,7 @@ class BoundedFunction:
 
 
 class _EndedError(Exception):
-    """The process ended, or the time was up."""
+    """The process ended, or the time ran out."""
 
 
 def _line(process: subprocess.Popen[bytes], seconds: float) -> bytes:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import IO, Any
 
 CPU_SECONDS = 3
-"""Of one call: computing time, so that a busy machine refuses nothing that a quiet one accepts."""
+"""Limit of one call, in CPU time, so that the outcome does not depend on the load of the machine."""
 MEMORY_BYTES = 2 * 2**30
 """Address space of the process."""
 
@@ -29,21 +29,21 @@ def _serve(function: Callable[..., Any], lines: IO[str], answers: IO[str]) -> No
 
 
 def _limit_cpu() -> None:
-    """The kernel ends the process when the next call computes for too long, also where nobody is left to see it."""
+    """Lets the kernel end the process when the next call computes for too long, even if the trainer is gone."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     _, most = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(used.ru_utime + used.ru_stime) + CPU_SECONDS, most))
 
 
 def main(place: str) -> None:
-    """Load the function, say so, and serve."""
+    """Loads the function, reports it, and serves."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     module, _, name = place.partition(":")
-    # What a library prints shall not get between the answers.
+    # Output of libraries must not mix with the answers.
     answers, sys.stdout = sys.stdout, sys.stderr
     function = getattr(importlib.import_module(module), name)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    # A file that the kernel writes when it ends the process helps nobody.
+    # No core file when the kernel ends the process.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     answers.write("ready\n")
     answers.flush()

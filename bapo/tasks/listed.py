@@ -1,4 +1,4 @@
-"""A task of problems that are there as they are."""
+"""A task made of given problems."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bapo.tasks.verifiers import Verifier
 
 @dataclass(frozen=True, slots=True)
 class ListedTask:
-    """Problems in the order in which they were read or generated, and what verifies them."""
+    """Problems in the order in which they were read or generated, and their verifier."""
 
     name: str
     train: Sequence[Problem]
@@ -20,9 +20,9 @@ class ListedTask:
 
     @property
     def num_reward_failures(self) -> int:
-        """Responses so far that the verifier failed on, which got no reward."""
+        """Responses so far on which the verifier failed; they got no reward."""
         return self.verify.num_failures
 
     def reward(self, problem: Problem, response_text: str) -> int:
-        """1 for a good response, by the task's verifier, else 0."""
+        """Returns 1 if the task's verifier accepts the response, else 0."""
         return self.verify(problem, response_text)

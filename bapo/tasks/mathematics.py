@@ -1,4 +1,4 @@
-"""Mathematical answers in \\boxed{…}: which one counts, and whether it equals the right one."""
+"""Mathematical answers in \\boxed{…}: finds the one that counts and compares it with the correct one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bapo.tasks.base import ANSWER_TEXT, Problem
 from bapo.tasks.bounded import BoundedFunction
 
 LONGEST_ANSWER = 1_000
-"""Characters of a boxed answer that is looked at; a longer one is wrong."""
+"""Most characters of a boxed answer; a longer one counts as wrong."""
 _BOX = re.compile(r"\\f?box(?:ed)?\s*\{")
 _INTEGER = re.compile(r"[-+]?\d{1,300}")
 _IGNORED = re.compile(r"\\[,;:! ]|\\left(?![a-z])|\\right(?![a-z])|\\displaystyle|[\s$~]")
@@ -20,7 +20,7 @@ _IGNORED = re.compile(r"\\[,;:! ]|\\left(?![a-z])|\\right(?![a-z])|\\displaystyl
 def last_boxed(text: str) -> str | None:
     """Content of the last \\boxed{…} (or \\fbox{…}); None without one, or where the last is not closed.
 
-    A last box that stays open belongs to a response that was cut: an earlier one is not its answer.
+    A last box that is not closed belongs to a response that was cut: an earlier box is not its answer.
     """
     last = None
     for match in _BOX.finditer(text):
@@ -51,7 +51,7 @@ def math_reward(problem: Problem, response_text: str) -> int:
 
 
 def equal_answers(right: str, answer: str) -> bool:
-    """Whether two LaTeX answers are equal. Raises CallFailedError where that takes too much time or memory."""
+    """Returns whether two LaTeX answers are equal. Raises CallFailedError if that takes too much time or memory."""
     if not answer or len(answer) > LONGEST_ANSWER:
         return False
     plain_right, plain_answer = _plain(right), _plain(answer)
@@ -63,18 +63,18 @@ def equal_answers(right: str, answer: str) -> bool:
 
 
 def is_understood(right: str) -> bool:
-    """Whether math-verify can read a right answer, so that an equal one in other words will be recognised.
+    """Returns whether math-verify can parse a correct answer, so that it recognises other forms of it.
 
     Raises CallFailedError where that takes too much time or memory.
     """
     if not right.strip() or len(right) > LONGEST_ANSWER or last_boxed(rf"\boxed{{{right}}}") != right.strip():
-        # An answer with a brace too many or too few is compared with nothing but itself.
+        # An answer with unbalanced braces equals only itself.
         return False
     return bool(_INTEGER.fullmatch(_plain(right)) or _judge()(right, None))
 
 
 def _plain(answer: str) -> str:
-    """Without what changes only how it looks."""
+    """Removes formatting that does not change the meaning."""
     plain = _IGNORED.sub("", answer.replace(r"\dfrac", r"\frac").replace(r"\tfrac", r"\frac"))
     return plain.rstrip(".")
 
@@ -88,7 +88,7 @@ def _judge() -> BoundedFunction:
 
 
 def judged(right: str, answer: str | None) -> bool:
-    """What math-verify says; without an answer, whether it can read the right one. Called in a process of its own."""
+    """Returns math-verify's verdict; without an answer, whether it can parse the correct one. Has its own process."""
     from math_verify import verify  # noqa: PLC0415  (sympy takes a second to import)
 
     expected = _parsed(right)
@@ -102,7 +102,7 @@ def _parsed(answer: str) -> tuple[Any, ...]:
     # Not its parser of plain text, which ends in Python's `eval`.
     from math_verify import LatexExtractionConfig, parse  # noqa: PLC0415  (as above)
 
-    # It warns that it is told to watch no clock: the process that it runs in has an end.
+    # It warns that it has no timeout: its process has a limit of its own.
     logging.getLogger("math_verify").setLevel(logging.ERROR)
     config = LatexExtractionConfig(boxed_match_priority=0)
     return tuple(parse(f"\\boxed{{{answer.strip().strip('$')}}}", [config], parsing_timeout=None))

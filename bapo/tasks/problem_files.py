@@ -15,17 +15,17 @@ from bapo.tasks.verifiers import answer_problem
 
 IMAGE_MARK = "<image>"
 SOURCE_COLUMN = "data_source"
-"""Column that names where a problem belongs to; without it, the file's name does."""
+"""Column with the data set of each problem; without it, the file's name is used."""
 MOST_IMAGE_BYTES = 50_000_000
 _SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"BM")
 
 
 class RowError(ValueError):
-    """What is wrong with a row."""
+    """A row that cannot be used."""
 
 
 def file_problems(section: FileTaskConfig) -> Problems:
-    """Training problems, and held-out ones by the name of their file; what is held out is not trained on.
+    """Returns training problems, and held-out ones by the name of their file; held-out problems are not trained on.
 
     Raises:
         ConfigError: a file cannot be used, or all its training problems are held out.
@@ -99,7 +99,7 @@ def _problem(row: Mapping[str, Any], section: FileTaskConfig, path: str) -> Prob
 
 
 def answer_of(given: Any, column: str) -> Mapping[str, object]:
-    """A row's answer as verifiers get it: a structure as it stands, a text or number under one key.
+    """Returns a row's answer as verifiers get it: a structure unchanged, a text or number under one key.
 
     Raises RowError for anything else.
     """
@@ -133,7 +133,7 @@ def _images(given: Any, column: str, path: str) -> Iterator[bytes]:
 
 
 def _read(folder: Path, name: str) -> bytes:
-    """A file beneath the folder and nowhere else: whoever wrote the data shall not choose what the trainer reads."""
+    """Reads a file inside the folder only: the author of the data must not choose what the trainer reads."""
     try:
         with open_inside(folder, checked_parts(name)) as file:
             return file.read(MOST_IMAGE_BYTES)
@@ -144,5 +144,5 @@ def _read(folder: Path, name: str) -> bytes:
 
 
 def is_image(data: bytes) -> bool:
-    """Whether the bytes begin as one of the formats that image processors read."""
+    """Returns whether the bytes start like a format that image processors read."""
     return data.startswith(_SIGNATURES) or (data[:4] == b"RIFF" and data[8:12] == b"WEBP")

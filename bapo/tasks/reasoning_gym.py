@@ -17,7 +17,7 @@ from bapo.tasks.exact import last_tagged
 
 MEND = 'pip install ".[reasoning-gym]"'
 LONGEST_ANSWER = 10_000
-"""Characters of an answer that is looked at; a longer one is wrong."""
+"""Most characters of an answer; a longer one counts as wrong."""
 EVALUATING = frozenset(
     {
         "binary_matrix",
@@ -31,7 +31,7 @@ EVALUATING = frozenset(
         "string_insertion",
     }
 )
-"""Tasks whose verifier there, in release 0.1.25, runs what the model wrote as Python: they are refused."""
+"""Tasks whose verifier, in release 0.1.25, runs the response as Python code: they are refused."""
 
 
 def _generated(section: ReasoningGymTaskConfig, *, split: str) -> dict[str, list[Problem]]:
@@ -45,7 +45,7 @@ def _generated(section: ReasoningGymTaskConfig, *, split: str) -> dict[str, list
     found: dict[str, list[Problem]] = {}
     for name in section.datasets:
         if name in EVALUATING:
-            remedy = "its verifier runs what a model writes as Python, so that it is not offered: take another task"
+            remedy = "its verifier would run responses as Python code, so it is not offered: take another task"
             raise _problem("task.datasets", name, remedy)
         try:
             entries = gym.create_dataset(name, size=size, seed=seed)
@@ -75,7 +75,7 @@ def reasoning_gym_reward(problem: Problem, response_text: str) -> int:
 
 
 def entry_problem(answer: Mapping[str, object]) -> str | None:
-    """Why an answer names none of reasoning-gym's problems; None where it does."""
+    """Returns why an answer identifies no problem of reasoning-gym; None if it does."""
     numbers = (answer.get(key) for key in ("size", "seed", "index"))
     if isinstance(answer.get("dataset"), str) and all(type(number) is int for number in numbers):
         return None
@@ -95,7 +95,7 @@ def _judge() -> BoundedFunction:
 
 
 def judged(generated: Mapping[str, Any], answer: str) -> bool:
-    """What the task's own verifier says. Called in a process of its own."""
+    """Returns the verdict of the task's own verifier. Runs in its own process."""
     entries = _entries(generated["dataset"], generated["size"], generated["seed"])
     return bool(entries.score_answer(answer, entries[generated["index"]]) >= 1.0)
 
@@ -103,7 +103,7 @@ def judged(generated: Mapping[str, Any], answer: str) -> bool:
 @cache
 def _entries(dataset: str, size: int, seed: int) -> Any:
     if dataset in EVALUATING:
-        raise ValueError(f"the verifier of {dataset} runs what a model writes")
+        raise ValueError(f"the verifier of {dataset} runs responses as code")
     return _package().create_dataset(dataset, size=size, seed=seed)
 
 

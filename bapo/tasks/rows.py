@@ -82,5 +82,5 @@ def _require_columns(names: Sequence[str], columns: Sequence[str], path: str, fi
 
 
 def file_error(field: str, path: str, remedy: str) -> ConfigError:
-    """What is wrong with a file, at the config field that names it."""
+    """Returns the error of a file, at the config field that names it."""
     return ConfigError([ConfigProblem(field, path, remedy)])

@@ -1,4 +1,4 @@
-"""Verifiers by name, of installed packages, and one's own from a Python file."""
+"""Verifiers: by name, from installed packages, and functions of a user's Python file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class BuiltIn(NamedTuple):
 
     function: RewardFunction
     answer_problem: Callable[[Mapping[str, object]], str | None]
-    """What is wrong with a problem's answer, as this verifier needs it; None where nothing is."""
+    """Returns why this verifier cannot use a problem's answer; None if it can."""
 
 
 BUILT_IN: Mapping[str, BuiltIn] = {
@@ -43,26 +43,26 @@ BUILT_IN: Mapping[str, BuiltIn] = {
 
 
 class Verdict(NamedTuple):
-    """What a verifier says of a response."""
+    """A verifier's judgement of a response."""
 
     reward: int
     """1 or 0."""
     failed: bool
-    """It raised, took too long, or answered something else than 0 or 1; the reward is then 0."""
+    """The verifier raised, took too long, or returned something other than 0 or 1; the reward is then 0."""
 
 
 @dataclass
 class Verifier:
-    """A function that verifies. What it raises costs the response its reward, never the run its life."""
+    """A verifying function. If it raises, the response gets no reward and the run continues."""
 
     reference: str
     function: RewardFunction
     num_failures: int = field(default=0, compare=False)
-    """Responses that it failed on."""
+    """Responses on which the function failed."""
     _lock: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
     def judge(self, problem: Problem, response_text: str) -> Verdict:
-        """Reward 1 where the function answers 1 or True, else 0. Safe in threads where the function is."""
+        """Returns reward 1 if the function returns 1 or True, else 0. Thread-safe if the function is."""
         try:
             answer = self.function(problem, response_text)
             if answer not in (0, 1):
@@ -84,7 +84,7 @@ class Verifier:
 
 
 def load_verifier(reference: str) -> Verifier:
-    """The verifier that `task.verifier` names. Raises ConfigError where there is none."""
+    """Returns the verifier that `task.verifier` names. Raises ConfigError if there is none."""
     try:
         checked_reference(reference)
     except ValueError as error:
@@ -103,7 +103,7 @@ def load_verifier(reference: str) -> Verifier:
 
 
 def answer_problem(reference: str, answer: Mapping[str, object]) -> str | None:
-    """What is wrong with an answer for this verifier; None where nothing is, or one's own verifier decides."""
+    """Returns why a verifier cannot use an answer; None if it can, or if only the user's function knows."""
     return BUILT_IN[reference].answer_problem(answer) if reference in BUILT_IN else None
 
 

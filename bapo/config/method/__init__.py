@@ -55,7 +55,7 @@ Trait = Literal["has_thresholds", "reevaluates", "reuses_groups", "has_rounds", 
 
 
 def has_trait(method: str, trait: Trait) -> bool:
-    """Whether a method, by its type, has the trait; False for one that is not installed here."""
+    """Returns whether a method has the trait; False for one that is not installed here."""
     section = METHODS.get(method)
     return section is not None and bool(getattr(section, trait))
 

@@ -32,7 +32,7 @@ class CriticConfig(Section):
 
 
 class ActorCritic(MethodSection):
-    """What both methods with a critic have in common."""
+    """Common part of both methods with a critic."""
 
     has_critic: ClassVar = True
 

@@ -16,18 +16,18 @@ from bapo.config.resolve import flatten
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A title, a paragraph that says when to take it, and the fields that it sets."""
+    """A title, a paragraph on when to use it, and the fields that it sets."""
 
     name: str
     title: str
     description: str
     explicit: dict[str, Any]
     sources: dict[str, str] = field(default_factory=dict)
-    """Dotted field → where its value comes from; a recipe of a paper names that of each field that it sets."""
+    """Dotted field → source of its value; a recipe of a paper names one for each field that it sets."""
 
 
 ASSUMED = "assumed"
-"""How the source of a value begins that no paper gives."""
+"""Start of the source of a value that no paper gives."""
 
 
 @cache
@@ -75,5 +75,5 @@ def _parse(name: str, text: str) -> Recipe:
 
 
 def _sources(table: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """`[sources]` names the fields of each source; here it is turned round."""
+    """Inverts `[sources]`, which lists the fields of each source."""
     return {path: source for source, paths in table.items() for path in paths}

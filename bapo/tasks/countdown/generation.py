@@ -17,7 +17,7 @@ SPARE_DRAWS = 20_000
 """A generator of `count` distinct problems from a finite set gives up after 100 · count + 20,000 draws."""
 
 OPERATORS: Mapping[str, float] = {"+": 0.45, "-": 0.25, "*": 0.25, "/": 0.05}
-"""How often each operator is tried in random expressions; sums are the easy problems."""
+"""Frequency of each operator in random expressions; sums make the easy problems."""
 
 _SUM, _PRODUCT, _ATOM = 1, 2, 3
 
@@ -94,13 +94,13 @@ def random_expression(nums: Sequence[int], draw: random.Random) -> Expression:
 
 @dataclass(frozen=True, slots=True)
 class ProblemRange:
-    """Which problems are drawn."""
+    """Range of the problems to draw."""
 
     min_number: int
     max_number: int
     max_target: int
     num_operands: tuple[int, ...]
-    """How many numbers a problem has; each of these is equally likely."""
+    """Possible counts of numbers per problem, equally likely."""
 
 
 def random_problem(

@@ -20,16 +20,16 @@ class CountdownProblem:
 
     @property
     def multiset(self) -> tuple[int, ...]:
-        """The numbers in order of size: what held-out and training problems never share."""
+        """The numbers in ascending order, which held-out and training problems never share."""
         return tuple(sorted(self.nums))
 
     @property
     def content(self) -> tuple[tuple[int, ...], int]:
-        """What the problem asks, whatever the order of its numbers."""
+        """The problem regardless of the order of its numbers."""
         return self.multiset, self.target
 
     def as_problem(self, data_source: str, prompt_template: str) -> Problem:
-        """The problem with its prompt: `{nums}` stands for the numbers, space separated, `{target}` for the target."""
+        """Returns the problem with its prompt, made of a template with `{nums}` (space separated) and `{target}`."""
         nums = " ".join(map(str, self.nums))
         prompt = prompt_template.replace("{nums}", nums).replace("{target}", str(self.target))
         answer = {"nums": list(self.nums), "target": self.target}

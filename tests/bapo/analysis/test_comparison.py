@@ -117,6 +117,13 @@ def test_everything_but_the_seed_puts_seeds_together() -> None:
     assert [(group.label, group.members) for group in groups] == [("bapo", (0, 2)), ("grpo", (1, 3))]
 
 
+@pytest.mark.parametrize("by", ["config", "method.type"])
+def test_an_ablation_is_named_by_the_parts_it_leaves_out(by: str) -> None:
+    left_out: tuple[list[str], ...] = ([], ["reused"], ["reused", "reevaluated"])
+    groups = groups_of(runs(*(config(method__without=parts) for parts in left_out)), by)
+    assert [group.label for group in groups] == ["bapo", "bapo w/o X3", "bapo w/o X2, X3"]
+
+
 def test_configs_of_one_method_are_told_apart_by_their_fields() -> None:
     groups = groups_of(runs(config(), config(method__c1=0.25), config(training__seed=3)), "config")
     assert [(group.label, group.members) for group in groups] == [("bapo · c1 0.125", (0, 2)), ("bapo · c1 0.25", (1,))]

@@ -93,7 +93,7 @@ def test_a_task_that_is_not_there_or_would_run_answers_is_refused() -> None:
     assert refusal("nothing")[:2] == ("task.datasets", "nothing")
     field, value, remedy = refusal("countdown")
     assert (field, value) == ("task.datasets", "countdown")
-    assert "runs what a model writes as Python" in remedy
+    assert "would run responses as Python code" in remedy
 
 
 def test_a_missing_package_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,11 +61,9 @@ def test_downloads_ask_the_same_question() -> None:
 # ---------------------------------------------------------------- looks
 
 
-def test_methods_look_as_everywhere() -> None:
-    assert styles(["bapo", "grpo"], LIGHT) == {
-        "bapo": styles_of(["BAPO"], LIGHT)["BAPO"],
-        "grpo": styles_of(["GRPO"], LIGHT)["GRPO"],
-    }
+def test_methods_and_ablations_look_as_everywhere() -> None:
+    names = {"bapo": "BAPO", "grpo": "GRPO", "bapo w/o X2": "BAPO w/o X2"}
+    assert styles(list(names), LIGHT) == {label: styles_of([name], LIGHT)[name] for label, name in names.items()}
 
 
 def test_a_group_keeps_its_look_when_another_goes() -> None:
@@ -82,7 +80,13 @@ def test_fifty_groups_all_look_different() -> None:
 
 
 @pytest.mark.parametrize(
-    ("label", "name"), [("bapo", "BAPO"), ("grpo_delayed · v 5", "GRPO (delayed) · v 5"), ("night · x", "night · x")]
+    ("label", "name"),
+    [
+        ("bapo", "BAPO"),
+        ("bapo w/o X2 · c1 0.25", "BAPO w/o X2 · c1 0.25"),
+        ("grpo_delayed · v 5", "GRPO (delayed) · v 5"),
+        ("night · x", "night · x"),
+    ],
 )
 def test_methods_are_called_as_the_papers_do(label: str, name: str) -> None:
     assert shown_name(label) == name
