@@ -3,128 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, PlainValidator, SerializeAsAny, ValidationInfo, field_validator, model_validator
+from pydantic import PlainValidator, SerializeAsAny, ValidationInfo, field_validator, model_validator
 
 from bapo.config.engine import EngineConfig
 from bapo.config.method import METHODS, ActorCritic, BapoConfig, CriticConfig, MethodSection
 from bapo.config.objective import LengthPenalty, Objective
 from bapo.config.registry import Registry
 from bapo.config.resources import Needs, ResourcesConfig, gpus_used, needs
-from bapo.config.section import PlainText, Section
+from bapo.config.section import Section
+from bapo.config.sections import (
+    EvaluationConfig,
+    LossConfig,
+    ModelConfig,
+    RolloutConfig,
+    SamplesConfig,
+    TrackingConfig,
+    TrainingConfig,
+)
 from bapo.config.task import TASKS, CountdownTaskConfig, TaskSection
-
-
-class ModelConfig(Section):
-    """The base model."""
-
-    path: PlainText = "countdown-base"
-    """Folder of a Hugging Face causal language model with its tokenizer, or the name of a model shipped with BAPO."""
-
-
-class RolloutConfig(Section):
-    """Generation of responses."""
-
-    group_size: Annotated[int, Field(ge=2, le=1024)] = 8
-    """Group size G: responses per prompt."""
-    batch_size: Annotated[int, Field(ge=1, le=1_000_000)] = 32
-    """Fresh prompts rolled out per step."""
-    temperature: Annotated[float, Field(gt=0, le=10)] = 1.0
-    """Sampling temperature."""
-    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """Nucleus sampling: smallest set of tokens with this probability mass; 1 samples from all."""
-    top_k: Annotated[int, Field(ge=-1, le=1_000_000)] = -1
-    """Sample from the k most probable tokens only; -1 samples from all."""
-    max_prompt_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 64
-    """Longest prompt in tokens; loading data with a longer one fails."""
-    max_response_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 16
-    """Length in tokens at which a response is cut."""
-
-
-class TrainingConfig(Section):
-    """The optimizer, the length of the run and its checkpoints."""
-
-    batch_size: Annotated[int, Field(ge=1, le=1_000_000)] = 32
-    """Training batch size B: the most groups trained on per step."""
-    mini_batch_size: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    """Groups per optimizer step. Empty: the whole batch in one."""
-    learning_rate: Annotated[float, Field(gt=0, le=1)] = 3e-4
-    """Adam's learning rate."""
-    weight_decay: Annotated[float, Field(ge=0, le=1)] = 0.0
-    """Decoupled weight decay."""
-    max_grad_norm: Annotated[float, Field(gt=0)] = 1.0
-    """Gradient norm above which the gradient is scaled down."""
-    steps: Annotated[int, Field(ge=1, le=10_000_000)] | None = 150
-    """Training steps. Give either this or `epochs`."""
-    epochs: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    """Shuffled passes over the training prompts. Give either this or `steps`."""
-    seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 42
-    """Seed of every random draw."""
-    checkpoint_interval: Annotated[int, Field(ge=1, le=10_000_000)] = 25
-    """Steps between two checkpoints."""
-    keep_checkpoints: Annotated[int, Field(ge=1, le=10_000)] = 2
-    """Newest checkpoints kept."""
-    micro_batch_tokens: Annotated[int, Field(ge=1)] = 16_384
-    """Most tokens in one forward and backward pass: bounds memory, changes no result but rounding."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _epochs_alone_replace_the_default_steps(cls, given: Any) -> Any:
-        if isinstance(given, dict) and given.get("epochs") is not None and "steps" not in given:
-            return {**given, "steps": None}
-        return given
-
-
-class LossConfig(Section):
-    """PPO-clip on the token ratio ρ = π_θ / behaviour policy (arXiv:2602.20722, Eq. 1 and 3)."""
-
-    clip_low: Annotated[float, Field(gt=0, lt=1)] | None = None
-    """Lower clip range: ρ below 1 - clip_low gets no gradient where the advantage is negative. Empty: the method's
-    own."""
-    clip_high: Annotated[float, Field(gt=0, le=10)] | None = None
-    """Upper clip range: ρ above 1 + clip_high gets no gradient where the advantage is positive. Empty: the method's
-    own."""
-    dual_clip: Annotated[float, Field(gt=1)] | None = None
-    """Bound on the loss of negative advantages, as a multiple of the advantage. Empty: off."""
-    kl_coefficient: Annotated[float, Field(ge=0)] = 0.0
-    """β: weight of KL(π_θ ‖ behaviour policy)."""
-    kl_estimator: Literal["unbiased", "low_var_kl"] = "unbiased"
-    """`unbiased`: ρ·log ρ - (ρ - 1) per token; `low_var_kl`: k3, as in verl."""
-    entropy_coefficient: Annotated[float, Field(ge=0)] = 0.0
-    """Weight of the entropy bonus."""
-    aggregation: Literal["auto", "token-mean", "response-mean"] = "auto"
-    """Mean over the batch's tokens, or first over each response's tokens. `auto`: the method's own."""
-    ratio_level: Literal["auto", "token", "sequence"] = "auto"
-    """Ratio of each token, or the geometric mean over its response's tokens. `auto`: the method's own."""
-
-
-class TrackingConfig(Section):
-    """A fixed subset of training prompts, sampled separately from training to track difficulty (Figures 7, 13, 15)."""
-
-    num_prompts: Annotated[int, Field(ge=0, le=1_000_000)] = 128
-    """Tracked prompts; 0 turns tracking off."""
-    interval: Annotated[int, Field(ge=1, le=10_000_000)] = 25
-    """Steps between two samplings; step 0 is sampled twice (as the null), the last step once."""
-
-
-class EvaluationConfig(Section):
-    """Held-out problems, answered by the current policy."""
-
-    interval: Annotated[int, Field(ge=1, le=10_000_000)] = 50
-    """Steps between two evaluations; also before the first step and after the last."""
-    num_samples: Annotated[int, Field(ge=1, le=1024)] = 8
-    """k of avg@k and of pass@k: responses per problem."""
-    enabled: bool = True
-    """Evaluate on the held-out problems."""
-
-
-class SamplesConfig(Section):
-    """Responses written to `samples.jsonl`."""
-
-    groups_per_step: Annotated[int, Field(ge=0, le=1_000_000)] = 4
-    """Groups per step whose responses are kept as text, taken from all sources; 0 keeps none."""
-
 
 REGISTRIES: Mapping[str, Registry[Any]] = {each.section: each for each in (METHODS, TASKS)}
 """The sections that have several classes, told apart by `type`."""

@@ -184,5 +184,5 @@ class Bapo:
 def bapo_config(config: RunConfig) -> BapoConfig:
     """The method section written as BAPO's own, for methods whose batches follow BAPO's rules."""
     section = config.method.as_bapo()
-    assert section is not None
+    assert isinstance(section, BapoConfig)
     return section

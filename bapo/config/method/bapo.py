@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from bapo.config.errors import ConfigError, ConfigProblem
-from bapo.config.method.base import Look, MethodSection
+from bapo.config.method.base import Look, MethodSection, RunSections
 from bapo.config.method.fields import Capacity, StepInterval, Threshold, ThresholdRange
 from bapo.config.section import Section
 from bapo.thresholds import admitting_r_tot_intervals, empty_r_tot_intervals
-
-if TYPE_CHECKING:
-    from bapo.config.run import RunConfig
 
 
 class FilterConfig(Section):
@@ -99,7 +96,7 @@ class BapoConfig(MethodSection):
                 )
         return self
 
-    def warnings(self, config: RunConfig) -> Iterable[ConfigProblem]:
+    def warnings(self, config: RunSections) -> Iterable[ConfigProblem]:
         """Refuse thresholds that can never admit a group into X3; name the r_tot where they do not."""
         if "reused" in self.without:
             return
@@ -147,7 +144,7 @@ class BapoMiniConfig(MethodSection):
     high_quality_buffer: HighQualityBufferConfig = HighQualityBufferConfig()
     """The groups with accuracy exactly 1/2."""
 
-    def check(self, config: RunConfig) -> None:
+    def check(self, config: RunSections) -> None:
         group_size = config.rollout.group_size
         if group_size % 2:
             raise ValueError(

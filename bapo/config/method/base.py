@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Protocol
 
 from bapo.config.errors import ConfigProblem
 from bapo.config.objective import Aggregation, LengthPenalty, RatioLevel
 from bapo.config.section import TypedSection
-
-if TYPE_CHECKING:
-    from bapo.config.method.bapo import BapoConfig
-    from bapo.config.run import RunConfig
+from bapo.config.sections import RolloutConfig, TrainingConfig
 
 
 class Look(NamedTuple):
@@ -22,6 +19,15 @@ class Look(NamedTuple):
     dash: str = "solid"
     symbol: str = "circle"
     """Marker."""
+
+
+class RunSections(Protocol):
+    """The sections of a run's config that the checks of its method read."""
+
+    @property
+    def rollout(self) -> RolloutConfig: ...
+    @property
+    def training(self) -> TrainingConfig: ...
 
 
 class MethodSection(TypedSection):
@@ -67,14 +73,14 @@ class MethodSection(TypedSection):
     state_family: ClassVar[str | None] = None
     """Methods that name the same family keep the same state, so that a fork can change from one to another."""
 
-    def check(self, config: RunConfig) -> None:
+    def check(self, config: RunSections) -> None:
         """Raise ValueError("field|remedy") where the method does not fit the rest of the config."""
 
-    def warnings(self, config: RunConfig) -> Iterable[ConfigProblem]:
+    def warnings(self, config: RunSections) -> Iterable[ConfigProblem]:
         """Returns notes on a config that is legal but unlikely to be meant."""
         return ()
 
-    def as_bapo(self) -> BapoConfig | None:
+    def as_bapo(self) -> MethodSection | None:
         """Returns the method as a BAPO config; None if its batches do not follow BAPO's rules."""
         return None
 

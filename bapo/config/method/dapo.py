@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from bapo.config.method.base import Look, MethodSection
+from bapo.config.method.base import Look, MethodSection, RunSections
 from bapo.config.objective import LengthPenalty
-
-if TYPE_CHECKING:
-    from bapo.config.run import RunConfig
 
 
 class DapoConfig(MethodSection):
@@ -34,7 +31,7 @@ class DapoConfig(MethodSection):
     overlong_penalty: Annotated[float, Field(gt=0, le=100)] = 1.0
     """Reward that a response at the token limit loses, if `overlong_buffer_tokens` is set."""
 
-    def check(self, config: RunConfig) -> None:
+    def check(self, config: RunSections) -> None:
         longest = config.rollout.max_response_tokens
         if (self.overlong_buffer_tokens or 0) > longest:
             raise ValueError(

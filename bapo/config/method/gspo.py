@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from bapo.config.errors import ConfigProblem
-from bapo.config.method.base import Look, MethodSection
-
-if TYPE_CHECKING:
-    from bapo.config.run import RunConfig
+from bapo.config.method.base import Look, MethodSection, RunSections
 
 
 class GspoConfig(MethodSection):
@@ -26,7 +23,7 @@ class GspoConfig(MethodSection):
 
     type: Literal["gspo"] = "gspo"
 
-    def warnings(self, config: RunConfig) -> Iterable[ConfigProblem]:
+    def warnings(self, config: RunSections) -> Iterable[ConfigProblem]:
         """Ratios that cannot leave 1: the first update of a batch is GRPO's, and there is no second one."""
         size = config.training.mini_batch_size
         if size is None or size >= config.training.batch_size:

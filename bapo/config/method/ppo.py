@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from bapo.config.errors import ConfigProblem
 from bapo.config.method.bapo import BapoConfig
-from bapo.config.method.base import Look, MethodSection
+from bapo.config.method.base import Look, MethodSection, RunSections
 from bapo.config.section import Section
-
-if TYPE_CHECKING:
-    from bapo.config.run import RunConfig
 
 
 class CriticConfig(Section):
@@ -39,7 +36,7 @@ class ActorCritic(MethodSection):
     critic: CriticConfig = CriticConfig()
     """The value model."""
 
-    def warnings(self, config: RunConfig) -> Iterable[ConfigProblem]:
+    def warnings(self, config: RunSections) -> Iterable[ConfigProblem]:
         """Warn of a warm-up that lasts the whole run: of use only to a fork that continues from it."""
         yield from super().warnings(config)
         steps = config.training.steps

@@ -5,7 +5,7 @@ from __future__ import annotations
 from transformers import PreTrainedTokenizerBase
 
 from bapo.config import ConfigError, ConfigProblem
-from bapo.config.run import RolloutConfig
+from bapo.config.sections import RolloutConfig
 from bapo.engines.local.policy import encode_prompts
 from bapo.tasks.base import Task
 
