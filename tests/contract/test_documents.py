@@ -83,3 +83,13 @@ def test_links_lead_somewhere(document: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)", document.read_text(encoding="utf-8"))
     missing = [link for link in links if "://" not in link and not (document.parent / link).exists()]
     assert missing == []
+
+
+def test_the_readme_leads_to_what_it_names() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    way = text.partition("## Find your way")[2].partition("\n## ")[0]
+    places = re.findall(r"`([\w/.]+\.py)`, `(\w+)`", way)
+    assert len(places) >= 6
+    for file, name in places:
+        content = (ROOT / file).read_text(encoding="utf-8")
+        assert re.search(rf"^\s*(def {name}\(|{name}\b[^\n]*=)", content, re.MULTILINE), f"{file} defines no {name}"
