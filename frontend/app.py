@@ -16,6 +16,7 @@ from starlette.staticfiles import StaticFiles
 from bapo.report.document import ASSETS
 from frontend import shell
 from frontend.components import confirm
+from frontend.components.actions import in_toast
 from frontend.gate import Gate
 from frontend.page import Page
 from frontend.pages import (
@@ -106,6 +107,8 @@ def create_app(settings: FrontendSettings) -> Gate:
         title="BAPO",
         update_title="",
         suppress_callback_exceptions=True,
+        # What a callback shows that says nothing of its own.
+        on_error=in_toast(),
         meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
     )
     app.layout = shell.shell_layout()

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import dash_mantine_components as dmc
-import httpx
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from bapo.api.accounts import UserInfo
-from bapo.client import ApiError
 from bapo.figures.theme import css_variables, mantine_theme
 from frontend.clientside import clientside
+from frontend.components.actions import FAILURES
 from frontend.components.attributes import attributes
 from frontend.components.icon import IconName, icon
 from frontend.components.notices import error_notice, link_button, notice
@@ -207,7 +206,7 @@ def register(app: Dash, api: Api, pages: tuple[Page, ...]) -> None:
                 return no_update, no_update, no_update
             try:
                 shown = await page.layout(api, match.groupdict(), query_of(search))
-            except (ApiError, httpx.TransportError) as error:
+            except FAILURES as error:
                 # Without a page, nothing shows what a stream tells.
                 return error_notice(error), None, None
             content, after = shown if isinstance(shown, Living) else (shown, None)
@@ -225,7 +224,7 @@ def register(app: Dash, api: Api, pages: tuple[Page, ...]) -> None:
     async def who(_: str) -> Any:
         try:
             user: UserInfo = await api.client().me()
-        except (ApiError, httpx.TransportError):
+        except FAILURES:
             return "server unavailable", []
         return f"{user.name} · {user.role}", _administration() if user.role == "admin" else []
 

@@ -22,18 +22,18 @@ KINDS: Mapping[AlertKind, str] = {
     "empty_batches": "Empty batches",
     "fill_rate": "Fill rate",
     "ratio": "Importance ratio",
-    "metric": "Own metric",
+    "metric": "Any metric",
 }
 assert set(KINDS) == set(get_args(AlertKind)), "each kind has a name"
 
 
 def acknowledging(page: str) -> str:
-    """Name of the buttons that acknowledge an alert: of the `list`, or on the page of one `run`."""
+    """Returns the name of the buttons that acknowledge an alert: of the `list`, or on the page of one `run`."""
     return f"alert-acknowledge-{page}"
 
 
 def alert_cards(alerts: Sequence[AlertInfo], *, page: str = "list") -> list[html.Div]:
-    """One card each; on the page of one `run` without its name."""
+    """Returns a card for each alert; on the page of one `run` without its name."""
     now = datetime.now(UTC)
     return [_card(alert, now, page) for alert in alerts]
 
@@ -59,8 +59,8 @@ def _card(alert: AlertInfo, now: datetime, page: str) -> html.Div:
             )
         )
     notes = [
-        *([f"Seen by {alert.acknowledged_by}"] if alert.acknowledged_by else []),
-        *([f"Over: {alert.resolution}"] if alert.resolution else []),
+        *([f"Acknowledged by {alert.acknowledged_by}"] if alert.acknowledged_by else []),
+        *([f"Resolved: {alert.resolution}"] if alert.resolution else []),
     ]
     return html.Div(
         [

@@ -1,26 +1,26 @@
-"""A word before what cannot be undone: one dialog that names what it concerns and says what happens.
+"""Asks before what cannot be undone: one dialog that names what it concerns and says what happens.
 
 A page puts `confirm_dialog(name)` into its layout and asks by writing a `Question` into `question(name)`, from a
-callback or with `set_props`. `confirmed(name)` has a new `n_clicks` once somebody has agreed; what the page then writes
-into `answer(name)` closes the dialog, or shows what went wrong where it was asked for: `when_agreed` does all of that.
+callback or with `set_props`. `when_agreed` runs what was asked about, and closes the dialog or shows in it what
+went wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
 import dash_mantine_components as dmc
-import httpx
-from dash import ALL, MATCH, Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import ALL, MATCH, Dash, Input, Output, State, dcc, html, no_update
+from dash.exceptions import PreventUpdate
 
-from bapo.client import ApiError
 from frontend.clientside import clientside
+from frontend.components.actions import Act, Failure, on_failure, when_pressed
 from frontend.components.notices import error_text
 
 
 class Question(TypedDict, total=False):
-    """What to ask; `data` comes back with the state of the question."""
+    """What to ask; `data` is handed to what runs afterwards."""
 
     title: str
     subject: str
@@ -36,31 +36,31 @@ class Question(TypedDict, total=False):
 
 
 def question(name: str) -> dict[str, str]:
-    """Identifier of the store that a page writes its question into."""
+    """Returns the identifier of the store that a page writes its question into."""
     return {"type": "confirm-question", "name": name}
 
 
 def confirmed(name: str) -> dict[str, str]:
-    """Identifier of the button that agrees."""
+    """Returns the identifier of the button that agrees."""
     return {"type": "confirm-yes", "name": name}
 
 
 def answer(name: str) -> dict[str, str]:
-    """Identifier of the store for what came of it: `DONE`, or `failed(text)`."""
+    """Returns the identifier of the store for what came of it: `DONE`, or `failed(text)`."""
     return {"type": "confirm-answer", "name": name}
 
 
 DONE: dict[str, str] = {}
-"""It has happened: the dialog closes."""
+"""It has been done: the dialog closes."""
 
 
 def failed(text: str) -> dict[str, str]:
-    """It has not: the dialog stays and says why."""
+    """It has not been done: the dialog stays and says why."""
     return {"error": text}
 
 
 def busy(name: str) -> list[tuple[Output, bool, bool]]:
-    """For `running` of the callback that does it: the button turns meanwhile, and cannot be pressed again."""
+    """Returns `running` of the callback that does it: the button turns meanwhile, and cannot be pressed again."""
     return [(Output(confirmed(name), "loading"), True, False)]
 
 
@@ -101,7 +101,7 @@ def confirm_dialog(name: str, *, keep: str = "Keep it", choices: Any = None) -> 
 
 
 def register(app: Dash) -> None:
-    """Opening, typing, keeping and closing, for every dialog of every page; it all happens in the browser."""
+    """Registers opening, typing, keeping and closing of every dialog on every page; it all happens in the browser."""
 
     def part(kind: str) -> dict[str, Any]:
         return {"type": f"confirm-{kind}", "name": MATCH}
@@ -152,14 +152,17 @@ def register(app: Dash) -> None:
     )
 
 
-Act = Callable[..., Awaitable[Sequence[Any]]]
-
-
-def when_agreed(app: Dash, name: str, outputs: Sequence[Output], states: Sequence[State] = ()) -> Callable[[Act], Act]:
-    """Do this once somebody has agreed: it takes the question's data and the states, and answers the outputs in order.
+def when_agreed(
+    app: Dash, name: str, outputs: Sequence[Output] = (), states: Sequence[State] = ()
+) -> Callable[[Act], Act]:
+    """Do this once somebody has agreed: it takes the question's data and the states, and returns the outputs.
 
     A refusal, or a server that is away, is said in the dialog, which stays open.
     """
+
+    def refused(error: Failure) -> Any:
+        text = failed(error_text(error))
+        return [text, *[no_update] * len(outputs)] if outputs else text
 
     def register_act(act: Act) -> Act:
         @app.callback(
@@ -170,31 +173,28 @@ def when_agreed(app: Dash, name: str, outputs: Sequence[Output], states: Sequenc
             *states,
             running=busy(name),
             prevent_initial_call=True,
+            on_error=on_failure(refused),
         )
         async def agreed(clicks: int | None, asked: Question | None, *values: Any) -> Any:
-            unchanged = [no_update] * len(outputs)
             if not clicks:
-                return [no_update, *unchanged]
-            try:
-                return [DONE, *await act((asked or {}).get("data"), *values)]
-            except (ApiError, httpx.TransportError) as error:
-                return [failed(error_text(error)), *unchanged]
+                raise PreventUpdate
+            given = await act((asked or {}).get("data"), *values)
+            return [DONE, *given] if outputs else DONE
 
         return act
 
     return register_act
 
 
-def ask_when_pressed(app: Dash, name: str, *, title: str, text: str, button: str) -> None:
-    """Ask this when a button `{"type": name, "id": …, "name": …}` is pressed, about its name, with its id as data."""
+def ask_when_pressed(
+    app: Dash, name: str, *, title: str, text: str, button: str, colour: str = "red", sign: str = ""
+) -> None:
+    """Ask this when a button `{"type": name, "id": …, "name": …}` is pressed, about its name, with its id as data.
 
-    @app.callback(
-        Output(question(name), "data"),
-        Input({"type": name, "id": ALL, "name": ALL}, "n_clicks"),
-        prevent_initial_call=True,
-    )
-    def ask(_: Any) -> Any:
-        trigger: Any = ctx.triggered_id
-        if not any(each["value"] for each in ctx.triggered):
-            return no_update
-        return Question(title=title, subject=trigger["name"], text=text, button=button, data=trigger["id"])
+    `sign` stands before the name.
+    """
+
+    @when_pressed(app, {"type": name, "id": ALL, "name": ALL}, outputs=[Output(question(name), "data")])
+    async def ask(pressed: Mapping[str, str]) -> Question:
+        subject = sign + pressed["name"]
+        return Question(title=title, subject=subject, text=text, button=button, colour=colour, data=pressed["id"])

@@ -1,12 +1,12 @@
-"""Roles on the server and in projects, for selects."""
+"""Roles on the server and in projects."""
 
 from __future__ import annotations
 
-from typing import Any
+from frontend.components.choices import choices
 
 ROLES = (("viewer", "viewer"), ("member", "member"), ("admin", "administrator"))
 
 
-def role_options() -> list[Any]:
-    """For a select."""
-    return [{"value": value, "label": label} for value, label in ROLES]
+def role_options() -> list[dict[str, str]]:
+    """Returns the roles as a select takes them."""
+    return choices(ROLES)

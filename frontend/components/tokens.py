@@ -1,61 +1,133 @@
-"""Tokens without their secrets, of a user or of the workers."""
+"""Tokens of a user or of the workers: the list without secrets, the form of a new one, and revoking."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import dash_mantine_components as dmc
-from dash import html
+from dash import Dash, State, html, set_props
 
-from bapo.api.accounts import TokenInfo
+from bapo.api.accounts import NewToken, TokenInfo, TokenPage
+from bapo.client import AsyncClient
+from frontend.components.actions import show, when_submitted
 from frontend.components.attributes import attributes
+from frontend.components.choices import choices
+from frontend.components.confirm import ask_when_pressed, confirm_dialog, when_agreed
 from frontend.components.icon import icon
 from frontend.components.moment import moment
+from frontend.components.one_time_secret import one_time_secret
+from frontend.components.table import cell, row, table
+from frontend.session import Api
 
-EXPIRIES = (("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "never"))
+EXPIRIES = (("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("365", "1 year"), ("", "never"))
 
 
-def token_table(tokens: Sequence[TokenInfo], kind: str) -> html.Div:
-    """Tokens without their secrets."""
-    if not tokens:
-        return html.Div(dmc.Text("There is none.", size="sm", c="dimmed"))
-    head = ("Name", "Begins with", "May" if kind == "token" else "Workers", "Last used", "Expires", "")
-    now = datetime.now(UTC)
-    table = dmc.Table(
+class TokenKind(NamedTuple):
+    """One kind of tokens: what a page says of it, and the calls behind it."""
+
+    name: str
+    """Begins the identifiers of its components."""
+    column: str
+    text: Callable[[TokenInfo], str]
+    """What stands in the column."""
+    example: str
+    """Of a name."""
+    days: str
+    """The expiry that the form begins with."""
+    use: str
+    """What to do with a new secret."""
+    question: str
+    consequence: str
+    """What revoking asks and does."""
+    fetch: Callable[[AsyncClient], Awaitable[TokenPage]]
+    create: Callable[..., Awaitable[NewToken]]
+    """From the client, the name, the days, and the values of the kind's own fields."""
+    revoke: Callable[[AsyncClient, str], Awaitable[None]]
+    own: Sequence[str] = ()
+    """Identifiers of the kind's own fields."""
+
+
+async def token_panel(client: AsyncClient, kind: TokenKind, *own_fields: Any) -> list[Any]:
+    """Returns the tokens, and below them the form of a new one."""
+    name = kind.name
+    form = dmc.Group(
         [
-            dmc.TableThead(dmc.TableTr([dmc.TableTh(title) for title in head])),
-            dmc.TableTbody([_token_row(each, kind, now) for each in tokens]),
+            dmc.TextInput(id=f"{name}-name", label="New token", placeholder=kind.example, value="", w=220),
+            *own_fields,
+            dmc.Select(
+                id=f"{name}-days",
+                label="Expires after",
+                value=kind.days,
+                data=choices(EXPIRIES),
+                allowDeselect=False,
+                w=130,
+            ),
+            dmc.Button("Create token", id=f"{name}-submit"),
         ],
-        verticalSpacing="xs",
-        highlightOnHover=True,
-        className="account-table account-tokens",
+        align="flex-end",
+        gap="sm",
+        mt="md",
     )
-    return html.Div(dmc.ScrollArea(table, type="auto"))
+    listed = html.Div(token_table((await kind.fetch(client)).items, kind), id=f"{name}-list")
+    return [listed, form, html.Div(id=f"{name}-made"), confirm_dialog(f"{name}-revoke")]
 
 
-def _token_row(token: TokenInfo, kind: str, now: datetime) -> dmc.TableTr:
+def token_table(tokens: Sequence[TokenInfo], kind: TokenKind) -> Any:
+    """Returns the tokens that are not revoked."""
+    if not tokens:
+        return dmc.Text("No tokens yet.", size="sm", c="dimmed")
+    now = datetime.now(UTC)
+    head = ("Name", "Begins with", kind.column, "Last used", "Expires", "")
+    return table(
+        head, [_row(each, kind, now) for each in tokens], "account-table account-tokens", highlightOnHover=True
+    )
+
+
+def _row(token: TokenInfo, kind: TokenKind, now: datetime) -> dmc.TableTr:
     expires: Any = moment(token.expires_at, relative=False) if token.expires_at else "never"
     if token.is_expired:
         expires = dmc.Badge("expired", color="red", variant="light")
-    what = token.scopes[-1] if kind == "token" else ", ".join(token.workers) or "nobody yet"
-    return dmc.TableTr(
-        [
-            dmc.TableTd(token.name, className="account-text"),
-            dmc.TableTd(html.Code(f"{token.prefix}…") if token.prefix else "…"),
-            dmc.TableTd(what, className="account-text"),
-            dmc.TableTd(moment(token.last_used_at, now=now) if token.last_used_at else "never", className="nowrap"),
-            dmc.TableTd(expires, className="nowrap"),
-            dmc.TableTd(
-                dmc.ActionIcon(
-                    icon("trash", 16),
-                    id={"type": f"{kind}-revoke", "id": token.id, "name": token.name},
-                    variant="subtle",
-                    color="red",
-                    size="sm",
-                    **attributes(aria_label=f"Revoke {token.name}"),
-                )
-            ),
-        ]
+    revoke = dmc.ActionIcon(
+        icon("trash", 16),
+        id={"type": f"{kind.name}-revoke", "id": token.id, "name": token.name},
+        variant="subtle",
+        color="red",
+        size="sm",
+        **attributes(aria_label=f"Revoke {token.name}"),
     )
+    return row(
+        cell(token.name, "account-text"),
+        html.Code(f"{token.prefix}…") if token.prefix else "…",
+        cell(kind.text(token), "account-text"),
+        cell(moment(token.last_used_at, now=now) if token.last_used_at else "never", "nowrap"),
+        cell(expires, "nowrap"),
+        revoke,
+    )
+
+
+def register_tokens(app: Dash, api: Api, kind: TokenKind) -> None:
+    """Creating and revoking."""
+    name = kind.name
+
+    async def redraw(client: AsyncClient, made: Any) -> None:
+        show(f"{name}-list", token_table((await kind.fetch(client)).items, kind))
+        show(f"{name}-made", made)
+
+    states = [State(each, "value") for each in (f"{name}-name", f"{name}-days", *kind.own)]
+
+    @when_submitted(app, f"{name}-submit", fields={"name": f"{name}-name"}, problem=f"{name}-made", states=states)
+    async def create(given: str, days: str, *own: Any) -> None:
+        client = api.client()
+        made = await kind.create(client, (given or "").strip(), int(days) if days else None, *own)
+        set_props(f"{name}-name", {"value": ""})
+        await redraw(client, one_time_secret(f"Token {made.name}", made.secret, f"{kind.use} It is not shown again."))
+
+    ask_when_pressed(app, f"{name}-revoke", title=kind.question, text=kind.consequence, button="Revoke")
+
+    @when_agreed(app, f"{name}-revoke")
+    async def revoke(token_id: str) -> None:
+        client = api.client()
+        await kind.revoke(client, token_id)
+        await redraw(client, "")

@@ -10,7 +10,9 @@ from pydantic import TypeAdapter
 from bapo.api.base import FieldProblem
 from bapo.api.configs import ConfigCheck, ConfigFieldInfo
 from bapo.client import ApiError
+from frontend.components.actions import Failure
 from frontend.components.config_form.values import FormField, changes, knows, of_types
+from frontend.components.notices import error_text
 
 FORM = "new"
 METHOD = "method.type"
@@ -69,8 +71,10 @@ def by_field(problems: Sequence[FieldProblem], paths: Sequence[str]) -> tuple[di
     return placed, others
 
 
-def problems_of(error: ApiError) -> list[FieldProblem]:
-    """All problems of a refusal."""
+def problems_of(error: Failure) -> list[FieldProblem]:
+    """Returns all problems of a refusal, or that the server does not answer."""
+    if not isinstance(error, ApiError):
+        return [FieldProblem(field="server", remedy=error_text(error))]
     body = error.body
     if body.problems:
         return list(body.problems)

@@ -1,4 +1,4 @@
-"""Alerts, the rules that open them, and the webhooks that are told: three pages under one heading."""
+"""Alerts, the rules that open them, and the webhooks that they are sent to: three pages under one heading."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["alerts_layout", "register", "rules_layout", "webhooks_layout"]
 
 
 def register(app: Dash, api: Api) -> None:
-    """Everything that reacts."""
+    """Registers the callbacks of the three pages."""
     listing.register(app, api)
     rules.register(app, api)
     editing.register(app, api)

@@ -1,18 +1,18 @@
-"""Writing a rule: fields of its kind, a preview while typing, and saving."""
+"""The editor of an alert rule: the fields of its kind, a preview while typing, and saving."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import dash_mantine_components as dmc
-import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, html, no_update
+from dash.exceptions import PreventUpdate
 
 from bapo.api.alerts import RuleInfo
 from bapo.client import ApiError
 from frontend.clientside import clientside
-from frontend.components.notices import error_text, toast
-from frontend.pages.alerts.form import FIELDS, preview_panel, written
+from frontend.components.actions import FAILURES, Failure, failure_alert, in_toast, show, tell, when_pressed
+from frontend.pages.alerts.form import FIELDS, Written, preview_panel, written
+from frontend.pages.alerts.rules import redraw_rules
 from frontend.session import Api
 
 _ANY = {"type": "rule-field", "kind": ALL, "name": ALL}
@@ -25,14 +25,18 @@ _DEFAULTS: dict[tuple[str, str], Any] = {
 }
 
 
-_MEND = html.Span("Mend what is marked to see what the rule would have found.", className="queue-detail")
+_INCOMPLETE = html.Span("Correct the marked fields to preview the rule.", className="queue-detail")
 
 
-def _marks(error: ApiError | httpx.TransportError, ids: list[dict[str, str]]) -> list[str]:
-    """What the server says of one of the fields, at that field; nothing where it is about none of them."""
+def _marks(error: Failure, ids: list[dict[str, str]]) -> list[str]:
+    """Returns the server's remedy at the field that it is about; nothing if it is about none of them."""
     if not isinstance(error, ApiError) or not (error.body.field or "").startswith("scope."):
         return []
     return [error.body.remedy if f"{each['kind']}.{each['name']}" == error.body.field else "" for each in ids]
+
+
+def _errors(found: Written, ids: list[dict[str, str]]) -> list[str]:
+    return [found.problems.get((each["kind"], each["name"]), "") for each in ids]
 
 
 def _values(ids: list[dict[str, str]], values: list[Any]) -> dict[tuple[str, str], Any]:
@@ -40,7 +44,7 @@ def _values(ids: list[dict[str, str]], values: list[Any]) -> dict[tuple[str, str
 
 
 def register(app: Dash, api: Api) -> None:
-    """Opening, showing the kind's fields, previewing and saving."""
+    """Opening, showing the fields of the kind, previewing and saving."""
     _opening(app, api)
     _previewing(app, api)
     _saving(app, api)
@@ -59,29 +63,26 @@ def _opening(app: Dash, api: Api) -> None:
         Input({"type": "rule-edit", "id": ALL}, "n_clicks"),
         State("rule-project", "value"),
         State(_ANY, "id"),
+        on_error=in_toast(),
     )
-    async def show(
+    async def open_editor(
         asked: dict[str, str], clicks: int | None, _: Any, project: str | None, ids: list[dict[str, str]]
     ) -> Any:
         trigger: Any = ctx.triggered_id
-        quiet = (no_update, no_update, no_update, no_update, no_update, [no_update] * len(ids))
         rule_id = None
         if isinstance(trigger, dict):
             if not any(each["value"] for each in ctx.triggered):
-                return quiet
+                raise PreventUpdate
             rule_id = trigger["id"]
         elif not clicks:
             if not asked:
-                return quiet
+                raise PreventUpdate
             rule_id = asked.get("rule")
         if rule_id is None:
             given = {**_DEFAULTS, ("scope", "run_id"): asked.get("run", "") if not clicks else ""}
             values = [given.get((each["kind"], each["name"]), "") for each in ids]
             return True, "New rule", None, "failed", project, values
-        try:
-            rule = await api.client().alert_rule(rule_id)
-        except (ApiError, httpx.TransportError):
-            return quiet
+        rule = await api.client().alert_rule(rule_id)
         given = {**_DEFAULTS, **_given(rule)}
         values = [given.get((each["kind"], each["name"]), "") for each in ids]
         editing = {"id": rule.id, "enabled": rule.enabled}
@@ -134,65 +135,60 @@ def _previewing(app: Dash, api: Api) -> None:
         _: int, opened: bool, kind: str, project: str | None, values: list[Any], ids: list[dict[str, str]]
     ) -> Any:
         if not opened:
-            return no_update, [no_update] * len(ids)
+            raise PreventUpdate
         given = _values(ids, values)
         # A rule without a name yet is previewed too.
         given[("rule", "name")] = given.get(("rule", "name")) or "unnamed"
         found = written(kind, given, project)
-        errors = [found.problems.get((each["kind"], each["name"]), "") for each in ids]
+        errors = _errors(found, ids)
         if found.rule is None:
-            return _MEND, errors
+            return _INCOMPLETE, errors
         try:
             panel: Any = preview_panel(await api.client().preview_alert_rule(found.rule))
-        except (ApiError, httpx.TransportError) as error:
+        except FAILURES as error:
             marks = _marks(error, ids)
-            panel = _MEND if marks else dmc.Alert(error_text(error), color="yellow", variant="light")
+            panel = _INCOMPLETE if marks else failure_alert(error, "yellow")
             errors = marks or errors
         return panel, errors
 
 
 def _saving(app: Dash, api: Api) -> None:
-    @app.callback(
-        Output("rule-drawer", "opened", allow_duplicate=True),
-        Output("rules-changed", "data", allow_duplicate=True),
-        Output("notifications", "sendNotifications", allow_duplicate=True),
-        Output("rule-problem", "children"),
-        Output(_ANY, "error", allow_duplicate=True),
-        Input("rule-save", "n_clicks"),
-        State("rule-editing", "data"),
-        State("rule-kind", "value"),
-        State("rule-project", "value"),
-        State(_ANY, "value"),
-        State(_ANY, "id"),
-        State("rules-changed", "data"),
-        running=[(Output("rule-save", "loading"), True, False)],
-        prevent_initial_call=True,
+    @when_pressed(
+        app,
+        "rule-submit",
+        outputs=[Output("rule-drawer", "opened", allow_duplicate=True), Output(_ANY, "error", allow_duplicate=True)],
+        states=[
+            State("rule-editing", "data"),
+            State("rule-kind", "value"),
+            State("rule-project", "value"),
+            State(_ANY, "value"),
+            State(_ANY, "id"),
+        ],
+        busy="rule-submit",
     )
     async def save(
-        clicks: int | None,
+        _: str,
         editing: dict[str, Any] | None,
         kind: str,
         project: str | None,
         values: list[Any],
         ids: list[dict[str, str]],
-        changed: int,
     ) -> Any:
-        unmarked = [""] * len(ids)
-        if not clicks:
-            return no_update, no_update, no_update, no_update, unmarked
+        show("rule-problem", "")
         found = written(kind, _values(ids, values), project, enabled=editing is None or editing["enabled"])
         if found.rule is None:
-            errors = [found.problems.get((each["kind"], each["name"]), "") for each in ids]
-            return no_update, no_update, no_update, "", errors
+            return no_update, _errors(found, ids)
+        client = api.client()
         try:
-            client = api.client()
             if editing is None:
                 rule = await client.create_alert_rule(found.rule)
             else:
                 rule = await client.replace_alert_rule(editing["id"], found.rule)
-        except (ApiError, httpx.TransportError) as error:
-            if marks := _marks(error, ids):
-                return no_update, no_update, no_update, "", marks
-            alert = dmc.Alert(error_text(error), color="red", variant="light")
-            return no_update, no_update, no_update, alert, unmarked
-        return False, changed + 1, toast(rule.sentence, title="Saved", colour="green"), "", unmarked
+        except FAILURES as error:
+            marks = _marks(error, ids)
+            if not marks:
+                show("rule-problem", failure_alert(error))
+            return no_update, marks or [""] * len(ids)
+        tell(rule.sentence, "Saved")
+        await redraw_rules(client)
+        return False, [""] * len(ids)

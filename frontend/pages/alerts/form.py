@@ -1,4 +1,4 @@
-"""The drawer in which a rule is written: its fields by kind, and what comes of what was typed."""
+"""The form of an alert rule: its fields by kind, what was typed as a rule, and the preview."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from pydantic import ValidationError
 
 from bapo.api.alerts import RulePreview, RuleWrite
 from frontend.components.alert_cards import KINDS
+from frontend.components.card import section_title
+from frontend.components.choices import choices, project_select
+from frontend.components.dialog import form_drawer
 
 MOST_RUNS = 6
-"""That the preview names."""
+"""Runs that the preview names."""
 
 
 class FieldText(NamedTuple):
-    """A number that a condition takes."""
+    """The words of a number that a condition takes."""
 
     name: str
     label: str
@@ -27,7 +30,7 @@ class FieldText(NamedTuple):
 
 
 FIELDS: Mapping[str, Sequence[FieldText]] = {
-    "stalled": (FieldText("minutes", "Minutes", "Without any record, while a worker holds the run", 30, 5),),
+    "stalled": (FieldText("minutes", "Minutes", "Without a record while a worker holds the run", 30, 5),),
     "entropy_collapse": (
         FieldText("below", "Below", "Nats per token; empty: any level", 0.05, 0.01),
         FieldText("fall_percent", "Fall in %", "Of the level; empty: any fall", 50, 5),
@@ -36,34 +39,34 @@ FIELDS: Mapping[str, Sequence[FieldText]] = {
     "empty_batches": (FieldText("steps", "Steps in a row", "With an empty training batch", 3),),
     "fill_rate": (
         FieldText("below", "Below", "Share of the batch size B, 0 to 1", 0.5, 0.05),
-        FieldText("steps", "Steps in a row", "That are below it", 10),
+        FieldText("steps", "Steps in a row", "Below that share", 10),
     ),
     "ratio": (
         FieldText("low", "Lowest", "Mean importance ratio, 0 to 1", 0.5, 0.1),
         FieldText("high", "Highest", "1 or more", 2, 0.5),
-        FieldText("steps", "Steps in a row", "That are outside", 3),
+        FieldText("steps", "Steps in a row", "Outside this range", 3),
     ),
     "metric": (
-        FieldText("threshold", "Threshold", "What it is compared with", 0, 0.1),
-        FieldText("steps", "Values in a row", "That meet the comparison", 3),
+        FieldText("threshold", "Threshold", "Compared with the metric", 0, 0.1),
+        FieldText("steps", "Values in a row", "For which it holds", 3),
     ),
 }
 SCOPE = (
-    ("tag", "Tag", "Runs that have it"),
+    ("tag", "Tag", "Runs with this tag"),
     ("method", "Method", "Such as bapo or grpo"),
-    ("run_id", "Run", "Identifier of one run"),
+    ("run_id", "Run", "Identifier of a run"),
 )
 COMPARISONS = ((">", "above"), (">=", "at or above"), ("<", "below"), ("<=", "at or below"))
 SMOOTHINGS = (("", "each value"), ("mean:5", "mean of 5"), ("mean:10", "mean of 10"), ("mean:25", "mean of 25"))
 
 
 def field_id(kind: str, name: str) -> dict[str, str]:
-    """Identifier of an input."""
+    """Returns the identifier of an input."""
     return {"type": "rule-field", "kind": kind, "name": name}
 
 
 def editor(projects: Sequence[str], keys: Sequence[str]) -> dmc.Drawer:
-    """Closed until a rule is made or edited."""
+    """Returns the drawer, which is closed until a rule is created or edited."""
     groups = [
         html.Div(
             [*_own(kind, keys), *(_number(kind, field) for field in FIELDS.get(kind, ()))],
@@ -76,44 +79,26 @@ def editor(projects: Sequence[str], keys: Sequence[str]) -> dmc.Drawer:
         dmc.TextInput(id=field_id("scope", name), label=label, description=text, placeholder="any")
         for name, label, text in SCOPE
     ]
-    return dmc.Drawer(
-        dmc.Stack(
-            [
-                dcc.Store(id="rule-editing"),
-                dcc.Store(id="rule-typed"),
-                dcc.Store(id="rule-previewing", data=False),
-                dmc.TextInput(id=field_id("rule", "name"), label="Name", withAsterisk=True),
-                dmc.Select(
-                    id="rule-kind",
-                    label="What to watch",
-                    value="failed",
-                    data=[{"value": kind, "label": label} for kind, label in KINDS.items()],
-                    allowDeselect=False,
-                    comboboxProps={"withinPortal": True},
-                ),
-                *groups,
-                html.H3("Which runs", className="section-title"),
-                html.Div(scope, className="rule-fields"),
-                dmc.Select(
-                    id="rule-project",
-                    label="Project",
-                    value=projects[0] if projects else None,
-                    data=list(projects),
-                    allowDeselect=False,
-                    style={} if len(projects) > 1 else {"display": "none"},
-                    comboboxProps={"withinPortal": True},
-                ),
-                html.Div(id="rule-preview", className="rule-preview", role="status"),
-                html.Div(id="rule-problem"),
-                dmc.Group([dmc.Button("Save", id="rule-save")], justify="flex-end"),
-            ],
-            gap="sm",
+    fields = [
+        dcc.Store(id="rule-editing"),
+        dcc.Store(id="rule-typed"),
+        dcc.Store(id="rule-previewing", data=False),
+        dmc.TextInput(id=field_id("rule", "name"), label="Name", withAsterisk=True),
+        dmc.Select(
+            id="rule-kind",
+            label="What to watch",
+            value="failed",
+            data=choices(KINDS.items()),
+            allowDeselect=False,
+            comboboxProps={"withinPortal": True},
         ),
-        id="rule-drawer",
-        position="right",
-        size="lg",
-        title="Rule",
-    )
+        *groups,
+        section_title("Which runs"),
+        html.Div(scope, className="rule-fields"),
+        project_select("rule-project", projects, next(iter(projects), None)),
+        html.Div(id="rule-preview", className="rule-preview", role="status"),
+    ]
+    return form_drawer("rule", "Rule", fields)
 
 
 def _number(kind: str, field: FieldText) -> dmc.NumberInput:
@@ -150,14 +135,14 @@ def _choice(kind: str, name: str, label: str, options: Sequence[tuple[str, str]]
         label=label,
         description="\u00a0",
         value=value,
-        data=[{"value": option, "label": text} for option, text in options],
+        data=choices(options),
         allowDeselect=False,
         comboboxProps={"withinPortal": True},
     )
 
 
 class Written(NamedTuple):
-    """What somebody typed, as a rule or as what is wrong with it."""
+    """What was typed, as a rule or as what is wrong with it."""
 
     rule: RuleWrite | None
     problems: dict[tuple[str, str], str]
@@ -165,7 +150,7 @@ class Written(NamedTuple):
 
 
 def written(kind: str, values: Mapping[tuple[str, str], Any], project: str | None, *, enabled: bool = True) -> Written:
-    """Read the form; the checks and their words are the server's."""
+    """Reads the form; the checks and their words are the server's."""
     condition: dict[str, Any] = {"kind": kind}
     for (group, name), value in values.items():
         if group == kind and (value not in ("", None) or (kind, name) in _OPTIONAL):
@@ -203,13 +188,13 @@ def _words(message: str) -> str:
 
 
 def preview_panel(preview: RulePreview) -> list[Any]:
-    """The rule in words, and where it would have fired."""
+    """Returns the rule in words, and where it would have fired."""
     fired = [run for run in preview.runs if run.firings]
     silent = sum(run.num_values == 0 for run in preview.runs)
     if not preview.num_runs:
-        said = "There is no run yet that it would watch."
+        said = "There is no run yet that this rule would watch."
     elif not preview.num_firings:
-        said = f"Silent over your last {_runs(preview.num_runs)}."
+        said = f"This rule would not have fired on your last {_runs(preview.num_runs)}."
     else:
         times = "once" if preview.num_firings == 1 else f"{preview.num_firings} times"
         said = f"On your last {_runs(preview.num_runs)} this rule would have fired {times}, in {_runs(len(fired))}:"
@@ -218,7 +203,7 @@ def preview_panel(preview: RulePreview) -> list[Any]:
         for run in fired[:MOST_RUNS]
     ]
     more = [html.Li(f"and {_runs(len(fired) - MOST_RUNS)} more")] if len(fired) > MOST_RUNS else []
-    unknown = [html.Div(f"{_runs(silent)} recorded nothing that it reads.", className="queue-detail")] if silent else []
+    unknown = [html.Div(f"{_runs(silent)} did not record what it reads.", className="queue-detail")] if silent else []
     return [
         html.Div(preview.sentence, className="rule-preview-sentence"),
         html.Div(said),

@@ -1,4 +1,4 @@
-"""What the rules found: open alerts first, each with what to do."""
+"""The alerts that the rules opened, each with what to do."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from datetime import UTC, datetime
 from typing import Any
 
 import dash_mantine_components as dmc
-import httpx
-from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import ALL, Dash, Input, Output, State, dcc, html, no_update
 
-from bapo.client import ApiError
 from frontend.clientside import clientside
+from frontend.components.actions import in_place, in_toast, tell, when_pressed
 from frontend.components.alert_cards import KINDS, acknowledging, alert_cards
 from frontend.components.attributes import attributes
+from frontend.components.choices import choices
 from frontend.components.icon import icon
-from frontend.components.notices import error_text, link_button, notice, toast
+from frontend.components.notices import link_button, notice
 from frontend.components.store_button import button_store, store_id
 from frontend.pages.alerts import frame
 from frontend.session import Api
 
-STATES = (("open", "Open"), ("resolved", "Over"), ("all", "All"))
+STATES = (("open", "Open"), ("resolved", "Resolved"), ("all", "All"))
 PAGE_SIZE = 50
 
 
 async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> Any:
-    """The list, filtered as the address says."""
+    """Returns the list, filtered as the address says."""
     state = query.get("state", "open") if query.get("state") in dict(STATES) else "open"
     kind = query.get("kind") if query.get("kind") in KINDS else None
     run_id = query.get("run")
@@ -34,15 +34,15 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
             dmc.SegmentedControl(
                 id="alerts-state",
                 value=state,
-                data=[{"value": value, "label": label} for value, label in STATES],
+                data=choices(STATES),
                 size="xs",
                 **attributes(aria_label="Which alerts"),
             ),
             dmc.Select(
                 id="alerts-kind",
                 value=kind,
-                data=[{"value": value, "label": label} for value, label in KINDS.items()],
-                placeholder="Every kind",
+                data=choices(KINDS.items()),
+                placeholder="All kinds",
                 clearable=True,
                 size="xs",
                 w=180,
@@ -86,22 +86,20 @@ async def _list(api: Api, state: str, kind: str | None, run_id: str | None, limi
     if not page.items:
         return [await _empty(api, state)]
     more = [dmc.Button("Show more", id="alerts-more", variant="subtle")] if page.next_cursor else []
-    # The button is always there for its callback.
-    hidden = [] if more else [dmc.Button(id="alerts-more", style={"display": "none"})]
-    return [html.Div(alert_cards(page.items), className="alert-list"), *more, *hidden]
+    return [html.Div(alert_cards(page.items), className="alert-list"), *more]
 
 
 async def _empty(api: Api, state: str) -> Any:
     rules = await api.client().alert_rules()
     if not rules.items:
         return notice(
-            "Nobody watches the runs yet",
-            "A rule tells when a run fails, stands still, or trains on bad data. It never stops a run.",
+            "No alert rules yet",
+            "A rule opens an alert when a run fails, stalls, or trains on bad data. It never stops a run.",
             icon_name="bell",
-            action=link_button("Make rules", "/alerts/rules"),
+            action=link_button("Create rules", "/alerts/rules"),
         )
-    watched = f"{len(rules.items)} rules watch the runs." if len(rules.items) > 1 else "One rule watches the runs."
-    title = {"open": "No open alerts", "resolved": "No alert is over"}.get(state, "No alerts")
+    watched = f"{len(rules.items)} rules watch the runs." if len(rules.items) > 1 else "1 rule watches the runs."
+    title = {"open": "No open alerts", "resolved": "No resolved alerts"}.get(state, "No alerts")
     return notice(title, watched, icon_name="check")
 
 
@@ -118,14 +116,9 @@ def register(app: Dash, api: Api) -> None:
         initial=False,
     )
 
-    @app.callback(
-        Output("alerts-shown", "data"),
-        Input("alerts-more", "n_clicks"),
-        State("alerts-shown", "data"),
-        prevent_initial_call=True,
-    )
-    def more(clicks: int | None, shown: int) -> Any:
-        return min(500, shown + PAGE_SIZE) if clicks else no_update
+    @when_pressed(app, "alerts-more", outputs=[Output("alerts-shown", "data")], states=[State("alerts-shown", "data")])
+    async def more(_: str, shown: int) -> int:
+        return min(500, shown + PAGE_SIZE)
 
     @app.callback(
         Output("alerts-list", "children"),
@@ -135,30 +128,26 @@ def register(app: Dash, api: Api) -> None:
         State("alerts-kind", "value"),
         State("alerts-run", "data"),
         prevent_initial_call=True,
+        on_error=in_place("alerts-list"),
     )
     async def refresh(_: Any, shown: int, state: str, kind: str | None, run_id: str | None) -> Any:
-        try:
-            return await _list(api, state, kind, run_id, shown)
-        except (ApiError, httpx.TransportError) as error:
-            return [dmc.Alert(error_text(error), color="yellow", variant="light")]
+        return await _list(api, state, kind, run_id, shown)
 
-    @app.callback(
-        Output("alerts-poke", "data", allow_duplicate=True),
-        Output("notifications", "sendNotifications", allow_duplicate=True),
+    @when_pressed(
+        app,
+        "alerts-all",
         Input(store_id(acknowledging("list")), "data"),
-        Input("alerts-all", "n_clicks"),
-        State({"type": acknowledging("list"), "id": ALL}, "id"),
-        prevent_initial_call=True,
+        outputs=[Output("alerts-poke", "data", allow_duplicate=True)],
+        states=[
+            State(store_id(acknowledging("list")), "data"),
+            State({"type": acknowledging("list"), "id": ALL}, "id"),
+        ],
+        on_error=in_toast("Not acknowledged"),
     )
-    async def acknowledge(press: Mapping[str, Any] | None, _: Any, shown: list[dict[str, Any]]) -> Any:
-        if not any(each["value"] for each in ctx.triggered):
-            return no_update, no_update
-        is_all = ctx.triggered_id == "alerts-all"
-        ids = [press["id"]] if press and not is_all else [each["id"] for each in shown]
+    async def acknowledge(pressed: str, press: Mapping[str, Any], shown: list[dict[str, Any]]) -> Any:
+        ids = [each["id"] for each in shown] if pressed == "alerts-all" else [press["id"]]
         if not ids:
-            return no_update, toast("Every alert shown was seen before.", title="Nothing to do", colour="gray")
-        try:
-            await api.client().acknowledge_alerts(ids)
-        except (ApiError, httpx.TransportError) as error:
-            return no_update, toast(error_text(error), title="Could not acknowledge")
-        return datetime.now(UTC).timestamp(), no_update
+            tell("All alerts shown have been acknowledged already.", "Nothing to do", "gray")
+            return no_update
+        await api.client().acknowledge_alerts(ids)
+        return datetime.now(UTC).timestamp()

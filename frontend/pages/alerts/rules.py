@@ -1,4 +1,4 @@
-"""The rules of the caller's projects, each as a sentence."""
+"""The alert rules of the caller's projects, each as a sentence."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import dash_mantine_components as dmc
-import httpx
-from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import ALL, Dash, Input, ctx, dcc, html, set_props
 
 from bapo.api.alerts import (
     EmptyBatchesCondition,
@@ -21,14 +20,17 @@ from bapo.api.alerts import (
     RuleWrite,
     StalledCondition,
 )
-from bapo.client import ApiError
+from bapo.client import AsyncClient
+from frontend.components.actions import in_toast, show, tell, when_pressed
 from frontend.components.attributes import attributes
-from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
+from frontend.components.card import new_button
+from frontend.components.confirm import ask_when_pressed, confirm_dialog, when_agreed
 from frontend.components.icon import icon
 from frontend.components.moment import moment
-from frontend.components.notices import error_text, notice, toast
+from frontend.components.notices import notice
 from frontend.pages.alerts import frame
 from frontend.pages.alerts.form import editor
+from frontend.projects import writable_projects
 from frontend.session import Api
 
 USUAL: Sequence[RuleWrite] = (
@@ -44,36 +46,36 @@ USUAL: Sequence[RuleWrite] = (
 
 
 async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> Any:
-    """The list, and the editor, opened where the address says so: `?new=1`, `?run=ID`, `?rule=ID`."""
+    """Returns the list and the editor, which is open if the address says so: `?new=1`, `?run=ID`, `?rule=ID`."""
     client = api.client()
     page, me, newest = await client.alert_rules(), await client.me(), await client.runs(limit=1)
     keys = (await client.metric_keys(newest.items[0].id)).items if newest.items else []
-    projects = [project.name for project in me.projects if project.role != "viewer" and not project.is_archived]
+    projects = writable_projects(me)
     asked = {name: query[name] for name in ("new", "run", "rule") if name in query}
     buttons = dmc.Group(
         [
-            dmc.Button("Add the usual rules", id="rules-usual", variant="default", color="gray", size="xs"),
-            dmc.Button("New rule", id="rule-new", leftSection=icon("plus", 16), size="xs"),
+            dmc.Button("Add default rules", id="rules-usual", variant="default", color="gray", size="xs"),
+            new_button("New rule", "rule-new", size="xs"),
         ],
         gap="xs",
     )
     return frame.page(
         "/alerts/rules",
-        dcc.Store(id="rules-changed", data=0),
         dcc.Store(id="rule-asked", data=asked),
         html.Div(rule_list(page.items), id="rules"),
         editor(projects, keys),
-        confirm_dialog("rule"),
+        confirm_dialog("rule-delete"),
         action=buttons if projects else None,
     )
 
 
 def rule_list(rules: Sequence[RuleInfo]) -> list[Any]:
-    """By name; where there are none, what rules are for."""
+    """Returns the rules by name; without any, what rules are for."""
     if not rules:
         text = (
-            "A rule watches runs while they train and tells when something is wrong. It never stops a run. The usual "
-            "ones: failures, lost workers, standstills, entropy, empty and thin batches, importance ratios."
+            "A rule watches runs while they train and opens an alert when something is wrong. It never stops a run. "
+            "The default rules look for failures, lost workers, stalls, entropy collapse, empty and thin batches, and "
+            "importance ratios."
         )
         return [notice("No rules yet", text, icon_name="bell")]
     now = datetime.now(UTC)
@@ -90,7 +92,7 @@ def _card(rule: RuleInfo, now: datetime) -> html.Div:
             checked=rule.enabled,
             disabled=not rule.may_change,
             size="sm",
-            **attributes(aria_label=f"{rule.name} watches"),
+            **attributes(aria_label=f"{rule.name} is on"),
         ),
     ]
     if rule.may_change:
@@ -123,85 +125,54 @@ def _card(rule: RuleInfo, now: datetime) -> html.Div:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Listing, switching, adding the usual ones and deleting."""
+    """Switching, adding the default rules and deleting."""
 
-    @app.callback(Output("rules", "children"), Input("rules-changed", "data"), prevent_initial_call=True)
-    async def refresh(_: int) -> Any:
-        try:
-            return rule_list((await api.client().alert_rules()).items)
-        except (ApiError, httpx.TransportError) as error:
-            return [dmc.Alert(error_text(error), color="yellow", variant="light")]
+    @when_pressed(app, "rules-usual", busy="rules-usual", on_error=in_toast("Rules not added"))
+    async def add_usual(_: str) -> None:
+        client = api.client()
+        known = {rule.condition.kind for rule in (await client.alert_rules()).items if rule.scope.run_id is None}
+        missing = [rule for rule in USUAL if rule.condition.kind not in known]
+        for rule in missing:
+            await client.create_alert_rule(rule)
+        text = ", ".join(rule.name.lower() for rule in missing) or "There is a rule of each kind already."
+        tell(text, f"{len(missing)} rules added")
+        await redraw_rules(client)
 
-    @app.callback(
-        Output("rules-changed", "data", allow_duplicate=True),
-        Output("notifications", "sendNotifications", allow_duplicate=True),
-        Input("rules-usual", "n_clicks"),
-        State("rules-changed", "data"),
-        running=[(Output("rules-usual", "loading"), True, False)],
-        prevent_initial_call=True,
-    )
-    async def add_usual(clicks: int | None, changed: int) -> Any:
-        if not clicks:
-            return no_update, no_update
-        try:
-            client = api.client()
-            known = {rule.condition.kind for rule in (await client.alert_rules()).items if rule.scope.run_id is None}
-            missing = [rule for rule in USUAL if rule.condition.kind not in known]
-            for rule in missing:
-                await client.create_alert_rule(rule)
-        except (ApiError, httpx.TransportError) as error:
-            return changed + 1, toast(error_text(error), title="Could not add the rules")
-        text = ", ".join(rule.name.lower() for rule in missing) or "a rule of each kind was there already"
-        return changed + 1, toast(text, title=f"{len(missing)} rules added", colour="green")
+    def refused(error: Exception) -> None:
+        in_toast("Rule not changed")(error)
+        set_props(ctx.triggered_id, {"checked": not ctx.triggered[0]["value"]})
 
-    @app.callback(
-        Output("rules-changed", "data", allow_duplicate=True),
-        Output("notifications", "sendNotifications", allow_duplicate=True),
-        Input({"type": "rule-enabled", "id": ALL}, "checked"),
-        State("rules-changed", "data"),
-        prevent_initial_call=True,
-    )
-    async def switch(_: Any, changed: int) -> Any:
-        trigger: Any = ctx.triggered_id
-        # The list is drawn anew after each change, which is nobody's click.
-        if not trigger or len(ctx.triggered) != 1:
-            return no_update, no_update
-        wanted = bool(ctx.triggered[0]["value"])
-        try:
-            client = api.client()
-            rule = await client.alert_rule(trigger["id"])
-            if rule.enabled is wanted:
-                return no_update, no_update
+    @app.callback(Input({"type": "rule-enabled", "id": ALL}, "checked"), prevent_initial_call=True, on_error=refused)
+    async def switch(_: Any) -> None:
+        # A list that is redrawn reports all its switches.
+        if not ctx.triggered_id or len(ctx.triggered) != 1:
+            return
+        wanted, client = bool(ctx.triggered[0]["value"]), api.client()
+        rule = await client.alert_rule(ctx.triggered_id["id"])
+        if rule.enabled is not wanted:
             await client.replace_alert_rule(rule.id, body_of(rule, enabled=wanted))
-        except (ApiError, httpx.TransportError) as error:
-            return changed + 1, toast(error_text(error), title="Could not change the rule")
-        return changed + 1, no_update
+            await redraw_rules(client)
 
-    @app.callback(
-        Output(question("rule"), "data"),
-        Input({"type": "rule-delete", "id": ALL, "name": ALL}, "n_clicks"),
-        prevent_initial_call=True,
+    ask_when_pressed(
+        app,
+        "rule-delete",
+        title="Delete this rule?",
+        text="It no longer watches any run. Its open alerts are resolved; past alerts stay in the history.",
+        button="Delete the rule",
     )
-    def ask(_: Any) -> Any:
-        trigger: Any = ctx.triggered_id
-        if not any(each["value"] for each in ctx.triggered):
-            return no_update
-        return Question(
-            title="Delete this rule?",
-            subject=trigger["name"],
-            text="Nothing is watched by it any more. Its open alerts are over; what it found stays in the history.",
-            button="Delete the rule",
-            data=trigger["id"],
-        )
 
-    outputs = [Output("rules-changed", "data", allow_duplicate=True)]
+    @when_agreed(app, "rule-delete")
+    async def delete(rule_id: str) -> None:
+        client = api.client()
+        await client.delete_alert_rule(rule_id)
+        await redraw_rules(client)
 
-    @when_agreed(app, "rule", outputs, [State("rules-changed", "data")])
-    async def delete(rule_id: str, changed: int) -> Any:
-        await api.client().delete_alert_rule(rule_id)
-        return [changed + 1]
+
+async def redraw_rules(client: AsyncClient) -> None:
+    """Shows the rules as they are now."""
+    show("rules", rule_list((await client.alert_rules()).items))
 
 
 def body_of(rule: RuleInfo, *, enabled: bool) -> RuleWrite:
-    """The rule as it would be written, switched on or off."""
+    """Returns the rule as it would be written, switched on or off."""
     return RuleWrite(name=rule.name, condition=rule.condition, scope=rule.scope, project=rule.project, enabled=enabled)

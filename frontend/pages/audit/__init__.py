@@ -1,67 +1,56 @@
-"""Who did what on this server, for administrators; the address holds whom and what is looked for."""
+"""The audit trail of this server, for administrators; the address holds the filter."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
 import dash_mantine_components as dmc
 import orjson
-from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash import Dash, Input, Output, State, dcc, html
 
 from bapo.api.people import AuditRecord
+from frontend.components.actions import when_pressed
+from frontend.components.card import page_heading
 from frontend.components.moment import moment
 from frontend.components.notices import link_button, notice
+from frontend.components.table import cell, row, table_card
 from frontend.session import Api
 
 PAGE = 100
-HEAD = ("When", "Who", "What", "")
+FIELDS = (("author", "User", "anyone"), ("action", "Action", "any"))
+HEAD = ("Time", "User", "Action", "Details")
 
 
 async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> Any:
-    """The newest first."""
-    wanted = {name: query[name] for name in ("author", "action") if query.get(name)}
+    """Returns the page, the newest entries first."""
+    wanted = {name: query[name] for name, *_ in FIELDS if query.get(name)}
     page = await api.client().audit_trail(**wanted, cursor=query.get("cursor"), limit=PAGE)
-    older = None
+    inputs = [
+        dmc.TextInput(id=f"audit-{name}", label=label, value=wanted.get(name, ""), placeholder=placeholder, w=200)
+        for name, label, placeholder in FIELDS
+    ]
+    older = []
     if page.next_cursor is not None:
         address = f"/audit?{urlencode({**wanted, 'cursor': page.next_cursor})}"
-        older = link_button("Older", address, variant="default", size="xs")
+        older = [link_button("Older", address, variant="default", size="xs")]
     return html.Div(
         [
-            dmc.Title("Audit trail", order=2, mb="xs"),
+            page_heading("Audit trail"),
             dmc.Group(
-                [
-                    dmc.TextInput(
-                        id="audit-author", label="Who", value=wanted.get("author", ""), placeholder="anybody", w=200
-                    ),
-                    dmc.TextInput(
-                        id="audit-action", label="What", value=wanted.get("action", ""), placeholder="anything", w=200
-                    ),
-                    dmc.Button("Show", id="audit-show", variant="default"),
-                ],
-                align="flex-end",
-                gap="sm",
-                mb="md",
+                [*inputs, dmc.Button("Filter", id="audit-show", variant="default")], align="flex-end", gap="sm", mb="md"
             ),
             _table(page.items),
-            dmc.Group([older], mt="sm"),
+            dmc.Group(older, mt="sm"),
         ]
     )
 
 
-def _table(records: Any) -> Any:
+def _table(records: Sequence[AuditRecord]) -> Any:
     if not records:
-        return notice("Nothing of this kind", "Nobody has done this yet: look for somebody or something else.")
-    table = dmc.Table(
-        [
-            dmc.TableThead(dmc.TableTr([dmc.TableTh(title) for title in HEAD])),
-            dmc.TableTbody([_row(each) for each in records]),
-        ],
-        verticalSpacing="xs",
-        className="audit-table",
-    )
-    return html.Div(dmc.ScrollArea(table, type="auto"), className="panel-card")
+        return notice("No entries", "Nothing in the audit trail matches this filter.")
+    return table_card(HEAD, [_row(each) for each in records], "audit-table")
 
 
 def _row(record: AuditRecord) -> dmc.TableTr:
@@ -71,31 +60,25 @@ def _row(record: AuditRecord) -> dmc.TableTr:
         for name, value in record.detail.items()
         if value not in (None, [], {})
     )
-    return dmc.TableTr(
-        [
-            dmc.TableTd(moment(record.at, relative=False), className="nowrap"),
-            dmc.TableTd(record.author, className="account-text"),
-            dmc.TableTd([record.action.replace("_", " "), " " if run else "", run], className="nowrap"),
-            dmc.TableTd(html.Div(detail[:2_000], className="audit-detail")),
-        ]
+    return row(
+        cell(moment(record.at, relative=False), "nowrap"),
+        cell(record.author, "account-text"),
+        cell([record.action.replace("_", " "), " " if run else "", run], "nowrap"),
+        html.Div(detail[:2_000], className="audit-detail"),
     )
 
 
 def register(app: Dash, _: Api) -> None:
-    """The fields go into the address."""
+    """Writes the filter into the address."""
 
-    @app.callback(
-        Output("url", "href", allow_duplicate=True),
-        Input("audit-show", "n_clicks"),
-        Input("audit-author", "n_submit"),
-        Input("audit-action", "n_submit"),
-        State("audit-author", "value"),
-        State("audit-action", "value"),
-        prevent_initial_call=True,
+    @when_pressed(
+        app,
+        "audit-show",
+        *(Input(f"audit-{name}", "n_submit") for name, *_ in FIELDS),
+        outputs=[Output("url", "href", allow_duplicate=True)],
+        states=[State(f"audit-{name}", "value") for name, *_ in FIELDS],
     )
-    def show(clicks: int | None, author_submits: int | None, action_submits: int | None, who: str, what: str) -> Any:
-        if not (clicks or author_submits or action_submits):
-            return no_update
-        wanted = {"author": (who or "").strip(), "action": (what or "").strip().replace(" ", "_")}
+    async def show(_: Any, author: str, action: str) -> str:
+        wanted = {"author": (author or "").strip(), "action": (action or "").strip().replace(" ", "_")}
         found = urlencode({name: value for name, value in wanted.items() if value})
         return f"/audit{'?' + found if found else ''}"

@@ -1,4 +1,4 @@
-"""Fills the page: first the curves, then the tables, the batches and the migration."""
+"""Fills the page of a comparison: the curves, then the tables, the batches and the migration."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import httpx
 from dash import Dash, Input, Output, State, html, no_update
 
 from bapo.api.compare import ComparedCurves, Comparison
@@ -16,10 +15,12 @@ from bapo.figures import composition_grid
 from bapo.figures.overlay import points_per_curve
 from bapo.figures.theme import palette_of
 from frontend.clientside import clientside
+from frontend.components.actions import FAILURES, in_place, unchanged
+from frontend.components.choices import choices
 from frontend.components.notices import error_notice, error_text
 from frontend.pages.compare import tables
 from frontend.pages.compare.controls import group_options
-from frontend.pages.compare.looks import shown_name, shown_names, styles
+from frontend.pages.compare.looks import shown_names, styles
 from frontend.pages.compare.migration import migration_card
 from frontend.pages.compare.panels import card, curve_cards, downloads, legend, usual_metrics
 from frontend.pages.compare.picker import run_options
@@ -27,7 +28,6 @@ from frontend.pages.compare.view import DEFAULT_GROUP, MOST_RUNS, SMOOTH_STRETCH
 from frontend.session import Api
 
 UNCHANGING = frozenset({RunStatus.DRAFT, RunStatus.CANCELLED, RunStatus.SUCCEEDED, RunStatus.FAILED})
-Failure = (ApiError, httpx.TransportError)
 _CHOICES = (
     Input("compare-runs", "value"),
     Input("compare-group", "value"),
@@ -55,7 +55,7 @@ async def _curves(client: AsyncClient, view: View, keys: Sequence[str]) -> Compa
 
 
 def register(app: Dash, api: Api) -> None:
-    """The callbacks of the page."""
+    """Registers the callbacks of the page."""
     _register_curves(app, api)
     _register_tables(app, api)
     _register_composition(app, api)
@@ -67,12 +67,10 @@ def register(app: Dash, api: Api) -> None:
         State("compare-runs", "value"),
         State("compare-runs", "data"),
         prevent_initial_call=True,
+        on_error=unchanged,
     )
     async def search(text: str | None, chosen: list[str] | None, options: list[dict[str, str]]) -> Any:
-        try:
-            return await run_options(api.client(), chosen or (), options, text)
-        except Failure:
-            return no_update
+        return await run_options(api.client(), chosen or (), options, text)
 
     clientside(
         app,
@@ -132,7 +130,7 @@ def _register_curves(app: Dash, api: Api) -> None:
             known = (await client.metric_keys(view.runs[0])).items
             keys = metrics or usual_metrics(known)
             curves = await _curves(client, view, keys)
-        except Failure as error:
+        except FAILURES as error:
             told = {"runs": [], "failed": True}
             return (True, False, [], error_notice(error), None, None, *[no_update] * 4, told)
         looks = styles([each.label for each in curves.groups], palette)
@@ -148,7 +146,7 @@ def _register_curves(app: Dash, api: Api) -> None:
             None,
             keys if keys != metrics else no_update,
             sorted({*known, *keys}),
-            [{"value": run_id, "label": name} for run_id, name in names.items()] + others,
+            choices(names.items()) + others,
             f"/paper?runs={','.join(view.runs)}",
             {"runs": view.runs, "labels": [each.label for each in curves.groups]},
         )
@@ -183,9 +181,9 @@ def _register_tables(app: Dash, api: Api) -> None:
         reach: float | str | None,
         reference: str | None,
         other: str | None,
-        *choices: Any,
+        *states: Any,
     ) -> Any:
-        view = _view(*choices)
+        view = _view(*states)
         if not drawn or not drawn["runs"]:
             return (None, None, None, None, *[no_update] * 9)
         labels = drawn["labels"]
@@ -196,7 +194,7 @@ def _register_tables(app: Dash, api: Api) -> None:
         )
         try:
             found = await compared(api.client(), wanted)
-        except Failure as error:
+        except FAILURES as error:
             return (error_text(error), None, None, None, *[no_update] * 9)
         others = [label for label in labels if label != found.reference]
         return (
@@ -208,16 +206,16 @@ def _register_tables(app: Dash, api: Api) -> None:
             list(found.datasets),
             found.dataset,
             "" if found.reach is None else f"{100 * found.reach:g} %",
-            [{"value": label, "label": shown_name(label)} for label in labels],
+            choices(shown_names(labels).items()),
             found.reference,
-            [{"value": label, "label": shown_name(label)} for label in others],
+            choices(shown_names(others).items()),
             other if other in others else next(iter(others), None),
             _activity(found),
         )
 
 
 async def compared(client: AsyncClient, view: View) -> Comparison:
-    """The comparison; without an accuracy to reach, with the one that the reference group ended with, rounded down."""
+    """Returns the comparison; the accuracy to reach defaults to the reference group's final one, rounded down."""
     if view.reach is None:
         first = await _compare(client, view, None)
         reference = next(group for group in first.groups if group.label == first.reference)
@@ -248,7 +246,7 @@ def _activity(comparison: Comparison) -> Any:
     active = sum(run.status not in UNCHANGING for run in comparison.runs)
     if not active:
         return None
-    text = f"{active} of {len(comparison.runs)} runs may still go on: the page follows them."
+    text = f"{active} of {len(comparison.runs)} runs are not finished: the page follows them."
     return html.Span(text, id="compare-active", className="compare-active")
 
 
@@ -259,27 +257,25 @@ def _register_composition(app: Dash, api: Api) -> None:
         State("scheme", "data"),
         *_STATES,
         prevent_initial_call=True,
+        on_error=in_place("compare-composition"),
     )
-    async def compose(columns: Any, scheme: str | None, *choices: Any) -> Any:
-        view, palette = _view(*choices), palette_of(scheme)
+    async def compose(columns: Any, scheme: str | None, *states: Any) -> Any:
+        view, palette = _view(*states), palette_of(scheme)
         if not columns or not columns["labels"]:
             return None
         labels = columns["labels"][: composition_grid.MOST_PANELS]
-        try:
-            curves = await api.client().compare_curves(
-                view.runs,
-                composition_grid.KEYS,
-                group=view.group,
-                x=view.x,
-                equal=view.equal,
-                max_points=composition_grid.POINTS,
-                reduce="means",
-            )
-        except Failure as error:
-            return error_text(error)
+        curves = await api.client().compare_curves(
+            view.runs,
+            composition_grid.KEYS,
+            group=view.group,
+            x=view.x,
+            equal=view.equal,
+            max_points=composition_grid.POINTS,
+            reduce="means",
+        )
         data = composition_grid.composition_grid_data(curves.curves, view.x, shown_names(labels))
         if not data.panels:
-            return html.P("None of the runs has finished a step yet.", className="compare-remark")
+            return html.P("No run has finished a step yet.", className="compare-remark")
         figure = composition_grid.composition_grid_figure(
             data, palette, columns=min(columns["columns"], len(data.panels))
         )
@@ -289,7 +285,7 @@ def _register_composition(app: Dash, api: Api) -> None:
         note += " and over the runs of each group" if any(len(each.run_ids) > 1 for each in curves.groups) else ""
         left_out = len(columns["labels"]) - len(data.panels)
         note += f"; {left_out} more groups are not shown" if left_out > 0 else ""
-        return card("composition", "X1, X2 and X3 side by side", f"{note}.", figure, palette, wide=True)
+        return card("composition", "Batch composition by group", f"{note}.", figure, palette, wide=True)
 
 
 def _register_migration(app: Dash, api: Api) -> None:
@@ -301,20 +297,17 @@ def _register_migration(app: Dash, api: Api) -> None:
         State("scheme", "data"),
         *_STATES,
         prevent_initial_call=True,
+        on_error=in_place("compare-migration"),
     )
-    async def migrate(other: str | None, reference: str | None, columns: Any, scheme: str | None, *choices: Any) -> Any:
-        view, palette = _view(*choices), palette_of(scheme)
+    async def migrate(other: str | None, reference: str | None, columns: Any, scheme: str | None, *states: Any) -> Any:
+        view, palette = _view(*states), palette_of(scheme)
         labels = columns["labels"] if columns else []
         if reference not in labels or other not in labels or reference == other:
-            return html.P("It takes two groups to compare how prompts moved.", className="compare-remark")
+            return html.P("Two groups are needed to compare how prompts moved.", className="compare-remark")
         client = api.client()
-        try:
-            # The members of the groups; one metric that every run has is enough.
-            curves = await client.compare_curves(view.runs, ["training/global_step"], group=view.group, max_points=2)
-            groups = {each.label: each for each in curves.groups}
-            if reference not in groups or other not in groups:
-                return no_update
-            looks = styles(labels, palette)
-            return await migration_card(client, groups[reference], groups[other], looks, palette)
-        except Failure as error:
-            return error_text(error)
+        # The members of the groups; one metric that every run has is enough.
+        curves = await client.compare_curves(view.runs, ["training/global_step"], group=view.group, max_points=2)
+        groups = {each.label: each for each in curves.groups}
+        if reference not in groups or other not in groups:
+            return no_update
+        return await migration_card(client, groups[reference], groups[other], styles(labels, palette), palette)

@@ -1,4 +1,4 @@
-"""What the form does: the server checks it while people type, and takes it when they submit."""
+"""The callbacks of the form: the server checks it while it is being filled in, and takes it on submission."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, no_update
+from dash.exceptions import PreventUpdate
 from pydantic import BaseModel
 
 from bapo.api.base import FieldProblem
@@ -17,6 +17,7 @@ from bapo.client import ApiError, AsyncClient
 from bapo.figures.theme import palette_of, themed
 from bapo.figures.threshold_map import threshold_map_data, threshold_map_figure
 from frontend.clientside import clientside
+from frontend.components.actions import FAILURES, unchanged
 from frontend.components.chart_card import BLANK_FIGURE
 from frontend.components.config_form.inputs import (
     FORM,
@@ -31,7 +32,6 @@ from frontend.components.config_form.inputs import (
     typed_values,
 )
 from frontend.components.config_form.remarks import problem_list, starvation_note
-from frontend.components.notices import error_text
 from frontend.pages.new_run import several
 from frontend.pages.new_run.summary import (
     diff_summary,
@@ -121,16 +121,16 @@ def _checking(app: Dash, api: Api) -> None:
         }
         try:
             report = await api.client().validate(draft_of(start, changed, project))
-        except ApiError as error:
+        except FAILURES as error:
             problems = problems_of(error)
             checked |= {"errors": by_field(problems, paths)[0], "warnings": {}}
-            listed = problem_list(problems, colour="red", title="Mend this first")
+            listed = problem_list(problems, colour="red", title="Fix this first")
             # What was said of the last good config stays.
             return checked, listed, *([no_update] * 5), True, True
-        except httpx.TransportError as error:
-            return checked, error_text(error), *([no_update] * 5), True, True
         checked |= {"errors": {}, "warnings": by_field(report.warnings, paths)[0]}
-        listed = problem_list(report.warnings, colour="yellow", title="It will run, but") if report.warnings else None
+        listed = (
+            problem_list(report.warnings, colour="yellow", title="Check before starting") if report.warnings else None
+        )
         if report.threshold_map:
             palette = palette_of(scheme)
             figure = themed(threshold_map_figure(threshold_map_data(report.threshold_map), palette), palette)
@@ -155,14 +155,12 @@ def _checking(app: Dash, api: Api) -> None:
         State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "id"),
         State("new-start", "data"),
         State("new-fields", "data"),
+        # What is wrong stands at its field; the last estimate stays.
+        on_error=unchanged,
     )
     async def estimate(_: int, values: Sequence[Any], ids: Ids, start: dict[str, Any], infos: Any) -> Any:
         draft = draft_of(start, typed_changes(infos, start, values, ids)[1], None)
-        try:
-            return estimate_summary(await api.client().estimate(draft))
-        except (ApiError, httpx.TransportError):
-            # What is wrong stands at its field; the last estimate stays.
-            return no_update
+        return estimate_summary(await api.client().estimate(draft))
 
 
 def _submitting(app: Dash, api: Api) -> None:
@@ -210,10 +208,10 @@ def _submitting(app: Dash, api: Api) -> None:
         texts: Sequence[str | None],
     ) -> Any:
         if not start_clicks and not draft_clicks:
-            return no_update, no_update, no_update, no_update
+            raise PreventUpdate
         plan = several.plan_of(varied, texts, values, ids, name, start, infos) if is_sweep else None
         if not (name or "").strip():
-            return no_update, no_update, no_update, "Give the run a name: it is how people find it."
+            return no_update, no_update, no_update, "Give the run a name."
         if is_sweep and plan is None:
             problem = FieldProblem(field="several runs", remedy="choose a field to vary and give its values")
             return no_update, no_update, problem_list([problem], colour="red", title="Not submitted"), None
@@ -221,21 +219,15 @@ def _submitting(app: Dash, api: Api) -> None:
         wanted = Wanted(str(name).strip()[:200], tags or (), project, typed_changes(infos, start, values, ids)[1], plan)
         try:
             address = await _made(api.client(), start, wanted, starts=starts)
-        except ApiError as error:
-            listed = problem_list(
-                problems_of(error), colour="red", title=f"Not submitted (request {error.body.request_id})"
-            )
-            return no_update, no_update, listed, None
-        except httpx.TransportError as error:
-            listed = problem_list(
-                [FieldProblem(field="server", remedy=error_text(error))], colour="red", title="Not submitted"
-            )
+        except FAILURES as error:
+            request = f" (request {error.body.request_id})" if isinstance(error, ApiError) else ""
+            listed = problem_list(problems_of(error), colour="red", title=f"Not submitted{request}")
             return no_update, no_update, listed, None
         return address, "", None, None
 
 
 class Wanted(NamedTuple):
-    """What somebody submits."""
+    """What is submitted."""
 
     name: str
     tags: Sequence[str]
@@ -245,7 +237,7 @@ class Wanted(NamedTuple):
 
 
 async def _made(client: AsyncClient, start: Mapping[str, Any], wanted: Wanted, *, starts: bool) -> str:
-    """Make the run, fork or sweep; the address of its page. Sent twice, it is made once."""
+    """Creates the run, fork or sweep and returns the address of its page; sent twice, it is created once."""
     common = {"name": wanted.name, "tags": wanted.tags, "start": starts}
     if start.get("fork"):
         fork = RunFork(step=start["fork"]["step"], changes=wanted.changes, **common)
@@ -259,5 +251,5 @@ async def _made(client: AsyncClient, start: Mapping[str, Any], wanted: Wanted, *
 
 
 def _key(start: Mapping[str, Any], body: BaseModel) -> str:
-    """The form's own, and the body's: a form that was mended after a refusal is another request."""
+    """Returns the idempotency key: a form that was corrected after a refusal is another request."""
     return f"{start['key']}-{hashlib.sha256(body.model_dump_json().encode()).hexdigest()[:16]}"

@@ -8,38 +8,40 @@ from typing import Any
 from urllib.parse import urlencode
 
 import dash_mantine_components as dmc
-import httpx
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash.exceptions import PreventUpdate
 
 from bapo.analysis.comparison import SEED_FIELD, differences
 from bapo.api.runs import RunDetail
-from bapo.client import ApiError, AsyncClient
+from bapo.client import AsyncClient
 from bapo.figures.groups import BY_CONFIG, BY_METHOD, BY_RUN, comparable
 from bapo.figures.theme import palette_of
 from bapo.report.contents import sections_of, selection_of
 from bapo.report.document import drawings, expected_bytes
 from bapo.report.fetching import MOST_RUNS, fetch_runs
 from frontend.clientside import clientside
+from frontend.components.actions import FAILURES
 from frontend.components.attributes import attributes
 from frontend.components.chart_card import BLANK_FIGURE
+from frontend.components.choices import choices
 from frontend.components.icon import icon
-from frontend.components.notices import error_text, link_button, notice
+from frontend.components.notices import error_notice, link_button, notice
 from frontend.components.report_sections import body
 from frontend.reports.runs import PATH, run_ids_of
 from frontend.session import Api
 
 LISTED_RUNS = 200
 GROUPINGS = (
-    (BY_CONFIG, "config, seeds as replicates"),
+    (BY_CONFIG, "config (seeds are replicates)"),
     (BY_METHOD, "method"),
-    (BY_RUN, "each run alone"),
+    (BY_RUN, "single runs"),
     ("group", "run group"),
     ("tags", "tags"),
 )
 
 
 async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> Any:
-    """Controls at once; figures and tables follow."""
+    """Returns the controls; figures and tables follow."""
     client = api.client()
     run_ids = run_ids_of(query)
     group = query.get("group") or BY_CONFIG
@@ -53,8 +55,8 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
                 [
                     dmc.Title("Paper view", order=2),
                     dmc.Text(
-                        "The chosen runs as the figures and tables of arXiv:2602.20722, in its order and with its "
-                        "numbers.",
+                        "The selected runs as the figures and tables of arXiv:2602.20722, in the paper's order and "
+                        "with its numbering.",
                         size="sm",
                         c="dimmed",
                     ),
@@ -110,8 +112,8 @@ def _controls(names: Mapping[str, str], run_ids: Sequence[str], group: str, runs
                 dmc.MultiSelect(
                     id="paper-runs",
                     label="Runs",
-                    placeholder="" if run_ids else "Choose 1 to 50 runs",
-                    data=[{"value": run_id, "label": name} for run_id, name in names.items()],
+                    placeholder="" if run_ids else "Select 1 to 50 runs",
+                    data=choices(names.items()),
                     value=list(run_ids),
                     searchable=True,
                     clearable=True,
@@ -124,11 +126,8 @@ def _controls(names: Mapping[str, str], run_ids: Sequence[str], group: str, runs
             ),
             dmc.Select(
                 id="paper-group",
-                label="Grouped by",
-                data=[
-                    *({"value": value, "label": label} for value, label in GROUPINGS),
-                    *({"value": field, "label": field} for field in fields),
-                ],
+                label="Group by",
+                data=choices([*GROUPINGS, *((field, field) for field in fields)]),
                 value=group,
                 allowDeselect=False,
                 size="xs",
@@ -145,9 +144,9 @@ def _placeholder(run_ids: Sequence[str]) -> list[Any]:
         return [html.Div(className="paper-skeleton", **attributes(aria_hidden="true")) for _ in range(3)]
     return [
         notice(
-            "Choose some runs",
-            "One run gives most figures; several seeds of each method give them intervals. "
-            "Runs of different methods on the same task are what the paper compares.",
+            "Select runs",
+            "One run is enough for most figures; several seeds of each method add intervals. The paper compares runs "
+            "of different methods on the same task.",
             icon_name="runs",
         )
     ]
@@ -166,12 +165,12 @@ def register(app: Dash, api: Api) -> None:
     async def show(request: Mapping[str, Any], scheme: str | None) -> Any:
         run_ids = request["runs"]
         if not run_ids:
-            return no_update, no_update, no_update
+            raise PreventUpdate
         is_repaint = ctx.triggered_id == "scheme"
         try:
             return await _shown(api.client(), run_ids, request["group"], scheme, is_repaint=is_repaint)
-        except (ApiError, httpx.TransportError) as error:
-            return notice("This could not be loaded", error_text(error), icon_name="alert"), None, ""
+        except FAILURES as error:
+            return error_notice(error), None, ""
         except ValueError as error:
             return notice("This cannot be shown", str(error), icon_name="alert"), None, ""
 

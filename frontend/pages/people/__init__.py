@@ -1,170 +1,132 @@
-"""Users of the server, for administrators: roles, links to set a password, who is disabled; the workers' tokens."""
+"""Users of the server, for administrators: roles, password links, who is disabled; and the workers' tokens."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-import dash_mantine_components as dmc
-import httpx
-from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, set_props
+from dash.exceptions import PreventUpdate
 
 from bapo.api.people import MembershipWrite, PasswordLink, PersonCreate, PersonUpdate
-from bapo.client import ApiError
+from bapo.client import AsyncClient
 from frontend.clientside import clientside
+from frontend.components.actions import in_toast, open_when_pressed, show, when_pressed, when_submitted
+from frontend.components.card import new_button, page_heading
 from frontend.components.confirm import ask_when_pressed, confirm_dialog, when_agreed
-from frontend.components.icon import icon
 from frontend.components.moment import moment
-from frontend.components.notices import error_text, toast
 from frontend.components.one_time_secret import one_time_secret
-from frontend.components.refusals import at_fields
 from frontend.pages.people import worker_tokens
 from frontend.pages.people.table import create_dialog, people_table
 from frontend.session import Api
 
 worker_tokens_layout = worker_tokens.layout
 
+ROLES = (
+    "A role limits what a user may do on this server: viewers look, members submit runs and may administer projects, "
+    "administrators may do everything. Roles within a project are set on the page Projects."
+)
+
 
 async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
-    """Everybody, with what they may do."""
+    """Returns the page."""
     client = api.client()
-    people = (await client.people()).items
-    projects = (await client.projects()).items
-    me = await client.me()
+    projects = [each.name for each in (await client.projects()).items if each.archived_at is None]
     return html.Div(
         [
-            dcc.Store(id="people-changed", data=0),
             dcc.Store(id="public-origin"),
-            dmc.Group(
-                [
-                    dmc.Title("People", order=2),
-                    dmc.Button("New user", id="person-new", leftSection=icon("plus", 16)),
-                ],
-                justify="space-between",
-                mb="xs",
-            ),
-            dmc.Text(
-                "The role here is the most that somebody may do on this server: a viewer looks, a member submits runs "
-                "and may administer projects, an administrator may do everything. What a member may do where is set on "
-                "the page of the projects.",
-                size="sm",
-                c="dimmed",
-                mb="md",
-            ),
+            page_heading("People", ROLES, new_button("New user", "person-new")),
             html.Div(id="person-link"),
-            html.Div(people_table(people, me.id), id="people", className="panel-card"),
-            create_dialog([project.name for project in projects if project.archived_at is None]),
+            html.Div(await _table(client), id="people", className="panel-card"),
+            create_dialog(projects),
             confirm_dialog("person-disable"),
         ]
     )
 
 
-def _link(origin: str | None, name: str, link: PasswordLink) -> html.Div:
-    note: Any = [
-        f"With it {name} sets a password, once, until ",
-        moment(link.expires_at, relative=False),
-        ". Hand it over as you trust; it is not shown again.",
-    ]
-    return one_time_secret(f"Link for {name}", f"{origin or ''}{link.path}", note)
-
-
-def register(app: Dash, api: Api) -> None:
-    """Making, changing and disabling users, and their links."""
-    worker_tokens.register(app, api)
-    clientside(app, "people", "origin", Output("public-origin", "data"), Input("public-origin", "id"))
-    _making(app, api)
-    _changing(app, api)
-    _disabling(app, api)
-
-
-async def _table(api: Api) -> Any:
-    client = api.client()
+async def _table(client: AsyncClient) -> Any:
     return people_table((await client.people()).items, (await client.me()).id)
 
 
-def _making(app: Dash, api: Api) -> None:
-    @app.callback(Output("person-dialog", "opened"), Input("person-new", "n_clicks"), prevent_initial_call=True)
-    def opened(clicks: int | None) -> Any:
-        return True if clicks else no_update
+def _show_link(origin: str | None, name: str, link: PasswordLink) -> None:
+    note: Any = [
+        f"{name} can set a password with it, once, until ",
+        moment(link.expires_at, relative=False),
+        ". Send it over a channel that you trust; it is not shown again.",
+    ]
+    show("person-link", one_time_secret(f"Password link for {name}", f"{origin or ''}{link.path}", note))
 
-    @app.callback(
-        Output("person-dialog", "opened", allow_duplicate=True),
-        Output("person-name", "error"),
-        Output("person-name", "value"),
-        Output("person-problem", "children"),
-        Output("person-link", "children"),
-        Output("people", "children"),
-        Input("person-submit", "n_clicks"),
-        State("person-name", "value"),
-        State("person-role", "value"),
-        State("person-projects", "value"),
-        State("public-origin", "data"),
-        running=[(Output("person-submit", "loading"), True, False)],
-        prevent_initial_call=True,
+
+def register(app: Dash, api: Api) -> None:
+    """Creating, changing and disabling users, and their password links."""
+    worker_tokens.register(app, api)
+    clientside(app, "people", "origin", Output("public-origin", "data"), Input("public-origin", "id"))
+    open_when_pressed(app, "person-new", "person-dialog")
+    _creating(app, api)
+    _changing(app, api)
+
+
+def _creating(app: Dash, api: Api) -> None:
+    states = [State(f"person-{each}", "value") for each in ("name", "role", "projects")]
+
+    @when_submitted(
+        app,
+        "person-submit",
+        fields={"name": "person-name"},
+        problem="person-problem",
+        states=[*states, State("public-origin", "data")],
     )
-    async def make(clicks: int | None, name: str, role: Any, projects: list[str] | None, origin: str | None) -> Any:
-        if not clicks:
-            return (no_update,) * 6
+    async def create(name: str, role: Any, projects: list[str] | None, origin: str | None) -> None:
         there = "viewer" if role == "viewer" else "member"
         memberships = [MembershipWrite(project=project, role=there) for project in projects or ()]
         body = PersonCreate.model_construct(name=(name or "").strip(), role=role, projects=memberships)
-        try:
-            made = await api.client().create_person(body)
-            table = await _table(api)
-        except (ApiError, httpx.TransportError) as error:
-            said, rest = at_fields(error, ("name",))
-            return no_update, said[0], no_update, rest, no_update, no_update
-        return False, "", "", "", _link(origin, made.name, made.link), table
+        client = api.client()
+        made = await client.create_person(body)
+        set_props("person-dialog", {"opened": False})
+        set_props("person-name", {"value": ""})
+        _show_link(origin, made.name, made.link)
+        show("people", await _table(client))
 
 
 def _changing(app: Dash, api: Api) -> None:
-    @app.callback(
-        Output("people", "children", allow_duplicate=True),
-        Output("person-link", "children", allow_duplicate=True),
-        Output("notifications", "sendNotifications", allow_duplicate=True),
-        Input({"type": "person-role", "id": ALL, "role": ALL}, "value"),
-        Input({"type": "person-link", "id": ALL, "name": ALL}, "n_clicks"),
-        Input({"type": "person-enable", "id": ALL}, "n_clicks"),
-        State("public-origin", "data"),
-        prevent_initial_call=True,
-    )
-    async def change(_: Any, __: Any, ___: Any, origin: str | None) -> Any:
-        trigger: Any = ctx.triggered_id
-        value = ctx.triggered[0]["value"] if ctx.triggered else None
-        # A table that is drawn anew tells its values too.
-        if not isinstance(trigger, dict) or not value or value == trigger.get("role"):
-            return no_update, no_update, no_update
+    not_changed = in_toast("Not changed")
+
+    @when_pressed(app, {"type": "person-link", "id": ALL, "name": ALL}, states=[State("public-origin", "data")])
+    async def make_link(pressed: Mapping[str, str], origin: str | None) -> None:
+        _show_link(origin, pressed["name"], await api.client().new_password_link(pressed["id"]))
+
+    @when_pressed(app, {"type": "person-enable", "id": ALL}, on_error=not_changed)
+    async def enable(pressed: Mapping[str, str]) -> None:
         client = api.client()
-        link: Any = no_update
-        try:
-            if trigger["type"] == "person-role":
-                await client.update_person(trigger["id"], PersonUpdate(role=value))
-            elif trigger["type"] == "person-enable":
-                await client.update_person(trigger["id"], PersonUpdate(disabled=False))
-            else:
-                made = await client.new_password_link(trigger["id"])
-                link = _link(origin, trigger["name"], made)
-            return await _table(api), link, no_update
-        except (ApiError, httpx.TransportError) as error:
-            told = toast(error_text(error), title="Not changed")
-        try:
-            # The choice goes back to what holds.
-            return await _table(api), no_update, told
-        except (ApiError, httpx.TransportError):
-            return no_update, no_update, told
+        await client.update_person(pressed["id"], PersonUpdate(disabled=False))
+        show("people", await _table(client))
 
+    def refused(error: Exception) -> None:
+        not_changed(error)
+        # The select goes back to the role that holds.
+        set_props(ctx.triggered_id, {"value": ctx.triggered_id["role"]})
 
-def _disabling(app: Dash, api: Api) -> None:
+    @when_pressed(app, Input({"type": "person-role", "id": ALL, "role": ALL}, "value"), on_error=refused)
+    async def change_role(pressed: Mapping[str, str]) -> None:
+        role: Any = ctx.triggered[0]["value"]
+        # A table that is redrawn reports its roles too.
+        if role == pressed["role"]:
+            raise PreventUpdate
+        client = api.client()
+        await client.update_person(pressed["id"], PersonUpdate(role=role))
+        show("people", await _table(client))
+
     ask_when_pressed(
         app,
         "person-disable",
         title="Disable this user?",
-        text="All their sessions and links end now, and their tokens are revoked for good. Their runs go on, and "
+        text="All their sessions and links end now, and their tokens are revoked for good. Their runs continue, and "
         "what they did stays in the audit trail. They can be enabled again.",
         button="Disable",
     )
 
-    @when_agreed(app, "person-disable", [Output("people", "children", allow_duplicate=True)])
-    async def disable(user_id: str) -> Any:
-        await api.client().update_person(user_id, PersonUpdate(disabled=True))
-        return [await _table(api)]
+    @when_agreed(app, "person-disable")
+    async def disable(user_id: str) -> None:
+        client = api.client()
+        await client.update_person(user_id, PersonUpdate(disabled=True))
+        show("people", await _table(client))

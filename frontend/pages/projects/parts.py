@@ -1,4 +1,4 @@
-"""Cards of projects, and what is changed in them."""
+"""Cards of projects, and the drawer that changes one."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from dash import dcc, html
 
 from bapo.api.people import MemberInfo, ProjectInfo
 from frontend.components.attributes import attributes
+from frontend.components.dialog import form_dialog
 from frontend.components.icon import icon
 from frontend.components.notices import notice
 from frontend.components.roles import role_options
 
 
 def cards(projects: Sequence[ProjectInfo]) -> Any:
-    """One card a project; archived ones last."""
+    """Returns a card for each project, the archived ones last."""
     if not projects:
-        return notice("You are in no project yet", "Ask an administrator to make you a member of one.")
+        return notice("No projects yet", "Ask an administrator to add you to one.")
     ordered = sorted(projects, key=lambda project: project.archived_at is not None)
     return html.Div([_card(project) for project in ordered], className="project-grid")
 
@@ -34,10 +35,10 @@ def _card(project: ProjectInfo) -> html.Article:
                 [html.Span(project.name, className="project-name"), archived], justify="space-between", wrap="nowrap"
             ),
             html.Div(project.description, className="project-description") if project.description else None,
-            dmc.Text(f"{runs} · {people} · you may {_may(project)}", size="sm", c="dimmed"),
+            dmc.Text(f"{runs} · {people} · your role: {project.role}", size="sm", c="dimmed"),
             dmc.Group(
                 [
-                    dcc.Link("Its runs", href=f"/runs?project={quote(project.name, safe='')}", className="queue-name"),
+                    dcc.Link("Runs", href=f"/runs?project={quote(project.name, safe='')}", className="queue-name"),
                     dmc.Button(
                         "Members and settings" if project.may_manage else "Members",
                         id={"type": "project-show", "id": project.id},
@@ -52,30 +53,17 @@ def _card(project: ProjectInfo) -> html.Article:
     )
 
 
-def _may(project: ProjectInfo) -> str:
-    return {"viewer": "look", "member": "submit runs", "admin": "change everything"}[project.role]
-
-
 def project_dialog() -> dmc.Modal:
-    """Name and description of a new project."""
-    return dmc.Modal(
-        dmc.Stack(
-            [
-                dmc.TextInput(id="project-name", label="Name", value="", withAsterisk=True),
-                dmc.Textarea(id="project-description", label="Description", autosize=True, minRows=2, maxRows=8),
-                html.Div(id="project-problem"),
-                dmc.Group([dmc.Button("Make the project", id="project-submit")], justify="flex-end"),
-            ],
-            gap="sm",
-        ),
-        id="project-dialog",
-        title="New project",
-        centered=True,
+    """Returns the dialog that creates a project: name and description."""
+    fields = (
+        dmc.TextInput(id="project-name", label="Name", value="", withAsterisk=True),
+        dmc.Textarea(id="project-description", label="Description", autosize=True, minRows=2, maxRows=8),
     )
+    return form_dialog("project", "New project", fields, "Create project")
 
 
 def editor(project: ProjectInfo, members: Sequence[MemberInfo]) -> dmc.Stack:
-    """Settings for those who may change them, and the members."""
+    """Returns the settings, for those who may change them, and the members."""
     settings = [
         dmc.TextInput(id="edit-name", label="Name", value=project.name, withAsterisk=True),
         dmc.Textarea(
@@ -88,7 +76,7 @@ def editor(project: ProjectInfo, members: Sequence[MemberInfo]) -> dmc.Stack:
         ),
         dmc.Checkbox(
             id="edit-archived",
-            label="Archived: keeps its runs, takes no new ones",
+            label="Archived: keeps its runs but takes no new ones",
             checked=project.archived_at is not None,
         ),
         html.Div(id="edit-problem"),
@@ -100,11 +88,7 @@ def editor(project: ProjectInfo, members: Sequence[MemberInfo]) -> dmc.Stack:
             *(settings if project.may_manage else []),
             html.H3("Members", className="section-title"),
             html.Div([_member(each, may_manage=project.may_manage) for each in members], id="members"),
-            dmc.Text(
-                "Administrators of the server may do everything here too.",
-                size="sm",
-                c="dimmed",
-            ),
+            dmc.Text("Administrators of the server have full access too.", size="sm", c="dimmed"),
             *([_adding()] if project.may_manage else []),
             html.Div(id="member-problem"),
         ],
@@ -145,7 +129,7 @@ def _member(member: MemberInfo, *, may_manage: bool) -> html.Div:
 def _adding() -> dmc.Group:
     return dmc.Group(
         [
-            dmc.TextInput(id="member-name", label="Add a member", placeholder="name", value="", w=180),
+            dmc.TextInput(id="member-name", label="Add a member", placeholder="user name", value="", w=180),
             dmc.Select(
                 id="member-new-role",
                 label="As",

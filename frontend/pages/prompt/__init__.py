@@ -1,4 +1,4 @@
-"""One training prompt of a run: what it says, how it fared at each visit, and what was answered."""
+"""One training prompt of a run: its text, its accuracy at each visit, and the responses."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, unquote, urlencode
 
 import dash_mantine_components as dmc
-import httpx
 import orjson
-from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash import Dash, Input, Output, State, dcc, html
 
 from bapo.analysis.stories import STORY_TEXTS
 from bapo.api.prompts import PromptDetail, PromptFilter
 from bapo.api.runs import RunDetail
-from bapo.client import ApiError, AsyncClient
+from bapo.client import AsyncClient
 from bapo.figures import formatting
 from bapo.figures.prompt_history import (
     SYMBOLS,
@@ -26,6 +25,7 @@ from bapo.figures.prompt_history import (
 )
 from bapo.figures.theme import palette_of, themed
 from frontend.clientside import clientside
+from frontend.components.actions import unchanged
 from frontend.components.attributes import attributes
 from frontend.components.explained import explained
 from frontend.components.prompt_filter import filter_of
@@ -37,16 +37,16 @@ MOST_THRESHOLD_POINTS = 1000
 MAX_ANSWER_LETTERS = 2_000
 HISTORY_HEIGHT = 320
 
-HISTORY_TITLE = "How did its accuracy move?"
+HISTORY_TITLE = "Accuracy over training"
 HISTORY_EXPLANATION = (
-    "Each mark is a visit, its shape the source. Pale marks were not trained on. A dotted line leads from the step in "
-    "which the policy that answered was current to the visit: X3 reuses old groups, and fresh groups come from the "
-    "rollout policy. Hollow diamonds are samplings apart from training. The band is the window of reuse in force."
+    "Each mark is a visit; its shape is the source. Pale marks were not trained on. A dotted line leads from the step "
+    "whose policy generated the responses to the visit: X3 reuses old groups, and fresh groups come from the rollout "
+    "policy. Hollow diamonds are samples taken apart from training. The band is the reuse window in force."
 )
 
 
 class Address(NamedTuple):
-    """Which prompt, and the list that it was reached from."""
+    """A prompt, and the list that it was reached from."""
 
     run_id: str
     prompt_id: str
@@ -54,11 +54,11 @@ class Address(NamedTuple):
 
     @classmethod
     def of(cls, path: Mapping[str, str], query: Mapping[str, str]) -> Address:
-        """From the parts of an address."""
+        """Reads the parts of an address."""
         return cls(path["run_id"], unquote(path["prompt_id"]), filter_of(query))
 
     def search(self, **more: str) -> str:
-        """The list's filter as a query, where it has one."""
+        """Returns the list's filter as a query."""
         given = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in self._set.items()}
         return f"?{urlencode(more | given)}" if more or given else ""
 
@@ -67,12 +67,12 @@ class Address(NamedTuple):
         return self.wanted.model_dump(mode="json", exclude_defaults=True)
 
     def href_of(self, prompt_id: str) -> str:
-        """Another prompt of the list."""
+        """Returns the address of another prompt of the list."""
         return f"/runs/{self.run_id}/prompts/{quote(prompt_id, safe='')}{self.search()}"
 
 
 async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) -> Any:
-    """The page; its figure and the responses follow at once."""
+    """Returns the page; its figure and the responses follow."""
     address = Address.of(path, query)
     client = api.client()
     run, prompt = await asyncio.gather(
@@ -96,7 +96,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             _visits(prompt),
             html.Section(
                 [
-                    html.H2("What was answered?", className="section-title"),
+                    html.H2("Responses", className="section-title"),
                     html.Div(id="prompt-responses", className="prompt-responses sample-grid"),
                     html.Div(id="prompt-more", className="pages"),
                 ]
@@ -117,7 +117,7 @@ def _head(run: RunDetail, prompt: PromptDetail, address: Address) -> html.Div:
     tab = f"/runs/{run.id}{address.search(tab='prompts')}"
     neighbours = prompt.neighbours
     place = (
-        f"{neighbours.total:,} prompts in the list, this is none of them"
+        f"not among the {neighbours.total:,} prompts of the list"
         if neighbours.position is None
         else f"{neighbours.position:,} of {neighbours.total:,}"
     )
@@ -135,7 +135,7 @@ def _head(run: RunDetail, prompt: PromptDetail, address: Address) -> html.Div:
                             dcc.Link("Prompts", href=tab, className="crumb"),
                         ],
                         className="crumbs",
-                        **attributes(aria_label="Where this page belongs"),
+                        **attributes(aria_label="Breadcrumb"),
                     ),
                     html.H1(prompt.prompt_id, className="run-name prompt-title", title=prompt.prompt_id),
                 ],
@@ -148,7 +148,7 @@ def _head(run: RunDetail, prompt: PromptDetail, address: Address) -> html.Div:
                     _neighbour("Next ›", neighbours.next_id, address, "prompt-next"),
                 ],
                 className="prompt-neighbours",
-                **attributes(aria_label="Other prompts of the list"),
+                **attributes(aria_label="Other prompts in the list"),
             ),
         ],
         className="run-title-row",
@@ -189,8 +189,8 @@ def _facts(prompt: PromptDetail) -> list[Any]:
 
 def _question(prompt: PromptDetail) -> html.Div:
     unknown = (
-        "No group of this prompt was kept with its responses, so that its text is not stored. "
-        "samples.groups_per_step says how many groups a step keeps."
+        "Its text is not stored, because none of its groups was kept with the responses. samples.groups_per_step sets "
+        "how many groups each step keeps."
     )
     content = (
         html.Div(unknown, className="panel-hint")
@@ -237,7 +237,7 @@ def _history() -> html.Div:
 
 
 def policy_age(staleness: int) -> str:
-    """How old the policy that answered was."""
+    """Returns the age of the policy that generated the responses."""
     return "current" if staleness <= 0 else f"{staleness} step{'s' * (staleness != 1)} old"
 
 
@@ -276,7 +276,7 @@ def _visits(prompt: PromptDetail) -> html.Section:
     )
     return html.Section(
         [
-            html.H2("Every visit, newest first", className="section-title"),
+            html.H2("All visits, newest first", className="section-title"),
             html.Div([table, *more], className="panel-card"),
         ]
     )
@@ -293,14 +293,16 @@ async def _figure(client: AsyncClient, address: Address, scheme: str | None) -> 
 
 
 def register(app: Dash, api: Api) -> None:
-    """The figure, in the scheme's colours; the script's part."""
+    """Draws the figure in the colours of the scheme; the rest is the script's."""
 
-    @app.callback(Output("prompt-history", "figure"), Input("scheme", "data"), State("prompt-mounted", "data"))
+    @app.callback(
+        Output("prompt-history", "figure"),
+        Input("scheme", "data"),
+        State("prompt-mounted", "data"),
+        # The rest of the page says what is wrong.
+        on_error=unchanged,
+    )
     async def draw(scheme: str | None, mounted: dict[str, str]) -> Any:
-        try:
-            return await _figure(api.client(), Address(mounted["run"], mounted["prompt"], PromptFilter()), scheme)
-        except (ApiError, httpx.TransportError):
-            # The rest of the page tells what is wrong.
-            return no_update
+        return await _figure(api.client(), Address(mounted["run"], mounted["prompt"], PromptFilter()), scheme)
 
     clientside(app, "prompt", "show", Output("prompt-told", "data"), Input("prompt-mounted", "data"))

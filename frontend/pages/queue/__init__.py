@@ -1,19 +1,17 @@
-"""What waits and why, what runs where, and the machines that do it: two pages over the same state of the queue."""
+"""The queue and the workers: which runs wait and why, and which machines train what."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import dash_mantine_components as dmc
-import httpx
-from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash import Dash, Input, Output, State, dcc, html
 
-from bapo.client import ApiError
+from frontend.components.actions import in_place, tell, when_pressed
 from frontend.components.attributes import attributes
-from frontend.components.confirm import DONE, Question, answer, busy, confirm_dialog, confirmed, failed, question
-from frontend.components.notices import error_text, toast
+from frontend.components.card import page_heading, section_title, tiles
+from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
 from frontend.components.store_button import button_store, store_id
 from frontend.pages.queue import administration, limits
 from frontend.pages.queue.administration import worker_dialog
@@ -26,27 +24,27 @@ REFRESH_MILLISECONDS = 2000
 """As often as workers send their heartbeats."""
 
 CONSEQUENCES: dict[str, str] = {
-    "waiting": "It leaves the queue and is cancelled for good: to run it later, clone it.",
-    "held": "Training ends at the next step boundary, after a checkpoint, and the run is cancelled for good: to go on, "
-    "clone it. To continue later, pause it on its own page instead.",
+    "waiting": "It leaves the queue and is cancelled for good. To run it later, clone it.",
+    "held": "Training ends at the next step boundary, after a checkpoint, and the run is cancelled for good. To "
+    "continue it later, pause it on its own page instead.",
 }
 
 
 async def queue_layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
-    """What waits, and every slot."""
+    """Returns the page of the queue."""
     me = await api.client().me()
     panel = [limits_panel(await api.client().limits())] if me.role == "admin" else []
     return _page("Queue", "queue-board", await queue_board(api), [_bulk_bar(), *panel])
 
 
 async def workers_layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
-    """Every machine that has ever taken runs."""
+    """Returns the page of the workers: every machine that has ever taken runs."""
     return _page("Workers", "workers-board", await workers_board(api), [worker_dialog(), button_store(WORKER_ACTION)])
 
 
 def _bulk_bar() -> html.Div:
-    """What can be done to the runs that are chosen; `assets/queue.js` shows it."""
-    actions = (("Hold", "hold"), ("Release", "release"), ("Choose none", "none"))
+    """Returns the actions on the selected runs; `assets/queue.js` shows it."""
+    actions = (("Hold", "hold"), ("Release", "release"), ("Clear selection", "none"))
     buttons = [
         html.Button(label, type="button", className="queue-bulk-button", **attributes(data_queue_bulk=action))
         for label, action in actions
@@ -57,7 +55,7 @@ def _bulk_bar() -> html.Div:
 def _page(title: str, board: str, content: Any, rest: Sequence[Any]) -> html.Div:
     return html.Div(
         [
-            dmc.Title(title, order=2, mb="md"),
+            page_heading(title),
             html.Div(content, id=board),
             *rest,
             dcc.Interval(id=f"{board}-refresh", interval=REFRESH_MILLISECONDS),
@@ -68,51 +66,42 @@ def _page(title: str, board: str, content: Any, rest: Sequence[Any]) -> html.Div
 
 
 async def queue_board(api: Api) -> list[Any]:
-    """Tiles, slots and the waiting runs, as of now."""
+    """Returns tiles, slots and the waiting runs, as of now."""
     state, now = await api.client().queue(), datetime.now(UTC)
     online = sum(worker.online for worker in state.workers)
-    facts = (
-        (f"{state.num_waiting:,}", "waiting", ""),
-        (f"{state.busy:,} of {state.slots:,}", "slots in use", "of the workers that are online"),
-        (f"{online:,} of {len(state.workers):,}", "workers online", ""),
-    )
-    tiles = [
-        html.Div(
-            [html.Span(label, className="tile-label"), html.Div(value, className="tile-value"), html.Div(note)],
-            className="tile",
-        )
-        for value, label, note in facts
-    ]
     return [
-        html.Div(tiles, className="tiles queue-tiles"),
-        html.H3("What runs where", className="section-title"),
+        tiles(
+            ("Waiting runs", f"{state.num_waiting:,}", ""),
+            ("Slots in use", f"{state.busy:,} of {state.slots:,}", "on workers that are online"),
+            ("Workers online", f"{online:,} of {len(state.workers):,}", ""),
+        ),
+        section_title("Running"),
         worker_board([worker for worker in state.workers if worker.online or worker.runs], now),
-        html.H3("What waits, in the order in which it starts", className="section-title"),
+        section_title("Waiting, in starting order"),
         waiting_table(state.waiting, state.num_waiting, now),
     ]
 
 
 async def workers_board(api: Api) -> list[Any]:
-    """The table of workers, as of now."""
+    """Returns the table of workers, as of now."""
     state = await api.client().queue()
     return [worker_table(state.workers, datetime.now(UTC), may_administer=state.may_administer)]
 
 
 def register(app: Dash, api: Api) -> None:
-    """Refreshing, and cancelling with a word before."""
+    """Refreshing, and cancelling after a question."""
     for board, content in (("queue-board", queue_board), ("workers-board", workers_board)):
         _refresh(app, api, board, content)
     administration.register(app, api)
     limits.register(app, api)
 
-    @app.callback(
-        Output(question(CANCEL), "data"),
+    @when_pressed(
+        app,
         Input(store_id(CANCEL), "data"),
-        prevent_initial_call=True,
+        outputs=[Output(question(CANCEL), "data")],
+        states=[State(store_id(CANCEL), "data")],
     )
-    def ask(press: Mapping[str, Any] | None) -> Any:
-        if not press:
-            return no_update
+    async def ask(_: str, press: Mapping[str, str]) -> Question:
         return Question(
             title="Cancel this run?",
             subject=press["name"],
@@ -121,33 +110,18 @@ def register(app: Dash, api: Api) -> None:
             data=press["run"],
         )
 
-    @app.callback(
-        Output(answer(CANCEL), "data"),
-        Output("notifications", "sendNotifications", allow_duplicate=True),
-        Input(confirmed(CANCEL), "n_clicks"),
-        State(question(CANCEL), "data"),
-        running=busy(CANCEL),
-        prevent_initial_call=True,
-    )
-    async def cancel(clicks: int | None, asked: Question) -> Any:
-        if not clicks:
-            return no_update, no_update
-        try:
-            run = await api.client().stop(asked["data"])
-        except (ApiError, httpx.TransportError) as error:
-            return failed(error_text(error)), no_update
-        return DONE, toast(f"{run.name} is {run.status.value}.", title="Cancelled", colour="green")
+    @when_agreed(app, CANCEL)
+    async def cancel(run_id: str) -> None:
+        run = await api.client().stop(run_id)
+        tell(f"{run.name} is {run.status.value}.", "Cancelled")
 
 
-def _refresh(app: Dash, api: Api, board: str, content: Any) -> None:
+def _refresh(app: Dash, api: Api, board: str, content: Callable[[Api], Awaitable[list[Any]]]) -> None:
     @app.callback(
         Output(board, "children"),
         Input(f"{board}-refresh", "n_intervals"),
         prevent_initial_call=True,
+        on_error=in_place(board),
     )
     async def refresh(_: int) -> Any:
-        try:
-            return await content(api)
-        except (ApiError, httpx.TransportError) as error:
-            # A passing trouble must not wipe what is shown; it is said above it.
-            return [dmc.Alert(error_text(error), color="yellow", variant="light")]
+        return await content(api)

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import dash_mantine_components as dmc
-import httpx
-from dash import Dash, Input, Output, State, html, no_update
+from dash import Dash, Input, Output, State, html, no_update, set_props
 
 from bapo.api.workers import DrainRequest
-from bapo.client import ApiError
-from frontend.components.confirm import DONE, Question, answer, busy, confirm_dialog, confirmed, failed, question
-from frontend.components.notices import error_text, toast
+from frontend.components.actions import tell, when_pressed
+from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
 from frontend.components.store_button import store_id
 from frontend.pages.queue.workers import WORKER_ACTION
 from frontend.session import Api
@@ -21,79 +19,58 @@ DIALOG = "worker"
 _QUESTIONS = {
     "drain": Question(
         title="Drain this worker?",
-        text="It gets no new runs until it is undrained. What it trains goes on.",
+        text="It gets no new runs until it is undrained. The runs that it trains continue.",
         button="Drain",
         colour="blue",
     ),
     "forget": Question(
         title="Forget this worker?",
-        text="It leaves the lists, and its name is free for another. It comes back by itself if it starts again.",
+        text="It leaves the lists, and its name is free for another. If it starts again, it comes back by itself.",
         button="Forget",
     ),
 }
 
 
 def worker_dialog() -> html.Div:
-    """Asks before a worker is drained or forgotten."""
+    """Returns the dialog that asks before a worker is drained or forgotten."""
     hand_on = dmc.Checkbox(
         id="worker-hand-on",
-        label="Also hand its runs on",
+        label="Also hand over its runs",
         description="Each ends at its next step boundary, after a checkpoint, and is queued again for other workers. "
         "Without shared storage only a worker on the same host can take it.",
         checked=False,
     )
-    return confirm_dialog(DIALOG, keep="Leave it", choices=html.Div(hand_on, id="worker-hand-on-row"))
+    return confirm_dialog(DIALOG, keep="Cancel", choices=html.Div(hand_on, id="worker-hand-on-row"))
 
 
 def register(app: Dash, api: Api) -> None:
     """The buttons of the table."""
+    refresh = Output("workers-board-refresh", "n_intervals", allow_duplicate=True)
+    rounds = State("workers-board-refresh", "n_intervals")
 
-    @app.callback(
-        Output(question(DIALOG), "data"),
-        Output("worker-hand-on-row", "style"),
-        Output("worker-hand-on", "checked"),
-        Output("notifications", "sendNotifications", allow_duplicate=True),
-        Output("workers-board-refresh", "n_intervals", allow_duplicate=True),
+    @when_pressed(
+        app,
         Input(store_id(WORKER_ACTION), "data"),
-        State("workers-board-refresh", "n_intervals"),
-        prevent_initial_call=True,
+        outputs=[Output(question(DIALOG), "data"), refresh],
+        states=[State(store_id(WORKER_ACTION), "data"), rounds],
     )
-    async def ask(press: Mapping[str, Any] | None, rounds: int | None) -> Any:
-        if not press:
-            return (no_update,) * 5
+    async def ask(_: str, press: Mapping[str, Any], rounds: int | None) -> Any:
         if press["verb"] == "undrain":
-            try:
-                worker = await api.client().undrain_worker(press["worker"])
-            except (ApiError, httpx.TransportError) as error:
-                return *(no_update,) * 3, toast(error_text(error), title="This was not done"), no_update
-            done = toast(f"{worker.name} gets runs again.", title="Undrained", colour="green")
-            return *(no_update,) * 3, done, (rounds or 0) + 1
+            worker = await api.client().undrain_worker(press["worker"])
+            tell(f"{worker.name} gets runs again.", "Undrained")
+            return no_update, (rounds or 0) + 1
+        set_props("worker-hand-on-row", {"style": {} if press["verb"] == "drain" else {"display": "none"}})
+        set_props("worker-hand-on", {"checked": False})
         asked = Question(**_QUESTIONS[press["verb"]], subject=press["name"])
-        asked["data"] = {"worker": press["worker"], "verb": press["verb"]}
-        style = {} if press["verb"] == "drain" else {"display": "none"}
-        return asked, style, False, no_update, no_update
+        asked["data"] = {"worker": press["worker"], "verb": press["verb"], "name": press["name"]}
+        return asked, no_update
 
-    @app.callback(
-        Output(answer(DIALOG), "data"),
-        Output("notifications", "sendNotifications", allow_duplicate=True),
-        Output("workers-board-refresh", "n_intervals", allow_duplicate=True),
-        Input(confirmed(DIALOG), "n_clicks"),
-        State(question(DIALOG), "data"),
-        State("worker-hand-on", "checked"),
-        State("workers-board-refresh", "n_intervals"),
-        running=busy(DIALOG),
-        prevent_initial_call=True,
-    )
-    async def act(clicks: int | None, asked: Question, hand_on: bool, rounds: int | None) -> Any:
-        if not clicks:
-            return no_update, no_update, no_update
-        worker_id, verb = asked["data"]["worker"], asked["data"]["verb"]
-        try:
-            if verb == "drain":
-                await api.client().drain_worker(worker_id, DrainRequest(hand_on=hand_on))
-            else:
-                await api.client().forget_worker(worker_id)
-        except (ApiError, httpx.TransportError) as error:
-            return failed(error_text(error)), no_update, no_update
-        done = "Draining" if verb == "drain" else "Forgotten"
-        return DONE, toast(f"{asked['subject']}.", title=done, colour="green"), (rounds or 0) + 1
+    @when_agreed(app, DIALOG, [refresh], [State("worker-hand-on", "checked"), rounds])
+    async def act(asked: Mapping[str, str], hand_on: bool, rounds: int | None) -> Any:
+        client = api.client()
+        if asked["verb"] == "drain":
+            await client.drain_worker(asked["worker"], DrainRequest(hand_on=hand_on))
+        else:
+            await client.forget_worker(asked["worker"])
+        tell(f"{asked['name']}.", "Draining" if asked["verb"] == "drain" else "Forgotten")
+        return [(rounds or 0) + 1]

@@ -1,4 +1,4 @@
-"""The waiting runs: rows that are dragged, chosen and changed by `assets/queue.js`."""
+"""The waiting runs: rows that `assets/queue.js` drags, selects and changes."""
 
 from __future__ import annotations
 
@@ -16,63 +16,48 @@ from frontend.components.icon import icon
 from frontend.components.moment import moment
 from frontend.components.notices import link_button, notice
 from frontend.components.store_button import store_button
+from frontend.components.table import cell, row, table_card
 
 CANCEL = "queue-cancel"
-"""Buttons that cancel a run, and the question before that."""
+"""Names the buttons that cancel a run, and the question before that."""
+
+
+HEAD = ("", "", "Run", "Owner", "Priority", "Queued", "Reason", "Expected start", "")
 
 
 def waiting_table(waiting: Sequence[WaitingRun], num_waiting: int, now: datetime) -> Any:
-    """Place, run, priority, reason and expected start; the browser scrolls it sideways where it is narrow."""
+    """Returns place, run, priority, reason and expected start of the waiting runs."""
     if not waiting:
         return notice(
-            "Nothing waits",
-            "A run that is submitted while no slot is free waits here, and says why.",
+            "No run is waiting",
+            "A run that is submitted while no slot is free waits here, with the reason.",
             icon_name="check",
             action=link_button("New run", "/new", leftSection=icon("plus", 16)),
         )
-    head = ("", "", "Run", "Owner", "Priority", "Waits since", "Why", "Expected start", "")
-    table = dmc.Table(
-        [
-            dmc.TableThead(dmc.TableTr([dmc.TableTh(title) for title in head])),
-            dmc.TableTbody([_row(run, now) for run in waiting]),
-        ],
-        highlightOnHover=True,
-        className="queue-table waiting-table",
-        verticalSpacing="xs",
-    )
-    note = (
-        [html.Div(f"the first {len(waiting):,} of {num_waiting:,}", className="chart-note")]
-        if num_waiting > len(waiting)
-        else []
-    )
-    return html.Div([dmc.ScrollArea(table, type="auto"), *note], className="panel-card")
+    is_cut = num_waiting > len(waiting)
+    note = [html.Div(f"first {len(waiting):,} of {num_waiting:,}", className="chart-note")] if is_cut else []
+    rows = [_row(run, now) for run in waiting]
+    return table_card(HEAD, rows, "queue-table waiting-table", *note, highlightOnHover=True)
 
 
 def _row(run: WaitingRun, now: datetime) -> dmc.TableTr:
-    progress = f"goes on from step {run.step:,} of {run.num_steps:,}" if run.attempt else f"{run.num_steps:,} steps"
+    progress = f"resumes at step {run.step:,} of {run.num_steps:,}" if run.attempt else f"{run.num_steps:,} steps"
     details = " · ".join(part for part in (run.method, progress, needs_text(run)) if part)
-    return dmc.TableTr(
+    return row(
+        cell(_handles(run) if run.may_cancel else None, "queue-handles"),
+        cell("held" if run.position is None else f"{run.position:,}", "number"),
         [
-            dmc.TableTd(_handles(run) if run.may_cancel else None, className="queue-handles"),
-            dmc.TableTd("held" if run.position is None else f"{run.position:,}", className="number"),
-            dmc.TableTd(
-                [
-                    dcc.Link(run.name, href=f"/runs/{run.id}", className="queue-name", title=run.name),
-                    html.Div(details, className="queue-detail"),
-                ]
-            ),
-            dmc.TableTd(html.Div(run.owner, className="queue-owner", title=run.owner)),
-            dmc.TableTd(run.priority, className="number"),
-            dmc.TableTd(
-                moment(run.queued_at, now=now),
-                className="nowrap",
-            ),
-            dmc.TableTd([_reason(run), *([html.Div(run.retry, className="queue-detail")] if run.retry else [])]),
-            dmc.TableTd("" if run.position is None else _expected(run.expected_seconds), className="nowrap"),
-            dmc.TableTd(_actions(run) if run.may_cancel else None, className="queue-actions"),
+            dcc.Link(run.name, href=f"/runs/{run.id}", className="queue-name", title=run.name),
+            html.Div(details, className="queue-detail"),
         ],
-        className="queue-held" if run.held_by else None,
-        **attributes(
+        html.Div(run.owner, className="queue-owner", title=run.owner),
+        cell(run.priority, "number"),
+        cell(moment(run.queued_at, now=now), "nowrap"),
+        [_reason(run), *([html.Div(run.retry, className="queue-detail")] if run.retry else [])],
+        cell("" if run.position is None else _expected(run.expected_seconds), "nowrap"),
+        cell(_actions(run) if run.may_cancel else None, "queue-actions"),
+        look="queue-held" if run.held_by else "",
+        attributes=attributes(
             data_run=run.id,
             data_name=run.name,
             data_priority=str(run.priority),
@@ -83,12 +68,12 @@ def _row(run: WaitingRun, now: datetime) -> dmc.TableTr:
 
 
 def needs_text(run: WaitingRun) -> str:
-    """What it needs of a worker, such as `4 GPUs of 80 GiB, 200 GiB`; empty where any slot will do."""
+    """Returns what it needs of a worker, such as `4 GPUs of 80 GiB, 200 GiB`; empty if any slot will do."""
     parts = []
     if run.gpus:
         gpus = "1 GPU" if run.gpus == 1 else f"{run.gpus} GPUs"
         each = f" of {run.gpu_memory_gib:g} GiB" if run.gpu_memory_gib else ""
-        parts.append("a GPU if there is one" + each if run.gpus_optional else gpus + each)
+        parts.append("a GPU if available" + each if run.gpus_optional else gpus + each)
     if run.memory_gib:
         parts.append(f"{run.memory_gib:g} GiB")
     return ", ".join(parts)
@@ -99,7 +84,7 @@ def _handles(run: WaitingRun) -> html.Div:
         className="queue-check",
         role="checkbox",
         type="button",
-        **attributes(aria_label=f"Choose {run.name}", aria_checked="false"),
+        **attributes(aria_label=f"Select {run.name}", aria_checked="false"),
     )
     if run.held_by:
         return html.Div([html.Span(className="queue-no-handle"), choose])
@@ -115,13 +100,13 @@ def _handles(run: WaitingRun) -> html.Div:
 
 def _reason(run: WaitingRun) -> html.Div:
     if run.promised_to:
-        return html.Div(f"sent to {run.promised_to}, which has not taken it yet")
-    return html.Div(run.reason or "the server is looking for a slot", className="queue-reason")
+        return html.Div(f"sent to {run.promised_to}, not taken yet")
+    return html.Div(run.reason or "looking for a slot", className="queue-reason")
 
 
 def _expected(seconds: float | None) -> str:
     if seconds is None:
-        return "not known"
+        return "unknown"
     return "now" if seconds <= 0 else f"in about {formatting.duration(seconds)}"
 
 
@@ -136,7 +121,7 @@ def _actions(run: WaitingRun) -> html.Div:
 
 
 def cancel_button(run_id: str, name: str, kind: str) -> dmc.ActionIcon:
-    """Asks first; `kind` says whether the run waits or is held by a worker."""
+    """Returns a button that asks first; `kind` says whether the run waits or is held by a worker."""
     return dmc.ActionIcon(
         icon("cross", 16),
         variant="subtle",

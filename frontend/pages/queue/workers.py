@@ -1,4 +1,4 @@
-"""Workers: their slots with what runs in them, and the table of all machines."""
+"""The slots of the workers with the runs in them, and the table of all machines."""
 
 from __future__ import annotations
 
@@ -17,29 +17,30 @@ from frontend.components.moment import moment
 from frontend.components.notices import notice
 from frontend.components.status_badge import status_badge
 from frontend.components.store_button import store_button
+from frontend.components.table import cell, row, table_card
 from frontend.pages.queue.waiting import cancel_button
 
 WORKER_ACTION = "worker-action"
-"""Buttons of what an administrator does with a worker."""
+"""Names the buttons that drain, undrain and forget a worker."""
 MOST_FREE_SHOWN = 8
-"""Free slots drawn one by one; of more, their number."""
-
-NO_WORKERS = (
-    "No worker is connected",
-    "Runs wait until a machine takes them. On this machine `bapo up` starts a worker; another joins with "
-    "`bapo worker --server URL --token …`.",
-)
-
+"""Free slots that are drawn one by one; the others are counted."""
 
 GIB = 1024.0**3
 
 
 def worker_board(workers: Sequence[WorkerSlots], now: datetime) -> Any:
-    """A card for each worker, with one line for each slot."""
+    """Returns a card for each worker, with one line for each slot."""
     if not workers:
-        title, text = NO_WORKERS
-        return notice(title, text, icon_name="alert")
+        return _no_workers()
     return html.Div([_card(worker, now) for worker in workers], className="worker-grid")
+
+
+def _no_workers() -> Any:
+    text = (
+        "Runs wait until a machine takes them. On this machine `bapo up` starts a worker; another joins with "
+        "`bapo worker --server URL --token …`."
+    )
+    return notice("No worker is connected", text, icon_name="alert")
 
 
 def _card(worker: WorkerSlots, now: datetime) -> html.Div:
@@ -59,7 +60,7 @@ def _card(worker: WorkerSlots, now: datetime) -> html.Div:
                 className="worker-head",
             ),
             html.Div(
-                [f"{worker.host} · heartbeat ", _heartbeat(worker, now), *_gpus(worker)],
+                [f"{worker.host} · heartbeat ", moment(worker.last_seen_at, now=now), *_gpus(worker)],
                 className="queue-detail",
             ),
             _meters(worker),
@@ -69,10 +70,6 @@ def _card(worker: WorkerSlots, now: datetime) -> html.Div:
         className="panel-card worker-card",
         key=worker.id,
     )
-
-
-def _heartbeat(worker: WorkerSlots, now: datetime) -> html.Span:
-    return html.Span(moment(worker.last_seen_at, now=now))
 
 
 def _gpus(worker: WorkerSlots) -> list[str]:
@@ -86,14 +83,14 @@ def _state(worker: WorkerSlots) -> html.Span:
     if not worker.online:
         text, kind = "silent", "bad"
     elif worker.draining:
-        text, kind = "draining, hands its runs on" if worker.hands_on and worker.runs else "draining", "waits"
+        text, kind = "draining, handing over its runs" if worker.hands_on and worker.runs else "draining", "waits"
     else:
         text, kind = "online", "good"
     return html.Span([html.Span(className="status-dot"), text], className=f"worker-state {kind}")
 
 
 def _gpu_board(worker: WorkerSlots) -> html.Div | None:
-    """Each GPU with its memory and who has it."""
+    """Returns each GPU with its memory and who has it."""
     if not worker.gpus:
         return None
     names = {run.id: run.name for run in worker.runs}
@@ -101,7 +98,7 @@ def _gpu_board(worker: WorkerSlots) -> html.Div | None:
 
 
 def _gpu(gpu: GpuSlot, names: Mapping[str, str], system: Mapping[str, float]) -> html.Div:
-    memory = f"{gpu.memory_gib:.0f} GiB" if gpu.memory_gib else "memory not known"
+    memory = f"{gpu.memory_gib:.0f} GiB" if gpu.memory_gib else "memory unknown"
     holder = names.get(gpu.run_id or "", "a run of another project") if gpu.is_held else "free"
     load, used = system.get(f"gpu_{gpu.index}_percent"), system.get(f"gpu_{gpu.index}_memory_used_bytes")
     if used is not None and gpu.memory_gib:
@@ -126,7 +123,7 @@ def _load_bar(index: int, load: float) -> dmc.Progress:
 
 
 def _meters(worker: WorkerSlots) -> html.Div:
-    """What the machine reported, as bars where it is a share."""
+    """Returns the shares that the machine reported, as bars."""
     system = worker.system
     shares = [("CPU", system["cpu_percent"])] if "cpu_percent" in system else []
     if system.get("memory_total_bytes"):
@@ -152,6 +149,10 @@ def _meters(worker: WorkerSlots) -> html.Div:
     )
 
 
+def _link(run: HeldRun) -> dcc.Link:
+    return dcc.Link(run.name, href=f"/runs/{run.id}", className="queue-name", title=run.name)
+
+
 def _held(run: HeldRun) -> html.Div:
     share = 100 * run.step / run.num_steps if run.num_steps else 0.0
     remaining = f" · {formatting.duration(run.eta_seconds)} left" if run.eta_seconds is not None else ""
@@ -162,7 +163,7 @@ def _held(run: HeldRun) -> html.Div:
         [
             html.Div(
                 [
-                    dcc.Link(run.name, href=f"/runs/{run.id}", className="queue-name", title=run.name),
+                    _link(run),
                     status_badge(run.status, size="sm"),
                     cancel_button(run.id, run.name, "held") if run.may_cancel else None,
                 ],
@@ -182,47 +183,31 @@ def _listed(gpus: Sequence[int]) -> str:
     return f" · {'GPU' if len(gpus) == 1 else 'GPUs'} {', '.join(str(index) for index in gpus)}"
 
 
+HEAD = ("Worker", "State", "Slots in use", "GPUs", "Runs", "Version", "Last heartbeat", "Started")
+
+
 def worker_table(workers: Sequence[WorkerSlots], now: datetime, *, may_administer: bool = False) -> Any:
-    """Every machine that has registered, with what it is and when it was heard of."""
+    """Returns every machine that has registered, with what it is and when it was heard of."""
     if not workers:
-        title, text = NO_WORKERS
-        return notice(title, text, icon_name="alert")
-    head = ("Worker", "State", "Slots in use", "GPUs", "Runs", "Version", "Last heartbeat", "Started")
+        return _no_workers()
     rows = [
-        dmc.TableTr(
-            [
-                dmc.TableTd([html.Div(worker.name, className="worker-name"), _detail(worker.host), _meters(worker)]),
-                dmc.TableTd([_state(worker), _actions(worker) if may_administer else None]),
-                dmc.TableTd(f"{worker.busy:,} of {worker.slots:,}", className="number nowrap"),
-                dmc.TableTd(["".join(_gpus(worker)).removeprefix(" · "), _gpu_board(worker)]),
-                dmc.TableTd(
-                    [
-                        html.Div(dcc.Link(run.name, href=f"/runs/{run.id}", className="queue-name", title=run.name))
-                        for run in worker.runs
-                    ]
-                    or "none"
-                ),
-                dmc.TableTd(worker.version),
-                dmc.TableTd(_heartbeat(worker, now), className="nowrap"),
-                dmc.TableTd(
-                    moment(worker.registered_at, now=now),
-                    className="nowrap",
-                ),
-            ],
+        row(
+            [html.Div(worker.name, className="worker-name"), _detail(worker.host), _meters(worker)],
+            [_state(worker), _actions(worker) if may_administer else None],
+            cell(f"{worker.busy:,} of {worker.slots:,}", "number nowrap"),
+            ["".join(_gpus(worker)).removeprefix(" · "), _gpu_board(worker)],
+            [html.Div(_link(run)) for run in worker.runs] or "none",
+            worker.version,
+            cell(moment(worker.last_seen_at, now=now), "nowrap"),
+            cell(moment(worker.registered_at, now=now), "nowrap"),
         )
         for worker in workers
     ]
-    table = dmc.Table(
-        [dmc.TableThead(dmc.TableTr([dmc.TableTh(title) for title in head])), dmc.TableTbody(rows)],
-        highlightOnHover=True,
-        className="queue-table worker-table",
-        verticalSpacing="sm",
-    )
-    return html.Div(dmc.ScrollArea(table, type="auto"), className="panel-card")
+    return table_card(HEAD, rows, "queue-table worker-table", highlightOnHover=True, verticalSpacing="sm")
 
 
 def _actions(worker: WorkerSlots) -> html.Div:
-    """What an administrator can do with it now."""
+    """Returns what an administrator can do with it now."""
     verbs = ["undrain"] if worker.draining else ["drain"]
     if not worker.online:
         verbs.append("forget")

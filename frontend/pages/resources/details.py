@@ -1,4 +1,4 @@
-"""What is in a resource, and the runs that use it."""
+"""The contents of a resource, and the runs that use it."""
 
 from __future__ import annotations
 
@@ -11,31 +11,28 @@ from dash import dcc, html
 
 from bapo.api.resources import ResourceInfo, ResourcePreview, ResourceRun
 from bapo.api.runs import RunStatus
+from frontend.components.card import section_title
 from frontend.components.notices import link_button
 from frontend.components.status_badge import status_badge
+from frontend.components.table import row, table
 
 
 def contents_panel(info: ResourceInfo, preview: ResourcePreview) -> html.Div:
-    """The first rows, the config's fields, or the source; always as text."""
+    """Returns the first rows, the config's fields, or the source; always as text."""
     if preview.text is not None:
         content: Any = html.Pre(preview.text, className="resource-source", tabIndex=0)
         title = "Source"
     else:
-        head = dmc.TableTr([dmc.TableTh(column) for column in preview.columns])
-        rows = [
-            dmc.TableTr([dmc.TableTd(html.Code(_text(value), className="resource-value")) for value in row])
-            for row in preview.rows
-        ]
-        table = dmc.Table([dmc.TableThead(head), dmc.TableTbody(rows)], verticalSpacing=4, striped="odd")
-        content = dmc.ScrollArea(table, type="auto")
+        rows = [row(*(html.Code(_text(value), className="resource-value") for value in each)) for each in preview.rows]
+        content = table(preview.columns, rows, "", verticalSpacing=4, striped="odd")
         total = f"{preview.num_rows:,}" if preview.num_rows is not None else "all"
-        title = "Config" if info.kind == "model" else f"The first {len(preview.rows):,} of {total} rows"
+        title = "Config" if info.kind == "model" else f"First {len(preview.rows):,} of {total} rows"
     return html.Div(
         [
             html.Code(info.path, className="resource-path"),
             html.Div(info.description, className="resource-description") if info.description else None,
             _use_it(info),
-            html.H3(title, className="section-title"),
+            section_title(title),
             content,
         ]
     )
@@ -51,7 +48,7 @@ def _text(value: Any) -> str:
 
 
 def runs_panel(uses: Sequence[ResourceRun]) -> html.Div:
-    """Runs with the field that names the resource, newest first."""
+    """Returns the runs with the field that names the resource, the newest first."""
     if not uses:
         content: Any = dmc.Group(
             [dmc.Text("No run uses it yet.", size="sm", c="dimmed"), link_button("New run", "/new", size="compact-sm")]
@@ -71,4 +68,4 @@ def runs_panel(uses: Sequence[ResourceRun]) -> html.Div:
             ],
             className="slots",
         )
-    return html.Div([html.H3("Runs that use it", className="section-title"), content])
+    return html.Div([section_title("Runs that use it"), content])

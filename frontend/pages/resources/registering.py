@@ -1,4 +1,4 @@
-"""The dialog that gives a file or folder a name."""
+"""The dialog that registers a file or folder under a name."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import dash_mantine_components as dmc
 
 from bapo.api.resources import ResourceFile, ResourceKind
-from frontend.projects import first_choice
+from frontend.components.choices import choices, project_select
+from frontend.components.dialog import form_dialog
 
 
 class KindText(NamedTuple):
-    """What a kind is called, and what its path must be."""
+    """How a kind is called, and what its path must be."""
 
     title: str
     plural: str
@@ -20,93 +21,73 @@ class KindText(NamedTuple):
     explanation: str
 
 
+NO_ROOTS = (
+    "This deployment permits no folder yet: an administrator sets BAPO_RESOURCE_ROOTS to the folders with data and "
+    "models."
+)
+
 KINDS: Mapping[ResourceKind, KindText] = {
     "dataset": KindText(
         "Data set",
         "Data sets",
-        "A .parquet or .jsonl file beneath a permitted folder",
+        "A .parquet or .jsonl file in a permitted folder",
         "Problems to train or test on: the columns prompt and answer (task.type file), or nums and target (countdown).",
     ),
     "model": KindText(
         "Model",
         "Models",
-        "A folder in Hugging Face format beneath a permitted folder",
+        "A folder in Hugging Face format in a permitted folder",
         "Base models: config.json, safetensors and tokenizer.",
     ),
     "verifier": KindText(
         "Verifier",
         "Verifiers",
-        "A .py file beneath a permitted folder; only administrators register one, as workers run it",
-        "Your own reward: a Python function of the problem and the response that answers 1 or 0.",
+        "A .py file in a permitted folder; only administrators can register one, because workers run it",
+        "Your own reward: a Python function of the problem and the response that returns 1 or 0.",
     ),
 }
 
 
 def register_dialog(roots: Sequence[str], projects: Sequence[str]) -> dmc.Modal:
-    """Kind, file, name and description; the server checks them."""
-    permitted = (
-        f"Permitted folders: {', '.join(roots)}"
-        if roots
-        else "This deployment permits no folder yet: its administrator sets BAPO_RESOURCE_ROOTS."
-    )
-    return dmc.Modal(
-        dmc.Stack(
-            [
-                dmc.SegmentedControl(
-                    id="resource-kind",
-                    value="dataset",
-                    data=[{"value": kind, "label": text.title} for kind, text in KINDS.items()],
-                    fullWidth=True,
-                ),
-                dmc.Autocomplete(
-                    id="resource-path",
-                    label="File or folder",
-                    description=KINDS["dataset"].path_hint,
-                    placeholder="Choose, or type an absolute path",
-                    data=[],
-                    limit=50,
-                    withAsterisk=True,
-                    comboboxProps={"withinPortal": True},
-                ),
-                dmc.TextInput(
-                    id="resource-function",
-                    label="Function",
-                    description="Takes the problem and the response, answers 1 or 0",
-                    value="reward",
-                    style={"display": "none"},
-                ),
-                dmc.TextInput(
-                    id="resource-name",
-                    label="Name",
-                    description="Letters, digits, dots, hyphens and underscores; configs say @name",
-                    withAsterisk=True,
-                ),
-                dmc.Select(
-                    id="resource-project",
-                    label="Project",
-                    description="Whose runs may refer to it",
-                    data=list(projects),
-                    value=first_choice(projects, None),
-                    allowDeselect=False,
-                    placeholder="choose one",
-                    # Where there is only one, nobody has to choose.
-                    style={} if len(projects) != 1 else {"display": "none"},
-                    comboboxProps={"withinPortal": True},
-                ),
-                dmc.Textarea(id="resource-description", label="Description", autosize=True, minRows=2, maxRows=6),
-                dmc.Text(permitted, size="xs", c="dimmed", className="wrap-anywhere"),
-                dmc.Box(id="resource-problem"),
-                dmc.Group([dmc.Button("Register", id="resource-submit")], justify="flex-end"),
-            ],
-            gap="sm",
+    """Returns the dialog: kind, file, name and description, which the server checks."""
+    permitted = f"Permitted folders: {', '.join(roots)}" if roots else NO_ROOTS
+    fields = (
+        dmc.SegmentedControl(
+            id="resource-kind",
+            value="dataset",
+            data=choices((kind, text.title) for kind, text in KINDS.items()),
+            fullWidth=True,
         ),
-        id="resource-dialog",
-        title="Register under a name",
-        centered=True,
-        size="lg",
+        dmc.Autocomplete(
+            id="resource-path",
+            label="File or folder",
+            description=KINDS["dataset"].path_hint,
+            placeholder="Choose one, or type an absolute path",
+            data=[],
+            limit=50,
+            withAsterisk=True,
+            comboboxProps={"withinPortal": True},
+        ),
+        dmc.TextInput(
+            id="resource-function",
+            label="Function",
+            description="Takes the problem and the response, returns 1 or 0",
+            value="reward",
+            style={"display": "none"},
+        ),
+        dmc.TextInput(
+            id="resource-name",
+            label="Name",
+            description="Letters, digits, dots, hyphens and underscores; configs refer to it as @name",
+            withAsterisk=True,
+        ),
+        project_select("resource-project", projects, description="Whose runs may refer to it"),
+        dmc.Textarea(id="resource-description", label="Description", autosize=True, minRows=2, maxRows=6),
+        dmc.Text(permitted, size="xs", c="dimmed", className="wrap-anywhere"),
     )
+    return form_dialog("resource", "Register under a name", fields, "Register", size="lg")
 
 
 def file_options(files: Sequence[ResourceFile]) -> list[Any]:
-    """Paths to choose from: those without a name first."""
+    """Returns the paths to choose from, those without a name first."""
     return [file.path for file in sorted(files, key=lambda file: (file.registered_as is not None, file.path))]

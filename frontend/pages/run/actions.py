@@ -1,31 +1,32 @@
-"""Start, stop, pause, resume, delete: one click each, but a word before what cannot be undone."""
+"""Start, stop, pause, resume and delete: one click each, with a question before what cannot be undone."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-import httpx
-from dash import ALL, Dash, Input, Output, State, ctx, html, no_update
+from dash import ALL, Dash, Output, State, ctx, html, no_update, set_props
+from dash.exceptions import PreventUpdate
 
 from bapo.api.storage import DeletionItem, DeletionRequest
-from bapo.client import ApiError, AsyncClient
+from bapo.client import AsyncClient
 from bapo.figures import formatting
 from bapo.run.control import StopMoment
-from frontend.components.confirm import DONE, Question, answer, busy, confirm_dialog, confirmed, failed, question
-from frontend.components.notices import error_text, toast
+from frontend.components.actions import in_toast, tell, when_pressed
+from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
 from frontend.components.stop_choices import sooner_than, stop_choices
 from frontend.session import Api
 
 CONSEQUENCES: dict[str, tuple[str, str, str]] = {
     "stop": (
         "Stop this run?",
-        "It is then cancelled for good: to go on, fork or clone it. To continue later, pause it instead. Where nothing "
-        "trains, it is cancelled at once.",
+        "It is cancelled for good; to continue from it, fork or clone it. To continue it later, pause it instead. A "
+        "run that is not training is cancelled immediately.",
         "Stop the run",
     ),
     "delete": (
         "Delete this run?",
-        "It goes for good, for everybody, with its folder.",
+        "It is deleted for good, for everybody, with its folder.",
         "Delete the run",
     ),
 }
@@ -33,7 +34,7 @@ CONSEQUENCES: dict[str, tuple[str, str, str]] = {
 
 
 def deletion_text(item: DeletionItem) -> str:
-    """What goes, and what stays of what depends on it."""
+    """Returns what is deleted, and what stays of what depends on it."""
     counts = (
         (item.num_steps, "step", "steps"),
         (item.num_samples, "group of responses", "groups of responses"),
@@ -41,24 +42,25 @@ def deletion_text(item: DeletionItem) -> str:
         (item.num_artifacts, "download", "downloads"),
     )
     parts = [f"{number:,} {one if number == 1 else many}" for number, one, many in counts if number]
-    what = f"{', '.join(parts)} and its folder go for good" if parts else "It goes for good"
-    size = f", {formatting.size(item.num_bytes)} in all" if item.num_bytes else ""
+    what = f"{', '.join(parts)} and its folder are deleted for good" if parts else "It is deleted for good"
+    size = f", {formatting.size(item.num_bytes)} in total" if item.num_bytes else ""
     text = f"{what}, for everybody{size}."
     if item.children:
         number = len(item.children)
-        text += f" {number:,} {'run that was' if number == 1 else 'runs that were'} cloned or forked from it stay."
+        verb = "run cloned or forked from it stays" if number == 1 else "runs cloned or forked from it stay"
+        text += f" {number:,} {verb}."
     if item.waiting_forks:
-        text += " Its folder stays until the forks that need its checkpoint have begun."
+        text += " Its folder stays until the forks that need its checkpoint have started."
     return text
 
 
 def dialogs() -> html.Div:
-    """For the dangerous actions."""
+    """Returns the dialogs of the dangerous actions."""
     return html.Div([confirm_dialog("run-stop", choices=stop_choices("run-stop-when")), confirm_dialog("run-delete")])
 
 
 async def perform(client: AsyncClient, run_id: str, verb: str) -> None:
-    """Ask the server for it."""
+    """Asks the server for an action that needs no question."""
     match verb:
         case "start":
             await client.start(run_id)
@@ -79,76 +81,42 @@ def _question(verb: str, name: str) -> Question:
 
 def register(app: Dash, api: Api) -> None:
     """Buttons and dialogs."""
+    reload = Output("run-reload", "data", allow_duplicate=True)
+    run_id, reloads = State("run-id", "data"), State("run-reload", "data")
 
-    @app.callback(
-        Output(question("run-stop"), "data"),
-        Output("run-stop-when", "value"),
-        Output(question("run-delete"), "data"),
-        Output("notifications", "sendNotifications", allow_duplicate=True),
-        Output("run-reload", "data", allow_duplicate=True),
-        Input({"type": "run-action", "verb": ALL}, "n_clicks"),
-        State("run-id", "data"),
-        State("run-name", "children"),
-        State("run-reload", "data"),
-        prevent_initial_call=True,
-    )
-    async def act(_: Any, run_id: str, name: str, reloads: int) -> Any:
-        trigger: Any = ctx.triggered_id
-        if not trigger or not ctx.triggered[0]["value"] or trigger["verb"] in ("change", "fork"):
-            return (no_update,) * 5
-        verb, client = trigger["verb"], api.client()
-        try:
-            if verb == "stop":
-                when = sooner_than((await client.run(run_id)).stopping_when)
-                return _question(verb, name), when, no_update, no_update, no_update
-            if verb == "delete":
-                preview = await client.preview_deletion(DeletionRequest(run_ids=[run_id]))
-                asked = Question({**_question(verb, name), "text": deletion_text(preview.items[0])})
-                return no_update, no_update, asked, no_update, no_update
-            await perform(client, run_id, verb)
-        except (ApiError, httpx.TransportError) as error:
-            told = toast(error_text(error), title=f"Could not {verb.partition('-')[0]} the run")
-            return no_update, no_update, no_update, told, no_update
-        return no_update, no_update, no_update, no_update, reloads + 1
+    def refused(error: Exception) -> None:
+        in_toast(f"Could not {ctx.triggered_id['verb'].partition('-')[0]} the run")(error)
 
-    @app.callback(
-        Output(answer("run-stop"), "data"),
-        Output("notifications", "sendNotifications", allow_duplicate=True),
-        Output("run-reload", "data", allow_duplicate=True),
-        Input(confirmed("run-stop"), "n_clicks"),
-        State("run-stop-when", "value"),
-        State("run-id", "data"),
-        State("run-reload", "data"),
-        running=busy("run-stop"),
-        prevent_initial_call=True,
+    @when_pressed(
+        app,
+        {"type": "run-action", "verb": ALL},
+        outputs=[Output(question("run-stop"), "data"), Output(question("run-delete"), "data"), reload],
+        states=[run_id, State("run-name", "children"), reloads],
+        on_error=refused,
     )
-    async def stop(clicks: int | None, when: StopMoment, run_id: str, reloads: int) -> Any:
-        if not clicks:
-            return no_update, no_update, no_update
-        try:
-            run = await api.client().stop(run_id, when)
-        except (ApiError, httpx.TransportError) as error:
-            return failed(error_text(error)), no_update, no_update
-        told: Any = no_update
+    async def act(pressed: Mapping[str, str], run_id: str, name: str, reloads: int) -> Any:
+        verb, client = pressed["verb"], api.client()
+        if verb in ("change", "fork"):
+            raise PreventUpdate
+        if verb == "stop":
+            set_props("run-stop-when", {"value": sooner_than((await client.run(run_id)).stopping_when)})
+            return _question(verb, name), no_update, no_update
+        if verb == "delete":
+            preview = await client.preview_deletion(DeletionRequest(run_ids=[run_id]))
+            asked = Question({**_question(verb, name), "text": deletion_text(preview.items[0])})
+            return no_update, asked, no_update
+        await perform(client, run_id, verb)
+        return no_update, no_update, reloads + 1
+
+    @when_agreed(app, "run-stop", [reload], [State("run-stop-when", "value"), run_id, reloads])
+    async def stop(_: None, when: StopMoment, run_id: str, reloads: int) -> Any:
+        run = await api.client().stop(run_id, when)
         if run.steps_lost:
-            text = f"{run.steps_lost:,} completed steps after the newest checkpoint are lost."
-            told = toast(text, title="Stopping at once", colour="yellow")
-        return DONE, told, reloads + 1
+            tell(f"{run.steps_lost:,} completed steps after the newest checkpoint are lost.", "Stopping now", "yellow")
+        return [reloads + 1]
 
-    @app.callback(
-        Output(answer("run-delete"), "data"),
-        Output("notifications", "sendNotifications", allow_duplicate=True),
-        Output("url", "pathname", allow_duplicate=True),
-        Input(confirmed("run-delete"), "n_clicks"),
-        State("run-id", "data"),
-        running=busy("run-delete"),
-        prevent_initial_call=True,
-    )
-    async def delete(clicks: int | None, run_id: str) -> Any:
-        if not clicks:
-            return no_update, no_update, no_update
-        try:
-            await api.client().delete_run(run_id)
-        except (ApiError, httpx.TransportError) as error:
-            return failed(error_text(error)), no_update, no_update
-        return DONE, toast("The run is deleted.", title="Deleted", colour="green"), "/runs"
+    @when_agreed(app, "run-delete", [Output("url", "pathname", allow_duplicate=True)], [run_id])
+    async def delete(_: None, run_id: str) -> Any:
+        await api.client().delete_run(run_id)
+        tell("The run is deleted.", "Deleted")
+        return ["/runs"]

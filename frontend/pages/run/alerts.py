@@ -1,16 +1,15 @@
-"""Open alerts of the run, beneath its head; they change as they open and are over."""
+"""Open alerts of the run, below its heading; they follow what the rules find."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-import httpx
-from dash import Dash, Input, Output, State, dcc, no_update
+from dash import Dash, Input, Output, State, dcc
 
-from bapo.client import ApiError, AsyncClient
+from bapo.client import AsyncClient
+from frontend.components.actions import in_toast, show, unchanged, when_pressed
 from frontend.components.alert_cards import acknowledging, alert_cards
-from frontend.components.notices import error_text, toast
 from frontend.components.store_button import store_id
 from frontend.session import Api
 
@@ -18,40 +17,34 @@ MOST_SHOWN = 3
 
 
 async def panel(client: AsyncClient, run_id: str) -> list[Any]:
-    """The newest open alerts that nobody acknowledged."""
+    """Returns the newest open alerts that nobody has acknowledged."""
     page = await client.alerts(run_id=run_id, state="unseen", limit=MOST_SHOWN)
     more = dcc.Link("All alerts of this run", href=f"/alerts?run={run_id}&state=all", className="fact-link")
     return [*alert_cards(page.items, page="run"), more] if page.items else []
 
 
 def register(app: Dash, api: Api) -> None:
-    """Telling what is new, and acknowledging."""
+    """Following and acknowledging."""
 
     @app.callback(
         Output("run-alerts", "children"),
         Input("run-reload", "data"),
         State("run-id", "data"),
         prevent_initial_call=True,
+        on_error=unchanged,
     )
     async def follow(_: int, run_id: str) -> Any:
-        try:
-            return await panel(api.client(), run_id)
-        except (ApiError, httpx.TransportError):
-            return no_update
+        return await panel(api.client(), run_id)
 
-    @app.callback(
-        Output("run-alerts", "children", allow_duplicate=True),
-        Output("notifications", "sendNotifications", allow_duplicate=True),
-        Input(store_id(acknowledging("run")), "data"),
-        State("run-id", "data"),
-        prevent_initial_call=True,
+    pressed = store_id(acknowledging("run"))
+
+    @when_pressed(
+        app,
+        Input(pressed, "data"),
+        states=[State(pressed, "data"), State("run-id", "data")],
+        on_error=in_toast("Not acknowledged"),
     )
-    async def acknowledge(press: Mapping[str, Any] | None, run_id: str) -> Any:
-        if not press:
-            return no_update, no_update
+    async def acknowledge(_: str, press: Mapping[str, Any], run_id: str) -> None:
         client = api.client()
-        try:
-            await client.acknowledge_alerts([press["id"]])
-            return await panel(client, run_id), no_update
-        except (ApiError, httpx.TransportError) as error:
-            return no_update, toast(error_text(error), title="Could not acknowledge")
+        await client.acknowledge_alerts([press["id"]])
+        show("run-alerts", await panel(client, run_id))

@@ -1,4 +1,4 @@
-"""The tab with what can be downloaded: the checkpoints as Hugging Face folders, journal, report and text."""
+"""The tab Artifacts: downloads of the checkpoints as Hugging Face folders, of journal, report and texts."""
 
 from __future__ import annotations
 
@@ -6,36 +6,37 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-import httpx
-from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import Dash, Input, Output, State, ctx, dcc, html
 
 from bapo.api.artifacts import ArtifactCreate, ArtifactInfo
 from bapo.api.checkpoints import CheckpointInfo, CheckpointPage
 from bapo.api.runs import RunDetail
-from bapo.client import ApiError, AsyncClient
+from bapo.client import AsyncClient
 from bapo.figures import formatting
+from frontend.components.actions import in_toast, tell, when_pressed
 from frontend.components.attributes import attributes
+from frontend.components.card import card
 from frontend.components.icon import icon
 from frontend.components.moment import moment
-from frontend.components.notices import error_text, toast
 from frontend.components.store_button import button_store, store_button, store_id
+from frontend.components.table import cell, row, table
 from frontend.session import Api
 
 ARTIFACT = "artifact"
-"""Buttons that make a download, or take it away."""
+"""Names the buttons that prepare a download, or remove it."""
 REFRESH_MILLISECONDS = 1500
 OTHERS: tuple[tuple[str, str, str], ...] = (
-    ("journal", "Journal", "All that its trainers wrote, of all attempts; bapo import shows it in another server."),
-    ("report", "Report", "The paper's figures and tables in one HTML file, which needs no server and no network."),
-    ("config", "Config", "TOML, as bapo train takes it."),
-    ("log", "Log", "Output of the trainers, one attempt after the other."),
-    ("samples", "Samples", "Prompts with their responses, one JSON line a group."),
+    ("journal", "Journal", "The records of all attempts; bapo import shows them on another server."),
+    ("report", "Report", "The paper's figures and tables in one HTML file that needs no server and no network."),
+    ("config", "Config", "TOML, for bapo train."),
+    ("log", "Log", "Output of the trainer, one attempt after the other."),
+    ("samples", "Samples", "Prompts with their responses, one JSON line per group."),
 )
 OPEN = ("requested", "preparing")
 
 
 async def artifacts_panel(client: AsyncClient, run: RunDetail, _: Mapping[str, str]) -> html.Div:
-    """Filled at once, and followed for as long as something is being made."""
+    """Returns the tab; it follows the server while a download is being prepared."""
     board, is_open = await _board(client, run.id)
     return html.Div(
         [
@@ -58,85 +59,56 @@ async def _board(client: AsyncClient, run_id: str) -> tuple[list[Any], bool]:
 # ---------------------------------------------------------------- tables
 
 
-def _checkpoints(run_id: str, page: CheckpointPage, newest: Mapping[tuple[str, int | None], ArtifactInfo]) -> html.Div:
+def _checkpoints(run_id: str, page: CheckpointPage, newest: Mapping[tuple[str, int | None], ArtifactInfo]) -> Any:
     if page.items:
         names = sorted({name for each in page.items for name in each.evaluations})
         head = ("Step", "Written", "On disk", *names, "Model", "")
         rows = [_checkpoint(run_id, each, names, newest.get(("checkpoint", each.step))) for each in page.items]
-        content: list[Any] = [_table(head, rows), _snippet(page.items[0], newest)]
+        content: list[Any] = [table(head, rows, "artifact-table"), _snippet(page.items[0], newest)]
     else:
         content = [dmc.Text(_why_none(page), size="sm", c="dimmed")]
-    return html.Div(
-        [
-            html.H3("Checkpoints", className="chart-title"),
-            dmc.Text(
-                "A download holds the model alone, as a Hugging Face folder: weights in safetensors format, config and "
-                "tokenizer.",
-                size="sm",
-                c="dimmed",
-            ),
-            *content,
-        ],
-        className="panel-card",
+    text = (
+        "A download holds the model alone, as a Hugging Face folder: weights in safetensors format, config and "
+        "tokenizer."
     )
+    return card(dmc.Text(text, size="sm", c="dimmed"), *content, title="Checkpoints")
 
 
 def _why_none(page: CheckpointPage) -> str:
     if page.host is None:
-        return "None that this server could reach: no worker of its own has trained this run."
-    return "None is kept: the first one comes after the interval that the config sets, or has been deleted."
+        return "None that this server can reach: none of its workers has trained this run."
+    return "None is kept: they have been deleted, or the first one has not been written yet."
 
 
 def _checkpoint(run_id: str, each: CheckpointInfo, names: Sequence[str], artifact: ArtifactInfo | None) -> dmc.TableTr:
-    cells = [
-        dmc.TableTd(f"{each.step:,}", className="number"),
-        dmc.TableTd(moment(each.written_at), className="nowrap"),
-        dmc.TableTd(formatting.size(each.num_bytes), className="number nowrap"),
-        *(dmc.TableTd(formatting.percent(each.evaluations.get(name)), className="number nowrap") for name in names),
-        dmc.TableTd(_action("checkpoint", each.step, artifact, f"the checkpoint of step {each.step:,}")),
-        dmc.TableTd(
-            dcc.Link(f"Fork from step {each.step:,}", href=f"/new?fork={run_id}&step={each.step}", className="nowrap")
-        ),
-    ]
-    return dmc.TableTr(cells, **attributes(data_step=str(each.step)))
+    return row(
+        cell(f"{each.step:,}", "number"),
+        cell(moment(each.written_at), "nowrap"),
+        cell(formatting.size(each.num_bytes), "number nowrap"),
+        *(cell(formatting.percent(each.evaluations.get(name)), "number nowrap") for name in names),
+        _action("checkpoint", each.step, artifact, f"the checkpoint of step {each.step:,}"),
+        dcc.Link(f"Fork from step {each.step:,}", href=f"/new?fork={run_id}&step={each.step}", className="nowrap"),
+        attributes=attributes(data_step=str(each.step)),
+    )
 
 
-def _others(newest: Mapping[tuple[str, int | None], ArtifactInfo]) -> html.Div:
+def _others(newest: Mapping[tuple[str, int | None], ArtifactInfo]) -> Any:
     rows = [
-        dmc.TableTr(
-            [
-                dmc.TableTd([html.Div(label, className="artifact-name"), html.Div(text, className="artifact-text")]),
-                dmc.TableTd(_action(kind, None, newest.get((kind, None)), f"the {label.lower()}")),
-            ],
-            **attributes(data_kind=kind),
+        row(
+            [html.Div(label, className="artifact-name"), html.Div(text, className="artifact-text")],
+            _action(kind, None, newest.get((kind, None)), f"the {label.lower()}"),
+            attributes=attributes(data_kind=kind),
         )
         for kind, label, text in OTHERS
     ]
-    return html.Div(
-        [html.H3("Records and reports", className="chart-title"), _table(("File", "Download"), rows)],
-        className="panel-card",
-    )
-
-
-def _table(head: Sequence[str], rows: Sequence[Any]) -> dmc.TableScrollContainer:
-    return dmc.TableScrollContainer(
-        dmc.Table(
-            [
-                dmc.TableThead(dmc.TableTr([dmc.TableTh(title, className="nowrap") for title in head])),
-                dmc.TableTbody(list(rows)),
-            ],
-            className="artifact-table",
-            verticalSpacing="xs",
-        ),
-        minWidth=0,
-    )
+    return card(table(("File", "Download"), rows, "artifact-table"), title="Records and reports")
 
 
 # ---------------------------------------------------------------- one cell
 
 
 def _action(kind: str, step: int | None, artifact: ArtifactInfo | None, what: str) -> html.Div:
-    """Ask for it, how far it is, or the file itself."""
+    """Returns a button that requests it, its progress, or a link to the file."""
     if artifact is not None and artifact.state in OPEN:
         return _progress(artifact, what)
     parts: list[Any] = []
@@ -165,12 +137,12 @@ def _ask(kind: str, step: int | None, what: str, *, again: bool) -> Any:
     if again and kind in ("checkpoint", "config"):
         return None
     return dmc.Button(
-        "Make anew" if again else "Prepare",
+        "Prepare again" if again else "Prepare",
         size="compact-xs",
         variant="subtle" if again else "default",
         color="gray",
         **store_button(ARTIFACT, kind=kind, step=step),
-        **attributes(aria_label=f"{'Make anew' if again else 'Prepare'} {what} for download"),
+        **attributes(aria_label=f"{'Prepare again:' if again else 'Prepare'} {what} for download"),
     )
 
 
@@ -181,7 +153,7 @@ def _delete(artifact: ArtifactInfo, what: str) -> dmc.ActionIcon:
         color="gray",
         size="sm",
         **store_button(ARTIFACT, delete=artifact.id),
-        **attributes(aria_label=f"Take the download of {what} away; the run keeps it"),
+        **attributes(aria_label=f"Remove the download of {what}; the run keeps it"),
     )
 
 
@@ -191,7 +163,7 @@ def _progress(artifact: ArtifactInfo, what: str) -> html.Div:
     text = (
         f"{formatting.size(artifact.received_bytes)} of {formatting.size(total)}"
         if total
-        else (artifact.reason or "waits")
+        else (artifact.reason or "waiting")
     )
     return html.Div(
         [
@@ -209,7 +181,7 @@ def _progress(artifact: ArtifactInfo, what: str) -> html.Div:
 
 
 def _snippet(newest_checkpoint: CheckpointInfo, newest: Mapping[tuple[str, int | None], ArtifactInfo]) -> html.Div:
-    """How to load it, with the names of the newest checkpoint's download."""
+    """Returns how to load the newest checkpoint, with the name of its download."""
     artifact = newest.get(("checkpoint", newest_checkpoint.step))
     name = artifact.file_name.removesuffix(".zip") if artifact is not None else "FOLDER"
     code = (
@@ -237,37 +209,28 @@ def _snippet(newest_checkpoint: CheckpointInfo, newest: Mapping[tuple[str, int |
 
 
 def register(app: Dash, api: Api) -> None:
-    """Asking, following and taking away."""
-    board = (
-        Output("artifacts-board", "children", allow_duplicate=True),
-        Output("artifacts-refresh", "disabled", allow_duplicate=True),
-        Output("notifications", "sendNotifications", allow_duplicate=True),
-    )
+    """Requesting, following and removing."""
+    pressed_store = store_id(ARTIFACT)
 
-    @app.callback(
-        *board,
+    @when_pressed(
+        app,
         Input("artifacts-refresh", "n_intervals"),
-        Input(store_id(ARTIFACT), "data"),
-        State("run-id", "data"),
-        prevent_initial_call=True,
+        Input(pressed_store, "data"),
+        outputs=[Output("artifacts-board", "children"), Output("artifacts-refresh", "disabled")],
+        states=[State(pressed_store, "data"), State("run-id", "data")],
+        on_error=in_toast("Not done"),
     )
-    async def change(_: int | None, press: Mapping[str, Any] | None, run_id: str) -> Any:
-        if not any(each["value"] for each in ctx.triggered):
-            return no_update, no_update, no_update
-        client, told = api.client(), no_update
-        try:
-            if press and store_id(ARTIFACT) in ctx.triggered_prop_ids.values():
-                told = await _carry_out(client, run_id, press)
-            content, is_open = await _board(client, run_id)
-        except (ApiError, httpx.TransportError) as error:
-            # A passing trouble must not wipe what is shown.
-            return no_update, no_update, toast(error_text(error), title="Not done")
-        return content, not is_open, told
+    async def change(_: str, press: Mapping[str, Any] | None, run_id: str) -> Any:
+        client = api.client()
+        if press and pressed_store in ctx.triggered_prop_ids.values():
+            await _carry_out(client, run_id, press)
+        content, is_open = await _board(client, run_id)
+        return content, not is_open
 
 
-async def _carry_out(client: AsyncClient, run_id: str, press: Mapping[str, Any]) -> Any:
+async def _carry_out(client: AsyncClient, run_id: str, press: Mapping[str, Any]) -> None:
     if "delete" in press:
         await client.delete_artifact(run_id, press["delete"])
-        return toast("The run keeps what it was made of.", title="Download taken away", colour="green")
-    await client.request_artifact(run_id, ArtifactCreate(kind=press["kind"], step=press["step"]))
-    return no_update
+        tell("The run itself keeps everything.", "Download removed")
+    else:
+        await client.request_artifact(run_id, ArtifactCreate(kind=press["kind"], step=press["step"]))

@@ -1,4 +1,4 @@
-"""Draws the charts of the open tab, and keeps them, the tiles and the header up to date."""
+"""Draws the charts of the open tab, and keeps them and the heading up to date."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import dash_mantine_components as dmc
-import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from bapo.api.runs import RunDetail
-from bapo.client import ApiError
 from bapo.config.method import has_trait
 from bapo.figures.axes import X_KINDS, XKind
 from bapo.figures.theme import palette_of, themed
 from frontend.clientside import clientside
+from frontend.components.actions import FAILURES, unchanged
 from frontend.components.attributes import attributes
 from frontend.components.chart_card import chart_card
 from frontend.components.notices import error_text
@@ -38,11 +37,11 @@ ADDRESS = (
     Input("run-tabs", "value"),
     State("run-axis-tabs", "data"),
 )
-"""The tab stands in the address; its axis and smoothing come from assets/charts_view.js."""
+"""The address holds the tab; axis and smoothing come from assets/charts_view.js."""
 
 
 def chart_panel(run: RunDetail, tab: str, recorded: Collection[str] = ()) -> list[Any]:
-    """The cards of a tab, still without data; `recorded` are the metrics that the run has."""
+    """Returns the cards of a tab, still without data; `recorded` are the metrics that the run has."""
     charts = [
         chart
         for chart in charts_of(tab, run.method)
@@ -61,14 +60,13 @@ def chart_panel(run: RunDetail, tab: str, recorded: Collection[str] = ()) -> lis
         )
         for chart in charts
     ]
-    hint = (
-        [dmc.Text(f"{run.method} keeps no buffers: nothing is re-evaluated or reused.", size="sm", c="dimmed", mt="sm")]
-        if tab == "batch" and not has_trait(run.method, "reuses_groups")
-        else []
-    )
+    hint = []
+    if tab == "batch" and not has_trait(run.method, "reuses_groups"):
+        text = f"{run.method} keeps no buffers, so nothing is re-evaluated or reused."
+        hint = [dmc.Text(text, size="sm", c="dimmed", mt="sm")]
     return [
         dcc.Store(id="charts-mounted", data={"tab": tab, "charts": [chart.name for chart in charts]}),
-        # How the charts are looked at, from the address (assets/charts.js).
+        # How the charts are looked at, from the address (assets/charts_view.js).
         dcc.Store(id="charts-view"),
         dcc.Store(id="charts-drawn"),
         dcc.Store(id="charts-told"),
@@ -78,7 +76,7 @@ def chart_panel(run: RunDetail, tab: str, recorded: Collection[str] = ()) -> lis
 
 
 def funnel_tools() -> list[Any]:
-    """The steps that the funnel sums; all of them while both fields are empty."""
+    """Returns the inputs for the steps that the funnel sums; empty fields mean all steps."""
     fields = [
         dmc.NumberInput(
             id=f"funnel-{end}",
@@ -101,7 +99,7 @@ def funnel_tools() -> list[Any]:
 
 
 class View(NamedTuple):
-    """How somebody looks at the charts of a tab."""
+    """How the charts of a tab are looked at."""
 
     charts: Sequence[Chart]
     x_kind: XKind
@@ -112,7 +110,7 @@ class View(NamedTuple):
     """Steps whose counts are summed."""
 
     def reading(self) -> Reading:
-        """What that needs."""
+        """Returns what has to be read for them."""
         return Reading(
             {chart.name: Wanted(chart.keys, self.axes.get(chart.name, self.x_kind)) for chart in self.charts},
             frozenset(need for chart in self.charts for need in chart.needs),
@@ -122,7 +120,7 @@ class View(NamedTuple):
 
 
 def view_of(given: Mapping[str, Any]) -> View:
-    """What the browser says; what it cannot mean is left out."""
+    """Returns the view that the browser asks for; what cannot be is left out."""
     axes = given.get("axes") or {}
     ends = str(given.get("steps") or "").split("..")
     window = [int(end) if end.isdigit() else bound for end, bound in zip(ends, (1, LAST_STEP), strict=False)]
@@ -151,7 +149,7 @@ def register(app: Dash, api: Api) -> None:
         view = view_of(given)
         try:
             data = await load(api.client(), run_id, view.reading())
-        except (ApiError, httpx.TransportError) as error:
+        except FAILURES as error:
             return {"run": run_id, "view": given, "problem": error_text(error)}
         palette = palette_of(scheme)
         figures = {chart.name: drawn(chart, data[chart.name], palette, view.smoothing) for chart in view.charts}
@@ -190,14 +188,11 @@ def register(app: Dash, api: Api) -> None:
         Input("run-reload", "data"),
         State("run-id", "data"),
         prevent_initial_call=True,
+        on_error=unchanged,
     )
     async def show_status(_: int, run_id: str) -> Any:
         verbs = [output["id"]["verb"] for output in ctx.outputs_list[2]]
-        try:
-            run = await api.client().run(run_id)
-        except (ApiError, httpx.TransportError):
-            # What is shown stays; the banner tells how old it is.
-            return no_update, no_update, [no_update] * len(verbs)
+        run = await api.client().run(run_id)
         return status_row(run), reason(run), [action_style(run, verb) for verb in verbs]
 
     clientside(

@@ -1,4 +1,4 @@
-"""The tab with what people asked of the run, and what became of it."""
+"""The tab History: the requests to the trainer with their outcomes, and who did what."""
 
 from __future__ import annotations
 
@@ -6,29 +6,28 @@ from collections.abc import Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-import httpx
 from dash import Dash, Input, Output, State, html
 
 from bapo.api.runs import AuditEntry, ControlInfo
-from bapo.client import ApiError
 from bapo.figures import formatting
+from frontend.components.actions import in_place
 from frontend.components.attributes import attributes
+from frontend.components.card import card
 from frontend.components.moment import moment
-from frontend.components.notices import error_notice
 from frontend.components.store_button import store_button
 from frontend.session import Api
 from frontend.symbols import short_name
 
 WITHDRAW = "change-withdraw"
-"""Buttons that take a change back."""
+"""Names the buttons that withdraw a change."""
 
 
 def control_list(
     controls: Sequence[ControlInfo], marked: str | None = None, *, withdrawable: bool = False
 ) -> list[Any]:
-    """Requests with what became of them, newest first; one that was applied leads to its mark on the charts.
+    """Returns the requests with their outcomes, newest first; an applied one leads to its mark on the charts.
 
-    With `withdrawable`, a change that waits has a button that takes it back.
+    With `withdrawable`, a pending change has a button that withdraws it.
     """
     colours = {"pending": "yellow", "applied": "green", "refused": "red", "withdrawn": "gray"}
     items = []
@@ -39,7 +38,7 @@ def control_list(
         outcome = {
             "pending": _waiting(control),
             "withdrawn": f"withdrawn by {control.withdrawn_by}",
-            "applied": "" if control.applied_step is None else f"holds from step {control.applied_step:,}",
+            "applied": "" if control.applied_step is None else f"in force from step {control.applied_step:,}",
             "refused": control.reason or "refused by the trainer",
         }[control.state]
         has_mark = control.kind == "change" and control.state == "applied"
@@ -61,11 +60,11 @@ def control_list(
 
 def _waiting(control: ControlInfo) -> str:
     if control.withdrawn_by is not None:
-        return f"withdrawn by {control.withdrawn_by}, unless the trainer was quicker"
+        return f"withdrawn by {control.withdrawn_by}, unless already applied"
     if control.when == "checkpoint":
         return "waiting for the next regular checkpoint"
     if control.when == "now":
-        return "ending the trainer"
+        return "stopping the trainer"
     return "waiting for the next step boundary" if control.at_step is None else f"waiting for step {control.at_step:,}"
 
 
@@ -85,7 +84,7 @@ def _withdraw(control: ControlInfo) -> dmc.Button:
 
 def _to_charts(name: str) -> html.Button:
     return html.Button(
-        "Show on the charts",
+        "Show on charts",
         type="button",
         className="text-button",
         **attributes(data_show_mark=name),
@@ -93,7 +92,7 @@ def _to_charts(name: str) -> html.Button:
 
 
 def audit_detail(entry: AuditEntry) -> str:
-    """What an entry says beside its action; empty values are left out."""
+    """Returns what an entry says beside its action, without empty values."""
     detail = dict(entry.detail)
     moved = f"{detail.pop('from')} → {detail.pop('to')}" if {"from", "to"} <= detail.keys() else ""
     rest = [
@@ -109,7 +108,7 @@ def _plain(value: Any) -> str:
 
 
 def history_panel(audit: Sequence[AuditEntry], controls: Sequence[ControlInfo], marked: str | None = None) -> html.Div:
-    """Requests to the trainer, and who did what when; the request whose mark somebody clicked stands out."""
+    """Returns the tab; the request whose mark was clicked on a chart stands out."""
     entries = [
         html.Div(
             [
@@ -122,28 +121,10 @@ def history_panel(audit: Sequence[AuditEntry], controls: Sequence[ControlInfo], 
         )
         for entry in sorted(audit, key=lambda each: each.at, reverse=True)
     ]
-    return html.Div(
-        [
-            html.Div(
-                [
-                    html.H3("Requests to the trainer", className="chart-title"),
-                    *(
-                        control_list(controls, marked)
-                        or [dmc.Text("Nobody has asked for a change.", size="sm", c="dimmed")]
-                    ),
-                ],
-                className="panel-card",
-            ),
-            html.Div(
-                [
-                    html.H3("Who did what", className="chart-title"),
-                    *(entries or [dmc.Text("Nothing yet.", size="sm", c="dimmed")]),
-                ],
-                className="panel-card",
-            ),
-        ],
-        className="panel-stack",
-    )
+    requests = control_list(controls, marked) or [dmc.Text("No requests yet.", size="sm", c="dimmed")]
+    actions = entries or [dmc.Text("Nothing yet.", size="sm", c="dimmed")]
+    cards = [card(*requests, title="Requests to the trainer"), card(*actions, title="Actions")]
+    return html.Div(cards, className="panel-stack")
 
 
 def register(app: Dash, api: Api) -> None:
@@ -155,10 +136,8 @@ def register(app: Dash, api: Api) -> None:
         Input("run-reload", "data"),
         State("run-id", "data"),
         State("history", "data-mark"),
+        on_error=in_place("history"),
     )
     async def show_history(_: str, __: int, run_id: str, marked: str | None) -> Any:
-        try:
-            history = await api.client().history(run_id)
-        except (ApiError, httpx.TransportError) as error:
-            return error_notice(error)
+        history = await api.client().history(run_id)
         return history_panel(history.audit, history.controls, marked)

@@ -1,4 +1,4 @@
-"""What people wrote about a run, on its page: name, tags, notes in Markdown, and whether it is starred or archived."""
+"""Name, tags, notes, star and archive of a run, on its page."""
 
 from __future__ import annotations
 
@@ -6,36 +6,34 @@ from typing import Any
 from urllib.parse import quote
 
 import dash_mantine_components as dmc
-import httpx
-from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash import Dash, Input, Output, State, dcc, html, set_props
 
 from bapo.api.runs import RunDetail, RunUpdate
-from bapo.client import ApiError
+from frontend.components.actions import in_place, in_toast, unchanged, when_pressed, when_submitted
 from frontend.components.attributes import attributes
 from frontend.components.icon import icon
 from frontend.components.markdown import markdown
-from frontend.components.notices import error_text, toast
 from frontend.session import Api
 
 
 def star_button(is_starred: bool) -> html.Button:
-    """Everybody has stars of their own."""
+    """Returns the star; every user has their own."""
     return html.Button(
         icon("star-filled" if is_starred else "star", 20),
         id="run-star",
         className=star_class(is_starred),
-        title="Take the star away" if is_starred else "Star this run",
+        title="Unstar this run" if is_starred else "Star this run",
         **attributes(aria_label="Star", aria_pressed="true" if is_starred else "false"),
     )
 
 
 def star_class(is_starred: bool) -> str:
-    """Filled where the run is starred."""
+    """Returns the class of the star."""
     return "run-star starred" if is_starred else "run-star"
 
 
 def edit_button(run: RunDetail) -> dmc.Button:
-    """Not shown to who may not edit."""
+    """Returns the button that opens the dialog, hidden from those who may not edit."""
     return dmc.Button(
         "Edit",
         id="run-edit",
@@ -48,7 +46,7 @@ def edit_button(run: RunDetail) -> dmc.Button:
 
 
 def archive_button(run: RunDetail) -> dmc.Button:
-    """Not shown where the run's state does not allow it."""
+    """Returns the button, hidden if the run's state does not allow it."""
     return dmc.Button(
         archive_label(run),
         id="run-archive",
@@ -61,20 +59,20 @@ def archive_button(run: RunDetail) -> dmc.Button:
 
 
 def archive_label(run: RunDetail) -> str:
-    """What the button would do."""
+    """Returns what the button would do."""
     return "Archive" if run.archived_at is None else "Unarchive"
 
 
 def archive_style(run: RunDetail) -> dict[str, Any]:
-    """Hidden unless allowed."""
+    """Returns a style that hides the button unless it is allowed."""
     return {} if run.may_archive else {"display": "none"}
 
 
 def written(run: RunDetail) -> list[Any]:
-    """Tags, which lead to the runs that share them, and notes; nothing where there are none."""
+    """Returns the tags, which lead to the runs that share them, and the notes."""
     parts: list[Any] = []
     if run.archived_at is not None:
-        parts.append(html.Span([icon("archive", 14), " Archived: lists leave it out"], className="run-archived"))
+        parts.append(html.Span([icon("archive", 14), " Archived: hidden from lists"], className="run-archived"))
     if run.tags:
         tags = [dcc.Link(tag, href=f"/runs?tag={quote(quote(tag, safe=''))}", className="run-tag") for tag in run.tags]
         parts.append(html.Div(tags, className="run-tags", **attributes(aria_label="Tags")))
@@ -84,7 +82,7 @@ def written(run: RunDetail) -> list[Any]:
 
 
 def dialog() -> dmc.Modal:
-    """Closed and empty until somebody edits."""
+    """Returns the dialog, closed and empty."""
     editor = dmc.Tabs(
         [
             dmc.TabsList([dmc.TabsTab("Write", value="write"), dmc.TabsTab("Preview", value="preview")]),
@@ -95,7 +93,7 @@ def dialog() -> dmc.Modal:
                     autosize=True,
                     minRows=8,
                     maxRows=20,
-                    placeholder="What was tried, and what came of it. Markdown: **bold**, - lists, [links](https://…)",
+                    placeholder="What was tried, and what was found. Markdown: **bold**, - lists, [links](https://…)",
                     debounce=150,
                     **attributes(aria_label="Notes in Markdown"),
                 ),
@@ -114,7 +112,7 @@ def dialog() -> dmc.Modal:
                 dmc.TagsInput(
                     id="edit-tags",
                     label="Tags",
-                    placeholder="a new one, or one that other runs have",
+                    placeholder="New or existing tag",
                     value=[],
                     data=[],
                     limit=20,
@@ -152,114 +150,86 @@ def register(app: Dash, api: Api) -> None:
         Input("run-reload", "data"),
         State("run-id", "data"),
         prevent_initial_call=True,
+        on_error=unchanged,
     )
     async def follow(_: int, run_id: str) -> Any:
-        try:
-            run = await api.client().run(run_id)
-        except (ApiError, httpx.TransportError):
-            # The charts, which are fetched at the same time, say so.
-            return no_update, no_update, no_update, no_update
+        run = await api.client().run(run_id)
         return written(run), run.name, archive_label(run), archive_style(run)
 
 
 def _register_buttons(app: Dash, api: Api) -> None:
-    @app.callback(
-        Output("run-star", "children"),
-        Output("run-star", "className"),
-        Output("run-star", "aria-pressed"),
-        Output("notifications", "sendNotifications", allow_duplicate=True),
-        Input("run-star", "n_clicks"),
-        State("run-id", "data"),
-        State("run-star", "className"),
-        prevent_initial_call=True,
+    @when_pressed(
+        app,
+        "run-star",
+        outputs=[Output("run-star", part) for part in ("children", "className", "aria-pressed")],
+        states=[State("run-id", "data"), State("run-star", "className")],
+        on_error=in_toast("Star not changed"),
     )
-    async def star(clicks: int | None, run_id: str, shown: str) -> Any:
-        is_starred = shown != star_class(True)
-        if not clicks:
-            return no_update, no_update, no_update, no_update
-        client = api.client()
-        try:
-            await (client.star(run_id) if is_starred else client.unstar(run_id))
-        except (ApiError, httpx.TransportError) as error:
-            return no_update, no_update, no_update, toast(error_text(error), title="The star did not change")
-        pressed = "true" if is_starred else "false"
-        return icon("star-filled" if is_starred else "star", 20), star_class(is_starred), pressed, no_update
+    async def star(_: str, run_id: str, shown: str) -> Any:
+        is_starred, client = shown != star_class(True), api.client()
+        await (client.star(run_id) if is_starred else client.unstar(run_id))
+        sign = icon("star-filled" if is_starred else "star", 20)
+        return sign, star_class(is_starred), "true" if is_starred else "false"
 
-    @app.callback(
-        Output("run-reload", "data", allow_duplicate=True),
-        Output("notifications", "sendNotifications", allow_duplicate=True),
-        Input("run-archive", "n_clicks"),
-        State("run-archive", "children"),
-        State("run-id", "data"),
-        State("run-reload", "data"),
-        prevent_initial_call=True,
+    @when_pressed(
+        app,
+        "run-archive",
+        outputs=[Output("run-reload", "data", allow_duplicate=True)],
+        states=[State("run-archive", "children"), State("run-id", "data"), State("run-reload", "data")],
     )
-    async def archive(clicks: int | None, label: str, run_id: str, reloads: int) -> Any:
-        if not clicks:
-            return no_update, no_update
-        try:
-            await api.client().update_run(run_id, RunUpdate(archived=label == "Archive"))
-        except (ApiError, httpx.TransportError) as error:
-            return no_update, toast(error_text(error), title="This was refused")
-        return reloads + 1, no_update
+    async def archive(_: str, label: str, run_id: str, reloads: int) -> int:
+        await api.client().update_run(run_id, RunUpdate(archived=label == "Archive"))
+        return reloads + 1
 
 
 def _register_dialog(app: Dash, api: Api) -> None:
-    @app.callback(
-        Output("edit-dialog", "opened"),
-        Output("edit-name", "value"),
-        Output("edit-tags", "value"),
-        Output("edit-tags", "data"),
-        Output("edit-notes", "value"),
-        Output("edit-tabs", "value"),
-        Output("edit-problem", "children"),
-        Input("run-edit", "n_clicks"),
-        State("run-id", "data"),
-        prevent_initial_call=True,
+    def not_loaded(error: Exception) -> None:
+        set_props("edit-dialog", {"opened": True})
+        in_place("edit-problem", "red")(error)
+
+    @when_pressed(
+        app,
+        "run-edit",
+        outputs=[
+            Output("edit-dialog", "opened"),
+            Output("edit-name", "value"),
+            Output("edit-tags", "value"),
+            Output("edit-tags", "data"),
+            Output("edit-notes", "value"),
+            Output("edit-tabs", "value"),
+            Output("edit-problem", "children"),
+        ],
+        states=[State("run-id", "data")],
+        on_error=not_loaded,
     )
-    async def begin(clicks: int | None, run_id: str) -> Any:
-        if not clicks:
-            return (no_update,) * 7
+    async def begin(_: str, run_id: str) -> Any:
         client = api.client()
-        try:
-            run, facets = await client.run(run_id), await client.run_facets()
-        except (ApiError, httpx.TransportError) as error:
-            return True, "", [], [], "", "write", error_text(error)
+        run, facets = await client.run(run_id), await client.run_facets()
         return True, run.name, list(run.tags), [each.name for each in facets.tags], run.notes, "write", ""
 
     @app.callback(Output("edit-preview", "children"), Input("edit-notes", "value"), prevent_initial_call=True)
     async def preview(notes: str | None) -> Any:
         return markdown(notes) if notes else dmc.Text("Nothing written yet.", size="sm", c="dimmed")
 
-    @app.callback(
-        Output("edit-dialog", "opened", allow_duplicate=True),
-        Output("edit-problem", "children", allow_duplicate=True),
-        Output("run-reload", "data", allow_duplicate=True),
-        Input("edit-save", "n_clicks"),
-        State("edit-name", "value"),
-        State("edit-tags", "value"),
-        State("edit-notes", "value"),
-        State("run-id", "data"),
-        State("run-reload", "data"),
-        prevent_initial_call=True,
-    )
-    async def save(
-        clicks: int | None, name: str | None, tags: list[str] | None, notes: str | None, run_id: str, reloads: int
-    ) -> Any:
-        if not clicks:
-            return no_update, no_update, no_update
-        changes = RunUpdate.model_construct(name=name or "", tags=tags or [], notes=notes or "")
-        try:
-            # What is wrong with it, the server says: what was typed stays in the dialog.
-            await api.client().update_run(run_id, changes)
-        except (ApiError, httpx.TransportError) as error:
-            return no_update, error_text(error), no_update
-        return False, "", reloads + 1
+    values = [State(f"edit-{part}", "value") for part in ("name", "tags", "notes")]
 
-    @app.callback(
-        Output("edit-dialog", "opened", allow_duplicate=True),
-        Input("edit-cancel", "n_clicks"),
-        prevent_initial_call=True,
+    @when_submitted(
+        app,
+        "edit-save",
+        fields={"name": "edit-name", "tags": "edit-tags"},
+        problem="edit-problem",
+        states=[*values, State("run-id", "data"), State("run-reload", "data")],
+        outputs=[
+            Output("edit-dialog", "opened", allow_duplicate=True),
+            Output("run-reload", "data", allow_duplicate=True),
+        ],
     )
-    async def cancel(_: Any) -> bool:
+    async def save(name: str | None, tags: list[str] | None, notes: str | None, run_id: str, reloads: int) -> Any:
+        # The server says what is wrong with it; what was typed stays in the dialog.
+        changes = RunUpdate.model_construct(name=name or "", tags=tags or [], notes=notes or "")
+        await api.client().update_run(run_id, changes)
+        return False, reloads + 1
+
+    @when_pressed(app, "edit-cancel", outputs=[Output("edit-dialog", "opened", allow_duplicate=True)])
+    async def cancel(_: str) -> bool:
         return False

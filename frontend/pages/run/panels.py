@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import httpx
 from dash import Dash, Input, Output, State
 
-from bapo.client import ApiError
+from frontend.components.actions import on_failure
 from frontend.components.notices import error_notice
 from frontend.page import query_of
 from frontend.pages.run.tabs import BY_NAME, PAGE_KEYS, TABS
@@ -16,7 +15,7 @@ from frontend.session import Api
 
 
 def view_of(tab: str, query: Mapping[str, str]) -> dict[str, str]:
-    """What the address says to a tab: while somebody changes tabs, it may still hold what the one before wrote."""
+    """Returns the part of the address that is meant for a tab; it may still hold what the tab before wrote."""
     is_of_tab = query.get("tab", TABS[0].name) == tab
     return {key: value for key, value in query.items() if is_of_tab or key in PAGE_KEYS}
 
@@ -29,10 +28,8 @@ def register(app: Dash, api: Api) -> None:
         Input("run-tabs", "value"),
         State("run-id", "data"),
         State("url", "search"),
+        on_error=on_failure(error_notice),
     )
     async def open_tab(tab: str, run_id: str, search: str | None) -> Any:
         client = api.client()
-        try:
-            return await BY_NAME[tab].panel(client, await client.run(run_id), view_of(tab, query_of(search)))
-        except (ApiError, httpx.TransportError) as error:
-            return error_notice(error)
+        return await BY_NAME[tab].panel(client, await client.run(run_id), view_of(tab, query_of(search)))

@@ -8,13 +8,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 import dash_mantine_components as dmc
-import httpx
 import plotly.graph_objects as go
 from dash import ALL, Dash, Input, Output, State, dcc, html, no_update
+from dash.exceptions import PreventUpdate
 
 from bapo.api.runs import RunDetail
 from bapo.api.what_if import WhatIfAnswer, WhatIfRequest
-from bapo.client import ApiError, AsyncClient
+from bapo.client import AsyncClient
 from bapo.config import ConfigError, RunConfig, apply_changes, resolve
 from bapo.config.method import has_trait, methods_with
 from bapo.figures.smoothing import WINDOW_STEPS
@@ -23,6 +23,7 @@ from bapo.figures.what_if_band import what_if_band_data, what_if_band_figure
 from bapo.figures.what_if_composition import what_if_composition_data, what_if_composition_figure
 from frontend.changes_query import changes_text, parse_changes
 from frontend.clientside import clientside
+from frontend.components.actions import FAILURES
 from frontend.components.attributes import attributes
 from frontend.components.chart_card import chart_card
 from frontend.components.notices import error_text, notice
@@ -239,14 +240,14 @@ def register(app: Dash, api: Api) -> None:
         client = api.client()
         unchanged = [no_update] * (3 * len(names))
         if asked is None:
-            return *unchanged, *([no_update] * 6)
+            raise PreventUpdate
         told = {"number": asked["number"], "draws": asked["draws"]}
         try:
             run = await client.run(run_id)
             changes = changes_of(start, asked["values"], RunConfig.model_validate(run.config))
             request = WhatIfRequest(set=changes, draws=asked["draws"], max_points=MOST_POINTS)
             answer = await client.what_if(run_id, request)
-        except (ApiError, httpx.TransportError) as error:
+        except FAILURES as error:
             alert = dmc.Alert(error_text(error), color="red", variant="light", title="Not possible", p="sm", mb="md")
             return *unchanged, *([no_update] * 3), alert, no_update, told | {"failed": True}
         palette = palette_of(scheme)

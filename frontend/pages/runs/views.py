@@ -6,20 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-import httpx
-from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import ALL, Dash, Input, Output, State, dcc, html, set_props
 
 from bapo.api.runs import RunFilters
 from bapo.api.views import ViewInfo, ViewWrite
-from bapo.client import ApiError
+from bapo.client import AsyncClient
+from frontend.components.actions import FormError, in_place, show, tell, when_pressed, when_submitted
 from frontend.components.attributes import attributes
 from frontend.components.icon import icon
-from frontend.components.notices import error_text, toast
 from frontend.session import Api
 
 
 def menu() -> dmc.Popover:
-    """The views of everybody, and a field to save the present one."""
+    """Returns the menu: everybody's views, and a field to save what is shown."""
     return dmc.Popover(
         [
             dmc.PopoverTarget(
@@ -37,13 +36,13 @@ def menu() -> dmc.Popover:
                     dmc.Divider(my="xs"),
                     dmc.TextInput(
                         id="runs-view-title",
-                        label="Save what is shown now as",
+                        label="Save current view as",
                         placeholder="BAPO, failed this week",
                         value="",
                         size="xs",
                     ),
                     dmc.Button("Save view", id="runs-view-save", size="compact-sm", mt="xs"),
-                    dmc.Text("Filters, order and columns; everybody can open it.", size="xs", c="dimmed", mt=4),
+                    dmc.Text("Saves filters, order and columns. Everybody can open it.", size="xs", c="dimmed", mt=4),
                     html.Div(id="runs-view-problem", className="runs-view-problem", role="alert"),
                 ]
             ),
@@ -58,7 +57,7 @@ def menu() -> dmc.Popover:
 
 
 def view_list(views: Sequence[ViewInfo]) -> list[Any]:
-    """A link for each view; one's own can be deleted."""
+    """Returns a link for each view; the caller can delete their own."""
     if not views:
         return [dmc.Text("No saved views yet.", size="sm", c="dimmed")]
     return [
@@ -94,43 +93,37 @@ def view_list(views: Sequence[ViewInfo]) -> list[Any]:
 
 
 def register(app: Dash, api: Api) -> None:
-    """The list is read when the menu opens."""
+    """Opening the list, saving and deleting."""
+    problem = in_place("runs-view-problem", "red")
 
-    @app.callback(
-        Output("runs-views-list", "children"),
-        Output("runs-view-problem", "children"),
+    async def redraw(client: AsyncClient) -> None:
+        show("runs-views-list", view_list((await client.views()).items))
+        show("runs-view-problem", "")
+
+    @when_pressed(
+        app,
         Input("runs-views", "opened"),
-        Input("runs-view-saved", "data"),
-        Input({"type": "runs-view-delete", "view": ALL}, "n_clicks"),
-        prevent_initial_call=True,
+        {"type": "runs-view-delete", "view": ALL},
+        on_error=problem,
     )
-    async def show(opened: bool | None, _: Any, __: Any) -> Any:
-        trigger: Any = ctx.triggered_id
-        try:
-            if isinstance(trigger, dict):
-                if not ctx.triggered[0]["value"]:
-                    return no_update, no_update
-                await api.client().delete_view(trigger["view"])
-            elif not opened:
-                return no_update, no_update
-            return view_list((await api.client().views()).items), ""
-        except (ApiError, httpx.TransportError) as error:
-            return no_update, error_text(error)
+    async def open_or_delete(pressed: Any) -> None:
+        client = api.client()
+        if isinstance(pressed, dict):
+            await client.delete_view(pressed["view"])
+        await redraw(client)
 
-    @app.callback(
-        Output("runs-view-saved", "data"),
-        Output("runs-view-problem", "children", allow_duplicate=True),
-        Output("runs-view-title", "value"),
-        Output("notifications", "sendNotifications", allow_duplicate=True),
-        Input("runs-view-save", "n_clicks"),
-        State("runs-view-title", "value"),
-        State("runs-shows", "data"),
-        prevent_initial_call=True,
+    @when_submitted(
+        app,
+        "runs-view-save",
+        fields={"name": "runs-view-title"},
+        problem="runs-view-problem",
+        states=[State("runs-view-title", "value"), State("runs-shows", "data")],
+        outputs=[Output("runs-view-saved", "data")],
     )
-    async def save(_: Any, title: str | None, shows: dict[str, Any]) -> Any:
+    async def save(title: str | None, shows: dict[str, Any]) -> dict[str, str]:
         name = (title or "").strip()
         if not name:
-            return no_update, "Give the view a name.", no_update, no_update
+            raise FormError(name="Give the view a name.")
         body = ViewWrite(
             name=name,
             filters=RunFilters.model_validate(shows["filters"]),
@@ -138,11 +131,9 @@ def register(app: Dash, api: Api) -> None:
             columns=shows["columns"],
         )
         client = api.client()
-        try:
-            own = [view for view in (await client.views()).items if view.is_own and view.name == name]
-            view = await (client.replace_view(own[0].id, body) if own else client.create_view(body))
-        except (ApiError, httpx.TransportError) as error:
-            return no_update, error_text(error), no_update, no_update
-        verb = "changed" if own else "saved"
-        told = toast(f"“{view.name}” is {verb}; its link is in the address.", title="View saved", colour="green")
-        return {"id": view.id, "name": view.name}, "", "", told
+        own = [view for view in (await client.views()).items if view.is_own and view.name == name]
+        view = await (client.replace_view(own[0].id, body) if own else client.create_view(body))
+        set_props("runs-view-title", {"value": ""})
+        tell(f"“{view.name}” is {'updated' if own else 'saved'}; its link is in the address.", "View saved")
+        await redraw(client)
+        return {"id": view.id, "name": view.name}

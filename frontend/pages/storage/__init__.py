@@ -1,4 +1,4 @@
-"""What takes up space on this server, what goes by itself, and what waits to be deleted; for administrators."""
+"""Storage of this server, for administrators: what takes up space, what is deleted automatically, and what waits."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-import httpx
-from dash import ALL, Dash, Input, Output, ctx, dcc, html, no_update
+from dash import ALL, Dash, Input, Output, dcc, html
 
 from bapo.api.storage import PendingDeletion, RetentionRule, RunSpace, StorageState
-from bapo.client import ApiError
+from bapo.client import AsyncClient
 from bapo.figures import formatting
+from frontend.components.actions import show, tell, unchanged, when_pressed
 from frontend.components.attributes import attributes
+from frontend.components.card import page_heading, section_title, tiles
 from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
 from frontend.components.moment import moment
-from frontend.components.notices import notice, toast
+from frontend.components.notices import notice
 from frontend.components.status_badge import status_badge
+from frontend.components.table import cell, row, table_card
 from frontend.session import Api
 
 REFRESH_MILLISECONDS = 5000
@@ -24,177 +26,121 @@ PARTS: dict[str, tuple[str, str]] = {
     "samples": ("Samples", "after the end of a run"),
     "log": ("Logs", "after the end of a run"),
     "checkpoints": ("Checkpoints", "after the end of a run"),
-    "archived": ("Archived runs, with their folders", "in the archive"),
+    "archived": ("Archived runs with their folders", "in the archive"),
     "artifacts": ("Downloads", "after they were made"),
 }
 COMPACTING = (
-    "The tables of records are written anew, one after the other, without the space that deleted runs left. Training "
-    "goes on; what it records waits in its journal while it is a table's turn."
+    "The tables of records are rewritten one after the other, without the space that deleted runs left. Training goes "
+    "on; its records wait in the journals while a table is being rewritten."
 )
 
 
 async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
-    """Tiles, what waits, what goes by itself, and the largest runs."""
+    """Returns the page."""
+    compact = dmc.Button("Compact the database", id="storage-compact", variant="default", color="gray")
     return html.Div(
         [
-            dmc.Group(
-                [
-                    dmc.Title("Storage", order=2),
-                    dmc.Button("Compact the database", id="storage-compact", variant="default", color="gray"),
-                ],
-                justify="space-between",
-                mb="xs",
-            ),
-            html.Div(await _board(api), id="storage-board"),
+            page_heading("Storage", None, compact),
+            html.Div(await _board(api.client()), id="storage-board"),
             dcc.Interval(id="storage-refresh", interval=REFRESH_MILLISECONDS),
-            confirm_dialog("storage", keep="Leave it"),
+            confirm_dialog("storage", keep="Cancel"),
         ]
     )
 
 
-async def _board(api: Api) -> list[Any]:
-    state = await api.client().storage()
+async def _board(client: AsyncClient) -> list[Any]:
+    state = await client.storage()
     return [
         _tiles(state),
         *(_deletions(state.deletions) if state.deletions else []),
-        html.H3("What takes up most", className="section-title"),
+        section_title("Largest runs"),
         _runs(state.runs),
-        html.H3("What goes by itself", className="section-title"),
+        section_title("Automatic clean-up"),
         _retention(state.retention),
     ]
 
 
 def _tiles(state: StorageState) -> html.Div:
-    facts = (
-        ("Run folders", formatting.size(state.folder_bytes), f"as measured, runs: {state.num_runs:,}"),
-        ("Records", formatting.size(state.record_bytes), f"database on disk: {formatting.size(state.database_bytes)}"),
-        (
-            "Downloads",
-            formatting.size(state.artifact_bytes),
-            f"of {formatting.size(state.artifact_quota_bytes)} that they may",
-        ),
-        ("Waiting to be deleted", f"{len(state.deletions):,}", "folders on the workers' machines"),
+    size = formatting.size
+    return tiles(
+        ("Run folders", size(state.folder_bytes), f"as measured, {state.num_runs:,} runs"),
+        ("Records", size(state.record_bytes), f"database on disk: {size(state.database_bytes)}"),
+        ("Downloads", size(state.artifact_bytes), f"limit: {size(state.artifact_quota_bytes)}"),
+        ("Pending deletions", f"{len(state.deletions):,}", "folders on the workers' machines"),
     )
-    tiles = [
-        html.Div(
-            [html.Span(label, className="tile-label"), html.Div(value, className="tile-value"), html.Div(note)],
-            className="tile",
-        )
-        for label, value, note in facts
-    ]
-    return html.Div(tiles, className="tiles queue-tiles")
 
 
 def _deletions(deletions: Sequence[PendingDeletion]) -> list[Any]:
-    rows = [
-        dmc.TableTr(
-            [
-                dmc.TableTd(
-                    [
-                        html.Div(each.run_name, className="artifact-name artifact-short", title=each.run_name),
-                        _detail(each.run_id),
-                    ]
-                ),
-                dmc.TableTd("its folder" if each.part == "folder" else each.part),
-                dmc.TableTd(each.host or "any"),
-                dmc.TableTd([moment(each.requested_at), _detail(f"by {each.author}")], className="nowrap"),
-                dmc.TableTd(
-                    _detail(f"tried {each.num_tries:,} times: {each.reason}" if each.reason else "waits for its worker")
-                ),
-                dmc.TableTd(
-                    dmc.Button(
-                        "Give up",
-                        id={"type": "storage-give-up", "id": each.id, "name": each.run_name, "host": each.host or ""},
-                        size="compact-xs",
-                        variant="default",
-                        color="gray",
-                        **attributes(aria_label=f"Give up deleting the folder of {each.run_name}"),
-                    )
-                ),
-            ]
-        )
-        for each in deletions
-    ]
-    head = ("Deleting", "What", "Machine", "Asked for", "State", "")
-    return [html.H3("Being deleted", className="section-title"), _table(head, rows)]
+    head = ("Run", "Part", "Machine", "Requested", "State", "")
+    rows = [_deletion(each) for each in deletions]
+    return [section_title("Pending deletions"), table_card(head, rows, "artifact-table")]
+
+
+def _deletion(each: PendingDeletion) -> dmc.TableTr:
+    give_up = dmc.Button(
+        "Give up",
+        id={"type": "storage-give-up", "id": each.id, "name": each.run_name, "host": each.host or ""},
+        size="compact-xs",
+        variant="default",
+        color="gray",
+        **attributes(aria_label=f"Give up deleting the folder of {each.run_name}"),
+    )
+    name = html.Div(each.run_name, className="artifact-name artifact-short", title=each.run_name)
+    state = f"tried {each.num_tries:,} times: {each.reason}" if each.reason else "waiting for its worker"
+    return row(
+        [name, _detail(each.run_id)],
+        each.part,
+        each.host or "any",
+        cell([moment(each.requested_at), _detail(f"by {each.author}")], "nowrap"),
+        _detail(state),
+        give_up,
+    )
 
 
 def _runs(runs: Sequence[RunSpace]) -> Any:
     if not runs:
-        return notice("No runs yet", "What runs take up is shown here.", icon_name="data")
+        return notice("No runs yet", "The space that runs take up is shown here.", icon_name="data")
+    head = ("Run", "State", "Total", "Folder", "Checkpoints", "Records", "Downloads", "Machine")
     largest = max(run.num_bytes for run in runs) or 1
-    rows = [
-        dmc.TableTr(
-            [
-                dmc.TableTd(
-                    [
-                        dcc.Link(
-                            run.name, href=f"/runs/{run.run_id}?tab=artifacts", className="queue-name", title=run.name
-                        ),
-                        _detail(f"{run.owner}{' · kept for good' if run.is_kept else ''}"),
-                    ]
-                ),
-                dmc.TableTd(status_badge(run.status, size="sm")),
-                dmc.TableTd(
-                    [
-                        html.Div(formatting.size(run.num_bytes), className="number"),
-                        dmc.Progress(
-                            value=100 * run.num_bytes / largest,
-                            size="xs",
-                            color="var(--bapo-muted)",
-                            **attributes(aria_label=f"{formatting.size(run.num_bytes)} of {run.name}"),
-                        ),
-                    ],
-                    className="storage-total",
-                ),
-                *(
-                    dmc.TableTd(formatting.size(value), className="number nowrap")
-                    for value in (run.folder_bytes, run.checkpoint_bytes, run.database_bytes, run.artifact_bytes)
-                ),
-                dmc.TableTd(run.host or formatting.MISSING),
-            ],
-            **attributes(data_run=run.run_id),
-        )
-        for run in runs
-    ]
-    head = ("Run", "State", "In all", "Folder", "of it checkpoints", "Records", "Downloads", "Machine")
-    return _table(head, rows)
+    return table_card(head, [_run(run, largest) for run in runs], "artifact-table")
+
+
+def _run(run: RunSpace, largest: int) -> dmc.TableTr:
+    size = formatting.size(run.num_bytes)
+    share = dmc.Progress(
+        value=100 * run.num_bytes / largest,
+        size="xs",
+        color="var(--bapo-muted)",
+        **attributes(aria_label=f"{size} of {run.name}"),
+    )
+    sizes = (run.folder_bytes, run.checkpoint_bytes, run.database_bytes, run.artifact_bytes)
+    link = dcc.Link(run.name, href=f"/runs/{run.run_id}?tab=artifacts", className="queue-name", title=run.name)
+    return row(
+        [link, _detail(f"{run.owner}{' · kept' if run.is_kept else ''}")],
+        status_badge(run.status, size="sm"),
+        cell([html.Div(size, className="number"), share], "storage-total"),
+        *(cell(formatting.size(value), "number nowrap") for value in sizes),
+        run.host or formatting.MISSING,
+        attributes=attributes(data_run=run.run_id),
+    )
 
 
 def _retention(rules: Sequence[RetentionRule]) -> Any:
-    rows = []
-    for rule in rules:
-        label, since = PARTS[rule.part]
-        what = "downloads" if rule.part == "artifacts" else "runs"
-        rows.append(
-            dmc.TableTr(
-                [
-                    dmc.TableTd(label),
-                    dmc.TableTd("never" if rule.days is None else f"{rule.days:g} days {since}"),
-                    dmc.TableTd(
-                        formatting.MISSING if rule.days is None else f"{rule.num_due:,} {what}", className="number"
-                    ),
-                ],
-                **attributes(data_part=rule.part),
-            )
-        )
     note = (
-        "The deployment's settings say after how long. Runs that go on, that somebody has starred or that are tagged "
+        "Set in the deployment's settings. Runs that are not finished, that somebody has starred or that are tagged "
         "“keep” are left alone."
     )
-    return html.Div([_table(("What", "Goes", "Due now"), rows), dmc.Text(note, size="xs", c="dimmed", mt="xs")])
+    rows = [_rule(rule) for rule in rules]
+    text = dmc.Text(note, size="xs", c="dimmed", mt="xs")
+    return html.Div([table_card(("What", "Deleted", "Due now"), rows, "artifact-table"), text])
 
 
-def _table(head: Sequence[str], rows: Sequence[Any]) -> html.Div:
-    table = dmc.Table(
-        [
-            dmc.TableThead(dmc.TableTr([dmc.TableTh(title, className="nowrap") for title in head])),
-            dmc.TableTbody(list(rows)),
-        ],
-        className="artifact-table",
-        verticalSpacing="xs",
-    )
-    return html.Div(dmc.ScrollArea(table, type="auto"), className="panel-card")
+def _rule(rule: RetentionRule) -> dmc.TableTr:
+    label, since = PARTS[rule.part]
+    what = "downloads" if rule.part == "artifacts" else "runs"
+    due = formatting.MISSING if rule.days is None else f"{rule.num_due:,} {what}"
+    when = "never" if rule.days is None else f"{rule.days:g} days {since}"
+    return row(label, when, cell(due, "number"), attributes=attributes(data_part=rule.part))
 
 
 def _detail(text: str) -> html.Div:
@@ -202,54 +148,45 @@ def _detail(text: str) -> html.Div:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Following, giving up, compacting."""
+    """Refreshing, giving up deletions, compacting."""
 
     @app.callback(
-        Output("storage-board", "children"), Input("storage-refresh", "n_intervals"), prevent_initial_call=True
+        Output("storage-board", "children"),
+        Input("storage-refresh", "n_intervals"),
+        prevent_initial_call=True,
+        on_error=unchanged,
     )
     async def refresh(_: int) -> Any:
-        try:
-            return await _board(api)
-        except (ApiError, httpx.TransportError):
-            # A passing trouble must not wipe what is shown.
-            return no_update
+        return await _board(api.client())
 
-    @app.callback(
-        Output(question("storage"), "data"),
-        Input({"type": "storage-give-up", "id": ALL, "name": ALL, "host": ALL}, "n_clicks"),
-        Input("storage-compact", "n_clicks"),
-        prevent_initial_call=True,
+    @when_pressed(
+        app,
+        "storage-compact",
+        {"type": "storage-give-up", "id": ALL, "name": ALL, "host": ALL},
+        outputs=[Output(question("storage"), "data")],
     )
-    def ask(_: Any, __: Any) -> Any:
-        trigger: Any = ctx.triggered_id
-        if not any(each["value"] for each in ctx.triggered):
-            return no_update
-        if trigger == "storage-compact":
+    async def ask(pressed: Any) -> Question:
+        if pressed == "storage-compact":
             return Question(
                 title="Compact the database?", text=COMPACTING, button="Compact", colour="blue", data={"do": "compact"}
             )
         return Question(
-            title="Give this deletion up?",
-            subject=trigger["name"],
-            text=f"No worker on {trigger['host'] or 'any machine'} will delete the folder any more: do it by hand, if "
-            "the machine still has it.",
+            title="Give up this deletion?",
+            subject=pressed["name"],
+            text=f"No worker on {pressed['host'] or 'any machine'} will try to delete the folder again. If the machine "
+            "still has it, delete it by hand.",
             button="Give up",
-            data={"do": "give-up", "id": trigger["id"]},
+            data={"do": "give-up", "id": pressed["id"]},
         )
 
-    outputs = [
-        Output("storage-board", "children", allow_duplicate=True),
-        Output("notifications", "sendNotifications", allow_duplicate=True),
-    ]
-
-    @when_agreed(app, "storage", outputs)
-    async def agreed(about: dict[str, Any]) -> Any:
+    @when_agreed(app, "storage")
+    async def agreed(about: Mapping[str, str]) -> None:
         client = api.client()
         if about["do"] == "compact":
             report = await client.compact_database()
             before, after = formatting.size(report.before_bytes), formatting.size(report.after_bytes)
-            told = toast(f"{before} before, {after} now.", title="Compacted", colour="green")
+            tell(f"From {before} to {after}.", "Compacted")
         else:
-            await client.give_up_deletion(about["id"])
-            told = toast("The folder is left where it is.", title="Given up", colour="green")
-        return await _board(api), told
+            await client.give_up_deletion(int(about["id"]))
+            tell("The folder is left where it is.", "Given up")
+        show("storage-board", await _board(client))

@@ -1,0 +1,171 @@
+"""Callbacks that ask the server for something, and what a call that failed shows.
+
+A callback says with `on_error` what a failure shows; one that says nothing shows a message in the corner, which is the
+app's own `on_error`. What happened is written with `set_props`, so that a callback names only the outputs that Dash has
+to know of: components whose own callbacks begin with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+import dash_mantine_components as dmc
+import httpx
+from dash import Dash, Input, Output, State, ctx, set_props
+from dash.exceptions import PreventUpdate
+
+from bapo.client import ApiError
+from frontend.components.notices import error_text, toast
+
+Failure = ApiError | httpx.TransportError
+FAILURES = (ApiError, httpx.TransportError)
+"""The server refuses, or does not answer."""
+
+OnError = Callable[[Exception], Any]
+Act = Callable[..., Awaitable[Any]]
+
+
+class FormError(Exception):
+    """What was typed cannot be sent, by field; shown like a refusal of the server."""
+
+    def __init__(self, **fields: str) -> None:
+        super().__init__(fields)
+        self.fields = fields
+
+
+def on_failure(show: Callable[[Failure], Any]) -> OnError:
+    """Returns an `on_error` that shows a failed call and leaves the outputs as they are; any other error is our bug."""
+
+    def handle(error: Exception) -> Any:
+        if not isinstance(error, FAILURES):
+            raise error
+        return show(error)
+
+    return handle
+
+
+def tell(message: str, title: str, colour: str = "green") -> None:
+    """Shows a passing message in the corner."""
+    set_props("notifications", {"sendNotifications": toast(message, title=title, colour=colour)})
+
+
+def show(identifier: str, children: Any) -> None:
+    """Replaces the content of a component whose parts have no callbacks that must begin with them."""
+    set_props(identifier, {"children": children})
+
+
+def failure_alert(error: Failure, colour: str = "red") -> dmc.Alert:
+    """Returns what went wrong, as a part of a page."""
+    return dmc.Alert(error_text(error), color=colour, variant="light")
+
+
+def in_toast(title: str = "That did not work") -> OnError:
+    """A failure is told in the corner."""
+    return on_failure(lambda error: tell(error_text(error), title, "red"))
+
+
+def in_place(identifier: str, colour: str = "yellow") -> OnError:
+    """A failure stands in place of a component's content."""
+    return on_failure(lambda error: show(identifier, failure_alert(error, colour)))
+
+
+unchanged: OnError = on_failure(lambda _: None)
+"""A failure is not shown: what the page has stays, and the banner says how old it is."""
+
+
+def at_fields(fields: Mapping[str, str], problem: str) -> OnError:
+    """A failure stands at the inputs that it is about, and what is about none of them at `problem`.
+
+    `fields`: the API's name of each field → the identifier of its input.
+    """
+
+    def handle(error: Exception) -> None:
+        if not isinstance(error, FormError | ApiError | httpx.TransportError):
+            raise error
+        found = _by_field(error)
+        for field, identifier in fields.items():
+            set_props(identifier, {"error": found.get(field, "")})
+        is_placed = isinstance(error, FormError) or any(field in found for field in fields)
+        show(problem, "" if is_placed or isinstance(error, FormError) else failure_alert(error))
+
+    return handle
+
+
+def _by_field(error: FormError | Failure) -> Mapping[str, str]:
+    if isinstance(error, FormError):
+        return error.fields
+    if not isinstance(error, ApiError):
+        return {}
+    found = {problem.field: problem.remedy for problem in error.body.problems}
+    return found | ({error.body.field: error.body.remedy} if error.body.field else {})
+
+
+def when_pressed(
+    app: Dash,
+    *buttons: Any,
+    outputs: Sequence[Output] = (),
+    states: Sequence[State] = (),
+    on_error: OnError | None = None,
+    busy: str | None = None,
+) -> Callable[[Act], Act]:
+    """Do this when one of the buttons is pressed: it takes the button's identifier and the states, and returns outputs.
+
+    A button is an identifier, or an `Input` where it is told by another property than its clicks. The button `busy`
+    turns meanwhile.
+    """
+    inputs = [each if isinstance(each, Input) else Input(each, "n_clicks") for each in buttons]
+
+    def register(act: Act) -> Act:
+        @app.callback(
+            *outputs,
+            *inputs,
+            *states,
+            running=[(Output(busy, "loading"), True, False)] if busy else None,
+            prevent_initial_call=True,
+            on_error=on_error,
+        )
+        async def pressed(*values: Any) -> Any:
+            # A list that is redrawn reports its buttons too, unpressed.
+            if not any(each["value"] for each in ctx.triggered):
+                raise PreventUpdate
+            return await act(ctx.triggered_id, *values[len(inputs) :])
+
+        return act
+
+    return register
+
+
+def when_submitted(
+    app: Dash,
+    button: str,
+    *,
+    fields: Mapping[str, str],
+    problem: str,
+    states: Sequence[State],
+    outputs: Sequence[Output] = (),
+) -> Callable[[Act], Act]:
+    """Do this when a form's button is pressed: it takes the states and returns the outputs.
+
+    What is wrong stands at the fields (see `at_fields`) until the next press.
+    """
+
+    def register(act: Act) -> Act:
+        @when_pressed(app, button, outputs=outputs, states=states, on_error=at_fields(fields, problem), busy=button)
+        async def submitted(_: Any, *values: Any) -> Any:
+            for identifier in fields.values():
+                set_props(identifier, {"error": ""})
+            show(problem, "")
+            return await act(*values)
+
+        return act
+
+    return register
+
+
+def open_when_pressed(app: Dash, button: str, dialog: str) -> None:
+    """The button opens the dialog."""
+
+    @when_pressed(app, button)
+    async def open_it(_: Any) -> None:
+        set_props(dialog, {"opened": True})

@@ -1,0 +1,50 @@
+"""What a page is laid out with: its heading, and cards with a title."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import html
+
+from frontend.components.icon import icon
+
+
+def page_heading(title: str, text: Any = None, *actions: Any) -> html.Div:
+    """Returns the heading of a page, with its buttons beside it and a sentence below."""
+    row = dmc.Group(
+        [dmc.Title(title, order=2), dmc.Group([each for each in actions if each is not None], gap="xs")],
+        justify="space-between",
+        mb="xs" if text else "md",
+    )
+    return html.Div([row, *([dmc.Text(text, size="sm", c="dimmed", mb="md")] if text else [])])
+
+
+def new_button(label: str, identifier: str, **properties: Any) -> dmc.Button:
+    """Returns a button that makes something."""
+    return dmc.Button(label, id=identifier, leftSection=icon("plus", 16), **properties)
+
+
+def section_title(title: str) -> html.H3:
+    """Returns the title of a part of a page."""
+    return html.H3(title, className="section-title")
+
+
+def card(*content: Any, title: str | None = None, look: str = "", **properties: Any) -> html.Section:
+    """Returns a card; `look` adds to its class."""
+    head = [html.H3(title, className="chart-title")] if title else []
+    return html.Section([*head, *content], className=f"panel-card {look}".strip(), **properties)
+
+
+def tiles(*facts: tuple[str, str, str]) -> html.Div:
+    """Returns figures at a glance: label, value and note of each."""
+    return html.Div(
+        [
+            html.Div(
+                [html.Span(label, className="tile-label"), html.Div(value, className="tile-value"), html.Div(note)],
+                className="tile",
+            )
+            for label, value, note in facts
+        ],
+        className="tiles queue-tiles",
+    )

@@ -1,0 +1,29 @@
+"""Dialogs and drawers: a form with one button, or a panel that a callback fills."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import html
+
+
+def form_dialog(name: str, title: str, fields: Iterable[Any], button: str, **properties: Any) -> dmc.Modal:
+    """Returns a closed dialog `NAME-dialog` with a form, its problems `NAME-problem`, and its button `NAME-submit`."""
+    return dmc.Modal(_form(name, fields, button), id=f"{name}-dialog", title=title, centered=True, **properties)
+
+
+def form_drawer(name: str, title: str, fields: Iterable[Any], button: str = "Save") -> dmc.Drawer:
+    """Returns a closed drawer `NAME-drawer` with a form (see `form_dialog`)."""
+    return dmc.Drawer(_form(name, fields, button), id=f"{name}-drawer", title=title, position="right", size="lg")
+
+
+def drawer(name: str, *content: Any, title: str = "", size: str = "lg", **properties: Any) -> dmc.Drawer:
+    """Returns a closed drawer `NAME-drawer` at the right edge."""
+    return dmc.Drawer(list(content), id=f"{name}-drawer", position="right", size=size, title=title, **properties)
+
+
+def _form(name: str, fields: Iterable[Any], button: str) -> dmc.Stack:
+    submit = dmc.Group([dmc.Button(button, id=f"{name}-submit")], justify="flex-end")
+    return dmc.Stack([*fields, html.Div(id=f"{name}-problem"), submit], gap="sm")
