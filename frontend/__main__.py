@@ -32,7 +32,7 @@ class Server(uvicorn.Server):
 
 
 def main() -> None:
-    """Serve the dashboard until it is told to stop."""
+    """Serves the dashboard until it is told to stop."""
     parser = argparse.ArgumentParser(prog="python -m frontend", description="The dashboard of BAPO.")
     commands = parser.add_subparsers(dest="command", required=True)
     serve = commands.add_parser("serve", help="serve the dashboard and pass the API through")

@@ -67,7 +67,7 @@ PAGES = (
     Page(re.compile(r"/workers"), "Workers", queue.workers_layout, query_makes_page=False),
     Page(re.compile(r"/account"), "Account", account.layout, query_makes_page=False),
     Page(re.compile(r"/people"), "People", people.layout, query_makes_page=False),
-    Page(re.compile(r"/worker-tokens"), "Workers' tokens", people.worker_tokens_layout, query_makes_page=False),
+    Page(re.compile(r"/worker-tokens"), "Worker tokens", people.worker_tokens_layout, query_makes_page=False),
     Page(re.compile(r"/projects"), "Projects", projects.layout, query_makes_page=False),
     Page(re.compile(r"/audit"), "Audit trail", audit.layout, query_makes_page=True),
     Page(re.compile(r"/storage"), "Storage", storage.layout, query_makes_page=False),
@@ -79,7 +79,7 @@ PAGES = (
 
 
 def _no_such_file(_: Request, __: Exception) -> Response:
-    """Dash fails where somebody asks for a file of a component that there is not."""
+    """Answers 404 where Dash would fail: for a component's file that does not exist."""
     return PlainTextResponse("There is no such file.", status_code=404)
 
 

@@ -8,7 +8,7 @@ from dash import ClientsideFunction, Dash
 
 
 def clientside(app: Dash, namespace: str, function: str, *dependencies: Any, initial: bool = True) -> None:
-    """Run `dash_clientside[namespace][function]` with the inputs and states, into the outputs."""
+    """Runs `dash_clientside[namespace][function]` with the inputs and states, into the outputs."""
     untyped: Any = app
     untyped.clientside_callback(
         ClientsideFunction(namespace, function), *dependencies, prevent_initial_call=not initial

@@ -36,7 +36,7 @@ Open the dashboard by its own address, or add the name to BAPO_ALLOWED_HOSTS.
 
 
 def security_headers(script_hashes: Sequence[str], *, https: bool) -> list[tuple[bytes, bytes]]:
-    """Headers of every page and asset of the dashboard; the backend sets those of its own answers."""
+    """Returns the headers of every page and asset of the dashboard; the backend sets those of its own answers."""
     policy = "; ".join(
         (
             "default-src 'none'",
@@ -66,7 +66,7 @@ def security_headers(script_hashes: Sequence[str], *, https: bool) -> list[tuple
 
 
 def request_id_of(scope: Scope) -> str:
-    """The identifier that the caller gave, where it can be one, or a new one."""
+    """Returns the caller's request identifier if it is a legal one, or a new one."""
     given = next((value.decode("latin-1") for name, value in scope["headers"] if name == REQUEST_ID_NAME), "")
     return given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
 
@@ -84,7 +84,7 @@ class Gate:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def end_streams(self) -> None:
-        """Let go of the browsers that listen for events; callable from a signal handler."""
+        """Disconnects the browsers that listen for events; callable from a signal handler."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._proxy.end_streams)
 
@@ -205,7 +205,7 @@ class Gate:
 
 
 def _is_document(request: Request) -> bool:
-    """A page that somebody opens, rather than something that a page asks for."""
+    """Whether the request opens a page, rather than being one that a page makes."""
     path = request.url.path
     return request.method in SAFE_METHODS and not path.startswith(
         (*STATIC_PREFIXES, LIVE_PREFIX, "/_dash", "/_favicon")
@@ -213,7 +213,7 @@ def _is_document(request: Request) -> bool:
 
 
 def _is_same_origin(request: Request, host: str) -> bool:
-    """Browsers name the page that sends a request; only our own may send one that acts."""
+    """Whether one of our own pages sends the request: only they may send one that acts."""
     origin = request.headers.get("origin", "")
     return origin.partition("://")[2].lower() == host.lower()
 

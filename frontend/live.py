@@ -1,4 +1,4 @@
-"""Small answers that pages fetch by themselves while they are open."""
+"""Answers that open pages fetch by themselves, bypassing Dash."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _RUN = re.compile(r"/live/runs/(?P<run_id>[^/]+)(?:/(?P<part>[a-z-]+))?")
 
 
 async def live(request: Request, api: Api) -> Response:
-    """GET /live/runs/{run_id}: what is new of a run; with a further part, something else of it."""
+    """Answers GET /live/runs/{run_id} with what is new of a run; with a further part, with something else of it."""
     if request.url.path == RUN_LIST and request.method == "GET":
         return await _answered(rows(api.client(), request.query_params))
     match = _RUN.fullmatch(request.url.path)

@@ -21,20 +21,20 @@ LONGEST_FORM_BYTES = 16_384
 
 
 def local_path(path: str | None) -> str:
-    """The path if it leads to a page of this dashboard, else the run history: no redirect to another site."""
+    """Returns the path if it leads to a page of this dashboard, else the run history: no redirect to another site."""
     if not path or not path.startswith("/") or path.startswith(("//", "/\\", "/login")):
         return HOME
     return path if all(" " <= character != "\\" for character in path) else HOME
 
 
 def login_url(next_path: str) -> str:
-    """The login page that returns to a path afterwards."""
+    """Returns the address of the login page that leads to a path afterwards."""
     target = local_path(next_path)
     return "/login" if target == HOME else f"/login?next={quote(target, safe='/')}"
 
 
 async def login(request: Request, api: Api) -> Response:
-    """GET shows the page, or takes `?code=`; POST takes name and password, or a token or code."""
+    """Answers GET with the page, or takes `?code=`; POST takes name and password, or a token or code."""
     next_path = local_path(request.query_params.get("next"))
     if request.method == "GET":
         code = request.query_params.get("code")
@@ -47,17 +47,17 @@ async def login(request: Request, api: Api) -> Response:
 async def _log_in_by_form(request: Request, api: Api, next_path: str) -> Response:
     form = await _form(request)
     if form is None:
-        return _page(next_path, "that is too long for a code or token: paste it alone", status=413)
+        return _page(next_path, "this is too long for a code or token: paste nothing else", status=413)
     if "password" in form:
         name = form.get("name", "").strip()[:200]
         try:
             body = Login(name=name, password=form["password"])
         except ValidationError:
-            return _page(next_path, "that is too long for a password: paste it alone", name=name, status=413)
+            return _page(next_path, "this is too long for a password: paste nothing else", name=name, status=413)
         return await _log_in(request, api, body, next_path, name=name)
     secret = form.get("secret", "").strip()[:200]
     if not secret:
-        return _page(next_path, "paste a login code or a token first", status=422)
+        return _page(next_path, "paste a login code or a token", status=422)
     answer = await _log_in(request, api, Login(token=secret), next_path)
     # People paste either into the one field there is; a code is tried only if it is no token.
     return await _log_in(request, api, Login(code=secret), next_path) if answer.status_code == 401 else answer
@@ -114,15 +114,15 @@ def _asker(request: Request) -> dict[str, str]:
 
 
 async def set_password(request: Request, api: Api) -> Response:
-    """GET shows the form of a one-time link; POST sets the password and logs in."""
+    """Answers GET with the form of a one-time link; POST sets the password and logs in."""
     if request.method == "GET":
         return _password_page(request.query_params.get("code", ""))
     form = await _form(request)
     if form is None:
-        return _password_page("", "that is too long for a password", status=413)
+        return _password_page("", "this is too long for a password", status=413)
     code, password = form.get("code", "")[:200], form.get("password", "")
     if password != form.get("again", ""):
-        return _password_page(code, "the two are not the same: type the new password twice", status=422)
+        return _password_page(code, "the passwords differ: type the new one twice", status=422)
     try:
         body = PasswordSet(code=code, password=password)
     except ValidationError:
@@ -138,7 +138,7 @@ async def set_password(request: Request, api: Api) -> Response:
 
 
 async def logout(request: Request, api: Api) -> Response:
-    """End the session at the backend and forget its cookie."""
+    """Ends the session at the backend and deletes its cookie."""
     session = request.cookies.get(SESSION_COOKIE)
     if session:
         try:
@@ -188,10 +188,10 @@ def _page(
     </details>
     <h2>No password yet, or forgotten?</h2>
     <ul>
-      <li>An administrator makes you a one-time link with which you set one.</li>
+      <li>An administrator can create a one-time link for you to set one.</li>
       <li>The terminal in which BAPO was started shows a login link; on the server,
         <code>python -m backend login-code</code> prints a new code.</li>
-      <li>The administrator's token lies in the file <code>admin-token</code> of the data folder.</li>
+      <li>The administrator's token is in the file <code>admin-token</code> of the data folder.</li>
     </ul>"""
     return HTMLResponse(document("Log in · BAPO", content), status_code=status, headers=headers)
 
@@ -209,8 +209,8 @@ def _password_page(code: str, problem: str | None = None, *, status: int = 200) 
       <label for="again">Again</label>
       <input id="again" name="again" type="password" autocomplete="new-password" required
              maxlength="{MAX_PASSWORD}">
-      <p class="hint" id="hint">{MIN_PASSWORD} characters at least; several words are easy to remember.</p>
-      <button type="submit">Set the password and log in</button>
+      <p class="hint" id="hint">At least {MIN_PASSWORD} characters; several words are easy to remember.</p>
+      <button type="submit">Set password and log in</button>
     </form>"""
     return HTMLResponse(document("Set a password · BAPO", content), status_code=status)
 

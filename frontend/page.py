@@ -1,4 +1,4 @@
-"""What a page is: an address, what stands there, and the stream of events that keeps it new."""
+"""A page: its address, its layout, and the stream of events that keeps it up to date."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ PageLayout = Callable[[Api, Mapping[str, str], Query], Awaitable[Any]]
 
 
 class Living(NamedTuple):
-    """What a page shows, and the newest event that is in it: the page's stream goes on after it."""
+    """The content of a page, and the newest event in it, after which the page's stream continues."""
 
     content: Any
     last_event_id: int | None
 
 
 class Page(NamedTuple):
-    """An address and what it shows."""
+    """An address and its layout."""
 
     pattern: re.Pattern[str]
     title: str
@@ -33,5 +33,5 @@ class Page(NamedTuple):
 
 
 def query_of(search: str | None) -> dict[str, str]:
-    """`?tab=batch` → {"tab": "batch"}."""
+    """Returns a query as a mapping: `?tab=batch` → {"tab": "batch"}."""
     return dict(parse_qsl((search or "").removeprefix("?")))

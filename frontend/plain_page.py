@@ -1,4 +1,4 @@
-"""Pages that need nothing but themselves: for whoever has not logged in, and while the server is away."""
+"""Pages without scripts: the login, and what is shown while the server is away."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def unavailable() -> HTMLResponse:
     content = """
     <h1>BAPO</h1>
     <p class="problem" role="alert">The server does not answer at the moment.</p>
-    <p>This page tries again every few seconds. Training goes on meanwhile: it needs no server, and what it records
-    is shown as soon as the server is back.</p>"""
+    <p>This page reloads every few seconds. Training continues without the server, and its records are shown
+    as soon as the server is back.</p>"""
     page = document("Server unavailable · BAPO", content, refresh_seconds=3)
     return HTMLResponse(page, status_code=503, headers={"Retry-After": "3"})
 

@@ -1,4 +1,4 @@
-"""Which of the caller's projects something new belongs to."""
+"""The project, of those of the caller, that something new belongs to."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ DEFAULT_PROJECT = "default"
 
 
 def writable_projects(me: UserInfo) -> list[str]:
-    """Names of those that the caller may add to."""
+    """Returns the names of the projects that the caller may add to."""
     return [each.name for each in me.projects if each.role != "viewer" and not each.is_archived]
 
 
 def first_choice(projects: Sequence[str], wanted: str | None) -> str | None:
-    """The project that a form begins with: the wanted one, the only one, or the default one; None: choose."""
+    """Returns the project that a form begins with: the wanted one, the only one, or the default one; None: choose."""
     for name in (wanted, *(projects if len(projects) == 1 else ()), DEFAULT_PROJECT):
         if name in projects:
             return name

@@ -1,4 +1,4 @@
-"""Streams API requests to the backend, so that the browser sees one origin. Reads nothing, changes only headers."""
+"""Streams API requests to the backend, so that the browser sees one origin; only headers are changed."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ class ApiProxy:
         self._ending = asyncio.Event()
 
     def end_streams(self) -> None:
-        """End the streams of events that are open, and every later one: the server is about to stop."""
+        """Ends the streams of events that are open, and every later one: the server is about to stop."""
         self._ending.set()
 
     async def close(self) -> None:
-        """Close the connections to the backend."""
+        """Closes the connections to the backend."""
         await self._transport.aclose()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -122,7 +122,7 @@ class ApiProxy:
 
 
 async def _relay(response: httpx.Response, send: Send) -> None:
-    """Hand the body on as it comes.
+    """Hands the body on as it comes.
 
     Raises httpx.TransportError where the backend breaks off, so that the server cuts the answer short instead of making
     it look complete; only a stream of events may end anywhere.

@@ -1,4 +1,4 @@
-"""Whose request is being served: the user's own session goes with every call to the API."""
+"""The session of the request being served, which goes with every call to the API."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Api:
         self.http.event_hooks["request"].append(_name_request)
 
     def client(self, session: str | None = None) -> AsyncClient:
-        """A client with the power of the request's own session, and no other."""
+        """Returns a client with the rights of the request's own session."""
         return AsyncClient(self._backend_url, cookie=SESSION.get() if session is None else session, http=self.http)
 
     async def is_valid(self, session: str) -> bool:
-        """Whether the backend knows the session. Raises httpx.TransportError where it does not answer."""
+        """Whether the backend knows the session. Raises httpx.TransportError if it does not answer."""
         key = _key(session)
         now = time.monotonic()
         if self._confirmed.get(key, 0.0) > now:
@@ -59,11 +59,11 @@ class Api:
         return True
 
     def forget(self, session: str) -> None:
-        """Ask the backend again at the next request."""
+        """Makes the next request ask the backend again."""
         self._confirmed.pop(_key(session), None)
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         await self.http.aclose()
 
 

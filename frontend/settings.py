@@ -34,7 +34,7 @@ class FrontendSettings(ServiceSettings):
 
     @property
     def host_names(self) -> frozenset[str]:
-        """Host names, without ports, that a request's Host header may carry."""
+        """Returns the host names, without ports, that a request's Host header may carry."""
         named = {host.strip().lower() for host in self.allowed_hosts.split(",") if host.strip()}
         public = urlsplit(self.public_url).netloc if self.public_url else ""
         return LOOPBACK_HOSTS | {host_name(name) for name in named | ({public} if public else set())}
@@ -46,7 +46,7 @@ class FrontendSettings(ServiceSettings):
 
 
 def host_name(authority: str) -> str:
-    """A Host header without its port, in lower case: `[::1]:8000` → `[::1]`."""
+    """Returns a Host header without its port, in lower case: `[::1]:8000` → `[::1]`."""
     authority = authority.lower()
     if authority.startswith("["):
         return authority.partition("]")[0] + "]"

@@ -47,7 +47,7 @@ INDEX = """<!DOCTYPE html>
 
 
 def shell_layout() -> dmc.MantineProvider:
-    """Everything that stays while pages change."""
+    """Returns everything that stays while pages change."""
     return dmc.MantineProvider(
         [
             dcc.Location(id="url", refresh="callback-nav"),
@@ -165,7 +165,7 @@ def _header() -> dmc.Group:
 def _administration() -> list[dmc.MenuItem]:
     return [
         dmc.MenuItem("People", href="/people", leftSection=icon("user", 16)),
-        dmc.MenuItem("Workers' tokens", href="/worker-tokens", leftSection=icon("worker", 16)),
+        dmc.MenuItem("Worker tokens", href="/worker-tokens", leftSection=icon("worker", 16)),
         dmc.MenuItem("Storage", href="/storage", leftSection=icon("data", 16)),
         dmc.MenuItem("Audit trail", href="/audit", leftSection=icon("notes", 16)),
     ]
@@ -186,7 +186,7 @@ def _links() -> list[dmc.NavLink]:
 
 
 def register(app: Dash, api: Api, pages: tuple[Page, ...]) -> None:
-    """Routing and everything in the frame that reacts."""
+    """Registers the routing and the callbacks of the frame."""
 
     @app.callback(
         Output("page", "children"),
@@ -213,10 +213,10 @@ def register(app: Dash, api: Api, pages: tuple[Page, ...]) -> None:
             source = {"url": page.events.format(**match.groupdict()), "after": after} if page.events else None
             return content, key, source
         missing = notice(
-            "There is no such page",
-            f"The address {pathname} leads nowhere: it may have been mistyped.",
+            "Page not found",
+            f"There is no page at {pathname}.",
             icon_name="alert",
-            action=link_button("Go to the runs", "/runs", variant="light"),
+            action=link_button("Back to runs", "/runs", variant="light"),
         )
         return missing, pathname, None
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Symbol(NamedTuple):
-    """How a config field is called by people who read the paper, and by those who did not."""
+    """A config field's symbol in the paper, and its plain name."""
 
     symbol: str
     """As printed; empty where the paper has none."""
@@ -22,7 +22,7 @@ SYMBOLS: dict[str, Symbol] = {
     "method.c1": Symbol(
         "c1",
         "difficulty threshold",
-        "A prompt whose accuracy is at most c1 enters the difficult buffer, to be answered again later (Eq. 6).",
+        "A prompt whose accuracy is at most c1 enters the difficult buffer, to be re-evaluated later (Eq. 6).",
         "0 ≤ c1 < 1, such as 1/8",
     ),
     "method.c2": Symbol(
@@ -48,13 +48,13 @@ SYMBOLS: dict[str, Symbol] = {
     "method.m": Symbol(
         "m",
         "re-evaluate every",
-        "Difficult prompts are answered again by the current policy every m steps (Alg. 1, Eq. 6).",
+        "Difficult prompts are re-evaluated by the current policy every m steps (Alg. 1, Eq. 6).",
         "whole number ≥ 1",
     ),
     "method.max_reevaluated_prompts": Symbol(
         "",
         "Most re-evaluated",
-        "How many difficult prompts one re-evaluation answers again at most; each costs G responses.",
+        "Most difficult prompts in one re-evaluation; each costs G responses.",
         "whole number ≥ 0",
     ),
     "rollout.group_size": Symbol(
@@ -75,7 +75,7 @@ R_TOT = Symbol("r_tot", "mean accuracy", "Mean reward of the fresh rollouts of t
 
 
 def short_name(path: str) -> str:
-    """The symbol of a config field where it has one, else its name within its section.
+    """Returns the symbol of a config field, or its name within its section.
 
     `method.c1` → `c1`, `training.steps` → `steps`, `method.filter.type` → `filter.type`.
     """

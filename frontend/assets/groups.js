@@ -133,7 +133,7 @@
       make("span", `source source-${sample.source}`, SOURCES[sample.source] || sample.source),
       make("span", "sample-accuracy", `${sample.num_correct}/${sample.group_size} correct`),
       ...facts.map((fact) => make("span", "fact", fact)),
-      withPrompt ? link("All its visits", "sample-link", promptPath(run, sample.prompt_id)) : null);
+      withPrompt ? link("All visits", "sample-link", promptPath(run, sample.prompt_id)) : null);
     const responses = make("div", "responses", ...sample.responses.map((item) => response(item, part)));
     const box = make("article", "sample-card", head, withPrompt ? prompt(sample.prompt, part) : null, responses);
     box.setAttribute("aria-label", `${sample.prompt_id}, step ${sample.step}`);
@@ -153,7 +153,7 @@
   }
 
   function failure(error) {
-    const text = error instanceof TypeError ? "The server does not answer. Training goes on meanwhile." : error.message;
+    const text = error instanceof TypeError ? "The server does not answer. Training continues." : error.message;
     const box = make("div", "panel-problem", text);
     box.setAttribute("role", "alert");
     return box;

@@ -109,7 +109,7 @@
       const seconds = Math.round((Date.now() - state.lostAt) / 1000);
       const since = new Date(state.lostAt).toLocaleTimeString();
       banner.textContent =
-        `Connection lost ${age(seconds)} ago. You see the data as of ${since}; training goes on. Trying again …`;
+        `Connection lost ${age(seconds)} ago. Showing data as of ${since}; training continues. Reconnecting …`;
     }
   }
 

@@ -73,7 +73,7 @@
   function settle(which) {
     part("log-earlier").hidden = !which.first;
     const count = which.box.childElementCount;
-    say(count ? `${count.toLocaleString()} ${count === 1 ? "line" : "lines"}${which.first ? ", earlier ones are not loaded" : ""}` : "The trainer has written nothing yet.");
+    say(count ? `${count.toLocaleString()} ${count === 1 ? "line" : "lines"}${which.first ? ", earlier ones are not loaded" : ""}` : "No output yet.");
   }
 
   async function more(which) {
@@ -121,7 +121,7 @@
   }
 
   async function download(which) {
-    say("Loading all of it …");
+    say("Loading the whole log …");
     const parts = [];
     let offset = 0;
     for (;;) {

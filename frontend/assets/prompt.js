@@ -27,7 +27,7 @@
     box("responses").append(...page.items.map((sample) => card(view.run, sample, { withPrompt: false })));
     if (!box("responses").childElementCount) {
       box("responses").append(make("div", "panel-card panel-hint",
-        "No group of this prompt was kept with its responses: samples.groups_per_step says how many a step keeps."));
+        "No group of this prompt was stored with its responses: samples.groups_per_step sets how many each step keeps."));
     }
     box("more").replaceChildren(...(page.next_cursor ? [button("Show earlier responses", "page-button", load)] : []));
   }
@@ -38,7 +38,7 @@
       const found = await ask(`/api/v1/prompts/${encodeURIComponent(mine.prompt)}`);
       if (mine !== view || !box("runs")) return;
       const others = found.items.filter((item) => item.run_id !== mine.run);
-      const searched = make("span", "panel-hint", `Looked for in the ${plural(found.num_runs_searched, "newest run")}.`);
+      const searched = make("span", "panel-hint", `Searched in the ${plural(found.num_runs_searched, "newest run")}.`);
       box("runs").replaceChildren(...others.map(other), searched);
     } catch (error) {
       if (mine === view) box("runs")?.replaceChildren(failure(error));

@@ -220,7 +220,7 @@
     const box = make("div", "panel-empty");
     if (!page.totals.num_prompts) {
       box.append(make("strong", "", "No prompt has been visited yet"),
-        make("span", "", "Prompts show here with the first training step."));
+        make("span", "", "Prompts appear with the first training step."));
     } else {
       box.append(make("strong", "", "No prompt matches"),
         button("Clear the filter", "page-button", () => {

@@ -114,7 +114,7 @@
       event.preventDefault();
       const priority = Number(input.value);
       if (!/^\d+$/.test(input.value) || priority > PRIORITIES[1]) {
-        error.textContent = `a whole number from ${PRIORITIES[0]} to ${PRIORITIES[1]}`;
+        error.textContent = `Enter a whole number from ${PRIORITIES[0]} to ${PRIORITIES[1]}`;
         input.setAttribute("aria-invalid", "true");
         return;
       }
@@ -218,7 +218,7 @@
     const bar = document.getElementById("queue-bulk");
     if (bar && bar.hidden === chosen.size > 0) bar.hidden = chosen.size === 0;
     const count = document.getElementById("queue-chosen");
-    const text = `${chosen.size.toLocaleString("en")} chosen`;
+    const text = `${chosen.size.toLocaleString("en")} selected`;
     if (count && count.textContent !== text) count.textContent = text;
     const handle = focusAfter && rows().find((row) => row.dataset.run === focusAfter)?.querySelector(".queue-handle");
     if (handle && document.activeElement !== handle && board().dataset.order !== order()) { handle.focus(); focusAfter = null; }

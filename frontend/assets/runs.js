@@ -206,7 +206,7 @@
   function problem(error) {
     const box = element("runs-problem");
     if (!box) return;
-    const text = error === null ? "" : error instanceof TypeError ? "The server does not answer: the rows are those it sent last." : error.message;
+    const text = error === null ? "" : error instanceof TypeError ? "The server does not answer: these rows may be out of date." : error.message;
     setProps("runs-problem", { hidden: !text, children: text });
     if (text) state.box.classList.remove("loading");
   }
@@ -227,9 +227,9 @@
       const text = await answer.text();
       const content = text ? JSON.parse(text) : {};
       if (answer.ok) return content;
-      runs.tell("This was refused", said(content));
+      runs.tell("Refused", said(content));
     } catch (error) {
-      runs.tell("This was not done", "The server does not answer: try again in a moment.");
+      runs.tell("Not done", "The server does not answer: try again in a moment.");
     }
     return null;
   };

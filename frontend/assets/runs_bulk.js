@@ -28,14 +28,14 @@
     delete: among("draft", ...ENDED),
   };
   const DONE = {
-    star: "Starred", unstar: "Star taken from", tag: "Tag added to", untag: "Tag removed from", archive: "Archived",
-    unarchive: "Taken out of the archive", pause: "Pausing", resume: "Queued again", stop: "Stopping", delete: "Deleted",
+    star: "Starred", unstar: "Unstarred", tag: "Tag added to", untag: "Tag removed from", archive: "Archived",
+    unarchive: "Unarchived", pause: "Pausing", resume: "Queued again", stop: "Stopping", delete: "Deleted",
   };
   const FINAL = {
     stop: {
       verb: "Stop",
-      text: "Training ends at the next step boundary, after a checkpoint; what waits is cancelled at once. The runs are " +
-        "then cancelled for good: to continue later, pause them instead.",
+      text: "Training ends at the next step boundary, after a checkpoint; waiting runs are cancelled immediately. The runs " +
+        "are cancelled for good: to continue them later, pause them instead.",
     },
     delete: {
       verb: "Delete",
@@ -60,7 +60,7 @@
     }
     const all = [...chosen.values()];
     setProps("runs-bulk", { hidden: !all.length });
-    setProps("runs-chosen", { children: `${all.length.toLocaleString("en")} chosen` });
+    setProps("runs-chosen", { children: `${all.length.toLocaleString("en")} selected` });
     setProps("runs-compare", { disabled: all.length < 2 || all.length > MOST_COMPARED });
     for (const action of Object.keys(POSSIBLE)) {
       if (action === "tag" || action === "untag") continue;
@@ -123,15 +123,15 @@
     ];
     const parts = counts.filter(([number]) => number).map((count) => plural(...count));
     const what = plural(going.length, "run", "runs") + (parts.length ? ` with ${parts.join(", ")}` : "");
-    const total = bytes ? ` (${size(bytes)} in all)` : "";
-    const sentences = [`${what}${total} ${going.length === 1 ? "goes" : "go"} for good and for everybody, with folders and journals.`];
+    const total = bytes ? ` (${size(bytes)} in total)` : "";
+    const sentences = [`${what}${total} ${going.length === 1 ? "is" : "are"} deleted for good and for everybody, with folders and journals.`];
     const refused = items.length - going.length;
     if (refused) sentences.push(`${plural(refused, "run stays", "runs stay")}: ${items.find((item) => item.refusal).refusal}.`);
     const deleted = new Set(going.map((item) => item.run_id));
     const left = new Set(going.flatMap((item) => item.children).filter((id) => !deleted.has(id)));
-    if (left.size) sentences.push(`${plural(left.size, "run that was", "runs that were")} cloned or forked from them ${left.size === 1 ? "stays" : "stay"}.`);
+    if (left.size) sentences.push(`${plural(left.size, "run", "runs")} cloned or forked from them ${left.size === 1 ? "stays" : "stay"}.`);
     if (going.some((item) => item.waiting_forks.length)) {
-      sentences.push("Folders whose checkpoint a fork still needs stay until it has begun.");
+      sentences.push("Folders whose checkpoint a fork still needs stay until it has started.");
     }
     return sentences.join(" ");
   }
@@ -158,11 +158,11 @@
       const { action } = trigger;
       const name = (tag || "").trim();
       if ((action === "tag" || action === "untag") && !name) {
-        runs.tell("Which tag?", "Type a tag, or take one of the list.");
+        runs.tell("No tag given", "Type a tag, or choose one from the list.");
         return noUpdate();
       }
       const ids = [...chosen.keys()].filter((id) => POSSIBLE[action](chosen.get(id)));
-      if (ids.length > MOST) runs.tell("Too many at once", `Choose at most ${MOST} runs.`);
+      if (ids.length > MOST) runs.tell("Too many at once", `Select at most ${MOST} runs.`);
       else if (FINAL[action]) ask(action, ids);
       else perform(action, ids, action === "tag" || action === "untag" ? name : null);
       return noUpdate();

@@ -14,7 +14,7 @@
     create("button", {
       type: "button",
       className: `cell-star${run.is_starred ? " starred" : ""}`,
-      "aria-label": `${run.is_starred ? "Take the star from" : "Star"} ${run.name}`,
+      "aria-label": `${run.is_starred ? "Unstar" : "Star"} ${run.name}`,
       "aria-pressed": run.is_starred,
       tabIndex: -1,
       onClick: () => runs.star(run.id, !run.is_starred),

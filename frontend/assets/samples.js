@@ -72,10 +72,10 @@
     const filtered = Object.values(view.wanted).some((value) => value !== "");
     const title = filtered ? "No group matches" : "No responses yet";
     const text = page.next_cursor
-      ? "None of the newest groups says this: go on with the older ones below."
+      ? "None of the newest groups matches. Search the older ones below."
       : filtered
-        ? "Not every group is kept with its responses. Change the step or the filter above."
-        : "samples.groups_per_step says how many groups a step keeps with their responses.";
+        ? "Not every group is stored with its responses. Change the step or the filter above."
+        : "samples.groups_per_step sets how many groups of each step are stored with their responses.";
     return make("div", "panel-empty", make("strong", "", title), make("span", "", text));
   }
 

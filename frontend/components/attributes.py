@@ -6,5 +6,5 @@ from typing import Any
 
 
 def attributes(**values: str) -> dict[str, Any]:
-    """`attributes(aria_label="Close")` → {"aria-label": "Close"}."""
+    """Returns attributes as properties: `aria_label="Close"` → {"aria-label": "Close"}."""
     return {name.replace("_", "-"): value for name, value in values.items()}

@@ -41,7 +41,11 @@ def tiles(*facts: tuple[str, str, str]) -> html.Div:
     return html.Div(
         [
             html.Div(
-                [html.Span(label, className="tile-label"), html.Div(value, className="tile-value"), html.Div(note)],
+                [
+                    html.Span(label, className="tile-label"),
+                    html.Div(value, className="tile-value"),
+                    html.Div(note, className="queue-detail"),
+                ],
                 className="tile",
             )
             for label, value, note in facts

@@ -1,4 +1,4 @@
-"""The frame of a chart: what it answers, the graph, a small menu, and a place for notes and for emptiness."""
+"""The card of a chart: title, question, graph, a small menu, and a place for notes and for an empty state."""
 
 from __future__ import annotations
 
@@ -34,11 +34,18 @@ BLANK_FIGURE: dict[str, Any] = {
 }
 
 
+def chart_heading(title: str, explanation: str, question: str = "") -> html.Div:
+    """Returns the title with its explanation on hover, and below it the question that the chart answers."""
+    head = html.Div([html.H3(title, className="chart-title"), explained(explanation)], className="chart-heading")
+    return html.Div([head, *([html.Div(question, className="chart-question")] if question else [])])
+
+
 def chart_card(
     name: str,
     title: str,
     explanation: str,
     *,
+    question: str = "",
     height: int = 260,
     wide: bool = False,
     empty: str = "No data yet.",
@@ -46,13 +53,13 @@ def chart_card(
     has_axis: bool = False,
     tools: Sequence[Any] = (),
 ) -> html.Div:
-    """A card of fixed size whose graph is filled by the page's callback; `name` is unique on the page.
+    """Returns a card of fixed size whose graph the page's callback fills; `name` is unique on the page.
 
-    Cards of another `kind` are filled by their own script. `has_axis`: somebody may choose another x-axis for it.
-    `tools` stand beside its menu.
+    `question`: what the chart answers, below its title. Cards of another `kind` are filled by their own script.
+    `has_axis`: its x-axis can be chosen. `tools` stand beside its menu.
     """
-    # One menu serves all charts of a page (assets/chart_menu.js): a component for each entry of each would cost more
-    # than all graphs.
+    # One menu serves all charts of a page (assets/charts_menu.js): a component for each entry would cost more than all
+    # graphs.
     menu = html.Button(
         icon("menu", 16),
         className="chart-menu-button",
@@ -61,13 +68,7 @@ def chart_card(
     )
     head = html.Div(
         [
-            html.Div(
-                [
-                    html.H3(title, className="chart-title"),
-                    explained(explanation),
-                ],
-                className="chart-heading",
-            ),
+            chart_heading(title, explanation, question),
             html.Div(
                 [html.Span(id={"type": f"{kind}-note", "name": name}, className="chart-note"), *tools, menu],
                 className="chart-tools",

@@ -65,7 +65,7 @@ def busy(name: str) -> list[tuple[Output, bool, bool]]:
 
 
 def confirm_dialog(name: str, *, keep: str = "Keep it", choices: Any = None) -> html.Div:
-    """Closed and empty until something is asked; `choices` stand between the text and the buttons."""
+    """Returns the dialog, closed until something is asked; `choices` stand between the text and the buttons."""
 
     def part(kind: str) -> dict[str, str]:
         return {"type": f"confirm-{kind}", "name": name}

@@ -10,6 +10,6 @@ from frontend.components.icon import icon
 
 
 def explained(text: str, *, size: int = 14) -> dmc.Tooltip:
-    """The sign; `size` in pixels."""
+    """Returns the sign; `size` in pixels."""
     sign = html.Span(icon("info", size), className="chart-info", tabIndex=0, **attributes(aria_label=text))
     return dmc.Tooltip(sign, label=text)

@@ -50,7 +50,7 @@ IconName = Literal[
 
 
 def icon(name: IconName, size: int = 18) -> html.Span:
-    """A decorative icon; what it means must stand beside it or in a label."""
+    """Returns a decorative icon; its meaning must stand beside it or in a label."""
     return html.Span(
         className=f"icon icon-{name}", style={"width": size, "height": size}, **attributes(aria_hidden="true")
     )

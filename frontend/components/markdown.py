@@ -42,7 +42,7 @@ _LEAVES: Mapping[str, Callable[[str], Any]] = {
 
 
 def markdown(source: str) -> html.Div:
-    """The text with its lists, tables, code and links; whatever looks like HTML stays text."""
+    """Returns the text with its lists, tables, code and links; what looks like HTML stays text."""
     return html.Div(_children(SyntaxTreeNode(_PARSER.parse(source))), className="markdown")
 
 

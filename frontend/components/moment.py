@@ -12,7 +12,7 @@ from frontend.components.attributes import attributes
 
 
 def moment(at: datetime | None, *, relative: bool = True, now: datetime | None = None) -> Any:
-    """ "3 minutes ago", which grows old by itself, or else date and time; the exact time with its zone on hover.
+    """Returns an age that keeps itself up to date, or date and time; the exact time with its zone shows on hover.
 
     What stands here is in UTC, until the browser has put its own zone in its place.
     """

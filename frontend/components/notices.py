@@ -1,4 +1,4 @@
-"""What stands where there is nothing to show: empty states, errors, unknown addresses."""
+"""Notices in place of content: empty states, errors, unknown addresses; and messages in the corner."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from frontend.components.icon import IconName, icon
 
 
 def notice(title: str, text: Any, *, icon_name: IconName = "info", action: Any = None) -> dmc.Paper:
-    """A centred message with one thing to do."""
+    """Returns a centred message with one thing to do."""
     return dmc.Paper(
         dmc.Stack(
             [
@@ -32,32 +32,32 @@ def notice(title: str, text: Any, *, icon_name: IconName = "info", action: Any =
 
 
 def link_button(label: str, href: str, **properties: Any) -> dcc.Link:
-    """A button that leads to a page."""
+    """Returns a button that leads to a page."""
     return dcc.Link(dmc.Button(label, **properties), href=href, className="plain-link")
 
 
 def error_text(error: ApiError | httpx.TransportError) -> str:
-    """What happened, what to do, and the request to ask the administrator about."""
+    """Returns what happened, what to do, and the request to ask the administrator about."""
     if isinstance(error, ApiError):
         body = error.body
         given = f"{body.field} = {body.value!r}: " if body.field and body.value is not None else ""
         return f"{given}{body.remedy} (request {body.request_id})"
-    return "The server does not answer. Training goes on meanwhile; try again in a moment."
+    return "The server does not answer. Training continues; try again in a moment."
 
 
 def error_notice(error: ApiError | httpx.TransportError) -> dmc.Paper:
-    """A page that could not be made."""
+    """Returns the notice in place of a page that failed."""
     missing = isinstance(error, ApiError) and error.status == 404
     return notice(
-        "Not found" if missing else "This could not be loaded",
+        "Not found" if missing else "This page could not be loaded",
         error_text(error),
         icon_name="alert",
-        action=link_button("Back to the runs", "/runs", variant="light"),
+        action=link_button("Back to runs", "/runs", variant="light"),
     )
 
 
 def toast(message: str, *, title: str, colour: str = "red") -> list[dict[str, Any]]:
-    """A passing message in the corner, in the form that the notification container takes."""
+    """Returns a passing message as the notification container takes it."""
     return [
         {
             "action": "show",

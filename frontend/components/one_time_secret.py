@@ -12,7 +12,7 @@ from frontend.components.icon import icon
 
 
 def one_time_secret(label: str, secret: str, note: Any) -> html.Div:
-    """The secret in a field of its own, a button that copies it, and what it is good for."""
+    """Returns the secret, a button that copies it, and what it is for."""
     copied: Any = [
         dmc.Code(secret, className="secret-text", block=True, **attributes(aria_label=label)),
         dcc.Clipboard(content=secret, title="Copy", className="secret-copy"),

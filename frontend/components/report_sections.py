@@ -1,4 +1,4 @@
-"""Sections as parts of a page."""
+"""The sections of a report as parts of a page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from frontend.components.attributes import attributes
 
 
 def body(selection: Selection, sections: Sequence[Section]) -> list[Any]:
-    """Everything below the controls; the figures are drawn into it by assets/paper.js."""
+    """Returns everything below the controls; paper.js of the reports draws the figures into it."""
     remarks = remarks_on(selection.groups)
     contents = html.Nav(
         [html.A(section.number, href=f"#{section.name}") for section in sections],
@@ -26,7 +26,7 @@ def body(selection: Selection, sections: Sequence[Section]) -> list[Any]:
 
 
 def section_part(section: Section) -> html.Section:
-    """One section: heading, table, a place for its figures, caption."""
+    """Returns one section: heading, table, a place for its figures, caption."""
     title = html.H3([html.Span(section.number, className="paper-number"), section.title], className="paper-title")
     head: list[Any] = [title]
     parts: list[Any] = []

@@ -1,4 +1,4 @@
-"""When a stop ends a run's attempt: the three moments, with what each costs."""
+"""The three moments at which a stop can end a run's attempt, with what each costs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ MOMENTS: tuple[tuple[StopMoment, str, str], ...] = (
 
 
 def sooner_than(moment: StopMoment | None) -> StopMoment:
-    """The moment to offer: the usual one, or the next sooner than what was asked for already."""
+    """Returns the moment to offer: the usual one, or the next sooner than the one requested already."""
     names = [name for name, _, _ in MOMENTS]
     return "step" if moment is None else names[min(names.index(moment) + 1, len(names) - 1)]
 
 
 def stop_choices(identifier: str) -> dmc.RadioGroup:
-    """The moments, to stand in a confirm dialog."""
+    """Returns the choice of the moment, for a confirm dialog."""
     return dmc.RadioGroup(
         dmc.Stack([dmc.Radio(value=name, label=label, description=text) for name, label, text in MOMENTS], gap="xs"),
         id=identifier,

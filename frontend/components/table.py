@@ -25,7 +25,7 @@ def table(head: Sequence[Any], rows: Sequence[Any], look: str, **properties: Any
     return dmc.ScrollArea(
         dmc.Table(
             [
-                dmc.TableThead(dmc.TableTr([dmc.TableTh(title) for title in head])),
+                dmc.TableThead(dmc.TableTr([dmc.TableTh(title, className="nowrap") for title in head])),
                 dmc.TableTbody(list(rows)),
             ],
             className=look,

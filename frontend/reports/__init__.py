@@ -1,1 +1,1 @@
-"""Downloads of reports: runs and studies as one HTML file."""
+"""Reports of runs and studies as downloads."""

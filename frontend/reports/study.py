@@ -19,7 +19,7 @@ MEDIA = {"html": "text/html", "md": "text/markdown", "json": "application/json"}
 
 
 def asked_for(path: str) -> tuple[str, str] | None:
-    """Identifier and form in an address; None where it is no study's."""
+    """Returns identifier and format in an address; None if it is not a study's."""
     match = _PATH.fullmatch(path)
     return None if match is None else (match["study_id"], match["kind"])
 

@@ -56,7 +56,7 @@ def test_a_checkpoint_is_prepared_downloaded_and_taken_away(
     waiting.value.save_as(target)
     with zipfile.ZipFile(target) as archive:
         assert any(name.endswith("/model.safetensors") for name in archive.namelist())
-    row.get_by_role("button", name="Take the download").click()
+    row.get_by_role("button", name="Remove the download").click()
     expect(row.get_by_role("button", name="Prepare")).to_be_visible()
 
 
@@ -87,7 +87,7 @@ def test_an_administrator_sees_what_takes_up_space_and_gives_up_what_no_machine_
     expect(page.locator("[data-part='samples']")).to_contain_text("never")
     page.get_by_role("button", name="Give up deleting the folder of on a machine that is gone").click()
     page.get_by_role("dialog").get_by_role("button", name="Give up").click()
-    expect(page.get_by_text("Being deleted")).to_have_count(0)
+    expect(page.get_by_text("Pending deletions")).to_have_count(0)
     page.get_by_role("button", name="Compact the database").click()
     page.get_by_role("dialog").get_by_role("button", name="Compact").click()
     expect(page.get_by_text("Compacted")).to_be_visible()

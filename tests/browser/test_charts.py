@@ -213,13 +213,13 @@ def test_a_chart_leaves_the_page_as_table_data_and_picture(page: Page, admin: Cl
         assert download.value.suggested_filename.endswith(f"-entropy.{kind.lower()}")
     values = admin.metrics(recorded, ["actor/entropy"], from_step=1).columns["actor/entropy"]
     rows = saved["CSV"].decode().splitlines()
-    assert rows[0] == "step,entropy of the policy"
+    assert rows[0] == "step,policy entropy"
     assert [float(row.split(",")[1]) for row in rows[1:]] == values
     content = json.loads(saved["JSON"])
-    assert (content["title"], content["run"]["id"]) == ("Entropy of the policy", recorded)
+    assert (content["title"], content["run"]["id"]) == ("Policy entropy", recorded)
     assert content["data"][0]["y"] == values
     assert content["exported_at"].endswith("Z")
-    assert b"Entropy of the policy" in saved["SVG"]
+    assert b"Policy entropy" in saved["SVG"]
     assert saved["PNG"].startswith(b"\x89PNG")
 
 
@@ -292,7 +292,7 @@ def test_a_mark_leads_to_the_request_and_back(page: Page, admin: Client, played:
     expect(page.get_by_role("tab", name="History")).to_have_attribute("aria-selected", "true")
     marked = page.locator(".control.marked")
     expect(marked).to_contain_text("m = 3")
-    marked.get_by_role("button", name="Show on the charts").click()
+    marked.get_by_role("button", name="Show on charts").click()
     _drawn(page, "entropy")
     widths = "graph => graph.layout.shapes.map((shape) => shape.line.width)"
     wait_until(lambda: 4 in (_graph(page, "entropy", widths) or []), WAIT_SECONDS)
@@ -340,7 +340,7 @@ def test_a_config_is_searched_and_explained(page: Page, recorded: str) -> None:
     expect(rows).to_have_count(1)
     expect(page.locator("#config-count")).to_contain_text("1 of")
     page.get_by_label("Search fields").fill("")
-    page.get_by_label("Only what is set").check(force=True)
+    page.get_by_label("Only changed fields").check(force=True)
     expect(page.locator("[data-field-row].config-default:not([hidden])")).to_have_count(0)
     expect(page.locator("[data-field-row='training.steps']")).to_contain_text(str(NUM_STEPS))
     assert _view(page) == {"tab": "config", "only": "set"}

@@ -131,7 +131,7 @@ def test_the_legend_shows_and_hides_everywhere(page: Page, runs: dict[str, str])
 def test_grouping_axis_and_equal_budgets_stand_in_the_address(page: Page, admin: Client, runs: dict[str, str]) -> None:
     open_page(page, address(runs))
     wait_for(page, REWARD, ["bapo", "grpo"])
-    choose(page, "#compare-group", "Each run alone")
+    choose(page, "#compare-group", "Single runs")
     wait_for(page, REWARD, list(RUNS))
     page.locator("#compare-x").get_by_text("Rollouts").click()
     page.get_by_role("switch", name="Equal budgets").click()
@@ -201,7 +201,7 @@ def test_tables_sort_and_everything_can_be_taken_away(page: Page, admin: Client,
 
 def test_runs_are_found_added_and_taken_out(page: Page, runs: dict[str, str]) -> None:
     page.goto("/compare")
-    expect(page.get_by_text("Choose two or more runs")).to_be_visible()
+    expect(page.get_by_text("Select two or more runs")).to_be_visible()
     box = page.get_by_role("textbox", name="Runs to compare")
     for search, name in (("bapo-seed", "bapo-seed-1"), ("grpo-seed-2", "grpo-seed-2")):
         box.fill(search)
@@ -212,7 +212,7 @@ def test_runs_are_found_added_and_taken_out(page: Page, runs: dict[str, str]) ->
     wait_for(page, REWARD, ["bapo", "grpo"])
     page.keyboard.press("Escape")
     expect(page).to_have_url(re.compile(f"runs={runs['bapo-seed-1']},{runs['grpo-seed-2']}"))
-    expect(page.get_by_role("link", name="As in the paper")).to_have_attribute(
+    expect(page.get_by_role("link", name="Paper view")).to_have_attribute(
         "href", f"/paper?runs={runs['bapo-seed-1']},{runs['grpo-seed-2']}"
     )
     box.press("Backspace")

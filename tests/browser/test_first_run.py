@@ -138,4 +138,4 @@ def test_a_wrong_address_says_so(visitor: Visitor) -> None:
     expect(visitor.page.get_by_role("heading", name="Not found")).to_be_visible()
     expect(visitor.page.get_by_text("request")).to_be_visible()
     visitor.page.goto("/nowhere")
-    expect(visitor.page.get_by_role("heading", name="There is no such page")).to_be_visible()
+    expect(visitor.page.get_by_role("heading", name="Page not found")).to_be_visible()

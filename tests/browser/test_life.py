@@ -97,7 +97,7 @@ def test_changes_are_previewed_and_can_be_withdrawn(page: Page, people: Client, 
     drawer.get_by_role("button", name="Apply").click()
     expect(drawer.get_by_text("waiting for step 30")).to_be_visible()
     drawer.get_by_role("button", name="Withdraw").first.click()
-    expect(drawer.get_by_text("unless the trainer was quicker")).to_be_visible()
+    expect(drawer.get_by_text("unless already applied")).to_be_visible()
     controls = worker.heartbeat(claim).controls
     withdrawal = next(each for each in controls if each.withdraws is not None)
     worker.upload(claim, [event("request_withdrawn", 12, id=withdrawal.withdraws, author="admin", applied_step=13)])

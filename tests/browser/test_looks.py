@@ -137,7 +137,7 @@ def test_a_chart_can_be_saved_and_linked(page: Page, long_run: PlayedRun) -> Non
     page.goto(f"/runs/{long_run.run.id}?tab=batch&chart=rollouts")
     _settled(page)
     expect(page.locator("[data-chart=rollouts]")).to_be_in_viewport()
-    page.get_by_role("button", name="Menu of What has it cost?").click()
+    page.get_by_role("button", name="Menu of Rollouts so far").click()
     with page.expect_download() as download:
         page.get_by_role("menuitem", name="Download as CSV").click()
     lines = download.value.path().read_text().splitlines()

@@ -116,10 +116,8 @@ def test_each_run_alone_is_a_line_without_a_band(page: Page, address: str, run_i
 
 def test_the_grouping_stands_in_the_address(page: Page, address: str) -> None:
     _open(page, address)
-    page.get_by_role("textbox", name="Grouped by").click()
-    page.get_by_role("option", name="training.seed").or_(
-        page.get_by_role("option", name="each run alone")
-    ).first.click()
+    page.get_by_role("textbox", name="Group by").click()
+    page.get_by_role("option", name="training.seed").or_(page.get_by_role("option", name="single runs")).first.click()
     page.wait_for_url(re.compile("group=run"))
     page.locator("#figure-4 .paper-shows", has_text="bapo-seed-1 (n = 1)").wait_for()
     page.go_back()
@@ -133,7 +131,7 @@ def test_an_unknown_field_is_explained(page: Page, address: str) -> None:
 
 def test_without_runs_it_asks_for_some(page: Page, run_ids: dict[str, str]) -> None:
     page.goto("/paper")
-    page.get_by_role("heading", name="Choose some runs").wait_for()
+    page.get_by_role("heading", name="Select runs").wait_for()
     page.get_by_role("textbox", name="Runs", exact=True).click()
     page.get_by_role("option", name="grpo-seed-1").click()
     page.keyboard.press("Escape")

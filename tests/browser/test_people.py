@@ -18,7 +18,7 @@ def test_a_new_user_sets_a_password_and_looks_after_the_account(page: Page, visi
     page.get_by_role("button", name="New user").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("textbox", name="Name").fill("ada")
-    dialog.get_by_role("button", name="Make the user").click()
+    dialog.get_by_role("button", name="Create user").click()
     link = page.locator(".secret-text").inner_text()
     assert "/set-password?code=" in link
 
@@ -27,18 +27,18 @@ def test_a_new_user_sets_a_password_and_looks_after_the_account(page: Page, visi
     page.goto(link)
     page.get_by_label("New password").fill(PASSWORD)
     page.get_by_label("Again").fill(PASSWORD)
-    page.get_by_role("button", name="Set the password and log in").click()
+    page.get_by_role("button", name="Set password and log in").click()
     page.get_by_role("button", name="Account").click()
     expect(page.get_by_text("ada · member")).to_be_visible()
     expect(page.get_by_role("menuitem", name="People")).to_have_count(0)
     page.get_by_role("menuitem", name="Account").click()
 
     page.get_by_label("New token").fill("nightly")
-    page.get_by_role("button", name="Make it").click()
+    page.get_by_role("button", name="Create token").click()
     expect(page.locator(".secret-text")).to_contain_text("bapo_")
     page.get_by_role("button", name="Revoke nightly").click()
-    page.get_by_role("button", name="Revoke it").click()
-    expect(page.get_by_text("There is none.")).to_be_visible()
+    page.get_by_role("button", name="Revoke", exact=True).click()
+    expect(page.get_by_text("No tokens yet.")).to_be_visible()
     assert [each.name for each in admin.people().items] == ["ada", "admin"]
 
 

@@ -189,7 +189,7 @@ def test_a_prompts_page_shows_every_stored_response(page: Page, admin: Client, r
     texts = page.locator(".prompt-responses .sample-card").first.locator(".response-text").all_text_contents()
     assert texts == [response["text"] for response in groups[0]["responses"]]
     expect(page.locator("#prompt-question")).to_have_text(re.compile(re.escape(stored["prompt"])))
-    expect(page.locator("#prompt-runs")).to_contain_text("Looked for in")
+    expect(page.locator("#prompt-runs")).to_contain_text("Searched in")
 
 
 def test_responses_are_filtered_searched_and_stepped_through(page: Page, admin: Client, run_id: str) -> None:
@@ -218,7 +218,7 @@ def test_responses_are_filtered_searched_and_stepped_through(page: Page, admin: 
     wait_until(lambda: query_of(page) == {"tab": "samples", "source": "fresh", "search": part})
     page.reload()
     expect(cards).to_have_count(len(saying.items))
-    cards.first.get_by_role("link", name="All its visits").click()
+    cards.first.get_by_role("link", name="All visits").click()
     expect(page.get_by_role("heading", level=1)).to_have_text(saying.items[0]["prompt_id"])
 
 

@@ -68,7 +68,7 @@ def test_slots_reasons_and_cancelling(page: Page, people: Client, backend_server
 
     row.get_by_label("Cancel waits its turn").click()
     dialog.get_by_role("button", name="Cancel the run").click()
-    expect(page.get_by_text("Nothing waits")).to_be_visible()
+    expect(page.get_by_text("No run is waiting")).to_be_visible()
     assert people.run(second).status == "cancelled"
 
     # What the trainer does shows without a reload.
@@ -108,7 +108,7 @@ def test_the_order_is_changed_by_keyboard_menu_and_drag(page: Page, people: Clie
     priority = page.get_by_label("Priority")
     priority.fill("101")
     priority.press("Enter")
-    expect(page.get_by_role("alert").filter(has_text="a whole number from 0 to 100")).to_be_visible()
+    expect(page.get_by_role("alert").filter(has_text="Enter a whole number from 0 to 100")).to_be_visible()
     priority.fill("90")
     priority.press("Enter")
     wait_until(lambda: in_line(page) == ["three", "two", "one"])
@@ -116,12 +116,12 @@ def test_the_order_is_changed_by_keyboard_menu_and_drag(page: Page, people: Clie
 
     # Several at once; what is held stands last and says by whom.
     for name in ("three", "one"):
-        page.get_by_role("checkbox", name=f"Choose {name}").click()
-    expect(page.get_by_role("toolbar")).to_contain_text("2 chosen")
+        page.get_by_role("checkbox", name=f"Select {name}").click()
+    expect(page.get_by_role("toolbar")).to_contain_text("2 selected")
     page.get_by_role("toolbar").get_by_role("button", name="Hold").click()
     wait_until(lambda: in_line(page) == ["two", "three", "one"])
     expect(page.locator('tr[data-name="three"]')).to_contain_text("held by admin")
-    page.get_by_role("toolbar").get_by_role("button", name="Choose none").click()
+    page.get_by_role("toolbar").get_by_role("button", name="Clear selection").click()
     expect(page.get_by_role("toolbar")).to_be_hidden()
     page.get_by_role("button", name="Change one").click()
     page.get_by_role("menuitem", name="Release").click()
@@ -156,12 +156,12 @@ def test_workers_show_their_gpus_and_are_drained_and_forgotten(
     row.get_by_role("button", name="Drain gpu-box").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("gpu-box")
-    dialog.get_by_role("button", name="Leave it").click()
+    dialog.get_by_role("button", name="Cancel").click()
     expect(dialog).to_be_hidden()
     row.get_by_role("button", name="Drain gpu-box").click()
-    dialog.get_by_label("Also hand its runs on").check()
+    dialog.get_by_label("Also hand over its runs").check()
     dialog.get_by_role("button", name="Drain", exact=True).click()
-    expect(row).to_contain_text("draining, hands its runs on")
+    expect(row).to_contain_text("draining, handing over its runs")
     row.get_by_role("button", name="Undrain gpu-box").click()
     expect(row).to_contain_text("online")
     worker.close()

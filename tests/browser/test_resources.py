@@ -68,13 +68,13 @@ def test_register_look_in_use_and_take_away(page: Page, visitor: Visitor, people
     people.create_run(RunCreate(name="uses it", recipe="countdown-demo", changes=changes, start=False))
     page.get_by_role("button", name="@planning").click()
     drawer = page.locator(".resource-drawer")
-    expect(drawer).to_contain_text("The first 20 of 40 rows")
+    expect(drawer).to_contain_text("First 20 of 40 rows")
     expect(drawer).to_contain_text("[3, 20]")
     expect(drawer.get_by_role("link", name="uses it")).to_be_visible()
     page.keyboard.press("Escape")
 
-    row.get_by_label("Take the name planning away").click()
-    page.get_by_role("button", name="Take the name away", exact=True).click()
+    row.get_by_label("Unregister planning").click()
+    page.get_by_role("button", name="Unregister", exact=True).click()
     expect(page.get_by_text("Nothing is registered yet")).to_be_visible()
     assert (roots / "train.jsonl").exists()
 

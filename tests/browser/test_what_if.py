@@ -36,7 +36,7 @@ def trace(page: Page, chart: str, name: str, axis: str = "y") -> list[float | No
 
 def test_a_moved_control_shows_what_the_api_answers(page: Page, admin: Client, run_id: str) -> None:
     page.goto(f"/runs/{run_id}?tab=what-if")
-    expect(page.locator(".what-if-words")).to_contain_text("Exact given the recorded accuracies")
+    expect(page.locator(".what-if-words")).to_contain_text("Exact, given the recorded accuracies")
     expect(page.locator("[data-total]")).to_have_count(7)
     recorded = admin.what_if(run_id, WhatIfRequest())
     assert trace(page, "what-if-composition", "X3 reused") == list(recorded.recorded.x3)
@@ -82,7 +82,7 @@ def test_a_link_restores_the_controls_and_leads_to_a_filled_form(page: Page, run
     expect(page.locator("[data-control='reuse.0'] .what-if-value")).to_have_text("0/8 to 2/8")
     expect(page.get_by_label("reuse (X3)")).not_to_be_checked()
     expect(page.locator(".what-if-changes")).to_contain_text("without")
-    page.get_by_role("button", name="Submit with these").click()
+    page.get_by_role("button", name="New run with these settings").click()
     expect(page).to_have_url(re.compile(rf"/new\?parent={run_id}&set="))
     expect(field(page, "method.m").locator("input")).to_have_value("2")
     expect(field(page, "method.m").locator(".field-was")).to_contain_text("was 5")

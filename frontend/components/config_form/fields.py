@@ -1,4 +1,4 @@
-"""One field of a form: label with symbol and plain name, what it means, its inputs, and room for what is wrong."""
+"""One field of a form: label with symbol and plain name, its inputs, its meaning, and room for an error."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from frontend.symbols import SYMBOLS
 
 
 def field_id(form: str, path: str, part: int = 0) -> dict[str, Any]:
-    """Identifier of one input; a range has two parts."""
+    """Returns the identifier of an input; a range has two parts."""
     return {"type": f"{form}-field", "path": path, "part": part}
 
 
 def wrap_id(form: str, path: str) -> dict[str, str]:
-    """Identifier of what stands around the inputs: it takes the error."""
+    """Returns the identifier of the frame of the inputs, which shows the error."""
     return {"type": f"{form}-wrap", "path": path}
 
 
 def warning_id(form: str, path: str) -> dict[str, str]:
-    """Identifier of the warning beneath a field."""
+    """Returns the identifier of the warning below a field."""
     return {"type": f"{form}-warning", "path": path}
 
 
 def reset_id(form: str, path: str) -> dict[str, str]:
-    """Identifier of the button that takes a change back."""
+    """Returns the identifier of the button that undoes a change."""
     return {"type": f"{form}-reset", "path": path}
 
 
 def was_id(form: str, path: str) -> dict[str, str]:
-    """Identifier of the value that the field started from."""
+    """Returns the identifier of the value that the field started from."""
     return {"type": f"{form}-was", "path": path}
 
 
@@ -78,7 +78,7 @@ def config_field(
 
 
 def _was(form: str, base: FormField) -> html.Div:
-    """Shown by the style sheet while the field differs."""
+    """Returns the original value and a way back, shown by the style sheet while the field differs."""
     return html.Div(
         [
             html.Span(["was ", html.Code(base_text(base), id=was_id(form, base.info.path), className="diff-old")]),

@@ -1,4 +1,4 @@
-"""What the form's inputs say: fields with their values, a draft, a plan, and which field a problem belongs to."""
+"""The form's inputs as fields with values, as a draft, and which field a problem belongs to."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Ids = Sequence[Mapping[str, Any]]
 
 
 class StartValues(NamedTuple):
-    """What the form starts from."""
+    """The values that the form starts from."""
 
     shared: Mapping[str, Any]
     """Fields that every method and type of tasks has, by dotted path."""
@@ -32,23 +32,23 @@ class StartValues(NamedTuple):
     """By chooser, `METHOD` or `TASK`, and choice: the fields of the choice."""
 
     def base(self, method: str, task: str) -> dict[str, Any]:
-        """All fields of a method and a type of tasks."""
+        """Returns all fields of a method and a type of tasks."""
         return {**self.shared, **self.own[METHOD][method], **self.own[TASK][task]}
 
 
 def form_fields(infos: Sequence[ConfigFieldInfo], base: Mapping[str, Any], method: str, task: str) -> list[FormField]:
-    """Each field, as it is in method and task, with the value that it starts from: the base's, else its default."""
+    """Returns each field, as it is in method and task, with its start value: the base's or its default."""
     own = (of_types(info, method, task) for info in infos)
     return [FormField(info, base.get(info.path, info.default)) for info in own]
 
 
 def hidden_fields(fields: Sequence[FormField], method: str, task: str) -> list[str]:
-    """Paths of the fields that belong to other methods or types of tasks: they are on the form, out of sight."""
+    """Returns the paths of fields of other methods or types of tasks, which are on the form but hidden."""
     return [field.info.path for field in fields if not knows(field.info, method, task)]
 
 
 def typed_values(ids: Ids, values: Sequence[Any]) -> dict[str, list[Any]]:
-    """Group the inputs of each field, in the order of their parts."""
+    """Groups the inputs of each field, in the order of their parts."""
     typed: dict[str, list[Any]] = {}
     for identifier, value in sorted(zip(ids, values, strict=True), key=lambda pair: pair[0]["part"]):
         typed.setdefault(identifier["path"], []).append(value)
@@ -56,7 +56,7 @@ def typed_values(ids: Ids, values: Sequence[Any]) -> dict[str, list[Any]]:
 
 
 def by_field(problems: Sequence[FieldProblem], paths: Sequence[str]) -> tuple[dict[str, str], list[FieldProblem]]:
-    """Remedies by the form's fields, and the problems of fields that the form does not have.
+    """Returns remedies by the form's fields, and the problems of fields that the form does not have.
 
     A problem inside a field, such as `method.c2.0`, belongs to the field.
     """
@@ -84,7 +84,7 @@ def problems_of(error: Failure) -> list[FieldProblem]:
 def typed_changes(
     infos: Any, start: Mapping[str, Any], values: Sequence[Any], ids: Ids
 ) -> tuple[list[FormField], dict[str, Any]]:
-    """The form's fields, and those that differ from where it started."""
+    """Returns the form's fields, and the values that differ from where it started."""
     typed = typed_values(ids, values)
     method, task = str(typed[METHOD][0]), str(typed[TASK][0])
     base = StartValues(**start["values"]).base(method, task)
@@ -93,7 +93,7 @@ def typed_changes(
 
 
 def draft_of(start: Mapping[str, Any], changed: Mapping[str, Any], project: str | None) -> ConfigCheck:
-    """What the form describes."""
+    """Returns the config that the form describes."""
     fork = start.get("fork")
     step = None if fork is None else fork["step"]
     return ConfigCheck(

@@ -1,4 +1,4 @@
-"""What the form shows otherwise where another method, or another type of tasks, is chosen."""
+"""What the form shows differently when another method, or another type of tasks, is chosen."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHOOSERS = (METHOD, TASK)
 
 
 def shared_base(infos: Sequence[ConfigFieldInfo], base: Mapping[str, Any]) -> dict[str, Any]:
-    """What the form starts from whatever is chosen: the fields that belong to no method and no type of tasks."""
+    """Returns the start values of the fields that belong to no method and no type of tasks."""
     owned = {info.path for info in infos if any(_types(info, chooser) for chooser in CHOOSERS)} - {*CHOOSERS}
     return {path: value for path, value in base.items() if path not in owned}
 
@@ -23,7 +23,7 @@ def shared_base(infos: Sequence[ConfigFieldInfo], base: Mapping[str, Any]) -> di
 def own_bases(
     chooser: str, infos: Sequence[ConfigFieldInfo], explicit: Mapping[str, Any], base: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """For each method, or each type of tasks, as `chooser` says: its own fields and what each starts from.
+    """Returns the own fields of each method, or of each type of tasks, as `chooser` says, with their start values.
 
     Another choice keeps what was set before as far as it knows the field; all else gets its default. `explicit` and
     `base` by dotted path: what was set, and what is in force before any change.
@@ -46,13 +46,13 @@ def _types(info: ConfigFieldInfo, chooser: str) -> Sequence[str]:
 
 
 def _with(types: Mapping[str, Any], chooser: str, choice: str) -> tuple[str, str]:
-    """Method and type of tasks where the chooser says this."""
+    """Returns method and type of tasks if the chooser has this value."""
     chosen = {**types, chooser: choice}
     return str(chosen[METHOD]), str(chosen[TASK])
 
 
 def field_text(info: ConfigFieldInfo, method: str) -> str | None:
-    """What stands beneath a field: its meaning where no symbol explains it, its range, and the method's own value."""
+    """Returns the text below a field: its meaning unless a symbol explains it, its range, and the method's value."""
     symbol = SYMBOLS.get(info.path)
     legal = symbol.legal if symbol and symbol.legal else _legal(info)
     description = None if symbol and info.path != METHOD else info.description
@@ -70,7 +70,7 @@ def base_text(field: FormField) -> str:
 def looks(
     chooser: str, infos: Sequence[ConfigFieldInfo], start: StartValues, types: Mapping[str, str]
 ) -> dict[str, dict[str, dict[str, Any]]]:
-    """For each choice and field that depends on it: the inputs' values, their words, and the text beneath.
+    """Returns, for each choice and field that depends on it, the inputs' values, their words, and the text below.
 
     `types`: what the form begins with.
     """
@@ -95,7 +95,7 @@ def _look(field: FormField, method: str) -> dict[str, Any]:
 
 
 def _of_method(path: str, method: str) -> str:
-    """What is in force where a field of the loss is left to the method."""
+    """Returns the value in force if a field of the loss is left to the method."""
     value = value_of_method(path, method)
     return "" if value is None else f"{method} has {value}."
 
@@ -115,5 +115,5 @@ def _legal(info: ConfigFieldInfo) -> str:
 
 
 def _bound(value: float) -> str:
-    """`4,294,967,295`, `0.5`, `1e-06`."""
+    """Returns a bound such as `4,294,967,295`, `0.5`, `1e-06`."""
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:g}"

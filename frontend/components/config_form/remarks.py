@@ -15,7 +15,7 @@ from bapo.figures.threshold_map import starved_intervals, threshold_map_data
 
 
 def problem_list(problems: Sequence[FieldProblem], *, colour: str, title: str) -> Any:
-    """Field, value and remedy of each."""
+    """Returns field, value and remedy of each problem."""
     return dmc.Alert(
         html.Ul(
             [
@@ -38,13 +38,13 @@ def problem_list(problems: Sequence[FieldProblem], *, colour: str, title: str) -
 
 
 def starvation_note(report: ConfigReport) -> Any:
-    """Where no k/G is admitted, so that nothing is reused there."""
+    """Returns where no k/G is admitted, so that nothing is reused there."""
     gaps = starved_intervals(threshold_map_data(report.threshold_map))
     if not gaps:
         return None
     named = ", ".join(f"{low:.2f} to {high:.2f}" if low < high else f"{low:.2f}" for low, high in gaps)
     return dmc.Alert(
-        f"At r_tot from {named} no accuracy k/G lies in [c2, c3] (framed): nothing is reused there.",
+        f"At r_tot from {named} no accuracy k/G lies in [c2, c3] (framed), so nothing is reused there.",
         color="yellow",
         variant="light",
         p="xs",

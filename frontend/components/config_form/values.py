@@ -1,4 +1,4 @@
-"""Between what people type and config values: parse, show, compare."""
+"""Parses, shows and compares config values as they are typed."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def parsed(info: ConfigFieldInfo, inputs: Sequence[Any]) -> Any:
 
 
 def _parts(kind: str, text: str) -> list[Any]:
-    """Numbers are parted by blanks as well; a text may hold some."""
+    """Splits a list at commas; lists of numbers at blanks as well."""
     if kind == "texts":
         return [part.strip() for part in text.split(",") if part.strip()]
     return [_number(part) for part in text.replace(",", " ").split()]

@@ -18,9 +18,9 @@ from frontend.pages.account.parts import password_form, session_table
 from frontend.session import Api
 
 SCOPES: Mapping[str, tuple[str, Sequence[Scope]]] = {
-    "read": ("read", ["read"]),
-    "write": ("write: submit and change runs", ["read", "write"]),
-    "admin": ("admin: all that you may do", ["read", "write", "admin"]),
+    "read": ("read (only look)", ["read"]),
+    "write": ("write (submit runs)", ["read", "write"]),
+    "admin": ("admin (all my rights)", ["read", "write", "admin"]),
 }
 """What a token may do: its label, and the scopes."""
 
@@ -79,7 +79,7 @@ async def _redraw_sessions(client: AsyncClient) -> None:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Changing the password, ending sessions, creating and revoking tokens."""
+    """Registers the callbacks: changing the password, ending sessions, creating and revoking tokens."""
     register_tokens(app, api, TOKENS)
     passwords = {each: f"password-{each}" for each in ("old", "new", "again")}
 

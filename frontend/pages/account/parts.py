@@ -11,7 +11,7 @@ from dash import html
 
 from bapo.api.accounts import MIN_PASSWORD, SessionInfo
 from frontend.components.moment import moment
-from frontend.components.table import cell, row, table
+from frontend.components.table import row, table
 
 _BROWSERS = ("Edg", "OPR", "Firefox", "Chrome", "Safari")
 _NAMES = {"Edg": "Edge", "OPR": "Opera"}
@@ -74,6 +74,6 @@ def _session(each: SessionInfo, now: datetime) -> dmc.TableTr:
         html.Div(["logged in ", moment(each.created_at, now=now)], className="queue-detail"),
     ]
     if each.is_current:
-        return row(browser, cell(dmc.Badge("this session", variant="light", color="green"), "nowrap"), None)
+        return row(browser, html.Span("this session", className="good"), None)
     end = dmc.Button("End", id={"type": "session-end", "id": each.id}, size="compact-xs", variant="default")
-    return row(browser, cell(["last used ", moment(each.last_seen_at, now=now)], "nowrap"), end)
+    return row(browser, ["last used ", moment(each.last_seen_at, now=now)], end)

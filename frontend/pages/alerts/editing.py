@@ -44,7 +44,7 @@ def _values(ids: list[dict[str, str]], values: list[Any]) -> dict[tuple[str, str
 
 
 def register(app: Dash, api: Api) -> None:
-    """Opening, showing the fields of the kind, previewing and saving."""
+    """Registers the callbacks: opening, showing the fields of the kind, previewing and saving."""
     _opening(app, api)
     _previewing(app, api)
     _saving(app, api)

@@ -104,7 +104,7 @@ async def _empty(api: Api, state: str) -> Any:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Filters, news and acknowledging; and the bell, which is on every page."""
+    """Registers the callbacks: filters, news and acknowledging; and the bell, which is on every page."""
     clientside(app, "alerts", "begin", Output("bell-sink", "title"), Input("bell-sink", "id"))
     clientside(
         app,

@@ -125,7 +125,7 @@ def _card(rule: RuleInfo, now: datetime) -> html.Div:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Switching, adding the default rules and deleting."""
+    """Registers the callbacks: switching, adding the default rules and deleting."""
 
     @when_pressed(app, "rules-usual", busy="rules-usual", on_error=in_toast("Rules not added"))
     async def add_usual(_: str) -> None:

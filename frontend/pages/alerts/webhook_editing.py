@@ -63,7 +63,7 @@ def editor(projects: Sequence[str]) -> dmc.Drawer:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Opening and saving."""
+    """Registers the callbacks: opening and saving."""
 
     @when_pressed(
         app,

@@ -101,7 +101,7 @@ def _delivery(delivery: DeliveryInfo, now: datetime) -> html.Div:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Tests, messages, secrets and deleting."""
+    """Registers the callbacks: tests, messages, secrets and deleting."""
     _messages(app, api)
     ask_when_pressed(
         app,

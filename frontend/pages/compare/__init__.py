@@ -1,4 +1,4 @@
-"""Two to fifty runs side by side: curves, results, costs, configs, batches, migration."""
+"""Comparison of 2 to 50 runs: curves, results, costs, configs, batches and migration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from frontend.session import Api
 
 
 async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> Any:
-    """The page without what it shows, which follows at once."""
+    """Returns the page; what it shows follows."""
     view = view_of(query)
     view = view._replace(runs=view.runs[:MOST_RUNS])
     recent = [] if view.runs else (await api.client().runs(limit=50)).items
@@ -35,7 +35,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
                 [
                     dmc.Title("Compare", order=2),
                     dcc.Link(
-                        dmc.Button("As in the paper", variant="default", color="gray", size="xs"),
+                        dmc.Button("Paper view", variant="default", color="gray", size="xs"),
                         id="compare-paper",
                         href=f"/paper?runs={','.join(view.runs)}",
                         className="plain-link",
@@ -63,11 +63,19 @@ def _body(view: View) -> list[Any]:
         ),
         html.Div(id="compare-downloads", className="compare-downloads"),
         _section("results", "Results"),
-        _section("reached", "What did it cost to reach an accuracy?", _reach_controls(view)),
-        _section("paired", "Differences, seed by seed", _reference_control(view)),
-        _section("config", "What sets the configs apart?"),
-        _section("composition", "What were the batches made of?"),
-        _section("migration", "Which prompts moved differently?", _other_control(view)),
+        _section("reached", "Cost to reach an accuracy", _reach_controls(view)),
+        _section(
+            "paired",
+            "Paired differences by seed",
+            _group_control("reference", view.reference, "Group that the others are compared with"),
+        ),
+        _section("config", "Config differences"),
+        _section("composition", "Batch composition"),
+        _section(
+            "migration",
+            "Migration",
+            _group_control("other", view.other, "Group whose prompts are compared with those of the reference"),
+        ),
     ]
 
 
@@ -113,38 +121,20 @@ def _reach_controls(view: View) -> html.Div:
     )
 
 
-def _reference_control(view: View) -> html.Div:
-    return html.Div(
-        dmc.Select(
-            id="compare-reference",
-            value=view.reference,
-            data=[view.reference] if view.reference else [],
-            allowDeselect=False,
-            searchable=True,
-            size="xs",
-            w=240,
-            **attributes(aria_label="Group that the others are compared with"),
-        ),
-        className="compare-choices",
+def _group_control(name: str, chosen: str | None, label: str) -> html.Div:
+    select = dmc.Select(
+        id=f"compare-{name}",
+        value=chosen,
+        data=[chosen] if chosen else [],
+        allowDeselect=False,
+        searchable=True,
+        size="xs",
+        w=240,
+        **attributes(aria_label=label),
     )
-
-
-def _other_control(view: View) -> html.Div:
-    return html.Div(
-        dmc.Select(
-            id="compare-other",
-            value=view.other,
-            data=[view.other] if view.other else [],
-            allowDeselect=False,
-            searchable=True,
-            size="xs",
-            w=240,
-            **attributes(aria_label="Group whose prompts are compared with those of the reference"),
-        ),
-        className="compare-choices",
-    )
+    return html.Div(select, className="compare-choices")
 
 
 def register(app: Dash, api: Api) -> None:
-    """Everything on the page that reacts."""
+    """Registers the callbacks of the page."""
     drawing.register(app, api)

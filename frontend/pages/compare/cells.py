@@ -1,4 +1,4 @@
-"""Tables that sort by their headings and copy as text; what a cell shows and what it sorts by are two things."""
+"""Tables that sort by their headings and can be copied; a cell shows one value and sorts by another."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Cell(NamedTuple):
     text: Any
     """A text, or components."""
     raw: float | str | None = None
-    """What it sorts by and is exported as."""
+    """Used for sorting and export."""
     note: str = ""
     """Interval or null, in small type."""
     title: str = ""
@@ -91,7 +91,7 @@ def _cell(cell: Cell, heading: Heading, *, is_first: bool) -> Any:
 
 
 def share(estimate: MeanEstimate | None, *, over: str = "") -> Cell:
-    """41.2 %, 38.0–44.4."""
+    """Returns a share with its interval: 41.2 %, 38.0 to 44.4."""
     if estimate is None:
         return NONE
     note = interval(estimate, _within) + (f", n={estimate.n}" if over else "")
@@ -105,7 +105,7 @@ def _within(value: float) -> str:
 
 
 def points(estimate: MeanEstimate | None, *, over: str = "") -> Cell:
-    """+8.2 pts, +4.0 to +12.4."""
+    """Returns a difference with its interval: +8.2 pts, +4.0 to +12.4."""
     if estimate is None:
         return NONE
     note = interval(estimate, lambda value: formatting.signed_decimal(None if value is None else 100 * value, 1))
@@ -115,14 +115,14 @@ def points(estimate: MeanEstimate | None, *, over: str = "") -> Cell:
 
 
 def interval(estimate: MeanEstimate, text: Any) -> str:
-    """ "38.0 to 44.4"; empty without bounds."""
+    """Returns "38.0 to 44.4"; empty without bounds."""
     if estimate.low is None or estimate.high is None:
         return ""
     return f"{text(estimate.low)} to {text(estimate.high)}"
 
 
 def rate(now: MigrationRate | None, null: MigrationRate | None) -> Cell:
-    """A rate beside what chance alone gives."""
+    """Returns a rate beside the rate by chance."""
     if now is None:
         return NONE
     note = "" if null is None else f"chance {formatting.percent(null.value)}"
@@ -132,7 +132,7 @@ def rate(now: MigrationRate | None, null: MigrationRate | None) -> Cell:
 
 
 def mean_rate(now: MeanEstimate | None, null: MeanEstimate | None) -> Cell:
-    """The same for the runs of a group."""
+    """Returns the same for the runs of a group."""
     if now is None:
         return NONE
     note = "" if null is None else f"chance {formatting.percent(null.value)}"
@@ -142,12 +142,12 @@ def mean_rate(now: MeanEstimate | None, null: MeanEstimate | None) -> Cell:
 
 
 def mean(estimate: MeanEstimate | None, text: Any) -> Cell:
-    """A cost of a group."""
+    """Returns the mean of a group."""
     return NONE if estimate is None else Cell(text(estimate.value), estimate.value, "", f"mean of {estimate.n} runs")
 
 
 def range_of(spread: CostSpread | None, text: Any) -> Cell:
-    """Median, and the range beneath."""
+    """Returns the median, with the range below."""
     if spread is None:
         return NONE
     note = "" if spread.low == spread.high else f"{text(spread.low)} to {text(spread.high)}"
@@ -155,12 +155,12 @@ def range_of(spread: CostSpread | None, text: Any) -> Cell:
 
 
 def hours(value: float | None) -> str:
-    """12.3 h; 0.012 h."""
+    """Returns hours such as 12.3 h or 0.012 h."""
     return formatting.MISSING if value is None else f"{value:,.{_digits(value)}f}{formatting.THIN_SPACE}h"
 
 
 def money(value: float | None, currency: str) -> str:
-    """12.35 USD; 0.0012 USD."""
+    """Returns a cost such as 12.35 USD or 0.0012 USD."""
     return formatting.MISSING if value is None else f"{value:,.{_digits(value) + 1}f}{formatting.THIN_SPACE}{currency}"
 
 

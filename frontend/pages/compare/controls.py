@@ -1,4 +1,4 @@
-"""What one can choose about a comparison beside its runs."""
+"""The controls of a comparison, beside the choice of its runs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import dash_mantine_components as dmc
 from dash import html
 
 from frontend.components.attributes import attributes
+from frontend.components.choices import choices
 from frontend.pages.compare.view import AXES, SMOOTH_STRETCHES, View
 from frontend.symbols import SYMBOLS
 
 GROUPINGS = (
-    ("config", "Everything but the seed"),
-    ("run", "Each run alone"),
+    ("config", "Config without the seed"),
+    ("run", "Single runs"),
     ("method.type", "Method"),
     ("group", "Group name"),
     ("tags", "Tags"),
@@ -22,9 +23,9 @@ GROUPINGS = (
 
 
 def group_options(view: View, differing: Sequence[str], fields: Sequence[str]) -> list[dict[str, Any]]:
-    """Kinds of grouping, then the config fields on which the runs differ, then all others."""
+    """Returns the kinds of grouping, then the config fields in which the runs differ, then all others."""
     usual = {value for value, _ in GROUPINGS}
-    parts = [("Put together by", [{"value": value, "label": label} for value, label in GROUPINGS])]
+    parts = [("Usual groupings", choices(GROUPINGS))]
     parts.append(("Config fields that differ", [_field(name) for name in differing if name not in usual]))
     others = [name for name in fields if name not in differing and name not in usual]
     if view.group not in usual and view.group not in fields:
@@ -39,12 +40,12 @@ def _field(name: str) -> dict[str, str]:
 
 
 def controls(view: View, metric_names: Sequence[str], metrics: Sequence[str]) -> html.Div:
-    """Grouping, axis, equal budgets and the metrics."""
+    """Returns the controls: grouping, axis, equal budgets and metrics."""
     return html.Div(
         [
             dmc.Select(
                 id="compare-group",
-                label="Put together by",
+                label="Group by",
                 value=view.group,
                 data=group_options(view, (), ()),
                 searchable=True,
@@ -58,7 +59,7 @@ def controls(view: View, metric_names: Sequence[str], metrics: Sequence[str]) ->
                     dmc.SegmentedControl(
                         id="compare-x",
                         value=view.x,
-                        data=[{"value": value, "label": label} for value, label in AXES.items()],
+                        data=choices(AXES.items()),
                         size="xs",
                         **attributes(aria_label="x-axis of the charts"),
                     ),
@@ -73,15 +74,15 @@ def controls(view: View, metric_names: Sequence[str], metrics: Sequence[str]) ->
                     size="sm",
                     className="compare-switch",
                 ),
-                label="Cut all runs off at the least that one of them has on this axis: equal steps, equal rollouts or "
-                "equal time in training steps. Evaluations are interpolated linearly there.",
+                label="Cut all runs off where the shortest of them ends on this axis: at equal steps, rollouts or "
+                "training time. Evaluations are interpolated linearly there.",
             ),
             dmc.Tooltip(
                 dmc.Switch(
                     id="compare-smooth", checked=view.smooth, label="Smooth", size="sm", className="compare-switch"
                 ),
-                label=f"Each run's values averaged over {SMOOTH_STRETCHES} equal stretches of the axis, before means "
-                "and intervals over runs are taken. Evaluations with fewer values stay as they are.",
+                label=f"Averages each run over {SMOOTH_STRETCHES} equal stretches of the axis, before means and "
+                "intervals over runs are taken. Evaluations with fewer values stay as they are.",
             ),
             dmc.MultiSelect(
                 id="compare-metrics",

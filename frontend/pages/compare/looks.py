@@ -10,18 +10,18 @@ from bapo.figures.theme import Palette
 
 
 def styles(labels: Sequence[str], palette: Palette) -> dict[str, LineStyle]:
-    """The look of each group by its label."""
+    """Returns the style of each group by its label."""
     names = shown_names(labels)
     found = styles_of(list(names.values()), palette)
     return {label: found[name] for label, name in names.items()}
 
 
 def shown_name(label: str) -> str:
-    """`bapo w/o X2 · c1 0.25` → "BAPO w/o X2 · c1 0.25"."""
+    """Returns the label with the method's name: `bapo w/o X2 · c1 0.25` → "BAPO w/o X2 · c1 0.25"."""
     head, separator, rest = label.partition(" · ")
     return method_name(head) + separator + rest
 
 
 def shown_names(labels: Sequence[str]) -> Mapping[str, str]:
-    """By label."""
+    """Returns the shown names by label."""
     return {label: shown_name(label) for label in labels}

@@ -1,4 +1,4 @@
-"""Where the reference group and another moved the tracked prompts differently."""
+"""The difference between the migration of the reference group and that of another."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from frontend.pages.compare.looks import shown_name
 from frontend.pages.compare.panels import card
 
 MOST_OF_A_GROUP = 10
-"""Runs of a group whose matrices are added up."""
+"""Most runs of a group whose matrices are added up."""
 
 
 async def migrations(client: AsyncClient, run_ids: Sequence[str]) -> list[Migration]:
-    """From the base model to the last sampling; runs that track no prompts are left out."""
+    """Returns the migrations from the base model to the last sampling, of the runs that track prompts."""
     asked = (_migration(client, run_id) for run_id in run_ids[:MOST_OF_A_GROUP])
     return [found for found in await asyncio.gather(*asked) if found is not None]
 
@@ -40,13 +40,13 @@ async def _migration(client: AsyncClient, run_id: str) -> Migration | None:
 async def migration_card(
     client: AsyncClient, first: CurveGroup, second: CurveGroup, styles: dict[str, LineStyle], palette: Palette
 ) -> Any:
-    """The difference of the two matrices, in the colours of the two groups."""
+    """Returns a card with the difference of the two matrices, in the colours of the two groups."""
     ours, theirs = await asyncio.gather(migrations(client, first.run_ids), migrations(client, second.run_ids))
     names = shown_name(first.label), shown_name(second.label)
     data = migration_difference_data(names[0], ours, names[1], theirs)
     if data is None:
         return html.P(
-            "Prompts were not tracked in both, or with different group sizes: there is nothing to set side by side.",
+            "Not comparable: one of the groups tracked no prompts, or the group sizes differ.",
             className="compare-remark",
         )
     figure = migration_difference_figure(data, styles[first.label], styles[second.label], palette)
@@ -55,4 +55,4 @@ async def migration_card(
         f"{data.second_step:,} and {data.first_step:,}; {formatting.count(data.num_prompts[1])} and "
         f"{formatting.count(data.num_prompts[0])} prompts over all runs."
     )
-    return card("migration", f"What did {names[1]} move that {names[0]} did not?", note, figure, palette, wide=True)
+    return card("migration", f"Migration: {names[1]} less {names[0]}", note, figure, palette, wide=True)

@@ -1,4 +1,4 @@
-"""The charts of a comparison: one card for each metric, and the legend that holds for all of them."""
+"""The charts of a comparison: a card for each metric, and one legend for all of them."""
 
 from __future__ import annotations
 
@@ -26,39 +26,44 @@ _AVERAGE = re.compile(r"val-core/(?P<dataset>.+)/acc/(?P<figure>mean@(?P<k>\d+)|
 
 
 class Metric(NamedTuple):
-    """How a metric is called and measured."""
+    """The title, unit and question of a metric."""
 
     title: str
     unit: str
+    question: str = ""
     is_share: bool = False
 
 
 _KNOWN: Mapping[str, Metric] = {
-    "critic/rewards/mean": Metric("Is training reward rising?", "mean reward of fresh responses", is_share=True),
-    "actor/entropy": Metric("Does the policy keep its entropy?", "entropy (nats per token)"),
-    "response_length/mean": Metric("How long are the responses?", "tokens"),
-    "actor/grad_norm": Metric("How large are the gradients?", "gradient norm"),
-    "actor/ppo_kl": Metric("How far does the policy move?", "KL (nats per token)"),
-    "actor/pg_clipfrac": Metric("How much is clipped?", "share of tokens", is_share=True),
-    "critic/vf_explained_var": Metric("What does the critic foresee?", "explained variance"),
-    "critic/vf_loss": Metric("Does the critic's error fall?", "value loss"),
-    "bapo/batch/fill_rate": Metric("Are the batches full?", "share of B", is_share=True),
-    "bapo/cost/num_rollouts": Metric("What has it cost?", "responses"),
-    "bapo/tracking/accuracy": Metric("Do the tracked prompts improve?", "accuracy", is_share=True),
-    "timing_s/step": Metric("How long does a step take?", "seconds"),
+    "critic/rewards/mean": Metric(
+        "Training reward", "mean reward of fresh responses", "Is it learning?", is_share=True
+    ),
+    "actor/entropy": Metric("Policy entropy", "entropy (nats per token)", "Does it still explore?"),
+    "response_length/mean": Metric("Response length", "tokens"),
+    "actor/grad_norm": Metric("Gradient norm", "gradient norm"),
+    "actor/ppo_kl": Metric("KL to the behaviour policy", "KL (nats per token)", "How far does the policy move?"),
+    "actor/pg_clipfrac": Metric("Clipped tokens", "share of tokens", is_share=True),
+    "critic/vf_explained_var": Metric("Critic: explained variance", "explained variance"),
+    "critic/vf_loss": Metric("Critic: value loss", "value loss"),
+    "bapo/batch/fill_rate": Metric("Fill rate", "share of B", "Are the batches full?", is_share=True),
+    "bapo/cost/num_rollouts": Metric("Rollouts", "responses", "What has training cost?"),
+    "bapo/tracking/accuracy": Metric("Accuracy of tracked prompts", "accuracy", "Do they improve?", is_share=True),
+    "timing_s/step": Metric("Time per step", "seconds"),
 }
 
 
 def metric_of(key: str) -> Metric:
-    """Title and unit; an unknown metric is called by its key."""
+    """Returns title, unit and question; an unknown metric is called by its key."""
     if (match := _AVERAGE.fullmatch(key)) is not None:
         figure = f"avg@{match['k']}" if match["k"] else match["figure"]
-        return Metric(f"Is {match['dataset']} solved more often?", f"{match['dataset']} {figure}", is_share=True)
+        return Metric(
+            f"{match['dataset']} {figure}", f"{match['dataset']} {figure}", "Does it generalise?", is_share=True
+        )
     return _KNOWN.get(key, Metric(key, key.rsplit("/", 1)[-1]))
 
 
 def usual_metrics(known: Sequence[str]) -> list[str]:
-    """Reward, the widest held-out set's avg@k, entropy and length, as far as the runs have them."""
+    """Returns reward, avg@k of the widest held-out set, entropy and length, as far as the runs have them."""
     averages = [key for key in known if (match := _AVERAGE.fullmatch(key)) is not None and match["k"]]
     first = sorted(averages, key=lambda key: (-len(key), key))[:1]
     keys = [USUAL[0], *first, *USUAL[1:]]
@@ -72,8 +77,10 @@ _ACTIONS: tuple[tuple[str, str, IconName], ...] = (
 )
 
 
-def card(name: str, title: str, note: str, figure: go.Figure, palette: Palette, *, wide: bool = False) -> html.Div:
-    """A chart with its own small buttons; `note` says what was left out or interpolated."""
+def card(
+    name: str, title: str, note: str, figure: go.Figure, palette: Palette, *, question: str = "", wide: bool = False
+) -> html.Div:
+    """Returns a chart with its own small buttons; `note` says what was left out or interpolated."""
     buttons = [
         html.Button(
             icon(icon_name, 16),
@@ -89,7 +96,12 @@ def card(name: str, title: str, note: str, figure: go.Figure, palette: Palette, 
         [
             html.Div(
                 [
-                    html.H3(title, className="chart-title"),
+                    html.Div(
+                        [
+                            html.H3(title, className="chart-title"),
+                            *([html.Div(question, className="chart-question")] if question else []),
+                        ]
+                    ),
                     html.Div(buttons, className="chart-tools compare-tools"),
                 ],
                 className="chart-head",
@@ -112,7 +124,7 @@ def card(name: str, title: str, note: str, figure: go.Figure, palette: Palette, 
 def curve_cards(
     curves: ComparedCurves, keys: Sequence[str], view: View, styles: Mapping[str, LineStyle], palette: Palette
 ) -> list[html.Div]:
-    """One card for each metric."""
+    """Returns a card for each metric."""
     cards = []
     for key in keys:
         metric, found = metric_of(key), curves.curves.get(key, ())
@@ -125,15 +137,16 @@ def curve_cards(
             is_share=metric.is_share,
             hidden=view.hidden,
         )
-        cards.append(card(key, metric.title, curves_note(curves, key, view), overlay_figure(data, palette), palette))
+        note, figure = curves_note(curves, key, view), overlay_figure(data, palette)
+        cards.append(card(key, metric.title, note, figure, palette, question=metric.question))
     return cards
 
 
 def curves_note(curves: ComparedCurves, key: str, view: View) -> str:
-    """What one should know about how the curves were made."""
+    """Returns how the curves were made."""
     found = curves.curves.get(key, ())
     if not found:
-        return "None of the runs has recorded this."
+        return "No run has recorded this metric."
     parts = []
     means = [curve for curve in found if curve.n]
     if means:
@@ -141,9 +154,9 @@ def curves_note(curves: ComparedCurves, key: str, view: View) -> str:
         runs = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
         parts.append(f"Mean and 95 % interval over {runs} runs (Student's t)")
         if counts[0] == 2:
-            parts.append("two runs hardly bound it, and the chart does not show all of it")
+            parts.append("with two runs it is very wide, and the chart does not show all of it")
     if curves.budget is not None:
-        parts.append(f"cut off at {budget_text(curves.budget.x, curves.budget.until)}, the least that a run has")
+        parts.append(f"cut off at {budget_text(curves.budget.x, curves.budget.until)}, the shortest run")
     if curves.is_interpolated:
         parts.append("interpolated linearly to common positions")
     shown, whole = (sum(sizes) for sizes in zip(*((len(each.x), each.num_positions) for each in found), strict=True))
@@ -156,14 +169,14 @@ def curves_note(curves: ComparedCurves, key: str, view: View) -> str:
 
 
 def budget_text(x: str, until: float) -> str:
-    """ "12.8k rollouts"."""
+    """Returns a budget in words: "12.8k rollouts"."""
     if x == "time":
         return f"{formatting.duration(until)} of training steps"
     return f"{formatting.count(until)} rollouts" if x == "rollouts" else f"step {until:,.0f}"
 
 
 def legend(groups: Sequence[CurveGroup], styles: Mapping[str, LineStyle], hidden: frozenset[str]) -> list[Any]:
-    """One button for each group, which shows and hides it everywhere."""
+    """Returns a button for each group, which shows and hides it in all charts."""
     return [
         html.Button(
             [
@@ -184,7 +197,7 @@ def legend(groups: Sequence[CurveGroup], styles: Mapping[str, LineStyle], hidden
 
 
 def downloads(view: View, keys: Sequence[str]) -> dmc.Group:
-    """The same comparison from the API."""
+    """Returns links to the same comparison in the API."""
     links = (
         ("Curves as JSON", api_address(view, "compare/curves", keys=",".join(keys))),
         ("Tables as JSON", api_address(view, "compare")),

@@ -1,4 +1,4 @@
-"""Choosing runs: a search over all of them, and what to do while none is chosen."""
+"""The choice of the runs: a search over all of them, and what to do while none is selected."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_FOUND = 30
 
 
 def run_picker(view: View, options: Sequence[dict[str, str]]) -> dmc.MultiSelect:
-    """The chosen runs as pills; typing searches all runs on the server."""
+    """Returns the selected runs as pills; typing searches all runs on the server."""
     return dmc.MultiSelect(
         id="compare-runs",
         value=list(view.runs),
@@ -44,7 +44,7 @@ def run_picker(view: View, options: Sequence[dict[str, str]]) -> dmc.MultiSelect
 async def run_options(
     client: AsyncClient, chosen: Sequence[str], options: Sequence[dict[str, str]], search: str | None
 ) -> list[dict[str, str]]:
-    """The chosen runs, and those that the search finds; runs of one name are told apart by their identifiers."""
+    """Returns the selected runs and those that match; runs of the same name show their identifiers."""
     page = await client.runs(search=search or None, limit=MOST_FOUND)
     names = {option["value"]: option["label"] for option in options if option["value"] in chosen}
     found = {run.id: run.name for run in page.items if run.id not in names}
@@ -54,7 +54,7 @@ async def run_options(
 
 
 def nothing_chosen(recent: Sequence[RunSummary]) -> Any:
-    """How to choose, with the groups of the newest runs at hand."""
+    """Returns how to select runs, and offers the groups of the newest ones."""
     by_group: dict[str, list[RunSummary]] = {}
     for run in recent:
         if run.group:
@@ -65,7 +65,7 @@ def nothing_chosen(recent: Sequence[RunSummary]) -> Any:
         if 2 <= len(members) <= MOST_RUNS
     ][:4]
     if not offers and len(recent) >= 2:
-        offers = [("The two newest runs", list(recent[:2]))]
+        offers = [("The 2 newest runs", list(recent[:2]))]
     links = [
         dcc.Link(
             dmc.Button(label, variant="light", size="xs", className="compare-offer"),
@@ -75,13 +75,13 @@ def nothing_chosen(recent: Sequence[RunSummary]) -> Any:
         for label, members in offers
     ]
     return notice(
-        "Choose two or more runs",
+        "Select two or more runs",
         html.Span(
             [
-                "Search for them above, or mark them in the ",
+                "Search for them above, or select them in the ",
                 dcc.Link("run list", href="/runs"),
-                " and choose Compare there. Runs that differ only in their seed are put together, with a mean and its "
-                "95 % interval. A link to this page restores all that you choose.",
+                " and press Compare there. Runs that differ only in their seed form a group, with a mean and its "
+                "95 % interval. The address of this page restores all choices.",
             ]
         ),
         icon_name="compare",

@@ -1,4 +1,4 @@
-"""The tables of a comparison: results, what an accuracy cost, paired differences, and what sets the configs apart."""
+"""The tables of a comparison: results, cost of an accuracy, paired differences, and config differences."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _COSTS = (
     Heading("Cost", "At the deployment's price of a compute hour"),
 )
 _RATES = (
-    Heading("Unlocked", "Tracked prompts at 0/G before training that are above now, beside what chance alone gives"),
+    Heading("Unlocked", "Tracked prompts at 0/G before training that are above it now, beside the rate by chance"),
     Heading("≥ ½", "Tracked prompts at 0/G before training that are at one half or more now"),
     Heading("Lost", "Tracked prompts above 0/G before training that are at 0/G now"),
 )
 
 
 def results(comparison: Comparison) -> list[Any]:
-    """By group where a group has several runs, and every run."""
+    """Returns the results of the groups, if one has several runs, and of every run."""
     parts: list[Any] = []
     if comparison.budget is not None:
         text = budget_text(comparison.budget.x, comparison.budget.until)
@@ -151,7 +151,7 @@ def _run_name(run: ComparedRunInfo) -> Cell:
 
 
 def reached(comparison: Comparison) -> list[Any]:
-    """What each group, and each run, had spent at its first evaluation with the accuracy asked for."""
+    """Returns what each group had spent at its first evaluation that reached the accuracy."""
     if comparison.reach is None:
         return [_remark("The runs have not been evaluated yet.")]
     target = f"avg@k of {formatting.percent(comparison.reach)} on {comparison.dataset}"
@@ -174,7 +174,7 @@ def reached(comparison: Comparison) -> list[Any]:
             cells[2] = Cell("not reached", None, _best(comparison, group.run_ids))
         rows.append((group.label, cells))
     return [
-        table("cost-to-reach", headings, rows, f"What the first evaluation with an {target} cost: median and range")
+        table("cost-to-reach", headings, rows, f"Cost until the first evaluation with an {target}: median and range")
     ]
 
 
@@ -184,14 +184,14 @@ def _best(comparison: Comparison, run_ids: Sequence[str]) -> str:
         for run in comparison.runs
         if run.id in run_ids and run.to_reach is not None and run.to_reach.accuracy is not None
     ]
-    return f"best {formatting.percent(max(best))}" if best else "never evaluated there"
+    return f"best {formatting.percent(max(best))}" if best else "never evaluated"
 
 
 def paired(comparison: Comparison) -> list[Any]:
-    """Each group against the reference, seed by seed."""
+    """Returns the difference of each group to the reference, paired by seed."""
     others = [group for group in comparison.groups if group.label != comparison.reference]
     if not others:
-        return [_remark("There is one group only: nothing to compare it with.")]
+        return [_remark("There is only one group: nothing to compare it with.")]
     headings = [Heading("Group", is_number=False), *(Heading(dataset) for dataset in comparison.datasets)]
     rows = []
     for group in others:
@@ -202,7 +202,7 @@ def paired(comparison: Comparison) -> list[Any]:
             cells.append(Cell("no seed in common") if found is None else points(found, over="seeds"))
         rows.append((group.label, [Cell(shown_name(group.label), group.label), *cells]))
     what = "at the common budget" if comparison.budget is not None else "of the final evaluations"
-    caption = f"Difference to {shown_name(comparison.reference)} {what}, seed by seed"
+    caption = f"Difference to {shown_name(comparison.reference)} {what}, paired by seed"
     return [table("paired-differences", headings, rows, caption)]
 
 
@@ -210,7 +210,7 @@ MOST_CHARACTERS = 60
 
 
 def config_differences(comparison: Comparison) -> list[Any]:
-    """Only what differs: a column for each group, the values of its runs collapsed."""
+    """Returns the fields that differ: a column for each group, with the values of its runs."""
     if not comparison.differences:
         return [_remark("The configs are the same in every field.")]
     places = {run.id: index for index, run in enumerate(comparison.runs)}
@@ -230,7 +230,7 @@ def config_differences(comparison: Comparison) -> list[Any]:
         )
         for each in ordered
     ]
-    return [table("config-differences", headings, rows, "Config fields on which the runs differ")]
+    return [table("config-differences", headings, rows, "Config fields in which the runs differ")]
 
 
 def _values(difference: ConfigDifference, members: Sequence[int]) -> Cell:

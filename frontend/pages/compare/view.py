@@ -1,4 +1,4 @@
-"""What the address says about a comparison: which runs, put together how, seen how."""
+"""What the address says about a comparison: its runs, their grouping, and how they are shown."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class View(NamedTuple):
 
 
 def view_of(query: Mapping[str, str]) -> View:
-    """Whatever cannot be read is left out."""
+    """Reads the address; what cannot be read is left out."""
     x: CompareAxis = next((kind for kind in AXES if kind == query.get("x")), "step")
     return View(
         runs=_names(query.get("runs", "")),
@@ -66,7 +66,7 @@ def _number(text: str) -> float | None:
 
 
 def api_address(view: View, path: str, **parameters: str) -> str:
-    """Where the API answers the same comparison, for a download."""
+    """Returns the address of the same comparison in the API, for a download."""
     query = [("run", run) for run in view.runs] + [("group", view.group), ("x", view.x)]
     query += [("equal", "true")] if view.equal else []
     query += list(parameters.items())

@@ -1,4 +1,4 @@
-"""New run: from a recipe, or from another run with changes."""
+"""The form of a new run: from a recipe, or from another run with changes."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from frontend.projects import first_choice, writable_projects
 from frontend.session import Api
 
 OWN_FIELDS = "The method's own fields"
-NO_FIELDS = "This method has none."
+NO_FIELDS = "This method has no fields of its own."
 
 SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Training", "", ("method.type", "training.steps", "training.learning_rate", "training.seed")),
     (
         OWN_FIELDS,
-        "What is rolled out, kept, answered again and trained on. A field that was not changed here shows what the "
-        "method takes by itself.",
+        "What is rolled out, kept, re-evaluated and trained on. Fields that are not changed here show the method's "
+        "default.",
         (
             "method.c1",
             "method.v",
@@ -52,7 +52,7 @@ DEFAULT_RECIPE = "countdown-demo"
 
 
 async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> Any:
-    """The form, filled from the recipe or the parent."""
+    """Returns the form, filled from the recipe or the parent."""
     client = api.client()
     recipes = (await client.recipes()).items
     infos = (await client.config_fields()).items
@@ -119,12 +119,12 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
 
 
 def _one_of(types: Collection[str], wished: object, usual: object) -> str:
-    """What an address asks for, which may be anything, where it is one of the types."""
+    """Returns the type that an address asks for, if there is such a type."""
     return str(wished) if str(wished) in types else str(usual)
 
 
 def _given(field: FormField, changes: str | None) -> list[Any]:
-    """The field's value in an address, if it gives one that the field can show."""
+    """Returns the field's value in an address, if it gives one that the field can show."""
     given = parse_changes(changes)
     if field.info.path not in given:
         return []
@@ -139,9 +139,9 @@ def _given(field: FormField, changes: str | None) -> list[Any]:
 def _heading(parent: RunDetail | None, recipe: RecipeInfo, recipes: Sequence[RecipeInfo]) -> html.Div:
     if parent:
         text: Any = [
-            "Starts from the config of ",
+            "Starts with the config of ",
             dcc.Link(parent.name, href=f"/runs/{parent.id}", className="wrap-anywhere"),
-            " and differs where you change it.",
+            " and your changes.",
         ]
         return html.Div(
             [dmc.Title("Clone with changes", order=2), dmc.Text(text, c="dimmed", size="sm")], className="form-heading"
@@ -183,7 +183,7 @@ def _recipe_card(recipe: RecipeInfo) -> dmc.RadioCard:
 
 
 def _project(writable: Sequence[str], chosen: str | None) -> dmc.Select:
-    """Where there is only one, nobody has to choose."""
+    """Returns the choice of the project, hidden if there is only one."""
     return dmc.Select(
         id="new-project",
         label="Project",
@@ -192,7 +192,7 @@ def _project(writable: Sequence[str], chosen: str | None) -> dmc.Select:
         allowDeselect=False,
         searchable=True,
         size="sm",
-        placeholder="choose one",
+        placeholder="Choose a project",
         style={} if len(writable) != 1 else {"display": "none"},
     )
 
@@ -207,7 +207,7 @@ def _form(
     project: dmc.Select,
     fork: Fork | None,
 ) -> html.Div:
-    """The fields; those that the address gives start with its values."""
+    """Returns the fields; those that the address gives start with its values."""
 
     def field_of(field: FormField, width: str = "normal") -> html.Div:
         value = given.get(field.info.path, field.base)
@@ -294,7 +294,7 @@ def _form(
 
 
 def _of_other_methods(fields: Sequence[FormField], title: str) -> list[str]:
-    """Fields of methods that have few: those of the default method that are not listed stand with all others below."""
+    """Returns the fields of methods that have few; the default method's other fields stand with all others below."""
     if title != OWN_FIELDS:
         return []
     return [
@@ -314,7 +314,7 @@ def _summary() -> html.Div:
                 [
                     html.H3("Threshold map", className="chart-title"),
                     dmc.Text(
-                        "What a group with k of G correct responses is to BAPO, as the mean accuracy rises.",
+                        "What BAPO does with a group of k of G correct responses, as the mean accuracy rises.",
                         size="xs",
                         c="dimmed",
                     ),
@@ -328,16 +328,14 @@ def _summary() -> html.Div:
             ),
             html.Div(id="new-theory"),
             dmc.Button("Start the run", id="new-submit", fullWidth=True, size="md", disabled=True),
-            dmc.Button(
-                "Save as a draft", id="new-draft", fullWidth=True, variant="subtle", color="gray", disabled=True
-            ),
+            dmc.Button("Save as draft", id="new-draft", fullWidth=True, variant="subtle", color="gray", disabled=True),
         ],
         className="form-side",
     )
 
 
 def register(app: Dash, api: Api) -> None:
-    """Validation while typing, and submission."""
+    """Registers validation while typing, and submission."""
     form.register(app, api)
     forking.register(app)
     several.register(app, api)

@@ -1,4 +1,4 @@
-"""The form of a fork: which checkpoint, and the config in force there."""
+"""The heading of the form of a fork: its checkpoint, and the config in force there."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Fork(NamedTuple):
 
 
 async def choice(client: AsyncClient, run_id: str, step: str | None) -> Fork:
-    """The checkpoint of that step; without one, or with one that is not there, the newest."""
+    """Returns the checkpoint of that step, or the newest one."""
     parent, page = await client.run(run_id), await client.checkpoints(run_id)
     steps = [each.step for each in page.items]
     chosen = int(step) if step and step.isdigit() and int(step) in steps else next(iter(steps), None)
@@ -36,7 +36,7 @@ async def choice(client: AsyncClient, run_id: str, step: str | None) -> Fork:
 
 
 def changed_by(controls: Sequence[ControlInfo], step: int) -> dict[str, Any]:
-    """The changes that a checkpoint of `step` completed steps contains, the later over the earlier."""
+    """Returns the changes that a checkpoint of `step` completed steps contains, the later over the earlier."""
     applied = [each for each in controls if each.kind == "change" and each.state == "applied"]
     values: dict[str, Any] = {}
     for control in sorted(applied, key=lambda each: (each.applied_step or 0, each.created_at, each.id)):
@@ -46,24 +46,24 @@ def changed_by(controls: Sequence[ControlInfo], step: int) -> dict[str, Any]:
 
 
 def nothing_to_fork(parent: RunDetail) -> Any:
-    """The page of a run without a checkpoint."""
+    """Returns the page of a run without a checkpoint."""
     return notice(
-        "There is no checkpoint to go on from",
-        f"“{parent.name}” keeps none: the first one comes after the interval that its config sets, or they were "
-        "deleted, or it was imported. A clone starts anew with the same config.",
+        "No checkpoint to fork from",
+        f"“{parent.name}” keeps none: the first one has not been written yet, they were deleted, or the run was "
+        "imported. A clone starts from the beginning with the same config.",
         icon_name="fork",
         action=link_button("Clone it", f"/new?parent={parent.id}"),
     )
 
 
 def heading(fork: Fork) -> html.Div:
-    """What the fork has of its parent, and the choice of the checkpoint."""
+    """Returns what the fork has of its parent, and the choice of the checkpoint."""
     options = [{"value": str(each.step), "label": _label(each)} for each in fork.checkpoints]
     text: Any = [
-        "Goes on from a checkpoint of ",
+        "Continues from a checkpoint of ",
         dcc.Link(fork.parent.name, href=f"/runs/{fork.parent.id}", className="wrap-anywhere"),
         " with its weights, optimizer, buffers and counters, and the config in force at that step. Model, task, engine "
-        "and G stay as they are. Its charts begin with the parent's steps.",
+        "and G cannot be changed. Its charts begin with the parent's steps.",
     ]
     return html.Div(
         [
@@ -90,7 +90,7 @@ def _label(each: CheckpointInfo) -> str:
 
 
 def register(app: Dash) -> None:
-    """Another checkpoint has another config in force: the form is made anew."""
+    """Reloads the form when another checkpoint is chosen, because another config is in force there."""
 
     @app.callback(
         Output("url", "search", allow_duplicate=True),

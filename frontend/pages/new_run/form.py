@@ -42,7 +42,7 @@ from frontend.session import Api
 
 
 def register(app: Dash, api: Api) -> None:
-    """Validation, recipes, submission."""
+    """Registers validation, recipes and submission."""
     _typing(app)
     _checking(app, api)
     _submitting(app, api)

@@ -1,4 +1,4 @@
-"""The column beside the form: what differs, what to beware of, what it costs."""
+"""The column beside the form: what differs, the estimate, and the constants of the theory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from frontend.symbols import short_name
 
 
 def diff_summary(report: ConfigReport, origin: str) -> html.Div:
-    """What the run will do otherwise than where it comes from; fields that its method lacks are counted."""
+    """Returns what differs from the origin; fields that the method lacks are counted."""
     present = flatten(report.config).keys()
     rows: list[Any] = [
         html.Div(
@@ -32,14 +32,14 @@ def diff_summary(report: ConfigReport, origin: str) -> html.Div:
     ]
     num_gone = len(report.diff) - len(rows)
     if num_gone:
-        fields = "field of the other method falls" if num_gone == 1 else "fields of the other method fall"
-        rows.append(dmc.Text(f"{num_gone} {fields} away.", size="sm", c="dimmed"))
-    nothing = [dmc.Text(f"Nothing: it repeats {origin}.", size="sm", c="dimmed")]
+        fields = "field of the other method does" if num_gone == 1 else "fields of the other method do"
+        rows.append(dmc.Text(f"{num_gone} {fields} not apply.", size="sm", c="dimmed"))
+    nothing = [dmc.Text(f"Nothing: it is the same as {origin}.", size="sm", c="dimmed")]
     return html.Div([html.H3(f"Differs from {origin}", className="chart-title"), *(rows or nothing)])
 
 
 def estimate_summary(estimate: RunEstimate) -> html.Div:
-    """What the run will take: rollouts by arithmetic, the rest from similar runs, with ranges."""
+    """Returns what the run will take: rollouts by arithmetic, the rest from similar runs, with ranges."""
     rollouts = [
         _row("training steps", _count(estimate.steps)),
         _row("fresh rollouts", _count(estimate.fresh)),
@@ -59,20 +59,20 @@ def estimate_summary(estimate: RunEstimate) -> html.Div:
     expected = [_row(label, _with_range(value, form)) for label, value, form in found if value is not None]
     return html.Div(
         [
-            html.H3("What it will take", className="chart-title"),
+            html.H3("Estimate", className="chart-title"),
             *expected,
             html.Div(_basis(estimate), className="cost-basis"),
-            html.H4("Rollouts its settings ask for", className="cost-title"),
+            html.H4("Rollouts by setting", className="cost-title"),
             *rollouts,
         ]
     )
 
 
 def _count(value: int | None) -> Any:
-    """Registered data sets are counted; how many problems another file has is seen when it is read."""
+    """Returns a count; the problems of a data set that is not registered are unknown."""
     if value is None:
         return html.Span(
-            "as the data has", title="The file is not registered under Data and models, so nobody counted it."
+            "unknown", title="The file is not registered under Data and models, so its problems are not counted."
         )
     return formatting.count(value)
 
@@ -92,15 +92,15 @@ def _basis(estimate: RunEstimate) -> list[Any]:
     runs = estimate.similar_runs
     if not runs:
         return [
-            "No ended run has the same model, engine and G and sizes near these, so that nothing is known yet of "
-            "tokens, duration and cost."
+            "No finished run has the same model, engine and G and similar sizes, so tokens, duration and cost are "
+            "unknown."
         ]
     links: list[Any] = []
     for run in runs:
         differs = f" ({', '.join(run.differs)})" if run.differs else ""
         links += [", " if links else "", dcc.Link(run.name, href=f"/runs/{run.id}", className="wrap-anywhere"), differs]
     num = f"{len(runs)} similar runs" if len(runs) > 1 else "one similar run"
-    unpriced = "" if estimate.cost else " This deployment sets no price for an hour."
+    unpriced = "" if estimate.cost else " This deployment sets no price per hour."
     return [f"Median and range of {num}: ", *links, ".", unpriced]
 
 
@@ -114,7 +114,7 @@ THEORY = (
 
 
 def theory_summary(report: ConfigReport) -> Any:
-    """K1..K3 with what they bound; nothing for methods without thresholds."""
+    """Returns K1..K3 with what they bound; nothing for methods without thresholds."""
     known = [(name, label, text, report.constants[name]) for name, label, text in THEORY if report.constants.get(name)]
     if not known:
         return None
@@ -122,8 +122,8 @@ def theory_summary(report: ConfigReport) -> Any:
         [
             html.H3("Theorem 3.2", className="chart-title"),
             dmc.Text(
-                "Weights of the distance between the policy and each source's behaviour policy in the bound on its "
-                "improvement: the smaller, the safer.",
+                "Weights of the distance to each source's behaviour policy in the bound on the improvement: the "
+                "smaller, the safer.",
                 size="xs",
                 c="dimmed",
             ),

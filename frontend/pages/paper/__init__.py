@@ -153,7 +153,7 @@ def _placeholder(run_ids: Sequence[str]) -> list[Any]:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Loading, drawing and choosing."""
+    """Registers the callbacks: loading, drawing and choosing."""
 
     @app.callback(
         Output("paper-body", "children"),

@@ -58,7 +58,7 @@ def _show_link(origin: str | None, name: str, link: PasswordLink) -> None:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Creating, changing and disabling users, and their password links."""
+    """Registers the callbacks: creating, changing and disabling users, and their password links."""
     worker_tokens.register(app, api)
     clientside(app, "people", "origin", Output("public-origin", "data"), Input("public-origin", "id"))
     open_when_pressed(app, "person-new", "person-dialog")

@@ -45,5 +45,5 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Creating and revoking."""
+    """Registers the callbacks: creating and revoking."""
     register_tokens(app, api, TOKENS)

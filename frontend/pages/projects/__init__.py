@@ -34,7 +34,7 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Creating, changing, and members."""
+    """Registers the callbacks: creating, changing, and members."""
     open_when_pressed(app, "project-new", "project-dialog")
     _creating(app, api)
     _editing(app, api)

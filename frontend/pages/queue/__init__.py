@@ -89,7 +89,7 @@ async def workers_board(api: Api) -> list[Any]:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Refreshing, and cancelling after a question."""
+    """Registers the callbacks: refreshing, and cancelling after a question."""
     for board, content in (("queue-board", queue_board), ("workers-board", workers_board)):
         _refresh(app, api, board, content)
     administration.register(app, api)

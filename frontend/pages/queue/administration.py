@@ -44,7 +44,7 @@ def worker_dialog() -> html.Div:
 
 
 def register(app: Dash, api: Api) -> None:
-    """The buttons of the table."""
+    """Registers the callbacks of the buttons in the table."""
     refresh = Output("workers-board-refresh", "n_intervals", allow_duplicate=True)
     rounds = State("workers-board-refresh", "n_intervals")
 

@@ -50,7 +50,7 @@ def limits_panel(limits: UserLimits) -> html.Div:
 
 
 def register(app: Dash, api: Api) -> None:
-    """A limit holds as soon as it is typed."""
+    """Registers the callback that sets a limit as soon as it is typed."""
 
     @app.callback(
         Output("queue-limits", "data"),

@@ -56,7 +56,7 @@ async def _redraw(client: AsyncClient) -> None:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registering, opening, and unregistering."""
+    """Registers the callbacks: registering, opening, and unregistering."""
     _registering(app, api)
     _opening(app, api)
     ask_when_pressed(

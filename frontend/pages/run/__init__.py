@@ -1,4 +1,4 @@
-"""One run: state, progress, live charts, and what one can do with it."""
+"""One run: its state, progress, live charts and actions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from bapo.figures.axes import X_KINDS
 from frontend.clientside import clientside
 from frontend.components.alert_cards import acknowledging
 from frontend.components.attributes import attributes
+from frontend.components.choices import choices
 from frontend.components.store_button import button_store
 from frontend.page import Living
 from frontend.pages.run import (
@@ -34,7 +35,7 @@ from frontend.pages.run.tabs import BY_NAME, TABS
 from frontend.session import Api
 
 SMOOTHING_CHOICES = (
-    ("auto", "As it suits"),
+    ("auto", "Auto"),
     ("off", "Off"),
     ("5", "Mean of 5 steps"),
     ("10", "Mean of 10 steps"),
@@ -45,7 +46,7 @@ SMOOTHING_CHOICES = (
 
 
 async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) -> Living:
-    """The page without its charts, which follow at once."""
+    """Returns the page; its charts follow."""
     run = await api.client().run(path["run_id"])
     tab = query.get("tab", "")
     x_kind, smooth = query.get("x", ""), query.get("smooth", "")
@@ -61,11 +62,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             dmc.SegmentedControl(
                 id="run-x",
                 value=x_kind if x_kind in X_KINDS else "step",
-                data=[
-                    {"value": "step", "label": "Step"},
-                    {"value": "time", "label": "Time"},
-                    {"value": "rollouts", "label": "Rollouts"},
-                ],
+                data=choices((("step", "Step"), ("time", "Time"), ("rollouts", "Rollouts"))),
                 size="xs",
                 **attributes(aria_label="x-axis of the charts"),
             ),
@@ -73,7 +70,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             dmc.Select(
                 id="run-smooth",
                 value=smooth if smooth in dict(SMOOTHING_CHOICES) else SMOOTHING_CHOICES[0][0],
-                data=[{"value": value, "label": label} for value, label in SMOOTHING_CHOICES],
+                data=choices(SMOOTHING_CHOICES),
                 allowDeselect=False,
                 size="xs",
                 w=150,
@@ -111,7 +108,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
 
 
 def register(app: Dash, api: Api) -> None:
-    """Everything on the page that reacts."""
+    """Registers the callbacks of the page."""
     charting.register(app, api)
     panels.register(app, api)
     difficulty.register(app)

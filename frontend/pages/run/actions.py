@@ -80,7 +80,7 @@ def _question(verb: str, name: str) -> Question:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Buttons and dialogs."""
+    """Registers the callbacks of the buttons and dialogs."""
     reload = Output("run-reload", "data", allow_duplicate=True)
     run_id, reloads = State("run-id", "data"), State("run-reload", "data")
 

@@ -24,7 +24,7 @@ async def panel(client: AsyncClient, run_id: str) -> list[Any]:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Following and acknowledging."""
+    """Registers the callbacks: following and acknowledging."""
 
     @app.callback(
         Output("run-alerts", "children"),

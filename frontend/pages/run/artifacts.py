@@ -209,7 +209,7 @@ def _snippet(newest_checkpoint: CheckpointInfo, newest: Mapping[tuple[str, int |
 
 
 def register(app: Dash, api: Api) -> None:
-    """Requesting, following and removing."""
+    """Registers the callbacks: requesting, following and removing."""
     pressed_store = store_id(ARTIFACT)
 
     @when_pressed(

@@ -52,6 +52,7 @@ def chart_panel(run: RunDetail, tab: str, recorded: Collection[str] = ()) -> lis
             chart.name,
             chart.title,
             chart.explanation,
+            question=chart.question,
             height=chart.height,
             wide=chart.wide,
             empty=chart.empty,
@@ -134,7 +135,7 @@ def view_of(given: Mapping[str, Any]) -> View:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Drawing, and the state of the run."""
+    """Registers the callbacks: drawing, and the state of the run."""
 
     @app.callback(
         Output("charts-drawn", "data"),

@@ -1,4 +1,4 @@
-"""The tab with the run's config."""
+"""The tab Config: what differs from the origin, and the complete config."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from frontend.symbols import short_name
 
 
 def config_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
-    """What differs from the parent or recipe first, then every field with its meaning."""
+    """Returns what differs from the parent or recipe, then every field with its meaning."""
     origin = "the parent run" if run.parent_id else f"the recipe {run.recipe}" if run.recipe else "its origin"
     return html.Div(
         [
@@ -55,7 +55,7 @@ def config_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
                                     ),
                                     dmc.Switch(
                                         id="config-changed",
-                                        label="Only what is set",
+                                        label="Only changed fields",
                                         checked=query.get("only") == "set",
                                         size="xs",
                                     ),
@@ -81,7 +81,7 @@ def config_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
                         ),
                         minWidth=480,
                     ),
-                    html.P("No field is called so.", id="config-none", className="fact", hidden=True),
+                    html.P("No field matches.", id="config-none", className="fact", hidden=True),
                 ],
                 className="panel-card",
             ),
@@ -126,7 +126,7 @@ def _rows(run: RunDetail) -> list[dmc.TableTr]:
 
 
 def _comparable(value: Any) -> Any:
-    """Equal for values that mean the same: `1/8` and 0.125."""
+    """Returns the same for values that mean the same, such as `1/8` and 0.125."""
     if isinstance(value, list | tuple):
         return [_comparable(part) for part in value]
     if isinstance(value, str) and re.fullmatch(r"-?\d+/\d+", value):
@@ -135,7 +135,7 @@ def _comparable(value: Any) -> Any:
 
 
 def register(app: Dash) -> None:
-    """Searching happens in the browser."""
+    """Registers the search, which runs in the browser."""
     clientside(
         app,
         "config",
@@ -148,9 +148,9 @@ def register(app: Dash) -> None:
 
 
 def diff_table(diff: dict[str, tuple[Any, Any]]) -> Any:
-    """Field, old and new value."""
+    """Returns the changed fields with their old and new values."""
     if not diff:
-        return dmc.Text("None: every field is the same.", size="sm", c="dimmed")
+        return dmc.Text("None: all fields are the same.", size="sm", c="dimmed")
     return dmc.TableScrollContainer(
         dmc.Table(
             [

@@ -1,4 +1,4 @@
-"""What a run page asks the API for, in as few requests as its charts need."""
+"""Reads from the API what the charts of a run page need, in as few requests as possible."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class RunData(NamedTuple):
 
     @property
     def group_size(self) -> int:
-        """G."""
+        """Returns G."""
         return int(self.run.config["rollout"]["group_size"])
 
     @property
     def num_left_out(self) -> int:
-        """Steps that the run completed and the chart does not show."""
+        """Returns how many completed steps the chart does not show."""
         return max(0, self.run.step - len(self.series.steps)) if self.series.steps else 0
 
 
@@ -164,7 +164,7 @@ async def _groups(
 
 
 async def _together(*requests: Any) -> list[Any]:
-    """Await all requests at once; None stays None."""
+    """Awaits all requests at once; None stays None."""
     answers = iter(await asyncio.gather(*(request for request in requests if request is not None)))
     return [None if request is None else next(answers) for request in requests]
 

@@ -1,4 +1,4 @@
-"""The tab on difficulty: how prompts moved between accuracies, at any step and over several."""
+"""The tab Difficulty: its charts, and how prompts moved between accuracies from one step to another."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ NUM_FLOW_STEPS = 4
 
 KINDS = (("tracked", "Tracked prompts"), ("last_seen", "Last seen in training"))
 KIND_EXPLANATION = (
-    "Tracked: a fixed set of training prompts, all sampled by the same policy at each of its steps, apart from "
-    "training: the honest comparison. Last seen: every training prompt where it was last evaluated by then, at "
-    "different steps and by different policies. A prompt that training has not drawn again looks unchanged, and no "
-    "measurement of chance fits."
+    "Tracked: a fixed set of training prompts, all sampled apart from training by the policy of that step, which makes "
+    "them comparable. Last seen: every training prompt at its last evaluation so far, at different steps and by "
+    "different policies. A prompt that training has not drawn again looks unchanged, and there is no measure of chance."
 )
 
 
 def difficulty_panel(run: RunDetail) -> list[Any]:
-    """The charts over training, and below them the section on migration, still without data."""
+    """Returns the charts over training, and below them migration and flows, still without data."""
     return [*chart_panel(run, "difficulty"), _migration_section(run), _flow_section(run)]
 
 
@@ -37,7 +36,7 @@ def _migration_section(run: RunDetail) -> html.Section:
         [
             html.Div(
                 [
-                    html.H2("How did prompts move?", className="section-title"),
+                    html.H2("Migration", className="section-title"),
                     html.Div(
                         [
                             dmc.SegmentedControl(
@@ -73,7 +72,7 @@ def _migration_section(run: RunDetail) -> html.Section:
                     ),
                     dmc.Switch(
                         id="migration-difference",
-                        label="Difference to chance",
+                        label="Difference from chance",
                         size="xs",
                         checked=False,
                         disabled=True,
@@ -91,27 +90,29 @@ def _migration_section(run: RunDetail) -> html.Section:
                 [
                     chart_card(
                         "migration",
-                        "Where did prompts of each accuracy go?",
+                        "Migration matrix",
                         "Rows: accuracy at the earlier step; columns: at the later one. Numbers are prompts, colours "
-                        "their share of the row. Outlined cells did not move: to their right prompts got better, to "
-                        f"their left worse. The red row holds the prompts at 0/{group_size}, which nobody solved.",
+                        "their share of the row. In outlined cells the accuracy did not change: to the right of them "
+                        f"it rose, to the left it fell. The red row holds the prompts at 0/{group_size}, never solved.",
+                        question="Where did prompts of each accuracy go?",
                         height=400,
                         empty="The tracked prompts have not been sampled yet.",
                         kind="difficulty",
                     ),
                     chart_card(
                         "migration-null",
-                        "And by chance alone?",
-                        "The base model sampled twice, nothing learned in between: what moves here moves because G "
-                        "responses are a small sample. It is measured once, at step 0; between later steps it is a "
-                        "guide. Only what differs from it is learning.",
+                        "Migration by chance",
+                        "The base model sampled twice without learning in between: what moves here moves because G "
+                        "responses are a small sample. Measured once, at step 0, and only a guide for later steps. "
+                        "Only what differs from it is learning.",
+                        question="How much moves although nothing was learned?",
                         height=400,
                         empty="The base model was not sampled twice.",
                         kind="difficulty",
                     ),
                     chart_card(
                         "accuracy-counts",
-                        "How many prompts of each accuracy, before and after?",
+                        "Prompts by accuracy, before and after",
                         "Prompts that were seen at both steps. Outlined: at the earlier step; filled: at the later "
                         "one.",
                         height=300,
@@ -148,7 +149,7 @@ def _flow_section(run: RunDetail) -> html.Section:
         [
             html.Div(
                 [
-                    html.H2("Which way did they go?", className="section-title"),
+                    html.H2("Flows", className="section-title"),
                     html.Div([html.Span("at steps", className="fact-label"), *steps], className="flow-steps"),
                 ],
                 className="section-head",
@@ -156,7 +157,7 @@ def _flow_section(run: RunDetail) -> html.Section:
             html.Div(
                 chart_card(
                     "flows",
-                    "Flows between accuracies over four steps",
+                    "Flows between accuracies",
                     "Each column is a step, each band the prompts that went from one class of accuracy to the next. "
                     "Low is up to 1/3, high from 2/3. Bands have the colour of the class that they leave. Tracked "
                     "prompts are shown at their last sampling up to a step.",
@@ -174,7 +175,7 @@ def _flow_section(run: RunDetail) -> html.Section:
 
 
 def _slider(identifier: str, label: str) -> html.Div:
-    """A slider of steps, whose range and marks the page's script sets when it knows them (assets/difficulty.js)."""
+    """Returns a slider of steps, whose range and marks the page's script sets (assets/difficulty.js)."""
     return html.Div(
         [
             html.Div(
@@ -199,7 +200,7 @@ def _slider(identifier: str, label: str) -> html.Div:
 
 
 def register(app: Dash) -> None:
-    """Everything of the tab that reacts happens in the browser."""
+    """Registers the callbacks of the tab, which run in the browser."""
     clientside(
         app,
         "difficulty",

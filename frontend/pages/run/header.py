@@ -1,4 +1,4 @@
-"""The top of a run page: what the run is, how far it is, and what one can do with it."""
+"""The heading of a run page: name, state, progress and actions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ACTIONS: tuple[Action, ...] = (
 
 
 def title_row(run: RunDetail) -> html.Div:
-    """Name and buttons; a button that the run's state does not allow is not shown."""
+    """Returns name and buttons, without those that the run's state does not allow."""
     buttons = [
         dmc.Button(
             action.label,
@@ -93,7 +93,7 @@ def title_row(run: RunDetail) -> html.Div:
 
 
 def action_style(run: RunDetail, verb: str) -> dict[str, Any]:
-    """Hidden unless allowed."""
+    """Returns a style that hides a button unless its action is allowed."""
     if verb == "pause-checkpoint":
         # Once it pauses, only sooner would mean anything.
         return {} if "pause" in run.allowed_actions and run.stopping_when is None else {"display": "none"}
@@ -103,7 +103,7 @@ def action_style(run: RunDetail, verb: str) -> dict[str, Any]:
 
 
 def status_row(run: RunDetail, now: datetime | None = None) -> list[Any]:
-    """State and facts."""
+    """Returns state and facts."""
     facts: list[Any] = [
         status_badge(run.status),
         dmc.Badge(run.method, color="gray", variant="outline"),
@@ -126,7 +126,7 @@ def status_row(run: RunDetail, now: datetime | None = None) -> list[Any]:
 
 
 def _origin(run: RunDetail) -> list[Any]:
-    """The run that this one was cloned or forked from."""
+    """Returns the run that this one was cloned or forked from."""
     step = "" if run.fork_step is None else f" at step {run.fork_step:,}"
     label = "cloned from" if run.fork_step is None else "forked from"
     if run.parent_id is None:
@@ -146,7 +146,7 @@ def _fact(label: str, value: Any) -> html.Span:
 
 
 class Progress(NamedTuple):
-    """How far a run is, as texts; the browser draws it (assets/live.js)."""
+    """The progress of a run as texts; the browser draws it (assets/live_head.js)."""
 
     status: str
     step: str
@@ -156,7 +156,7 @@ class Progress(NamedTuple):
 
 
 def progress(run: RunDetail, now: datetime | None = None) -> Progress:
-    """Step, share and the time that is left or was taken."""
+    """Returns step, share, and the time that is left or was taken."""
     current = now or datetime.now(UTC)
     if run.started_at is None:
         time = ""
@@ -174,14 +174,14 @@ _REASONS: dict[RunStatus, tuple[str, str]] = {
     RunStatus.FAILED: ("red", "This run failed"),
     RunStatus.LOST: ("orange", "The worker was lost"),
     RunStatus.QUEUED: ("indigo", "Waiting for a worker"),
-    RunStatus.PAUSED: ("violet", "Paused: its GPU is free, resume goes on from the last checkpoint"),
-    RunStatus.DRAFT: ("gray", "A draft: nothing runs until it is started"),
+    RunStatus.PAUSED: ("violet", "Paused: its slot is free, and it resumes from the last checkpoint"),
+    RunStatus.DRAFT: ("gray", "Draft: not started yet"),
     RunStatus.STOPPING: ("pink", "Stopping {when}"),
     RunStatus.PAUSING: ("grape", "Pausing {when}"),
 }
 
 _MOMENTS: dict[StopMoment | None, str] = {
-    "now": "now: its trainer is killed where it does not end within seconds",
+    "now": "now: its trainer is killed unless it ends within seconds",
     "step": "at the next step boundary, after a checkpoint",
     "checkpoint": "after the next regular checkpoint",
     # Answered, but not ended yet.
@@ -190,14 +190,12 @@ _MOMENTS: dict[StopMoment | None, str] = {
 
 
 def reason(run: RunDetail) -> list[Any]:
-    """Why the run does not go on, where it does not."""
+    """Returns why the run is not training, if it is not."""
     if run.status not in _REASONS:
         return []
     colour, title = _REASONS[run.status]
     title = title.format(when=_MOMENTS[run.stopping_when])
-    text = run.status_reason or (
-        "Its log tells what happened: see the tab Log." if run.status is RunStatus.FAILED else None
-    )
+    text = run.status_reason or ("See the tab Log for what happened." if run.status is RunStatus.FAILED else None)
     return [
         dmc.Alert(
             dmc.Text(text, size="sm", className="wrap-anywhere") if text else None,

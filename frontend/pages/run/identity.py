@@ -138,7 +138,7 @@ def dialog() -> dmc.Modal:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Stars, archive and the dialog."""
+    """Registers the callbacks: stars, archive and the dialog."""
     _register_buttons(app, api)
     _register_dialog(app, api)
 

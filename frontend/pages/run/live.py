@@ -1,6 +1,6 @@
-"""What a running run's page is told when it asks for news: only the new steps, and the head of the page.
+"""Answers the page of a run that asks for news: only the new steps, and the heading of the page.
 
-This goes past Dash: its renderer takes longer over one callback than Plotly over all charts of a page.
+This bypasses Dash: its renderer takes longer for one callback than Plotly for all charts of a page.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from frontend.pages.run.tiles import load_tiles
 
 
 async def news(client: AsyncClient, run_id: str, query: Mapping[str, str]) -> dict[str, Any]:
-    """Answer to `?after=72&charts=rewards,lengths&x=step&axes=lengths:time&smooth=10&scheme=dark&rebuild=1&tiles=1`.
+    """Answers `?after=72&charts=rewards,lengths&x=step&axes=lengths:time&smooth=10&scheme=dark&rebuild=1&tiles=1`.
 
     `after` is the last step that the charts show; without it no chart is asked for. The answer has `progress`, `tiles`
     where they were asked for, and with `after` also `charts` (points to append by chart), `figures` (charts of totals),

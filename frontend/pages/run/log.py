@@ -1,4 +1,4 @@
-"""The tab with the trainer's output, which the browser reads piece by piece (assets/log.js)."""
+"""The tab Log: the trainer's output, which the browser reads piece by piece (assets/log.js)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from frontend.components.icon import icon
 
 
 def log_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
-    """Search, switches, and an empty box."""
+    """Returns search, switches, and an empty box."""
     return html.Div(
         [
             dcc.Store(id="log-mounted"),
@@ -31,18 +31,18 @@ def log_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
                     ),
                     _attempts(run, query.get("attempt", "")),
                     html.Span(id="log-matches", className="fact-label", role="status"),
-                    _button("log-previous", "Previous", "Match before (Shift+Enter)"),
+                    _button("log-previous", "Previous", "Previous match (Shift+Enter)"),
                     _button("log-next", "Next", "Next match (Enter)"),
                     html.Span(className="panel-space"),
                     dmc.Switch(id="log-follow", label="Follow", checked=True, size="xs"),
                     dmc.Switch(id="log-wrap", label="Wrap lines", checked=query.get("wrap") != "off", size="xs"),
-                    _button("log-download", "Download", "All of it as a text file"),
+                    _button("log-download", "Download", "The whole log as a text file"),
                 ],
                 className="panel-tools log-tools",
             ),
             html.Div(
                 [
-                    _button("log-earlier", "Load earlier lines", "Lines before the first one shown"),
+                    _button("log-earlier", "Load earlier lines", "Lines before those shown"),
                     html.Span("Loading …", id="log-state", className="fact-label", role="status"),
                 ],
                 className="log-head",
@@ -79,7 +79,7 @@ def _button(identifier: str, label: str, explanation: str) -> html.Button:
 
 
 def register(app: Dash) -> None:
-    """Hands the box over to the browser."""
+    """Registers the callbacks of the tab, which run in the browser."""
     clientside(
         app,
         "log",

@@ -1,4 +1,4 @@
-"""The tab on how far the policy is from what generated its data."""
+"""The tab Off-policy: its charts, and what they say together."""
 
 from __future__ import annotations
 
@@ -12,34 +12,33 @@ from frontend.pages.run.charts.off_policy import constants_of
 
 
 def off_policy_panel(run: RunDetail) -> list[Any]:
-    """The charts, and below them what they say together."""
+    """Returns the charts, and below them what they say together."""
     return [*chart_panel(run, "off-policy"), reading_of(run)]
 
 
 def reading_of(run: RunDetail) -> html.P:
-    """One paragraph: the bound, its constants for this run, and how to read the charts."""
+    """Returns a paragraph: the bound, its constants for this run, and how to read the charts."""
     known = constants_of(run)
     if known is None:
         return html.P(
-            f"{run.method} has no thresholds, and Theorem 3.2 says nothing about it. The ratios and the ages still "
-            "show how stale its data are: a wide band around 1 and a large clipped share mean that much of a batch "
-            "gives no gradient.",
+            f"{run.method} has no thresholds, so Theorem 3.2 does not apply. Ratios and ages still show how stale its "
+            "data are: a wide band around 1 and a large clipped share mean that much of a batch gives no gradient.",
             className="panel-text",
         )
-    k1 = "not defined, for its filter keeps groups without mixed rewards" if known.k1 is None else f"{known.k1:.2f}"
+    k1 = "not defined (the filter keeps groups without mixed rewards)" if known.k1 is None else f"{known.k1:.2f}"
     return html.P(
         [
-            "Theorem 3.2 bounds from below what a step gains, and takes off the distance to each source's policy, "
-            "multiplied with a constant that is smaller the more mixed the rewards of its groups are: ",
+            "Theorem 3.2 gives a lower bound on the gain of a step. It subtracts the distance to each source's policy, "
+            "times a constant that is smaller the more mixed the rewards of its groups are: ",
             html.Strong(f"K1 = {k1}"),
             " for fresh groups, ",
             html.Strong(f"K2 = {known.k2_exact:.2f}"),
             f" for re-evaluated ones (the paper's bound gives {known.k2:.2f}), and ",
             html.Strong(f"K3 = {known.k3:.2f}"),
-            " for reused ones at r_tot = 0, from where it moves with the reuse window. Re-evaluated groups come from "
-            "the current policy, so that their distance is 0 but for rounding; fresh groups lag by the delay v, reused "
-            "ones by their age. Where a source's line grows faster than the others, its data are the first to become "
-            "too old: lower v, or expire reused groups earlier.",
+            " for reused ones at r_tot = 0; it moves with the reuse window. Re-evaluated groups come from the current "
+            "policy, so their distance is 0 up to rounding; fresh groups lag by the delay v, reused ones by their age. "
+            "If the line of a source grows faster than the others, its data become too old first: lower v, or expire "
+            "reused groups earlier.",
         ],
         className="panel-text",
     )

@@ -21,7 +21,7 @@ def view_of(tab: str, query: Mapping[str, str]) -> dict[str, str]:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Tabs."""
+    """Registers the callback that opens a tab."""
 
     @app.callback(
         Output("run-panel", "children"),

@@ -139,7 +139,7 @@ class _Steered(NamedTuple):
 
 
 def register(app: Dash, api: Api) -> None:
-    """Opening, checking, sending."""
+    """Registers the callbacks: opening, checking, sending."""
 
     def not_loaded(error: Exception) -> None:
         set_props("change-drawer", {"opened": True})

@@ -1,4 +1,4 @@
-"""The tab with every training prompt: found by what became of it, drawn over the run."""
+"""The tab Prompts: every training prompt with its accuracy over the run, filtered by its outcome."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from frontend.components.prompt_filter import DEFAULT_SORT, filter_of
 ROWS_ON_A_PAGE = 50
 
 SOURCE_CHOICES: tuple[tuple[BatchSource, str], ...] = (
-    (BatchSource.FRESH, "X1: rolled out fresh"),
+    (BatchSource.FRESH, "X1: fresh"),
     (BatchSource.REEVALUATED, "X2: re-evaluated"),
     (BatchSource.REUSED, "X3: reused"),
 )
 
 EXPLANATION = (
-    "Each point is a visit: its height is the accuracy, from 0/G at the bottom to G/G at the top, its colour says the "
-    "same. Circle: fresh (X1), triangle: re-evaluated (X2), square: reused (X3). Courses share the run's steps from "
-    "left to right. Of more than 100 visits, 100 evenly spaced ones are drawn."
+    "Each point is a visit: height and colour are its accuracy, from 0/G at the bottom to G/G at the top. Circle: "
+    "fresh (X1), triangle: re-evaluated (X2), square: reused (X3). All rows share the run's steps from left to right. "
+    "Of more than 100 visits, 100 evenly spaced ones are drawn."
 )
 
 
 def ramp_style(group_size: int) -> dict[str, str]:
-    """The accuracy ramp as CSS variables --k0 … --kG that follow the scheme."""
+    """Returns the accuracy ramp as CSS variables --k0 … --kG that follow the scheme."""
     light, dark = accuracy_ramp(LIGHT, group_size), accuracy_ramp(DARK, group_size)
     return {f"--k{k}": f"light-dark({light[k]}, {dark[k]})" for k in range(group_size + 1)}
 
 
 def prompts_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
-    """Chips, filters and the frame of the table, which the browser fills (assets/prompts.js)."""
+    """Returns chips, filters and the frame of the table, which the browser fills (assets/prompts.js)."""
     wanted = filter_of(query)
     group_size = int(run.config["rollout"]["group_size"])
     counts = [{"value": str(k), "label": f"{k}/{group_size}"} for k in range(group_size + 1)]
@@ -95,7 +95,7 @@ def prompts_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
                 },
             ),
             dcc.Store(id="prompts-told"),
-            html.Div(id="prompts-chips", className="chips", role="group", **attributes(aria_label="What became of it")),
+            html.Div(id="prompts-chips", className="chips", role="group", **attributes(aria_label="Outcome")),
             filters,
             html.Div(id="prompts-news", className="news", hidden=True, role="status"),
             html.Div(
@@ -125,7 +125,7 @@ def _count_select(identifier: str, placeholder: str, counts: list[Any], value: i
 
 
 def register(app: Dash) -> None:
-    """The controls and the address; all else is the script's."""
+    """Registers the controls; the rest is the script's."""
     clientside(
         app,
         "prompts",

@@ -1,4 +1,4 @@
-"""The tab with responses, group by group."""
+"""The tab Samples: responses, group by group."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from bapo.api.runs import RunDetail
 from bapo.rollout import BatchSource
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
+from frontend.components.choices import choices
 from frontend.components.icon import icon
 
 GROUPS_AT_ONCE = 12
@@ -30,7 +31,7 @@ CORRECTNESS: tuple[tuple[str, str], ...] = (
 
 
 def samples_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
-    """The controls and a place for the groups, which the browser fetches (assets/samples.js)."""
+    """Returns the controls and a place for the groups, which the browser fetches (assets/samples.js)."""
     step = query.get("step", "")
     source = query.get("source", "")
     correct = query.get("correct", "")
@@ -73,7 +74,7 @@ def samples_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
             dmc.Select(
                 id="samples-correct",
                 value=correct if correct in dict(CORRECTNESS) else None,
-                data=[{"value": value, "label": label} for value, label in CORRECTNESS],
+                data=choices(CORRECTNESS),
                 placeholder="Any accuracy",
                 clearable=True,
                 size="xs",
@@ -130,7 +131,7 @@ def _step_button(identifier: str, sign: str, label: str) -> dmc.ActionIcon:
 
 
 def register(app: Dash) -> None:
-    """The controls; all else is the script's."""
+    """Registers the controls; the rest is the script's."""
     inputs: list[Any] = [
         Input("samples-mounted", "data"),
         Input("samples-step", "value"),

@@ -1,4 +1,4 @@
-"""The tabs of a run page: what each is called and what makes its panel."""
+"""The tabs of a run page, with what makes their panels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Panel = Callable[[AsyncClient, RunDetail, Mapping[str, str]], Awaitable[Any]]
 
 
 class Tab(NamedTuple):
-    """One tab; its panel is made when somebody opens it, and unmounted when they leave."""
+    """One tab; its panel is made when it is opened, and removed when it is left."""
 
     name: str
     """As in the address: `?tab=batch`."""

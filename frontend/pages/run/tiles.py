@@ -1,4 +1,4 @@
-"""The figures at the top of a run page."""
+"""The tiles at the top of a run page."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SPARKLINE_POINTS = 80
 
 
 class TileData(NamedTuple):
-    """What the tiles are worked out from."""
+    """The data behind the tiles."""
 
     first: Series
     """The first ten steps."""
@@ -52,7 +52,7 @@ NOTHING = TileData(_SERIES, _SERIES, _SERIES, _HISTOGRAMS, _HISTOGRAMS, _HISTOGR
 
 
 async def load_tiles(client: AsyncClient, run: RunDetail, palette: Palette) -> list[Tile]:
-    """Fetch the first and the newest steps, and a sample of the course between."""
+    """Fetches the first and the newest steps, and a sample of all."""
     if run.step == 0:
         return tiles(run, NOTHING, palette)
     since = max(1, run.step - WINDOW_STEPS + 1)
@@ -75,13 +75,13 @@ async def _evaluations(client: AsyncClient, run: RunDetail) -> Series:
 
 
 def evaluation_key(run: RunDetail) -> str | None:
-    """Metric behind the run's evaluation: "CD-34 avg@8" → `val-core/CD-34/acc/mean@8`."""
+    """Returns the metric behind the run's evaluation: "CD-34 avg@8" → `val-core/CD-34/acc/mean@8`."""
     dataset, separator, num_samples = (run.eval_name or "").rpartition(" avg@")
     return f"val-core/{dataset}/acc/mean@{num_samples}" if separator else None
 
 
 def tiles(run: RunDetail, data: TileData, palette: Palette) -> list[Tile]:
-    """Means of ten steps, their change since the first ten, and where the rest stands."""
+    """Returns the tiles: means of ten steps with their change since the first ten, and totals."""
     return [
         _reward(data, palette),
         _evaluation(run, data, palette),
@@ -102,8 +102,8 @@ def _unsolved(data: TileData, palette: Palette) -> Tile:
         f"fresh at 0/G, {WINDOW_STEPS} steps" if now is not None else "no step yet",
         None if change is None else formatting.points(change),
         _trend(None if change is None else -change),
-        "Share of fresh groups without one correct response; the change is against the first ten steps. The tab "
-        "Difficulty shows which of it is chance.",
+        "Share of fresh groups without a correct response; the change is since the first ten steps. The tab Difficulty "
+        "shows how much of it is chance.",
         moving_mean([counts[0] / max(1, sum(counts)) for counts in data.course_histograms.fresh]),
         palette.bad,
     )
@@ -129,7 +129,7 @@ def _reward(data: TileData, palette: Palette) -> Tile:
         f"mean of {WINDOW_STEPS} steps" if now is not None else "no step yet",
         None if change is None else formatting.points(change),
         _trend(change),
-        "Share of correct responses among fresh rollouts; the change is against the first ten steps.",
+        "Share of correct responses among fresh rollouts; the change is since the first ten steps.",
         _column(data.course, REWARD),
         palette.fresh,
     )
@@ -152,7 +152,7 @@ def _evaluation(run: RunDetail, data: TileData, palette: Palette) -> Tile:
         note,
         None if change is None else formatting.points(change),
         _trend(change),
-        "Accuracy on held-out problems with its 95 % interval; the change is against the base model.",
+        "Accuracy on held-out problems with its 95 % interval; the change is since the base model.",
         course,
         palette.series[0],
     )

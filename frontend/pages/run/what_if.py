@@ -1,4 +1,4 @@
-"""The tab that shows what the run's batches would have been under other thresholds, buffers and filters."""
+"""The tab What-if: the run's batches as they would have been under other thresholds, buffers and filters."""
 
 from __future__ import annotations
 
@@ -33,51 +33,56 @@ from frontend.session import Api
 
 MOST_POINTS = 700
 CHART = f"{KIND}-chart"
-CHARTS: tuple[tuple[str, str, str, int], ...] = (
+CHARTS: tuple[tuple[str, str, str, str, int], ...] = (
     (
         "what-if-composition",
+        "Batch composition",
         "What would the batches have been made of?",
-        "Above what the run trained on, below what it would have trained on. Solid areas follow from recorded answers; "
-        "hatched ones rest on re-evaluations that never happened.",
+        "Above: what the run trained on; below: what it would have trained on. Solid areas follow from recorded "
+        "responses; hatched ones rest on re-evaluations that never happened.",
         440,
     ),
     (
         "what-if-fill",
+        "Fill rate",
         "Would the batches have been fuller?",
         f"Groups trained on as a share of B, mean of {WINDOW_STEPS} steps, with a 95 % prediction interval.",
         260,
     ),
     (
         "what-if-rollouts",
+        "Rollouts so far",
         "What would it have cost?",
         "Responses generated for training so far, fresh and re-evaluated.",
         260,
     ),
     (
         "what-if-difficult",
+        "Difficult prompts",
         "How many prompts would have counted as difficult?",
         "Prompts in the difficult buffer after each step.",
         260,
     ),
     (
         "what-if-reusable",
-        "How many groups would have been there to reuse?",
+        "Reusable groups",
+        "How many groups would have been available for reuse?",
         "Groups in the high-quality buffer after each step.",
         260,
     ),
 )
-"""Name, title, explanation and height of each card."""
+"""Name, title, question, explanation and height of each card."""
 
 
 async def what_if_panel(_: AsyncClient, run: RunDetail, query: Mapping[str, str]) -> Any:
-    """Controls as the address has them, and the cards, still empty."""
+    """Returns the controls as the address has them, and the cards, still empty."""
     if not has_trait(run.method, "is_replayable"):
         return notice(
             f"The batches of {run.method} cannot be replayed",
-            f"What-if knows how {', '.join(methods_with('is_replayable'))} make batches.",
+            f"What-if replays {', '.join(methods_with('is_replayable'))}.",
         )
     if not run.step:
-        return notice("No step yet", "What-if replays what a run recorded; it shows more with every step.")
+        return notice("No steps yet", "What-if replays what the run has recorded.")
     config = RunConfig.model_validate(run.config)
     start = control_values(config)
     return html.Div(
@@ -92,14 +97,14 @@ async def what_if_panel(_: AsyncClient, run: RunDetail, query: Mapping[str, str]
                 [
                     html.Div(
                         [
-                            html.H3("Move a setting", className="chart-title"),
+                            html.H3("Settings", className="chart-title"),
                             dmc.Button("Reset", id="what-if-reset", size="compact-xs", variant="subtle"),
                         ],
                         className="what-if-head",
                     ),
                     *controls(config, _values_in_address(config, start, query)),
                     dcc.Link(
-                        dmc.Button("Submit with these", fullWidth=True, size="sm"),
+                        dmc.Button("New run with these settings", fullWidth=True, size="sm"),
                         id="what-if-submit",
                         href=_form_address(run.id, {}),
                         className="plain-link",
@@ -126,8 +131,10 @@ async def what_if_panel(_: AsyncClient, run: RunDetail, query: Mapping[str, str]
                     ),
                     html.Div(
                         [
-                            chart_card(name, title, text, height=height, wide=height > 300, kind=CHART)
-                            for name, title, text, height in CHARTS
+                            chart_card(
+                                name, title, text, question=question, height=height, wide=height > 300, kind=CHART
+                            )
+                            for name, title, question, text, height in CHARTS
                         ],
                         className="chart-grid",
                     ),
@@ -140,7 +147,7 @@ async def what_if_panel(_: AsyncClient, run: RunDetail, query: Mapping[str, str]
 
 
 def _values_in_address(config: RunConfig, start: Mapping[str, Any], query: Mapping[str, str]) -> Mapping[str, Any]:
-    """Where a link put the controls; a link that means no legal config puts them nowhere."""
+    """Returns the values in the address; those of the run if they make no legal config."""
     try:
         changed = resolve(apply_changes(config.model_dump(mode="json"), parse_changes(query.get("set")))).config
     except ConfigError:
@@ -154,7 +161,7 @@ def _form_address(run_id: str, changes: Mapping[str, Any]) -> str:
 
 
 def figures(answer: WhatIfAnswer, palette: Palette) -> dict[str, go.Figure]:
-    """Every figure by the name of its card."""
+    """Returns the figures by the names of their cards."""
     accent, groups, prompts = palette.accent, "groups", "prompts"
     return {
         "what-if-composition": what_if_composition_figure(what_if_composition_data(answer), palette),
@@ -178,7 +185,7 @@ def figures(answer: WhatIfAnswer, palette: Palette) -> dict[str, go.Figure]:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Replays while somebody moves a control."""
+    """Replays while a control is being moved."""
     names = [name for name, *_ in CHARTS]
     clientside(
         app,

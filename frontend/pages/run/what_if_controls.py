@@ -1,4 +1,4 @@
-"""The controls of what-if: their values of a config, and the changes that moving them means."""
+"""The controls of what-if: their values for a config, and the changes that they stand for."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _ALL_PARTS = ("reevaluated", "reused")
 
 
 def control_id(name: str) -> dict[str, str]:
-    """Identifier of a control."""
+    """Returns the identifier of a control."""
     return {"type": KIND, "field": name}
 
 
 def control_values(config: RunConfig) -> dict[str, Any]:
-    """Where the controls stand for a config; what its method does not have stands at BAPO's defaults."""
+    """Returns the values of the controls for a config; BAPO's defaults for what its method does not have."""
     method = config.method
     size = config.rollout.group_size
     defaults = BapoConfig()
@@ -71,7 +71,7 @@ def control_values(config: RunConfig) -> dict[str, Any]:
 
 
 def changes_of(start: Values, values: Values, config: RunConfig) -> dict[str, Any]:
-    """The fields that moving the controls from `start` to `values` changes, as far as the method has them."""
+    """Returns the fields that differ between `start` and `values`, as far as the method has them."""
     size = config.rollout.group_size
     changes: dict[str, Any] = {path: values[path] for path in _PLAIN if values[path] != start[path]}
     changes |= {path: None for path in _CAPACITIES if changes.get(path) == ""}
@@ -105,7 +105,7 @@ def control_kinds() -> dict[str, list[str]]:
 
 
 def controls(config: RunConfig, values: Values) -> list[Any]:
-    """All controls, in groups."""
+    """Returns all controls, in groups."""
     size, fresh = config.rollout.group_size, config.rollout.batch_size
     most = max(2 * max(config.training.batch_size, fresh), values["training.batch_size"])
     return [
@@ -141,7 +141,7 @@ def controls(config: RunConfig, values: Values) -> list[Any]:
                     high=max(fresh, 2 * values["method.max_reevaluated_prompts"]),
                 ),
             ),
-            _control(_CAPACITIES[0], "Most prompts kept", _number(_CAPACITIES[0], values, "as many as B"), shows=False),
+            _control(_CAPACITIES[0], "Most prompts kept", _number(_CAPACITIES[0], values, "same as B"), shows=False),
             only="buffers",
         ),
         _group(
@@ -152,7 +152,7 @@ def controls(config: RunConfig, values: Values) -> list[Any]:
             ),
             _control(
                 "method.high_quality_buffer.max_age_steps",
-                "Reused for at most, steps",
+                "Most steps of reuse",
                 _slider(
                     "method.high_quality_buffer.max_age_steps",
                     values,
@@ -164,7 +164,7 @@ def controls(config: RunConfig, values: Values) -> list[Any]:
             only="buffers",
         ),
         _group(
-            "Fresh groups and parts",
+            "Fresh groups and ablations",
             _control("method.filter.type", "Online filter", _filter(values), shows=False),
             html.Div(
                 [
@@ -200,7 +200,7 @@ def _group(title: str, *members: Any, only: str = "all") -> html.Fieldset:
 
 
 def _control(name: str, label: str, control: Any, *, only: str = "all", shows: bool = True) -> html.Div:
-    """A control with its name, and, where the control itself does not, what it stands at."""
+    """Returns a control with its name and, if the control itself does not show it, its value."""
     symbol = SYMBOLS.get(name)
     words = label or (symbol.name[0].upper() + symbol.name[1:] if symbol else name)
     sign = (
@@ -276,7 +276,7 @@ def _reuse_slider(name: str, values: Values, group_size: int) -> dmc.RangeSlider
 
 
 def _marks(group_size: int) -> Sequence[dict[str, Any]]:
-    """Counts of right responses; at most nine of them."""
+    """Returns counts of correct responses as marks, at most nine."""
     every = -(-group_size // 8)
     return [{"value": k, "label": str(k)} for k in range(0, group_size, every)]
 

@@ -1,4 +1,4 @@
-"""What-if in figures and words: the row of totals, and what is exact, estimated and left out."""
+"""What-if in figures and words: the totals, and what is exact, estimated and left out."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from frontend.symbols import SYMBOLS, short_name
 
 
 class Total(NamedTuple):
-    """A figure of the row; texts are formatted."""
+    """One total; its texts are formatted."""
 
     name: str
     label: str
     recorded: str
     forecast: str
     interval: str
-    """Or why there is none."""
+    """The interval, or why there is none."""
     change: str
 
 
 def totals(answer: WhatIfAnswer) -> list[Total]:
-    """The row of totals."""
+    """Returns the totals."""
     sums = answer.totals
     # A buffer that is always full asks for as many prompts whatever is drawn.
     certain = "exact" if answer.num_draws == 1 else "the same in all draws"
@@ -38,7 +38,7 @@ def totals(answer: WhatIfAnswer) -> list[Total]:
         _total("x1-share", "X1 share", sums.x1_share, certain, percent, share, points),
         _total("x2-share", "X2 share", sums.x2_share, certain, percent, share, points),
         _total("x3-share", "X3 share", sums.x3_share, certain, percent, share, points),
-        _total("reevaluated", "Prompts answered again", sums.reevaluated, certain, count, count, _signed_count),
+        _total("reevaluated", "Re-evaluated prompts", sums.reevaluated, certain, count, count, _signed_count),
         _total("rollouts", "Rollouts", sums.rollouts, certain, count, count, _signed_count),
     ]
 
@@ -67,13 +67,13 @@ def _signed_count(change: float) -> str:
 
 
 def _field_name(path: str) -> str:
-    """Its symbol, or its place in the method."""
+    """Returns the field's symbol, or its path in the method."""
     symbol = SYMBOLS.get(path)
     return symbol.symbol if symbol and symbol.symbol else path.removeprefix("method.")
 
 
 def total_row(found: Sequence[Total]) -> list[Any]:
-    """Recorded → forecast with its interval, a tile each."""
+    """Returns a tile for each total: recorded → forecast, with its interval."""
     return [
         html.Div(
             [
@@ -101,29 +101,27 @@ def total_row(found: Sequence[Total]) -> list[Any]:
 
 
 def words(answer: WhatIfAnswer) -> list[Any]:
-    """What rests on what, in sentences."""
+    """Returns, in sentences, what is exact and what is estimated."""
     if not answer.num_steps:
-        return ["The run has recorded no step yet."]
+        return ["The run has not recorded a step yet."]
     if not answer.num_estimated:
-        basis = (
-            "Exact given the recorded accuracies: every re-evaluation that these settings ask for was recorded, or "
-            "none is asked for."
-        )
+        basis = "Exact, given the recorded accuracies: these settings ask for no re-evaluation that was not recorded."
     else:
         known = f"{count(answer.num_known)} were recorded in the same step and are exact; " if answer.num_known else ""
         basis = (
-            f"Exact through step {answer.exact_through:,}, and X1 in all of them. Of the re-evaluations that these "
+            f"Exact up to step {answer.exact_through:,}, and for X1 in all steps. Of the re-evaluations that these "
             f"settings ask for, {known}{count(answer.num_estimated)} never happened: they are drawn {answer.num_draws} "
-            "times from what each prompt did at its nearest later visit (hatched, with 95 % intervals)."
+            "times from each prompt's outcome at its nearest later visit (hatched, with 95 % intervals)."
         )
     kept = [
-        f"Fields that you do not move keep the values that held in each step; the run itself changed {_named(answer)}."
+        "Settings that you do not change keep the values in force at each step; the run itself changed "
+        f"{_named(answer)}."
     ]
     return [
         html.Span(basis),
         " ",
-        html.Strong("The policy's own reaction is not simulated: "),
-        html.Span("trained on other batches, it would have answered otherwise."),
+        html.Strong("The policy's reaction is not simulated: "),
+        html.Span("trained on other batches, it would have given other responses."),
         *([" ", html.Span(kept[0])] if answer.run_changes else []),
     ]
 
@@ -137,14 +135,14 @@ def _named(answer: WhatIfAnswer) -> str:
 
 
 def cautions(answer: WhatIfAnswer) -> list[Any]:
-    """Warnings of the config, and a record that no replay gives."""
+    """Returns the warnings of the config, and how many records the replay does not reproduce."""
     found = list(answer.warnings)
     if answer.num_disagreeing:
         found.append(
             FieldProblem(
                 field="record",
-                remedy=f"in {answer.num_disagreeing:,} steps the recorded batch is not what this version of BAPO makes "
-                "of the recorded accuracies: the comparison is off by that much",
+                remedy=f"in {answer.num_disagreeing:,} steps this version of BAPO would make another batch of the "
+                "recorded accuracies than the one recorded: the comparison is off by that much",
             )
         )
     return [
@@ -160,7 +158,7 @@ def cautions(answer: WhatIfAnswer) -> list[Any]:
 
 
 def changed_fields(answer: WhatIfAnswer, moved: Collection[str]) -> list[Any]:
-    """Each moved field, old and new; what follows from another method stands in the form."""
+    """Returns each changed field with its old and new value."""
     return [
         html.Span(
             [
@@ -174,4 +172,4 @@ def changed_fields(answer: WhatIfAnswer, moved: Collection[str]) -> list[Any]:
         )
         for path, (before, after) in answer.changes.items()
         if path in moved
-    ] or [html.Span("Nothing is changed: both are the run as it was recorded.", className="fact-label")]
+    ] or [html.Span("Nothing is changed: both show the run as recorded.", className="fact-label")]

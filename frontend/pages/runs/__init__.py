@@ -1,4 +1,4 @@
-"""Run history: every run that the user may see, live; a page of rows at a time comes from the server."""
+"""Run history: every run that the user may see, live, with rows fetched as they are scrolled to."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from frontend.session import Api
 BLOCK_ROWS = 100
 """Rows fetched at once."""
 MOST_BLOCKS = 4
-"""Blocks that the browser keeps; the table forgets those that were out of sight for longest."""
+"""Blocks that the browser keeps; the table forgets those that were out of sight longest."""
 ROW_HEIGHT = 40
 
 GRID_THEME = f"""themeQuartz.withParams({{
@@ -33,7 +33,7 @@ GRID_THEME = f"""themeQuartz.withParams({{
 
 
 async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
-    """The page; the browser restores the view that the address names, and fetches its rows."""
+    """Returns the page; the browser restores the view of the address and fetches its rows."""
     facets = await api.client().run_facets()
     return html.Div(
         [
@@ -78,7 +78,7 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
                 ],
                 id="runs-table",
             ),
-            confirm_dialog("runs", keep="Keep them"),
+            confirm_dialog("runs", keep="Cancel"),
         ],
         className="runs-page",
     )
@@ -87,8 +87,8 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
 def _first_run() -> Any:
     return notice(
         "No runs yet",
-        "A run trains a language model by BAPO or GRPO and shows here, step by step, what its batches are made of. "
-        "The Countdown demo needs nothing but a few minutes of one CPU core.",
+        "A run trains a language model and shows, step by step, what its batches are made of. The Countdown demo "
+        "takes a few minutes on one CPU core.",
         icon_name="runs",
         action=link_button("Set up the Countdown demo", "/new?recipe=countdown-demo"),
     )
@@ -97,7 +97,7 @@ def _first_run() -> Any:
 def _no_match() -> Any:
     return notice(
         "No run matches",
-        "Every word of a search has to occur in a run, and archived runs are left out unless the filters ask for them.",
+        "A run has to contain every word of the search. Archived runs are hidden unless the filters include them.",
         icon_name="search",
         action=dmc.Button("Clear all filters", id="runs-clear-none", variant="light"),
     )
@@ -167,7 +167,7 @@ def _grid() -> dag.AgGrid:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Everything on the page that reacts; most of it in the browser."""
+    """Registers the callbacks of the page, most of which run in the browser."""
     values = [
         Input(component, "checked" if name == "starred" else "value") for name, component in filters.CONTROLS.items()
     ]

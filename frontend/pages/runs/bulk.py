@@ -1,6 +1,6 @@
-"""What can be done to the chosen runs: a bar that appears with the first of them, and a word before what is final.
+"""Actions on the selected runs: a bar that appears with the first of them, and a question before what is final.
 
-The browser sends the request and says what became of each run (assets/runs_bulk.js).
+The browser sends the request and shows the outcome of each run (assets/runs_bulk.js).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from frontend.components.icon import IconName, icon
 
 
 class BulkButton(NamedTuple):
-    """An action on the chosen runs."""
+    """An action on the selected runs."""
 
     action: str
     label: str
@@ -34,11 +34,11 @@ BUTTONS: tuple[BulkButton, ...] = (
     BulkButton("stop", "Stop", "stop", "red"),
     BulkButton("delete", "Delete", "trash", "red"),
 )
-"""Those that none of the chosen runs allows are not shown."""
+"""Those that none of the selected runs allows are not shown."""
 
 
 def bar(tags: list[NamedCount]) -> html.Div:
-    """Hidden while nothing is chosen."""
+    """Returns the bar, hidden while no run is selected."""
     buttons = [
         dmc.Button(
             each.label,
@@ -64,7 +64,7 @@ def bar(tags: list[NamedCount]) -> html.Div:
         className="runs-bulk",
         role="toolbar",
         hidden=True,
-        **attributes(aria_label="Actions on the chosen runs"),
+        **attributes(aria_label="Actions on the selected runs"),
     )
 
 
@@ -80,7 +80,7 @@ def _tags(tags: list[NamedCount]) -> dmc.Popover:
                         dmc.Autocomplete(
                             id="runs-tag",
                             label="Tag",
-                            placeholder="a new one, or one of these",
+                            placeholder="New or existing tag",
                             data=[each.name for each in tags],
                             value="",
                             limit=20,

@@ -1,4 +1,4 @@
-"""Columns of the run list: what each shows, by what the server sorts it, and how wide a window it takes."""
+"""The columns of the run list: content, order on the server, and the window width from which they are shown."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ COLUMNS: tuple[Column, ...] = (
         108,
         is_number=True,
         needed_width=1490,
-        explanation="Time of all attempts times their GPUs: GPU-hours; on the CPU, hours of a slot",
+        explanation="Time of all attempts times their GPUs, in GPU-hours; without a GPU, slot-hours",
     ),
     Column(
         "cost",
@@ -58,7 +58,7 @@ COLUMNS: tuple[Column, ...] = (
         is_number=True,
         is_sortable=False,
         needed_width=None,
-        explanation="Compute hours at the prices that this deployment sets",
+        explanation="Compute hours at the deployment's prices",
     ),
     Column(
         "storage_bytes",
@@ -67,7 +67,7 @@ COLUMNS: tuple[Column, ...] = (
         is_number=True,
         is_sortable=False,
         needed_width=None,
-        explanation="Folder with checkpoints, and records, as last measured",
+        explanation="Folder with checkpoints, and records, when last measured",
     ),
     Column("group", "Group", 130, needed_width=None),
     Column("project", "Project", 120, needed_width=None),
@@ -81,7 +81,7 @@ COLUMNS: tuple[Column, ...] = (
 
 
 def definition(column: Column) -> dict[str, Any]:
-    """The column as AG Grid takes it; hidden until the browser has measured the window."""
+    """Returns the column as AG Grid takes it; hidden until the browser has measured the window."""
     content: dict[str, Any] = {
         "colId": column.name,
         "headerName": column.title,

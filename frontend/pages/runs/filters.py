@@ -1,6 +1,6 @@
-"""What narrows the run list: a search, quick choices of states, and a panel with everything else.
+"""The filters of the run list: a search, quick choices of states, and a panel with the others.
 
-The browser keeps the choice in the address and asks for the rows (assets/runs_filters.js).
+The browser keeps the choice in the address and fetches the rows (assets/runs_filters.js).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dash import dcc, html
 
 from bapo.api.runs import TERMINAL_STATUSES, NamedCount, RunFacets, RunStatus
 from frontend.components.attributes import attributes
+from frontend.components.choices import choices
 from frontend.components.icon import icon
 from frontend.pages.runs.columns import NEEDED_WIDTHS
 
@@ -45,13 +46,13 @@ CONTROLS: dict[str, str] = {
 
 
 def store() -> dcc.Store:
-    """What the browser needs to know of controls and columns."""
+    """Returns the store of what the browser needs to know of controls and columns."""
     presets = {name: [status.value for status in states] for name, states in PRESETS.items()}
     return dcc.Store(id="runs-controls", data={"controls": CONTROLS, "presets": presets, "widths": NEEDED_WIDTHS})
 
 
 def search_field() -> dmc.TextInput:
-    """Words in anything that people wrote, and in what the config sets."""
+    """Returns the search over names, tags, notes, owners and config values."""
     return dmc.TextInput(
         id="runs-search",
         value="",
@@ -65,7 +66,7 @@ def search_field() -> dmc.TextInput:
 
 
 def presets() -> dmc.SegmentedControl:
-    """The quick choice of states."""
+    """Returns the quick choice of states."""
     return dmc.SegmentedControl(
         id="runs-status",
         value="all",
@@ -76,11 +77,11 @@ def presets() -> dmc.SegmentedControl:
 
 
 def panel(facets: RunFacets) -> dmc.Popover:
-    """All filters; the button says how many are set."""
+    """Returns all filters; the button says how many are set."""
     states = [{"value": status.value, "label": status.value} for status in RunStatus]
     fields = [
         # First, because it takes the focus, and a choice would open its list.
-        dmc.Switch(id=CONTROLS["starred"], label="Only runs that I starred", checked=False, size="xs"),
+        dmc.Switch(id=CONTROLS["starred"], label="Only my starred runs", checked=False, size="xs"),
         _choices("status", "State", states, "Any of"),
         _choices("method", "Method", options(facets.methods), "Any of"),
         _choices("tag", "Tags", options(facets.tags), "All of"),
@@ -90,11 +91,7 @@ def panel(facets: RunFacets) -> dmc.Popover:
         dmc.Select(
             id=CONTROLS["archived"],
             label="Archived runs",
-            data=[
-                {"value": "hidden", "label": "left out"},
-                {"value": "shown", "label": "shown too"},
-                {"value": "only", "label": "only these"},
-            ],
+            data=choices((("hidden", "hidden"), ("shown", "included"), ("only", "only these"))),
             value="hidden",
             allowDeselect=False,
             size="xs",
@@ -132,7 +129,7 @@ def panel(facets: RunFacets) -> dmc.Popover:
 
 
 def options(counts: Sequence[NamedCount]) -> list[dict[str, str]]:
-    """Choices with their numbers of runs."""
+    """Returns choices with their numbers of runs."""
     return [{"value": each.name, "label": f"{each.name} ({each.count:,})"} for each in counts]
 
 

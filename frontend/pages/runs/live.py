@@ -1,4 +1,4 @@
-"""Rows that the run list fetches while somebody scrolls, filters or waits."""
+"""Answers the run list that fetches rows while it is scrolled, filtered or left open."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LISTS = ("status", "method", "tag", "owner", "group", "project")
 
 
 async def rows(client: AsyncClient, params: QueryParams) -> dict[str, Any]:
-    """GET /live/runs: rows `offset`.. that the filters match, and how many match in all. Raises ApiError."""
+    """Answers GET /live/runs with rows from `offset` on and how many match the filters. Raises ApiError."""
     given: dict[str, Any] = {name: params.getlist(name) if name in _LISTS else params[name] for name in params}
     query = parsed(given)
     page = await client.runs(**query_of(query))
@@ -28,7 +28,7 @@ async def rows(client: AsyncClient, params: QueryParams) -> dict[str, Any]:
 
 
 def parsed(given: dict[str, Any]) -> RunQuery:
-    """The query in an address. Raises ApiError 422 naming the first parameter that is wrong."""
+    """Reads the query in an address. Raises ApiError 422 naming the first parameter that is wrong."""
     try:
         return RunQuery.model_validate(given)
     except ValidationError as error:

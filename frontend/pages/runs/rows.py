@@ -1,4 +1,4 @@
-"""Rows of the run list as texts; numbers stay only where a cell draws them."""
+"""The rows of the run list as texts; numbers stay only where a cell draws them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from frontend.components.compute import compute_text
 
 
 def run_row(run: RunSummary, now: datetime) -> dict[str, Any]:
-    """What the cells of one row show."""
+    """Returns what the cells of a row show."""
     change = None if run.eval_latest is None or run.eval_base is None else run.eval_latest - run.eval_base
     seconds = None
     if run.started_at is not None:
@@ -60,7 +60,7 @@ def run_row(run: RunSummary, now: datetime) -> dict[str, Any]:
 
 
 def _moment(name: str, moment: datetime | None, now: datetime) -> dict[str, str | None]:
-    """The time as an age; exact, for the browser to say in the viewer's zone."""
+    """Returns the time as an age, and exactly, for the browser to show in the viewer's zone."""
     return {
         f"{name}_text": formatting.ago(moment, now),
         name: None if moment is None else moment.isoformat(timespec="seconds"),
@@ -68,6 +68,6 @@ def _moment(name: str, moment: datetime | None, now: datetime) -> dict[str, str 
 
 
 def rows_of(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
-    """Rows as of now."""
+    """Returns rows as of now."""
     now = datetime.now(UTC)
     return [run_row(run, now) for run in runs]

@@ -93,7 +93,7 @@ def view_list(views: Sequence[ViewInfo]) -> list[Any]:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Opening the list, saving and deleting."""
+    """Registers the callbacks: opening the list, saving and deleting."""
     problem = in_place("runs-view-problem", "red")
 
     async def redraw(client: AsyncClient) -> None:

@@ -148,7 +148,7 @@ def _detail(text: str) -> html.Div:
 
 
 def register(app: Dash, api: Api) -> None:
-    """Refreshing, giving up deletions, compacting."""
+    """Registers the callbacks: refreshing, giving up deletions, compacting."""
 
     @app.callback(
         Output("storage-board", "children"),

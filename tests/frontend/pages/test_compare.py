@@ -111,23 +111,23 @@ def _curves(**changes: Any) -> ComparedCurves:
 
 def test_a_chart_says_how_it_was_made() -> None:
     assert curves_note(_curves(curve={"n": [3, 3]}), "k", View()) == "Mean and 95 % interval over 3 runs (Student's t)."
-    assert "two runs hardly bound it" in curves_note(_curves(), "k", View())
+    assert "with two runs it is very wide" in curves_note(_curves(), "k", View())
     sampled = _curves(curve={"n": [], "num_positions": 12_345})
     assert curves_note(sampled, "k", View()) == "2 of 12.3k points, extremes kept."
     assert curves_note(sampled, "k", View(smooth=True)) == "Each run averaged over 80 stretches."
-    assert curves_note(sampled, "other", View()) == "None of the runs has recorded this."
+    assert curves_note(sampled, "other", View()) == "No run has recorded this metric."
     equal = _curves(curve={"n": []}).model_copy(
         update={"budget": EqualBudget(x="rollouts", until=12_800), "is_interpolated": True}
     )
     assert curves_note(equal, "k", View()) == (
-        "Cut off at 12.8k rollouts, the least that a run has; interpolated linearly to common positions."
+        "Cut off at 12.8k rollouts, the shortest run; interpolated linearly to common positions."
     )
 
 
 def test_fields_that_differ_come_first() -> None:
     options = group_options(View(group="gone.field"), ["method.c1"], ["method.c1", "loss.clip_low"])
     assert [part["group"] for part in options] == [
-        "Put together by",
+        "Usual groupings",
         "Config fields that differ",
         "Other config fields",
     ]

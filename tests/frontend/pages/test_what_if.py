@@ -92,7 +92,7 @@ def test_totals_carry_their_interval_or_say_that_they_are_exact() -> None:
 def test_the_words_say_what_is_estimated_and_what_is_not_simulated() -> None:
     run = recording(small_config())
     exact, estimated = (str(words(what_if(run, changes))) for changes in ({}, {"method.m": 1}))
-    assert "Exact given the recorded accuracies" in exact
+    assert "Exact, given the recorded accuracies" in exact
     assert "never happened" in estimated
     assert all("not simulated" in text for text in (exact, estimated))
 

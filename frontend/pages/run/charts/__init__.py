@@ -33,23 +33,23 @@ SMOOTHINGS: Mapping[str, str] = {
     "50": "mean:50",
     "ema": "ema:20",
 }
-"""As the address names them, and as the API does."""
+"""Smoothings by their name in the address, as the API calls them."""
 OFF = "off"
 _ALWAYS = f"mean:{WINDOW_STEPS}"
 
 
 def charts_of(tab: str, method: str) -> list[Chart]:
-    """The charts of a tab that mean something for the method."""
+    """Returns the charts of a tab that apply to the method."""
     return [chart for chart in CHARTS if chart.tab == tab and (chart.only is None or has_trait(method, chart.only))]
 
 
 def charts_named(names: Sequence[str]) -> list[Chart]:
-    """Charts in the order of their names; names of none are left out."""
+    """Returns charts in the order of their names, without unknown names."""
     return [BY_NAME[name] for name in names if name in BY_NAME]
 
 
 def smoothing_for(charts: Sequence[Chart], choice: str | None) -> str | None:
-    """What the API is asked to smooth by; None where no chart shows it."""
+    """Returns what the API is asked to smooth by; None if no chart is smoothed."""
     named = SMOOTHINGS.get(choice or "")
     if named is not None:
         return named
@@ -57,7 +57,7 @@ def smoothing_for(charts: Sequence[Chart], choice: str | None) -> str | None:
 
 
 def plain(chart: Chart, data: RunData, palette: Palette, smoothing: str | None) -> go.Figure:
-    """The chart without marks; one trace has one point per step where it is appended to."""
+    """Returns the chart without marks; where new steps are appended, a trace has one point per step."""
     figure = chart.draw(data, palette)
     if smoothing in SMOOTHINGS:
         is_smooth = chart.smoothing != "never"
@@ -71,13 +71,13 @@ def plain(chart: Chart, data: RunData, palette: Palette, smoothing: str | None) 
 
 
 def drawn(chart: Chart, data: RunData, palette: Palette, smoothing: str | None = None) -> go.Figure:
-    """The chart with the run's marks."""
+    """Returns the chart with the run's marks."""
     figure = plain(chart, data, palette, smoothing).update_layout(height=chart.height)
     return add_marks(figure, data.marks, data.axis, palette) if chart.has_marks else figure
 
 
 def is_empty(figure: go.Figure) -> bool:
-    """Whether there is nothing to see: no point, or bars and cells of 0 only."""
+    """Whether there is nothing to see: no points, or only bars and cells of 0."""
     return not any(_shows_something(trace) for trace in figure.data)
 
 
@@ -90,7 +90,7 @@ def _shows_something(trace: go.Scatter | go.Bar | go.Heatmap) -> bool:
 
 
 def note_of(chart: Chart, data: RunData) -> tuple[int, int] | None:
-    """Steps shown, and steps that there are, where some were left out."""
+    """Returns the numbers of steps shown and of all steps; None if none were left out."""
     if chart.live != "append" or not data.num_left_out:
         return None
     return len(data.series.steps), data.run.step

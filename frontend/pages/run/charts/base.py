@@ -1,4 +1,4 @@
-"""What a chart of the run page is: what it answers, what it needs and how it is drawn."""
+"""A chart of the run page: its title and question, the data it needs, and how it is drawn."""
 
 from __future__ import annotations
 
@@ -22,22 +22,25 @@ class Chart:
     tab: str
     title: str
     explanation: str
+    """Shown on hover."""
     draw: Callable[[RunData, Palette], go.Figure]
     keys: tuple[str, ...] = ()
+    question: str = ""
+    """What it answers, below the title."""
     needs: frozenset[Need] = frozenset()
     live: Literal["append", "rebuild", "event"] = "append"
-    """`append`: new steps are added; `rebuild`: drawn anew now and then; `event`: only when such a record comes."""
+    """`append`: new steps are added; `rebuild`: redrawn from time to time; `event`: when such a record arrives."""
     only: Trait | None = None
-    """What a method must have for the chart to say anything about it."""
+    """What a method must have for the chart to apply to it."""
     wide: bool = False
     height: int = 260
     empty: str = "The first step is not finished yet."
     smoothing: Literal["never", "on request", "always"] = "on request"
-    """`always`: a mean of ten steps where nobody chose another, or none."""
+    """`always`: a mean of ten steps unless another smoothing, or none, is chosen."""
     only_recorded: bool = False
-    """Left out where the run has recorded none of its metrics."""
+    """Left out if the run has recorded none of its metrics."""
     has_marks: bool = True
-    """Whether its x-axis is the course of the run."""
+    """Whether its x-axis follows the run."""
 
 
 def scalar_chart(
@@ -48,13 +51,14 @@ def scalar_chart(
     explanation: str,
     unit: str,
     *,
+    question: str = "",
     from_zero: bool = True,
     only: Trait | None = None,
 ) -> Chart:
-    """One metric as a line."""
+    """Returns a chart of one metric as a line."""
 
     def draw(data: RunData, palette: Palette) -> go.Figure:
         content = scalar.scalar_data(data.series, data.axis, key, name=title.lower(), unit=unit, from_zero=from_zero)
         return scalar.scalar_figure(content, palette)
 
-    return Chart(name, tab, title, explanation, draw, (key,), height=220, only=only)
+    return Chart(name, tab, title, explanation, draw, (key,), question=question, height=220, only=only)

@@ -1,4 +1,4 @@
-"""What is it trained on?"""
+"""The charts of the tab Batch: what the run trains on."""
 
 from __future__ import annotations
 
@@ -48,13 +48,14 @@ TURNOVERS: tuple[tuple[turnover.Buffer, Trait, str, str], ...] = (
     (
         "difficult",
         "reevaluates",
-        "How fast do difficult prompts change?",
-        "Where as many enter in a step as the buffer holds, re-evaluation meets what was only just rolled out.",
+        "Turnover of difficult prompts",
+        "If as many prompts enter in a step as the buffer holds, re-evaluation only meets prompts that were just "
+        "rolled out.",
     ),
     (
         "high_quality",
         "reuses_groups",
-        "How fast do reusable groups change?",
+        "Turnover of reusable groups",
         "A group expires when it is too old to be reused.",
     ),
 )
@@ -68,7 +69,7 @@ CHARTS: tuple[Chart, ...] = (
     Chart(
         "batch-composition",
         "batch",
-        "What is each batch made of?",
+        "Batch composition",
         "Groups trained on in each step: X1 fresh from the rollout policy α, X2 difficult prompts that the current "
         "policy answered again, X3 groups reused from earlier steps, whole or in part; dashed: the batch size B "
         "(Eq. 7), on top of which some methods reuse single responses.",
@@ -78,13 +79,14 @@ CHARTS: tuple[Chart, ...] = (
         batch_composition.KEYS,
         wide=True,
         height=320,
+        question="What is each batch made of?",
     ),
     Chart(
         "reevaluation",
         "batch",
-        "What became of re-evaluated prompts?",
+        "Re-evaluated prompts",
         "Difficult prompts that the current policy answered again, in all steps or in those chosen here. Improved: "
-        "c1 < accuracy < 1. What found no room in the batch is surplus: kept for reuse, or dropped.",
+        "c1 < accuracy < 1. Groups for which the batch had no room are surplus: kept for reuse, or dropped.",
         lambda data, palette: reevaluation.reevaluation_figure(reevaluation.reevaluation_data(data.totals), palette),
         needs=frozenset({"totals"}),
         live="rebuild",
@@ -93,21 +95,23 @@ CHARTS: tuple[Chart, ...] = (
         wide=True,
         height=320,
         has_marks=False,
+        question="What became of them?",
     ),
     Chart(
         "fill-rate",
         "batch",
-        "How full are the batches?",
+        "Fill rate",
         "Groups trained on, divided by B.",
         lambda data, palette: fill_rate.fill_rate_figure(fill_rate.fill_rate_data(data.series, data.axis), palette),
         fill_rate.KEYS,
         smoothing="always",
+        question="Are the batches full?",
     ),
     scalar_chart(
         "rounds",
         "batch",
         "bapo/batch/num_rounds",
-        "How many rounds does a batch take?",
+        "Rounds per batch",
         "Batches of prompts rolled out in one step until B groups have mixed rewards, at most method.max_rounds. All "
         "their responses count as rollouts; a batch that is not full has used up its rounds.",
         "rounds",
@@ -116,7 +120,7 @@ CHARTS: tuple[Chart, ...] = (
     Chart(
         "thresholds",
         "batch",
-        "Which groups may be reused?",
+        "Reuse window",
         "The reuse window [c2, c3] moves with the mean accuracy r_tot of the last ten steps (Eq. 8); prompts at or "
         "below c1 are difficult. Grid lines stand at the accuracies that G responses can have.",
         lambda data, palette: thresholds.thresholds_figure(
@@ -125,13 +129,13 @@ CHARTS: tuple[Chart, ...] = (
         thresholds.KEYS,
         only="has_thresholds",
         smoothing="never",
+        question="Which groups may be reused?",
     ),
     Chart(
         "buffer-sizes",
         "batch",
-        "What do the buffers hold?",
-        "Stored groups that may be reused, and where the method has them, difficult prompts waiting to be "
-        "re-evaluated.",
+        "Buffer sizes",
+        "Stored groups that may be reused and, if the method has them, difficult prompts waiting to be re-evaluated.",
         _buffer_sizes,
         buffer_sizes.KEYS,
         only="reuses_groups",
@@ -139,18 +143,19 @@ CHARTS: tuple[Chart, ...] = (
     Chart(
         "buffer-ages",
         "batch",
-        "How old is it?",
+        "Buffer ages",
         "Steps since a difficult prompt was last evaluated, or a stored group generated; old groups are off-policy.",
         _buffer_ages,
         buffer_ages.KEYS,
         only="reuses_groups",
+        question="How old is what the buffers hold?",
     ),
     *(
         Chart(
             f"turnover-{buffer.replace('_', '-')}",
             "batch",
             title,
-            "Entries per step: what came in above zero, what went out below. " + explanation,
+            "Entries per step: above zero what entered, below zero what left. " + explanation,
             partial(_turnover, buffer),
             turnover.keys(buffer),
             only=trait,
@@ -160,11 +165,12 @@ CHARTS: tuple[Chart, ...] = (
     Chart(
         "rollouts",
         "batch",
-        "What has it cost?",
+        "Rollouts so far",
         "Responses generated for training so far, re-evaluations, further rounds and dropped groups included; dashed: "
         "one full batch of fresh prompts in every step, as GRPO would need.",
         _rollouts,
         rollouts.KEYS,
         smoothing="never",
+        question="What has training cost?",
     ),
 )

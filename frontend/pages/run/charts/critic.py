@@ -1,4 +1,4 @@
-"""Does the critic foresee what comes? For methods that have one."""
+"""The charts of the critic, for methods that have one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ CHARTS: tuple[Chart, ...] = (
         "overview",
         "critic/vf_explained_var",
         "Critic: explained variance",
-        "How much of the differences between returns the values foresee, before the update: 1 is all, 0 is what one "
-        "number for all tokens would do, below 0 is worse than that. A gap where all returns were equal.",
+        "Share of the variance of the returns that the values predicted before the update: 1 is all, 0 is what one "
+        "number for all tokens would do, below 0 is worse. There is a gap where all returns were equal.",
         "share of variance",
         from_zero=False,
         only="has_critic",

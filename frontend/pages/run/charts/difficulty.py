@@ -1,4 +1,4 @@
-"""Which prompts can it solve?"""
+"""The charts of the tab Difficulty: which prompts the policy can solve."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHARTS: tuple[Chart, ...] = (
     Chart(
         "tracked-bins",
         "difficulty",
-        "Which prompts can it solve? Tracked prompts",
+        "Accuracy of tracked prompts",
         "A fixed set of training prompts, sampled G times by the current policy apart from training. From deep red "
         "(0/G, nobody solves it) to deep blue (G/G).",
         lambda data, palette: accuracy_bins.accuracy_bins_figure(
@@ -35,26 +35,29 @@ CHARTS: tuple[Chart, ...] = (
         live="event",
         height=320,
         empty="The tracked prompts have not been sampled yet.",
+        question="Which prompts can it solve?",
     ),
     Chart(
         "fresh-bins",
         "difficulty",
-        "Which prompts does it meet? Fresh rollouts",
+        "Accuracy of fresh prompts",
         "Accuracy of the fresh groups of each step, by the rollout policy α, as means of ten steps.",
         _fresh_bins,
         needs=frozenset({"histograms"}),
         height=320,
+        question="Which prompts does it meet?",
     ),
     Chart(
         "unlocks",
         "difficulty",
-        "What has it unlocked?",
-        "Tracked prompts that moved since the base model. Dashed: what sampling the unchanged base model twice gives. "
-        "Only what lies above it is learning.",
+        "Unlocked prompts",
+        "Tracked prompts that moved since the base model. Dashed: the same for two samplings of the unchanged base "
+        "model. Only what lies above it is learning.",
         lambda data, palette: unlocks.unlocks_figure(unlocks.unlocks_data(data.tracking, data.axis), palette),
         needs=frozenset({"tracking"}),
         live="event",
         wide=True,
-        empty="Shown after the first sampling during training.",
+        empty="The tracked prompts have not been sampled during training yet.",
+        question="Which prompts has it learned to solve?",
     ),
 )

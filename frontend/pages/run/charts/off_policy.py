@@ -1,4 +1,4 @@
-"""How far is the policy from what generated its data?"""
+"""The charts of the tab Off-policy: how far the policy is from those that generated its data."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _distances(measure: tv_bounds.Measure, data: RunData, palette: Palette) -> g
 
 
 def constants_of(run: RunDetail) -> TheoryConstants | None:
-    """K1, K2 and the first K3 of the run's config; None for methods without thresholds."""
+    """Returns K1, K2 and the first K3 of the run's config; None for methods without thresholds."""
     config = RunConfig.model_validate(run.config)
     if not isinstance(config.method, BapoConfig):
         return None
@@ -76,7 +76,7 @@ CHARTS: tuple[Chart, ...] = (
     Chart(
         "ratios",
         "off-policy",
-        "How far off is the data? Ratio distribution",
+        "Importance ratios",
         "ρ = π_θ / behaviour policy of every token trained on, before clipping; the scale is logarithmic. On-policy "
         "data stand at 1; the wider the band, the staler. Long runs sum neighbouring steps.",
         _ratios,
@@ -85,6 +85,7 @@ CHARTS: tuple[Chart, ...] = (
         wide=True,
         height=320,
         smoothing="never",
+        question="How far off-policy is the data?",
     ),
     scalar_chart(
         "clip-fraction",
@@ -106,7 +107,7 @@ CHARTS: tuple[Chart, ...] = (
     Chart(
         "staleness",
         "off-policy",
-        "How old is what it trains on?",
+        "Age of the training data",
         "Groups trained on by age, all steps so far: step - 1 - version of the policy that generated the group. 0 is "
         "on-policy.",
         _staleness,
@@ -115,11 +116,12 @@ CHARTS: tuple[Chart, ...] = (
         smoothing="never",
         has_marks=False,
         empty="No group has been trained on yet.",
+        question="How old is what it trains on?",
     ),
     Chart(
         "staleness-course",
         "off-policy",
-        "When was it how old?",
+        "Age of the training data by step",
         "Share of each batch by age. Long runs sum neighbouring steps.",
         _staleness_course,
         needs=frozenset({"staleness"}),
@@ -147,12 +149,13 @@ CHARTS: tuple[Chart, ...] = (
     Chart(
         "penalties",
         "off-policy",
-        "What does the bound take off?",
+        "Penalties of the bound",
         "K_i·TV_i of each source (Eq. 11-13): K1 follows from the filter, K2 from c1, K3 from the reuse window, which "
         "moves with r_tot. K2 is the exact one, which also holds for accuracies near 1.",
         _penalties,
         (*tv_bounds.keys("sequences"), *tv_bounds.WINDOW_KEYS),
         only="has_thresholds",
+        question="What does Theorem 3.2 subtract for each source?",
     ),
     scalar_chart(
         "kl-behaviour",
@@ -166,11 +169,12 @@ CHARTS: tuple[Chart, ...] = (
     Chart(
         "rollout-staleness",
         "off-policy",
-        "How far behind is the rollout policy?",
+        "Lag of the rollout policy",
         "Steps that the rollout policy α lags behind the trained weights; it is synchronised every v steps.",
         _rollout_staleness,
         (ROLLOUT_STALENESS,),
         height=220,
         smoothing="never",
+        question="How far behind the trained weights is it?",
     ),
 )

@@ -1,4 +1,4 @@
-"""Is it learning?"""
+"""The charts of the tab Overview: whether the policy learns."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ CHARTS: tuple[Chart, ...] = (
     Chart(
         "rewards",
         "overview",
-        "Is it learning? Training reward",
+        "Training reward",
         "Share of correct responses among the fresh rollouts of each step. The dotted line is the training batch, "
-        "which filtering keeps near the middle: it says nothing about the policy.",
+        "which filtering keeps near the middle: it does not show how good the policy is.",
         lambda data, palette: rewards.rewards_figure(rewards.rewards_data(data.series, data.axis), palette),
         rewards.KEYS,
         smoothing="always",
+        question="Is it learning?",
     ),
     Chart(
         "evaluations",
         "overview",
-        "Does it generalise? Test accuracy",
+        "Test accuracy",
         "Accuracy on held-out problems, averaged over k samples each (avg@k) with its 95 % interval; dotted: at least "
         "one of k correct (pass@k); dashed: the base model.",
         lambda data, palette: evaluations.evaluations_figure(
@@ -28,24 +29,27 @@ CHARTS: tuple[Chart, ...] = (
         needs=frozenset({"evaluations"}),
         live="event",
         empty="The first evaluation is not finished yet.",
+        question="Does it generalise?",
     ),
     scalar_chart(
         "entropy",
         "overview",
         "actor/entropy",
-        "Entropy of the policy",
+        "Policy entropy",
         "Mean entropy per response token. A collapse towards 0 means that the policy no longer explores.",
         "nats per token",
+        question="Does it still explore?",
     ),
     Chart(
         "lengths",
         "overview",
-        "How long are its answers?",
-        "Tokens of the fresh responses, mean and longest, and the share that was cut at the token limit: a cut "
-        "response is counted as wrong.",
+        "Response length",
+        "Tokens of the fresh responses, mean and longest, and the share that was cut off at the token limit; those "
+        "count as wrong.",
         lambda data, palette: lengths.lengths_figure(lengths.lengths_data(data.series, data.axis), palette),
         lengths.KEYS,
         height=220,
+        question="How long are the responses, and how many are cut off?",
     ),
     scalar_chart(
         "grad-norm",

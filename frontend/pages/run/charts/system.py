@@ -1,4 +1,4 @@
-"""How fast is it, and what does it use?"""
+"""The charts of the tab System: speed, memory and load."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _timings(data: RunData, palette: Palette) -> go.Figure:
 
 
 def rates(series: Series, key: str, phases: Sequence[str] = (STEP_SECONDS,)) -> Sequence[float | None]:
-    """What a step added, per second of these phases of the step."""
+    """Returns what each step added per second of these phases."""
     seconds = [
         sum(value or 0.0 for value in parts) for parts in zip(*(column(series, each) for each in phases), strict=True)
     ]
@@ -96,28 +96,30 @@ CHARTS: tuple[Chart, ...] = (
     Chart(
         "timings",
         "system",
-        "Where does the time go?",
+        "Time by phase",
         "Seconds of each step by phase: fresh rollouts, re-evaluation of difficult prompts, building the batch, the "
-        "update, and what is left. Vertical marks stand where an attempt resumed.",
+        "update, and what is left. Vertical marks show where an attempt resumed.",
         _timings,
         timings.KEYS,
         wide=True,
         height=320,
+        question="Where does the time go?",
     ),
     Chart(
         "tokens-per-second",
         "system",
-        "How fast does it generate?",
+        "Tokens per second",
         "Response tokens of training that the step added, divided by the time of the whole step, and by that of "
         "generating alone, new weights for the rollout engine included.",
         _tokens,
         (TOKENS, STEP_SECONDS, *GENERATION),
         height=220,
+        question="How fast does it generate?",
     ),
     Chart(
         "verl-phases",
         "system",
-        "What do verl's processes do?",
+        "verl phases",
         "Seconds of verl's own phases within the step, re-evaluation included. Answers are verified while others are "
         "still being generated; that line adds up all workers.",
         _verl_phases,
@@ -126,6 +128,7 @@ CHARTS: tuple[Chart, ...] = (
         wide=True,
         height=320,
         only_recorded=True,
+        question="What do verl's processes spend their time on?",
     ),
     Chart(
         "rollouts-per-second",
@@ -139,7 +142,7 @@ CHARTS: tuple[Chart, ...] = (
     Chart(
         "step-times",
         "system",
-        "How long is a step?",
+        "Time per step",
         "Wall time and CPU time of the trainer process, and what writing the record of the step before took.",
         _step_times,
         STEP_TIMES,
@@ -167,7 +170,7 @@ CHARTS: tuple[Chart, ...] = (
     Chart(
         "reward-failures",
         "system",
-        "Where does the verifier fail?",
+        "Verifier failures",
         "Responses whose verifier raised an error, since the attempt began: each counts as wrong.",
         _reward_failures,
         (REWARD_FAILURES,),
