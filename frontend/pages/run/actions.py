@@ -115,7 +115,7 @@ def register(app: Dash, api: Api) -> None:
             tell(f"{run.steps_lost:,} completed steps after the newest checkpoint are lost.", "Stopping now", "yellow")
         return [reloads + 1]
 
-    @when_agreed(app, "run-delete", [Output("url", "pathname", allow_duplicate=True)], [run_id])
+    @when_agreed(app, "run-delete", [Output("url", "href", allow_duplicate=True)], [run_id])
     async def delete(_: None, run_id: str) -> Any:
         await api.client().delete_run(run_id)
         tell("The run is deleted.", "Deleted")
