@@ -88,7 +88,7 @@ def test_both_schemes_hold_the_same_figures() -> None:
 
 def test_what_is_missing_has_its_place() -> None:
     text = report(selection_of([full("a")], "config"), title="t", now=NOW).decode()
-    assert '<p class="paper-needs">This needs runs with a critic' in text
+    assert '<p class="paper-needs">This needs runs of two methods with a critic' in text
 
 
 def test_its_size_is_known_beforehand() -> None:
