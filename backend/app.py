@@ -39,7 +39,6 @@ import backend.samples.endpoints
 import backend.storage.endpoints
 import backend.studies.endpoints
 import backend.submissions.endpoints
-import backend.sweeps.endpoints
 import backend.views.endpoints
 import backend.webhooks.endpoints
 import backend.what_if.endpoints
@@ -94,7 +93,6 @@ ROUTERS = (
     backend.imports.endpoints.router,
     backend.queue.endpoints.router,
     backend.resources.endpoints.router,
-    backend.sweeps.endpoints.router,
     backend.studies.endpoints.router,
     backend.storage.endpoints.router,
     backend.views.endpoints.router,

@@ -35,7 +35,6 @@ from frontend.pages import (
     runs,
     storage,
     studies,
-    sweeps,
 )
 from frontend.session import Api
 from frontend.settings import FrontendSettings
@@ -58,8 +57,6 @@ PAGES = (
     Page(re.compile(r"/new"), "New run", new_run.layout, query_makes_page=True),
     Page(re.compile(r"/paper"), "Paper view", paper.layout, query_makes_page=True),
     Page(re.compile(r"/compare"), "Compare", compare.layout, query_makes_page=False),
-    Page(re.compile(r"/sweeps"), "Sweeps", sweeps.list_layout, query_makes_page=False),
-    Page(re.compile(r"/sweeps/(?P<sweep_id>[^/]+)"), "Sweep", sweeps.layout, query_makes_page=False),
     Page(re.compile(r"/studies"), "Studies", studies.list_layout, query_makes_page=False),
     Page(re.compile(r"/studies/new"), "New study", studies.new_layout, query_makes_page=True),
     Page(re.compile(r"/studies/(?P<study_id>[^/]+)"), "Study", studies.layout, query_makes_page=False),
@@ -123,7 +120,6 @@ def create_app(settings: FrontendSettings) -> Gate:
         queue,
         resources,
         compare,
-        sweeps,
         studies,
         account,
         people,

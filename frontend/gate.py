@@ -27,6 +27,7 @@ from frontend.settings import FrontendSettings, host_name
 LOG = logging.getLogger(__name__)
 
 REQUEST_ID_NAME = REQUEST_ID_HEADER.lower().encode()
+_SWEEPS = re.compile(r"/sweeps(/\w+)?")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 STATIC_PREFIXES = ("/assets/", "/_dash-component-suites/")
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -172,8 +173,8 @@ class Gate:
             )
             await answer(scope, receive, send)
             return
-        if scope["path"] == "/":
-            await RedirectResponse(HOME, status_code=303)(scope, receive, send)
+        if (address := _elsewhere(scope["path"])) is not None:
+            await RedirectResponse(address, status_code=303)(scope, receive, send)
             return
         token = SESSION.set(session)
         try:
@@ -202,6 +203,14 @@ class Gate:
             await send(message)
 
         return guarded
+
+
+def _elsewhere(path: str) -> str | None:
+    """Where an address leads now; None where its page stands there."""
+    if path == "/":
+        return HOME
+    sweep = _SWEEPS.fullmatch(path)
+    return None if sweep is None else f"/studies{sweep[1] or ''}"
 
 
 def _is_document(request: Request) -> bool:

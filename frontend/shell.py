@@ -21,7 +21,6 @@ NAVIGATION: tuple[tuple[str, str, IconName], ...] = (
     ("Runs", "/runs", "runs"),
     ("New run", "/new", "plus"),
     ("Compare", "/compare", "compare"),
-    ("Sweeps", "/sweeps", "sweep"),
     ("Studies", "/studies", "study"),
     ("Queue", "/queue", "queue"),
     ("Workers", "/workers", "worker"),

@@ -16,7 +16,7 @@ from backend.models.records import (
 )
 from backend.models.requests import IdempotentRequest
 from backend.models.resources import Resource, RunResource
-from backend.models.runs import Attempt, AuditRow, Control, Run, RunGroup, RunStar, Sweep
+from backend.models.runs import Attempt, AuditRow, Control, Run, RunGroup, RunStar
 from backend.models.stream import StreamRow
 from backend.models.studies import Study, StudyRun
 from backend.models.views import SavedView
@@ -60,7 +60,6 @@ __all__ = [
     "StreamRow",
     "Study",
     "StudyRun",
-    "Sweep",
     "User",
     "Webhook",
     "Worker",

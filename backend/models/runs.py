@@ -22,7 +22,7 @@ from sqlalchemy import (
     inspect,
     text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, JSON, JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, JSON
 from sqlalchemy.orm import Mapped, Mapper, mapped_column
 
 from backend.models.base import Base, new_id
@@ -46,36 +46,12 @@ class RunGroup(Base):
     """Runs that belong together."""
 
     __tablename__ = "run_groups"
-    __table_args__ = (
-        UniqueConstraint("project_id", "name"),
-        CheckConstraint("kind IN ('group', 'sweep', 'study')", name="kind"),
-    )
+    __table_args__ = (UniqueConstraint("project_id", "name"),)
 
     id: Mapped[str] = mapped_column(primary_key=True, default=new_id)
     project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"))
     name: Mapped[str]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
-    kind: Mapped[str] = mapped_column(server_default="group")
-
-
-class Sweep(Base):
-    """A group whose runs differ in the fields that somebody varied on purpose; it has the group's identifier."""
-
-    __tablename__ = "sweeps"
-    __table_args__ = (UniqueConstraint("owner_id", "idempotency_key"),)
-
-    id: Mapped[str] = mapped_column(ForeignKey("run_groups.id", ondelete="CASCADE"), primary_key=True)
-    owner_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
-    fields: Mapped[list[str]] = mapped_column(ARRAY(Text))
-    """What was varied, in the order given."""
-    recipe: Mapped[str | None]
-    parent_id: Mapped[str | None] = mapped_column(ForeignKey("runs.id", ondelete="SET NULL"), index=True)
-    base: Mapped[dict[str, Any]] = mapped_column(JSON)
-    """Dotted fields that all runs set."""
-    notes: Mapped[str] = mapped_column(server_default="")
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
-    idempotency_key: Mapped[str | None]
-    request_hash: Mapped[str | None]
 
 
 class Run(Base):
@@ -114,10 +90,6 @@ class Run(Base):
     """Completed steps of the checkpoint that the run goes on from; None where it began by itself."""
     forked_from: Mapped[str | None]
     """Identifier of the run with that checkpoint, whose folder may outlive its row."""
-    sweep_point: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
-    """Values of the fields that its sweep varies."""
-    sweep_position: Mapped[int | None]
-    """Place in the sweep's plan."""
     name: Mapped[str]
     status: Mapped[RunStatus] = mapped_column(STATUS)
     status_reason: Mapped[str | None]

@@ -79,6 +79,7 @@ class Surroundings(NamedTuple):
     worker: str | None = None
     parent_name: str | None = None
     stopping_when: StopMoment | None = None
+    study_id: str | None = None
 
 
 def detail(row: RunRow, around: Surroundings, caller: Principal, settings: Settings) -> RunDetail:
@@ -102,7 +103,7 @@ def detail(row: RunRow, around: Surroundings, caller: Principal, settings: Setti
         may_archive=may_edit and (run.archived_at is not None or run.status in states.ARCHIVABLE),
         parent_name=around.parent_name,
         fork_step=run.fork_step,
-        sweep_id=None if run.sweep_point is None else run.group_id,
+        study_id=around.study_id,
         stopping_when=around.stopping_when,
     )
 
@@ -116,6 +117,7 @@ def run_detail(session: Session, settings: Settings, run_id: str, caller: Princi
         repository.worker_name(session, row.run),
         None if parent is None else parent.name,
         lifecycle.stopping_when(session, row.run),
+        repository.study_of(session, run_id),
     )
     return detail(row, around, caller, settings)
 

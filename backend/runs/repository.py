@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session, defer
 
 from backend.kit import events
 from backend.kit.errors import not_found
-from backend.models import Attempt, Control, Project, Run, RunGroup, RunStar, RunStorage, User, Worker
+from backend.models import Attempt, Control, Project, Run, RunGroup, RunStar, RunStorage, StudyRun, User, Worker
 from backend.runs.usage import Usage, usage_of
 
 
@@ -113,6 +113,11 @@ def ensure_group(session: Session, project_id: str, name: str) -> str:
     session.execute(insert(RunGroup).values(values).on_conflict_do_nothing(constraint="uq_run_groups_project_id_name"))
     query = select(RunGroup.id).where(RunGroup.project_id == project_id, RunGroup.name == name)
     return session.scalars(query).one()
+
+
+def study_of(session: Session, run_id: str) -> str | None:
+    """Identifier of the study that a run is a part of."""
+    return session.scalars(select(StudyRun.study_id).where(StudyRun.run_id == run_id)).one_or_none()
 
 
 def delete_run(session: Session, run: Run) -> None:

@@ -1,1 +1,1 @@
-"""Studies: declared before the first run, made through the queue, read as one report."""
+"""Studies: runs that are planned, made, steered and read together, with or without a declared question."""

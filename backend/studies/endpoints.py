@@ -9,10 +9,11 @@ from fastapi import Query, Response
 
 from backend.kit import cursors
 from backend.kit.context import AnswersOf, DbSession, PricesOf, new_router
+from backend.kit.errors import Problem
 from backend.kit.idempotency import IdempotencyKey, once
 from backend.kit.permissions import Reader, Writer
 from backend.kit.response_cache import Answer
-from backend.studies import reporting, repository, service
+from backend.studies import planning, reporting, repository, service
 from bapo.api.studies import (
     ShippedStudies,
     StudyActionAnswer,
@@ -28,17 +29,20 @@ from bapo.api.studies import (
 router = new_router("studies")
 
 
-@router.post("/studies/preview", summary="What a study file says")
+@router.post("/studies/preview", summary="Preview a study")
 def preview_study(_: Reader, session: DbSession, prices: PricesOf, body: StudyWrite) -> StudyPreview:
-    """Makes nothing. What is wrong with the file stands in `problems`, each with field, value and remedy."""
-    return service.preview(session, body, prices)
+    """Check every run that a study file, a grid or a list would make, and estimate their cost. Makes nothing."""
+    return planning.preview(session, body, prices)
 
 
-@router.post("/studies", status_code=201, summary="Make the runs of a study")
+@router.post("/studies", status_code=201, summary="Create a study")
 def create_study(
     caller: Writer, session: DbSession, body: StudyCreate, idempotency_key: IdempotencyKey = None
 ) -> StudyDetail:
-    """All of them or none. A study that tunes makes its tuning runs now, and the others when those have ended."""
+    """Make all runs of a study file, a grid or a list, or none: 422 names each run that cannot run.
+
+    A study with tuning makes its tuning runs now and the others when those have ended.
+    """
 
     def make() -> StudyDetail:
         return service.detail(session, service.create(session, body, caller))
@@ -46,39 +50,46 @@ def create_study(
     return once(session, caller, idempotency_key, f"study {body.model_dump_json()}", StudyDetail, make)
 
 
-@router.get("/studies/shipped", summary="The study files that come with the server")
+@router.get("/studies/shipped", summary="List the shipped study files")
 def shipped_studies(_: Reader) -> ShippedStudies:
-    """To start from."""
+    """Study files that come with the server, to start from."""
     return service.shipped_studies()
 
 
-@router.get("/studies", summary="The studies")
+@router.get("/studies", summary="List studies")
 def list_studies(
     _: Reader,
     session: DbSession,
     cursor: Annotated[str | None, Query(max_length=2_000)] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> StudyPage:
-    """Newest first, with how far each is."""
+    """Newest first, with their progress."""
     after = None if cursor is None else cursors.decode_texts(cursor, "studies", 1)[0]
     rows = repository.page(session, limit + 1, after)
     shown = rows[:limit]
-    made = repository.made_runs(session, [row.study.id for row in shown])
+    progress = repository.progress(session, [row.study.id for row in shown])
     next_cursor = cursors.encode("studies", [shown[-1].study.id]) if len(rows) > limit else None
-    return StudyPage(items=[service.summary(row, made[row.study.id]) for row in shown], next_cursor=next_cursor)
+    return StudyPage(items=[service.summary(row, progress[row.study.id]) for row in shown], next_cursor=next_cursor)
 
 
-@router.get("/studies/{study_id}", summary="One study")
+@router.get("/studies/{study_id}", summary="Get a study by ID")
 def get_study(_: Reader, session: DbSession, study_id: str) -> StudyDetail:
-    """Its declaration and its runs."""
+    """Its runs, their results by setting with intervals over seeds, and its declaration, if it has one."""
     return service.detail(session, study_id)
 
 
-@router.get("/studies/{study_id}/report", summary="The report of a study", response_model=StudyReport)
+@router.get("/studies/{study_id}/report", summary="Get the report of a study", response_model=StudyReport)
 def get_study_report(_: Reader, session: DbSession, answers: AnswersOf, study_id: str) -> Response:
-    """As far as its runs are done; what is not done is named."""
+    """The report over the runs that are done so far; the others are listed.
+
+    409 for a study without a question: its results stand in the study itself.
+    """
     row = service.get(session, study_id)
-    made = repository.made_runs(session, [study_id])[study_id]
+    if row.study.text is None:
+        raise Problem(
+            409, "no_report", "a study without a question has no report: read its results from the study itself"
+        )
+    made = repository.made_runs(session, study_id)
     run_ids = [each.run.id for each in made if each.run is not None]
     # States of runs and what tuning chose change without anything recorded.
     told = [[each.name, each.run and each.run.status, each.was_submitted] for each in made]
@@ -86,7 +97,7 @@ def get_study_report(_: Reader, session: DbSession, answers: AnswersOf, study_id
     return named.of(session, run_ids, lambda: Answer.of(reporting.report(session, row, made).model_dump(mode="json")))
 
 
-@router.post("/studies/{study_id}/actions", summary="Do one thing to all runs of a study")
+@router.post("/studies/{study_id}/actions", summary="Apply an action to all runs of a study")
 def change_study(caller: Writer, session: DbSession, study_id: str, body: StudyActionRequest) -> StudyActionAnswer:
-    """To those whose state allows it; the others are counted."""
+    """Start, stop, pause, resume, hold, release or retry all runs that allow it. The others are counted."""
     return service.perform(session, study_id, body, caller)

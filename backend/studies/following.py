@@ -11,7 +11,7 @@ from backend.kit.database import Database
 from backend.kit.leadership import LeaderThread
 from backend.kit.principal import Principal
 from backend.models import User
-from backend.studies import reporting, repository, service
+from backend.studies import planning, reporting, repository, service
 from bapo.study.declaration import parse
 from bapo.study.plan import final_runs
 from bapo.study.report import choose
@@ -41,10 +41,10 @@ class StudyFollower(LeaderThread):
 def advance(session: Session, study_id: str) -> bool:
     """Choose the settings and submit the rest, all in one transaction; whether that was possible."""
     row = repository.lock(session, study_id)
-    if row is None or row.study.choices is not None:
+    if row is None or row.study.choices is not None or row.study.text is None:
         return False
     declaration = parse(row.study.text)
-    made = repository.made_runs(session, [study_id])[study_id]
+    made = repository.made_runs(session, study_id)
     infos = service.run_infos(row.study, declaration, made)
     if any(info.state != "done" for info in infos if info.stage == "tuning"):
         return False
@@ -55,7 +55,8 @@ def advance(session: Session, study_id: str) -> bool:
     row.study.choices = [{"regime": regime, "arm": arm, "set": dict(point)} for (regime, arm), point in choices.items()]
     # On behalf of the one who declared all of this, and in this project alone.
     caller = Principal(owner.id, "system", "member", "", {row.study.project_id: "member"})
-    service.submit(session, row, declaration, final_runs(declaration, choices), caller)
+    runs = planning.declared(declaration, final_runs(declaration, choices))
+    service.submit(session, row, declaration.recipe, runs, caller)
     detail = {"study_id": study_id, "title": declaration.title, "choices": row.study.choices}
     add_audit(session, None, "system", "study settings chosen", detail)
     LOG.info("study goes on", extra={"study_id": study_id})

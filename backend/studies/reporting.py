@@ -24,7 +24,7 @@ def ended(made: Sequence[MadeRun]) -> dict[str, str]:
 def observed(session: Session, made: Sequence[MadeRun]) -> dict[str, Observation]:
     """What the ended runs recorded, by name, in a few statements for all of them."""
     ids = ended(made)
-    configs = {each.run.id: each.run.config for each in made if each.run is not None}
+    configs = repository.configs(session, list(ids.values()))
     columns = series.read(session, list(ids.values()), METRIC_KEYS)
     assessments = repository.assessments(session, list(ids.values()))
     found = {}
@@ -42,7 +42,8 @@ def observed(session: Session, made: Sequence[MadeRun]) -> dict[str, Observation
 
 
 def report(session: Session, row: StudyRow, made: Sequence[MadeRun]) -> StudyReport:
-    """As far as the runs are done."""
+    """The report of a study with a question, over the runs that are done."""
+    assert row.study.text is not None, "a study without a question has no report"
     declaration = parse(row.study.text)
     return build(
         declaration,

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, defer
 
 from backend.models import Project, Run, RunGroup, SparseRecord, Study, StudyRun, User
+from bapo.api.runs import RunStatus
 
 
 class StudyRow(NamedTuple):
     """A study with the names that its identifiers stand for."""
 
     study: Study
+    title: str
     owner: str
     project: str
 
 
-def _visible() -> Select[Study, str, str]:
+def _visible() -> Select[Study, str, str, str]:
     return (
-        select(Study, User.name, Project.name)
+        select(Study, RunGroup.name, User.name, Project.name)
+        .join(RunGroup, RunGroup.id == Study.id)
         .join(User, User.id == Study.owner_id)
         .join(Project, Project.id == Study.project_id)
     )
@@ -43,11 +46,18 @@ def get(session: Session, study_id: str) -> StudyRow | None:
     return None if found is None else StudyRow(*found)
 
 
+def lock(session: Session, study_id: str) -> StudyRow | None:
+    """A study that nobody else changes meanwhile."""
+    query = _visible().where(Study.id == study_id).with_for_update(of=Study)
+    found = session.execute(query).one_or_none()
+    return None if found is None else StudyRow(*found)
+
+
 def add_group(session: Session, project_id: str, name: str) -> str | None:
     """Make the group of a study; None where the project has one of that name."""
     query = (
         insert(RunGroup)
-        .values(project_id=project_id, name=name, kind="study")
+        .values(project_id=project_id, name=name)
         .on_conflict_do_nothing(constraint="uq_run_groups_project_id_name")
         .returning(RunGroup.id)
     )
@@ -58,21 +68,50 @@ class MadeRun(NamedTuple):
     """A run of a study; None for one that is not submitted, or was deleted."""
 
     name: str
+    point: Mapping[str, Any]
     run: Run | None
     was_submitted: bool
 
 
-def made_runs(session: Session, study_ids: Sequence[str]) -> dict[str, list[MadeRun]]:
-    """By study, in the order of the plan."""
+def made_runs(session: Session, study_id: str) -> list[MadeRun]:
+    """The runs of a study in the order of its plan, without their configs."""
     query = (
-        select(StudyRun.study_id, StudyRun.name, Run, StudyRun.was_submitted)
+        select(StudyRun.name, StudyRun.point, Run, StudyRun.was_submitted)
+        .join(Run, Run.id == StudyRun.run_id, isouter=True)
+        .where(StudyRun.study_id == study_id)
+        .order_by(StudyRun.position)
+        .options(*(defer(column) for column in (Run.config, Run.explicit, Run.diff, Run.search_text)))
+    )
+    return [MadeRun(*row) for row in session.execute(query)]
+
+
+class Progress(NamedTuple):
+    """How far the runs of a study in one state are."""
+
+    status: RunStatus | None
+    """None for runs that are not submitted, or were deleted."""
+    was_submitted: bool
+    num_runs: int
+    steps_done: int
+    steps_planned: int
+    most_steps: int
+    """Planned steps of the longest."""
+
+
+def progress(session: Session, study_ids: Sequence[str]) -> dict[str, list[Progress]]:
+    """By study."""
+    steps = func.coalesce(Run.num_steps, 0)
+    sums = (func.count(), func.sum(func.coalesce(Run.step, 0)), func.sum(steps), func.max(steps))
+    query = (
+        select(StudyRun.study_id, Run.status, StudyRun.was_submitted, *sums)
         .join(Run, Run.id == StudyRun.run_id, isouter=True)
         .where(StudyRun.study_id.in_(study_ids))
-        .order_by(StudyRun.study_id, StudyRun.position)
+        .group_by(StudyRun.study_id, Run.status, StudyRun.was_submitted)
+        .order_by(StudyRun.study_id, Run.status, StudyRun.was_submitted)
     )
-    found: dict[str, list[MadeRun]] = {study_id: [] for study_id in study_ids}
-    for study_id, name, run, was_submitted in session.execute(query):
-        found[study_id].append(MadeRun(name, run, was_submitted))
+    found: dict[str, list[Progress]] = {study_id: [] for study_id in study_ids}
+    for study_id, status, was_submitted, num_runs, done, planned, most in session.execute(query):
+        found[study_id].append(Progress(status, was_submitted, num_runs, int(done), int(planned), most))
     return found
 
 
@@ -81,16 +120,15 @@ def unfinished(session: Session) -> Sequence[str]:
     return session.scalars(select(Study.id).where(Study.choices.is_(None)).order_by(Study.created_at)).all()
 
 
-def lock(session: Session, study_id: str) -> StudyRow | None:
-    """A study that nobody else changes meanwhile."""
-    query = _visible().where(Study.id == study_id).with_for_update(of=Study)
-    found = session.execute(query).one_or_none()
-    return None if found is None else StudyRow(*found)
-
-
 def rows(session: Session, study_id: str) -> dict[str, StudyRun]:
     """The rows of a study's runs by name."""
     return {row.name: row for row in session.scalars(select(StudyRun).where(StudyRun.study_id == study_id))}
+
+
+def configs(session: Session, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Config of each run."""
+    found = session.execute(select(Run.id, Run.config).where(Run.id.in_(run_ids)))
+    return {row.id: row.config for row in found}
 
 
 def assessments(session: Session, run_ids: Sequence[str]) -> dict[str, list[dict[str, object]]]:

@@ -1,26 +1,28 @@
-"""Studies: checked, made whole or not at all, steered together."""
+"""Studies: made whole or not at all, read, steered together."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sqlalchemy.orm import Session
 
 from backend.audit.repository import add_audit
-from backend.configs import estimate
+from backend.configs import service as configs
 from backend.control import bulk
-from backend.kit.errors import Problem, not_found, presentable
-from backend.kit.prices import Prices
+from backend.kit.errors import Problem, not_found
 from backend.kit.principal import Principal
 from backend.models import Study, StudyRun
 from backend.projects import choice
 from backend.runs import states
+from backend.studies import planning, results
 from backend.studies import repository as studies
-from backend.studies.repository import MadeRun, StudyRow
+from backend.studies.planning import Candidate
+from backend.studies.repository import MadeRun, Progress, StudyRow
 from backend.submissions import submission
-from bapo.api.base import FieldProblem
-from bapo.api.configs import EstimateRange
+from bapo.api import studies as api
 from bapo.api.runs import MAX_BULK, BulkRequest, RunCreate, RunStatus
 from bapo.api.studies import (
     ShippedStudies,
@@ -30,21 +32,18 @@ from bapo.api.studies import (
     StudyActionRequest,
     StudyCreate,
     StudyDetail,
-    StudyPreview,
-    StudyRunInfo,
+    StudyRunState,
     StudySummary,
-    StudyWrite,
 )
 from bapo.config import ConfigError, ConfigProblem
 from bapo.study.declaration import Declaration, parse, shipped
-from bapo.study.plan import Choices, PlannedRun, check, final_runs, resolved, tuning_runs
+from bapo.study.plan import Choices, PlannedRun, final_runs, tuning_runs
 from bapo.study.report import arms_of, primary_words
+from bapo.study.results import StudyRunInfo
 
-NAME_CHARACTERS = 200
-"""Longest name of a run."""
 ACTIONS: tuple[StudyAction, ...] = ("start", "stop", "pause", "resume", "hold", "release", "retry")
 
-_STATES = {
+_STATES: Mapping[RunStatus, StudyRunState] = {
     RunStatus.DRAFT: "waiting",
     RunStatus.QUEUED: "waiting",
     RunStatus.STARTING: "training",
@@ -57,50 +56,6 @@ _STATES = {
     RunStatus.SUCCEEDED: "done",
     RunStatus.FAILED: "failed",
 }
-
-
-# ---------------------------------------------------------------- what is asked
-
-
-def preview(session: Session, body: StudyWrite, prices: Prices) -> StudyPreview:
-    """What a file says and what is wrong with it; makes nothing."""
-    try:
-        study = parse(body.text)
-        warnings = check(study)
-    except ConfigError as error:
-        return StudyPreview(problems=_shown(error.problems))
-    choice.for_reading(session, body.project)
-    configs = [resolved(study, run).config for run in (*tuning_runs(study), *final_runs(study, {}))]
-    return StudyPreview(
-        problems=[],
-        warnings=_shown(warnings),
-        title=study.title,
-        question=study.question,
-        primary=primary_words(study),
-        arms=arms_of(study),
-        regimes=[regime.name for regime in study.regimes],
-        seeds=study.seeds,
-        test_sets=study.test_sets,
-        num_runs=study.num_runs,
-        num_tuning_runs=study.num_tuning_runs,
-        seconds=_sum([one.seconds for one in estimate.estimates(session, configs, prices)]),
-        digest=study.digest,
-    )
-
-
-def _shown(problems: Sequence[ConfigProblem]) -> list[FieldProblem]:
-    return [FieldProblem(field=each.field, value=presentable(each.value), remedy=each.remedy) for each in problems]
-
-
-def _sum(ranges: Sequence[EstimateRange | None]) -> EstimateRange | None:
-    known = [each for each in ranges if each is not None]
-    if len(known) < len(ranges):
-        return None
-    return EstimateRange(
-        value=sum(each.value for each in known),
-        low=sum(each.low for each in known),
-        high=sum(each.high for each in known),
-    )
 
 
 def shipped_studies() -> ShippedStudies:
@@ -118,76 +73,104 @@ def shipped_studies() -> ShippedStudies:
 
 
 def create(session: Session, body: StudyCreate, caller: Principal) -> str:
-    """Make a study and submit what can be: everything, or the runs that choose settings first.
+    """Make a study and submit its runs: all of them, or those that choose settings first. Returns its identifier.
 
-    Raises ConfigError for a declaration that cannot be run, Problem 409 for a title that is taken.
+    Raises ConfigError naming each run that cannot run, Problem 409 for a name that is taken.
     """
-    study = parse(body.text)
-    check(study)
-    project = choice.for_new(session, caller, body.project)
-    group_id = studies.add_group(session, project.id, study.title)
+    project = choice.for_new(session, caller, body.project, beside=configs.parent_project(session, body))
+    plan = planning.plan_of(session, body, project.id)
+    problems = [
+        ConfigProblem(problem.field, problem.value, f"run {number}, {_named(run.point)}: {problem.remedy}")
+        for number, run in enumerate(plan.runs, start=1)
+        for problem in run.problems
+    ]
+    if problems:
+        raise ConfigError(problems)
+    group_id = studies.add_group(session, project.id, plan.title)
     if group_id is None:
-        remedy = (
-            "a study, sweep or group has this title already: a declaration is not changed after its first run, so give "
-            "a changed one another title"
-        )
-        raise Problem(409, "name_taken", remedy, field="title", value=study.title)
-    row = Study(
+        field = "name"
+        remedy = "a study or group has this name already: choose another"
+        if plan.declaration is not None:
+            field = "title"
+            remedy = (
+                "a study or group has this title already: a declaration is not changed after its first run, so give a "
+                "changed one another title"
+            )
+        raise Problem(409, "name_taken", remedy, field=field, value=plan.title)
+    waits_for_tuning = plan.declaration is not None and plan.declaration.tuning is not None
+    study = Study(
         id=group_id,
         project_id=project.id,
         owner_id=caller.id,
         text=body.text,
-        digest=study.digest,
+        digest=None if plan.declaration is None else plan.declaration.digest,
+        fields=plan.fields,
+        recipe=None if plan.declaration is not None else plan.recipe,
+        parent_id=plan.parent_id,
+        base=dict(plan.base),
+        tags=list(body.tags),
+        notes=body.notes,
         priority=body.priority,
-        choices=[] if study.tuning is None else None,
+        choices=None if waits_for_tuning else [],
     )
-    session.add(row)
+    session.add(study)
     session.flush()
-    planned = [*tuning_runs(study), *final_runs(study, {})]
     session.add_all(
-        StudyRun(study_id=group_id, name=run.name, position=position, run_id=None, was_submitted=False)
-        for position, run in enumerate(planned)
+        StudyRun(
+            study_id=group_id,
+            name=run.name,
+            position=position,
+            point=dict(run.point) if plan.declaration is None else {},
+            run_id=None,
+            was_submitted=False,
+        )
+        for position, run in enumerate(plan.runs)
     )
     session.flush()
-    first = planned if study.tuning is None else tuning_runs(study)
-    submit(session, StudyRow(row, caller.name, project.name), study, first, caller)
-    detail = {"study_id": group_id, "title": study.title, "num_runs": study.num_runs, "digest": study.digest}
+    row = StudyRow(study, plan.title, caller.name, project.name)
+    submit(session, row, plan.recipe, plan.first_runs, caller, start=body.start)
+    detail = {"study_id": group_id, "title": plan.title, "num_runs": len(plan.runs), "digest": study.digest}
     add_audit(session, None, caller.name, "study created", detail)
     session.flush()
     return group_id
 
 
+def _named(point: Mapping[str, Any]) -> str:
+    return ", ".join(f"{field} = {json.dumps(value)}" for field, value in point.items())
+
+
 def submit(
-    session: Session, row: StudyRow, study: Declaration, planned: Sequence[PlannedRun], caller: Principal
+    session: Session,
+    row: StudyRow,
+    recipe: str | None,
+    planned: Sequence[Candidate],
+    caller: Principal,
+    *,
+    start: bool = True,
 ) -> None:
-    """Queue runs of a study, each once."""
+    """Make runs of a study, each once."""
     rows = studies.rows(session, row.study.id)
-    for planned_run in planned:
-        made = rows[planned_run.name]
+    for candidate in planned:
+        made = rows[candidate.name]
         if made.was_submitted:
             continue
         run = submission.create(
             session,
             RunCreate(
-                name=_run_name(study, planned_run),
+                name=candidate.run_name,
                 project=row.project,
-                recipe=study.recipe,
-                changes={**study.config, **planned_run.changes},
+                recipe=recipe,
+                parent_id=row.study.parent_id,
+                changes={**row.study.base, **candidate.changes},
+                tags=row.study.tags,
                 priority=row.study.priority,
+                start=start,
             ),
             caller,
         )
         run.group_id = row.study.id
         made.run_id, made.was_submitted = run.id, True
     session.flush()
-
-
-def _run_name(study: Declaration, run: PlannedRun) -> str:
-    regime = f" · {run.regime}" if len(study.regimes) > 1 else ""
-    tuning = " · tuning " + ", ".join(f"{field}={value}" for field, value in run.point.items())
-    kind = tuning if run.stage == "tuning" else ""
-    tail = f"{regime} · {run.arm}{kind} · seed {run.seed}"
-    return f"{study.title[: NAME_CHARACTERS - len(tail)]}{tail}"[:NAME_CHARACTERS]
 
 
 # ---------------------------------------------------------------- reading
@@ -201,78 +184,132 @@ def get(session: Session, study_id: str) -> StudyRow:
     return row
 
 
+def declaration_of(study: Study) -> Declaration | None:
+    """What was declared; None for a grid or a list of runs."""
+    return None if study.text is None else parse(study.text)
+
+
 def choices_of(study: Study) -> Choices:
     """What tuning chose."""
     return {(each["regime"], each["arm"]): each["set"] for each in study.choices or ()}
 
 
 def run_infos(study: Study, declaration: Declaration, made: Sequence[MadeRun]) -> list[StudyRunInfo]:
-    """Every planned run and what became of it."""
+    """Every declared run and what became of it, for the report."""
+    return [
+        StudyRunInfo.model_validate({**_planned_fields(planned), **_made_fields(each), "name": planned.name})
+        for planned, each in _declared(study, declaration, made)
+    ]
+
+
+def _declared(study: Study, declaration: Declaration, made: Sequence[MadeRun]) -> list[tuple[PlannedRun, MadeRun]]:
     by_name = {each.name: each for each in made}
     planned = [*tuning_runs(declaration), *final_runs(declaration, choices_of(study))]
-    return [_info(run, by_name[run.name]) for run in planned]
+    return [(run, by_name[run.name]) for run in planned]
 
 
-def _info(planned: PlannedRun, made: MadeRun) -> StudyRunInfo:
+def _planned_fields(planned: PlannedRun) -> dict[str, Any]:
+    return {**{name: getattr(planned, name) for name in ("stage", "regime", "arm", "seed")}, "set": dict(planned.point)}
+
+
+def _made_fields(made: MadeRun) -> dict[str, Any]:
     run = made.run
-    state = _STATES[run.status] if run is not None else "missing" if made.was_submitted else "waiting"
-    return StudyRunInfo.model_validate(
-        {
-            **{name: getattr(planned, name) for name in ("name", "stage", "regime", "arm", "seed")},
-            "set": dict(planned.point),
-            "state": state,
-            "reason": "deleted" if state == "missing" else None if run is None else run.status_reason,
-            "step": 0 if run is None else run.step,
-            "num_steps": None if run is None else run.num_steps or None,
-            "run_id": None if run is None else run.id,
-        }
-    )
-
-
-def summary(row: StudyRow, made: Sequence[MadeRun]) -> StudySummary:
-    """A row of the list."""
-    return StudySummary.model_validate(_summary_fields(row, parse(row.study.text), made))
-
-
-def _summary_fields(row: StudyRow, declaration: Declaration, made: Sequence[MadeRun]) -> dict[str, object]:
-    infos = run_infos(row.study, declaration, made)
-    steps = max((info.num_steps or 0 for info in infos), default=0)
+    state = _state(None if run is None else run.status, was_submitted=made.was_submitted)
     return {
-        "id": row.study.id,
-        "title": declaration.title,
-        "question": declaration.question,
-        "owner": row.owner,
-        "project": row.project,
-        "created_at": row.study.created_at,
-        "num_arms": len(declaration.arms),
-        "num_regimes": len(declaration.regimes),
-        "num_seeds": len(declaration.seeds),
-        "states": dict(Counter(info.state for info in infos)),
-        "steps_done": sum(info.step for info in infos),
-        # Runs that are not submitted yet are as long as the others.
-        "steps_planned": sum(info.num_steps or steps for info in infos),
+        "state": state,
+        "reason": "deleted" if state == "missing" else None if run is None else run.status_reason,
+        "step": 0 if run is None else run.step,
+        "num_steps": None if run is None else run.num_steps or None,
+        "run_id": None if run is None else run.id,
     }
 
 
+def _state(status: RunStatus | None, *, was_submitted: bool) -> StudyRunState:
+    if status is not None:
+        return _STATES[status]
+    return "missing" if was_submitted else "waiting"
+
+
+_RESULTS = ("status", "num_rollouts", "reward_mean", "eval_name", "eval_base", "eval_latest", "eval_best")
+
+
+def _run(made: MadeRun, fields: Mapping[str, Any]) -> api.StudyRun:
+    run = made.run
+    found = {"status": None} if run is None else {name: getattr(run, name) for name in (*_RESULTS, "eval_best_step")}
+    name = made.name if run is None else run.name
+    return api.StudyRun.model_validate({**fields, **_made_fields(made), **found, "name": name})
+
+
+def summary(row: StudyRow, progress: Sequence[Progress]) -> StudySummary:
+    """A row of the list."""
+    return StudySummary.model_validate(_summary_fields(row, declaration_of(row.study), progress))
+
+
+def _summary_fields(row: StudyRow, declaration: Declaration | None, progress: Sequence[Progress]) -> dict[str, Any]:
+    states: Counter[StudyRunState] = Counter()
+    for each in progress:
+        states[_state(each.status, was_submitted=each.was_submitted)] += each.num_runs
+    # Runs that are not submitted yet are as long as the others.
+    steps = max((each.most_steps for each in progress), default=0)
+    statuses = {each.status: each.num_runs for each in progress}
+    found: dict[str, Any] = {
+        "id": row.study.id,
+        "title": row.title,
+        "question": None,
+        "owner": row.owner,
+        "project": row.project,
+        "created_at": row.study.created_at,
+        "fields": row.study.fields,
+        "num_runs": sum(each.num_runs for each in progress),
+        "states": dict(states),
+        "statuses": {status: statuses[status] for status in RunStatus if status in statuses},
+        "steps_done": sum(each.steps_done for each in progress),
+        "steps_planned": sum(steps * each.num_runs if each.status is None else each.steps_planned for each in progress),
+    }
+    if declaration is not None:
+        found |= {
+            "question": declaration.question,
+            "num_arms": len(declaration.arms),
+            "num_regimes": len(declaration.regimes),
+            "num_seeds": len(declaration.seeds),
+        }
+    return found
+
+
 def detail(session: Session, study_id: str) -> StudyDetail:
-    """One study with its runs. Raises Problem 404."""
+    """One study with its runs and their results. Raises Problem 404."""
     row = get(session, study_id)
-    made = studies.made_runs(session, [study_id])[study_id]
-    declaration = parse(row.study.text)
-    return StudyDetail.model_validate(
-        {
-            **_summary_fields(row, declaration, made),
-            "text": row.study.text,
-            "digest": row.study.digest,
+    study, declaration = row.study, declaration_of(row.study)
+    made = studies.made_runs(session, study_id)
+    found = {
+        **_summary_fields(row, declaration, studies.progress(session, [study_id])[study_id]),
+        "notes": study.notes,
+        "recipe": study.recipe,
+        "parent_id": study.parent_id,
+        "base": study.base,
+        "actions": [action for action in ACTIONS if any(_allows(each, action) for each in made)],
+    }
+    if declaration is None:
+        found |= {
+            "runs": [_run(each, {"set": each.point}) for each in made],
+            "settings": results.settings_of(made),
+            "eval_name": results.main_evaluation(made),
+        }
+    else:
+        declared = _declared(study, declaration, made)
+        found |= {
+            "recipe": declaration.recipe,
+            "base": {**declaration.config, **declaration.set},
+            "text": study.text,
+            "digest": study.digest,
             "primary": primary_words(declaration),
             "arms": arms_of(declaration),
             "regimes": [regime.name for regime in declaration.regimes],
             "seeds": declaration.seeds,
             "test_sets": declaration.test_sets,
-            "runs": run_infos(row.study, declaration, made),
-            "actions": [action for action in ACTIONS if any(_allows(each, action) for each in made)],
+            "runs": [_run(each, _planned_fields(planned)) for planned, each in declared],
         }
-    )
+    return StudyDetail.model_validate(found)
 
 
 def _allows(made: MadeRun, action: StudyAction) -> bool:
@@ -286,9 +323,9 @@ def _allows(made: MadeRun, action: StudyAction) -> bool:
 
 
 def perform(session: Session, study_id: str, request: StudyActionRequest, caller: Principal) -> StudyActionAnswer:
-    """Do it to each run whose state allows it. Raises Problem 404."""
+    """Apply an action to each run whose state allows it. Raises Problem 404."""
     get(session, study_id)
-    made = studies.made_runs(session, [study_id])[study_id]
+    made = studies.made_runs(session, study_id)
     chosen = [each.run.id for each in made if each.run is not None and _allows(each, request.action)]
     refused: dict[str, str] = {}
     done = 0

@@ -207,8 +207,8 @@ class RunDetail(RunSummary):
     parent_name: str | None = None
     fork_step: int | None = None
     """Completed steps of the parent's checkpoint that it goes on from; None where it began by itself."""
-    sweep_id: str | None = None
-    """The sweep that it is a part of."""
+    study_id: str | None = None
+    """The study that it is a part of."""
     stopping_when: StopMoment | None = None
     """When the stop or pause under way ends the attempt."""
     last_event_id: int | None = None

@@ -1,60 +1,106 @@
-"""Studies: arms × regimes × seeds that are declared before the first run, made whole, and read as one report."""
+"""Studies: several runs made, steered and read as one; with a question, declared beforehand and ended by a report."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from bapo.api.base import Body, FieldProblem, Page, Text
-from bapo.api.configs import EstimateRange
+from bapo.api.base import Body, FieldProblem, JsonObject, Page, Text
+from bapo.api.configs import ConfigDraft, EstimateRange
+from bapo.api.runs import MAX_TAGS, RunStatus, Tag
 from bapo.run.control import StopMoment
-from bapo.study.results import StudyArm, StudyReport, StudyRunInfo, StudyRunState
+from bapo.study.results import StudyArm, StudyReport, StudyRunState, StudyStage
 
-__all__ = ["StudyArm", "StudyReport", "StudyRunInfo", "StudyRunState"]
+__all__ = ["StudyArm", "StudyReport", "StudyRunState"]
 
+MAX_GRID_RUNS = 500
 
 StudyAction = Literal["start", "stop", "pause", "resume", "hold", "release", "retry"]
 
-# ---------------------------------------------------------------- what is asked
+# ---------------------------------------------------------------- requests
 
 
-class StudyWrite(Body):
-    """A study file."""
+class StudyWrite(ConfigDraft):
+    """The runs to make: a study file in `text`; or a `name`, a base config, and a `grid` or a list of `points`."""
 
-    text: Text = Field(min_length=1, max_length=200_000)
-    """TOML, as `bapo study` reads it."""
-    project: Text | None = Field(default=None, max_length=200)
-    """Empty: the caller's own, where there is one only."""
+    text: Text | None = Field(default=None, min_length=1, max_length=200_000)
+    """Study file in TOML, as `bapo study` reads it. It says everything itself: give nothing else but the project."""
+    name: Text | None = Field(default=None, min_length=1, max_length=150, examples=["c1 against v"])
+    """Each run of a grid or list is named after it and after the fields that it sets."""
+    grid: Mapping[Text, Sequence[Any]] = Field(default={}, max_length=20, examples=[{"method.c1": [0.125, 0.25]}])
+    """Dotted fields and their values: every combination is a run."""
+    points: Sequence[JsonObject] = Field(default=(), max_length=MAX_GRID_RUNS)
+    """Instead of a grid: the fields that each run sets."""
+
+    @model_validator(mode="after")
+    def _is_one_kind(self) -> Self:
+        if self.text is not None:
+            others = ("recipe", "parent_id", "changes", "name", "grid", "points")
+            given = [field for field in others if getattr(self, field)]
+            if given:
+                raise ValueError(f"a study file says everything itself: leave out {', '.join(given)}")
+        elif self.name is None:
+            raise ValueError("give a study file as `text`, or a `name` with a grid or a list of points")
+        elif bool(self.grid) == bool(self.points):
+            raise ValueError("give a grid, or a list of points: one of them")
+        return self
 
 
 class StudyCreate(StudyWrite):
     """Make the runs of a study."""
 
+    tags: Sequence[Tag] = Field(default=(), max_length=MAX_TAGS)
+    notes: Text = Field(default="", max_length=100_000)
+    """Markdown."""
     priority: int = Field(default=50, ge=0, le=100)
+    start: bool = True
+    """False leaves drafts."""
+
+
+class PlannedStudyRun(Body):
+    """A run that a study would make."""
+
+    name: str
+    set: dict[str, Any]
+    """The fields that vary; for a study with a question, those that its arm and tuning set."""
+    problems: Sequence[FieldProblem] = ()
+    """Why it cannot run."""
+    warnings: Sequence[FieldProblem] = ()
 
 
 class StudyPreview(Body):
-    """What a study file says; nothing is made."""
+    """The runs that a study would make, and their cost; none are made while one of them has a problem."""
 
     problems: Sequence[FieldProblem]
-    """Why it cannot be made."""
+    """What is wrong with the study as a whole."""
     warnings: Sequence[FieldProblem] = ()
     title: str = ""
-    question: str = ""
-    primary: str = ""
+    question: str | None = None
+    """None for a grid or a list of runs."""
+    primary: str | None = None
     """The primary comparison in words."""
     arms: Sequence[StudyArm] = ()
     regimes: Sequence[str] = ()
     seeds: Sequence[int] = ()
     test_sets: Sequence[str] = ()
+    digest: str | None = None
+    fields: Sequence[str] = ()
+    """The fields that vary in a grid or list."""
+    runs: Sequence[PlannedStudyRun] = ()
     num_runs: int = 0
     num_tuning_runs: int = 0
+    num_illegal: int = 0
+    """Runs with a problem."""
+    rollouts: EstimateRange | None = None
+    """Of all runs without a problem together; None, like the following, where one of them cannot be estimated."""
     seconds: EstimateRange | None = None
-    """Of all runs, one after the other; None where nobody knows."""
-    digest: str = ""
+    """One run after the other."""
+    compute_hours: EstimateRange | None = None
+    cost: EstimateRange | None = None
+    currency: str = "USD"
 
 
 class ShippedStudy(Body):
@@ -73,7 +119,52 @@ class ShippedStudies(Body):
     items: Sequence[ShippedStudy]
 
 
-# ---------------------------------------------------------------- what became of it
+# ---------------------------------------------------------------- answers
+
+
+class StudyRun(Body):
+    """A run of a study and its results."""
+
+    name: str
+    """The run's own name; its name in the study before it is submitted and after it is deleted."""
+    run_id: str | None
+    """None before it is submitted and after it is deleted."""
+    set: dict[str, Any]
+    """The fields that vary; for a study with a question, those that tuning sets."""
+    stage: StudyStage | None = None
+    """None, like regime, arm and seed, in a study without a question."""
+    regime: str | None = None
+    arm: str | None = None
+    seed: int | None = None
+    state: StudyRunState
+    status: RunStatus | None
+    reason: str | None
+    """Why it failed or was stopped."""
+    step: int
+    num_steps: int | None
+    num_rollouts: int = 0
+    reward_mean: float | None = None
+    eval_name: str | None = None
+    eval_base: float | None = None
+    eval_latest: float | None = None
+    eval_best: float | None = None
+    eval_best_step: int | None = None
+
+
+class StudySetting(Body):
+    """The runs that set the same fields to the same values, seeds aside."""
+
+    set: dict[str, Any]
+    run_ids: Sequence[str]
+    num_results: int
+    """Runs with an evaluation."""
+    latest: float | None
+    """Mean latest evaluation."""
+    latest_low: float | None = None
+    """Lower end of the mean's 95 % interval over seeds (Student's t); None with fewer than two results."""
+    latest_high: float | None = None
+    best: float | None = None
+    """Mean best evaluation."""
 
 
 class StudySummary(Body):
@@ -81,16 +172,24 @@ class StudySummary(Body):
 
     id: str
     title: str
-    question: str
+    question: str | None
+    """None for a grid or a list of runs: it declares no comparison, and has no report."""
     owner: str
     project: str
     created_at: datetime
-    num_arms: int
-    num_regimes: int
-    num_seeds: int
+    num_arms: int = 0
+    """0, like the numbers of regimes and seeds, without a question."""
+    num_regimes: int = 0
+    num_seeds: int = 0
+    fields: Sequence[str] = ()
+    """The fields that vary in a grid or list."""
+    num_runs: int
     states: Mapping[StudyRunState, int]
-    """Runs in each state; states without any are left out."""
+    """Number of runs in each state that occurs."""
+    statuses: Mapping[RunStatus, int]
+    """Number of submitted runs by their own status."""
     steps_done: int
+    """Of all runs together."""
     steps_planned: int
 
 
@@ -103,21 +202,31 @@ class StudyPage(Page):
 class StudyDetail(StudySummary):
     """One study."""
 
-    text: str
-    """The file."""
-    digest: str
-    primary: str
-    arms: Sequence[StudyArm]
-    regimes: Sequence[str]
-    seeds: Sequence[int]
-    test_sets: Sequence[str]
-    runs: Sequence[StudyRunInfo]
+    notes: str
+    text: str | None = None
+    """The study file."""
+    digest: str | None = None
+    primary: str | None = None
+    arms: Sequence[StudyArm] = ()
+    regimes: Sequence[str] = ()
+    seeds: Sequence[int] = ()
+    test_sets: Sequence[str] = ()
+    recipe: str | None
+    parent_id: str | None
+    """Run whose config all runs of the grid or list start from."""
+    base: dict[str, Any]
+    """Dotted fields that all runs set."""
+    runs: Sequence[StudyRun]
+    settings: Sequence[StudySetting] = ()
+    """The runs of a grid or list by setting, in the order of the plan."""
+    eval_name: str | None = None
+    """Evaluation that these results are of: the one that most runs have."""
     actions: Sequence[StudyAction]
     """What can be done to at least one of the runs."""
 
 
 class StudyActionRequest(Body):
-    """Do one thing to all runs of a study that allow it."""
+    """Apply an action to all runs of a study that allow it."""
 
     action: StudyAction
     when: StopMoment = "step"
@@ -125,13 +234,10 @@ class StudyActionRequest(Body):
 
 
 class StudyActionAnswer(Body):
-    """What became of it."""
+    """The outcome of an action."""
 
     num_done: int
     num_left: int
     """Runs whose state does not allow it, such as ended ones."""
     refused: Mapping[str, str]
-    """Run and reason, where one refused that should have allowed it."""
-
-
-# ---------------------------------------------------------------- the report
+    """Run and reason, for runs that refused although their state allows it."""

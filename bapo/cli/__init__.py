@@ -16,7 +16,7 @@ PANELS = (
             LazyCommand("train", "train:train", "Train a run in this process.", "train"),
             LazyCommand("recipes", "describe:recipes", "List the recipes, or show one's complete config."),
             LazyCommand("config", "describe:config", "Explain the config fields: meaning, range, default."),
-            LazyCommand("study", "studies:app", "Methods × seeds as one declared study and its report.", "train"),
+            LazyCommand("study", "studies:app", "Grids and declared studies: several runs read as one."),
             LazyCommand("data", "data:app", "Prepare the paper's data sets.", "train"),
             LazyCommand(
                 "report",
@@ -51,7 +51,6 @@ PANELS = (
             LazyCommand("logs", "logs:logs", "Print a run's log."),
             LazyCommand("clone", "clone:clone", "Submit a run that starts from another's config."),
             LazyCommand("fork", "fork:fork", "Submit a run that goes on from another's checkpoint."),
-            LazyCommand("sweeps", "sweeps:app", "Several runs that are read as one."),
             LazyCommand("import", "import_run:import_run", "Show a run that was trained without a server."),
         ),
     ),

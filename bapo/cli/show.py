@@ -112,7 +112,7 @@ def _facts(run: RunDetail) -> list[tuple[str, Text]]:
         ("parent", run.parent_id),
         ("project", run.project),
         ("group", run.group),
-        ("sweep", run.sweep_id),
+        ("study", run.study_id),
         ("tags", ", ".join(run.tags)),
     ):
         if value:

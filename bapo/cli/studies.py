@@ -1,45 +1,42 @@
-"""`bapo study`: methods × seeds × settings as one declared study, on this machine or through a server's queue."""
+"""`bapo study`: a declared study, made here or through a server's queue, and grids that `bapo submit --sweep` made."""
 
 from __future__ import annotations
 
-import signal
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 from typer.core import TyperGroup
 
-from bapo.api.studies import StudyActionRequest, StudyCreate, StudyDetail, StudyReport, StudyWrite
+from bapo.api.studies import StudyActionRequest, StudyCreate, StudyDetail, StudyReport, StudyRun, StudyWrite
 from bapo.cli.connection import online
+from bapo.cli.drafts import label_of
 from bapo.cli.failures import Exit, RefusedError, plain_errors
 from bapo.cli.life import StopWhen
 from bapo.cli.output import (
     NOTHING,
     JsonOption,
     ago,
-    duration,
     percent,
     print_json,
     print_table,
     say,
+    status_text,
     table,
     user_text,
 )
 from bapo.client import Client
 from bapo.study.declaration import load, parse, shipped
-from bapo.study.folder import StudyFolder
 from bapo.study.markdown import markdown
-from bapo.study.plan import check
-from bapo.study.report import primary_words
-from bapo.study.running import Outcome, StudyRunner
 
 FORMATS = (".md", ".html", ".json")
 REPORT_NAMES = tuple(f"report{suffix}" for suffix in FORMATS)
 
 
 class Action(StrEnum):
-    """What can be done to all runs of a study."""
+    """An action on all runs of a study."""
 
     START = "start"
     STOP = "stop"
@@ -51,11 +48,13 @@ class Action(StrEnum):
 
 
 class StudyGroup(TyperGroup):
-    """`bapo study FILE` is `bapo study run FILE`."""
+    """`bapo study FILE` is `bapo study run FILE`, and `bapo study stop STUDY` is `bapo study change STUDY stop`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the command's name before a file's."""
-        if args and not args[0].startswith("-") and args[0] not in self.commands:
+        """Write the short forms out."""
+        if args and args[0] in list(Action):
+            args = ["change", *args[1:], args[0]]
+        elif args and not args[0].startswith("-") and args[0] not in self.commands:
             args = ["run", *args]
         return super().parse_args(ctx, args)
 
@@ -66,7 +65,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    help="Methods × seeds × settings, declared beforehand and read as one report; `bapo study FILE` makes one here.",
+    help="Declared studies and grids of runs. `bapo study FILE` runs a study file on this machine; "
+    "`bapo submit --sweep` makes a grid of runs on a server.",
 )
 
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A study file, or the name of a shipped study.")]
@@ -82,66 +82,28 @@ def run(
     workers: Annotated[int, typer.Option("--workers", "-w", min=1, max=256, help="Runs trained at once.")] = 1,
     amend: Annotated[
         str | None,
-        typer.Option("--amend", metavar="WHY", help="Go on with a changed file; the report says what changed and why."),
+        typer.Option(
+            "--amend", metavar="WHY", help="Continue with a changed file; the report says what changed and why."
+        ),
     ] = None,
 ) -> None:
-    """Make a study in a folder, without a server. The same command goes on where it was interrupted.
+    """Run a study in a folder, without a server. Repeat the command to resume after an interruption.
 
-    A run that is done is not made again; one that was interrupted goes on from its last checkpoint. Ctrl-C stops the
-    trainers at their next step boundary. The report stands in the folder as report.md, report.html and report.json.
+    Finished runs are not repeated; an interrupted one resumes from its last checkpoint. Ctrl-C stops the trainers at
+    their next step boundary. The folder then holds report.md, report.html and report.json.
     """
+    from bapo.cli import study_folders  # noqa: PLC0415  (imports what trains)
+
     with plain_errors():
-        text = load(file)
-        study = parse(text)
-        for warning in check(study):
-            say(f"warning: {warning}")
-        if amend is not None and not amend.strip():
-            raise RefusedError("--amend needs a reason: write why the declaration changes")
-        folder = StudyFolder.begin(out or Path("studies") / Path(file).stem, text, amend=amend)
-        progress = _Progress(study.num_runs)
-        runner = StudyRunner(folder, workers=workers, say=progress)
-        _stop_on_signals(runner)
-        say(f"{study.num_runs} runs in {folder.path}; {primary_words(study)}")
-        outcomes = runner.run()
-        report = folder.report()
-        _write_all(report, folder.path)
+        folder, found, outcomes = study_folders.train(file, out, num_workers=workers, amend=amend)
+        for name in REPORT_NAMES:
+            _write(found, folder / name)
     undone = [outcome for outcome in outcomes if outcome.state != "done"]
-    print(folder.path / REPORT_NAMES[0])
+    print(folder / REPORT_NAMES[0])
     if any(outcome.state == "failed" for outcome in undone):
         raise SystemExit(Exit.FAILED)
-    if undone or not report.is_complete:
+    if undone or not found.is_complete:
         raise SystemExit(Exit.INTERRUPTED)
-
-
-class _Progress:
-    """A line for each run that has ended."""
-
-    def __init__(self, num_runs: int) -> None:
-        self._num_runs = num_runs
-        self._num_ended = 0
-
-    def __call__(self, outcome: Outcome) -> None:
-        """Called by the thread that waited for the run."""
-        self._num_ended += 1
-        took = f" in {duration(outcome.seconds)}" if outcome.seconds >= 1 else ""
-        reason = f": {outcome.reason}" if outcome.reason else ""
-        say(f"{self._num_ended}/{self._num_runs} {outcome.run.name}: {outcome.state}{took}{reason}")
-
-
-def _stop_on_signals(runner: StudyRunner) -> None:
-    def stop(number: int, _: object) -> None:
-        # The second one ends at once; the trainers then end their runs by themselves.
-        signal.signal(number, signal.SIG_DFL)
-        say("stopping at the next step boundary, with checkpoints; the same command goes on")
-        runner.stop()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
-
-
-def _write_all(report: StudyReport, folder: Path) -> None:
-    for name in REPORT_NAMES:
-        _write(report, folder / name)
 
 
 def _write(report: StudyReport, out: Path) -> None:
@@ -158,10 +120,12 @@ def _write(report: StudyReport, out: Path) -> None:
 
 @app.command("check")
 def check_file(file: FileArgument, as_json: JsonOption = False) -> None:
-    """Say what a study file asks for, and what is wrong with it; makes nothing."""
+    """Check a study file: the runs it declares, and what is wrong with it. Makes nothing."""
+    from bapo.cli import study_folders  # noqa: PLC0415
+
     with plain_errors():
         study = parse(load(file))
-        warnings = check(study)
+        warnings, primary = study_folders.checked(study)
     for warning in warnings:
         say(f"warning: {warning}")
     arms = ", ".join(arm.name for arm in study.arms)
@@ -173,7 +137,7 @@ def check_file(file: FileArgument, as_json: JsonOption = False) -> None:
                 "num_tuning_runs": study.num_tuning_runs,
                 "arms": [arm.name for arm in study.arms],
                 "seeds": study.seeds,
-                "primary": primary_words(study),
+                "primary": primary,
                 "digest": study.digest,
                 "warnings": [str(warning) for warning in warnings],
             }
@@ -182,16 +146,16 @@ def check_file(file: FileArgument, as_json: JsonOption = False) -> None:
     print(f"{study.title}: {study.num_runs} runs, {study.num_tuning_runs} of them to choose settings")
     print(f"arms: {arms}")
     print(f"seeds: {', '.join(map(str, study.seeds))}; regimes: {', '.join(each.name for each in study.regimes)}")
-    print(f"primary comparison: {primary_words(study)}")
+    print(f"primary comparison: {primary}")
     print(f"declaration: {study.digest}")
 
 
 @app.command("shipped")
 def list_shipped(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Print this one's file.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Print the file of this study.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the studies that come with BAPO, or print one's file, to start from."""
+    """List the studies that ship with BAPO, or print the file of one, to start from."""
     with plain_errors():
         if name is not None:
             print(load(name), end="")
@@ -221,18 +185,22 @@ def report(
     token: Annotated[str | None, typer.Option("--token", help="As for other commands.")] = None,
     token_file: Annotated[Path | None, typer.Option("--token-file", help="As for other commands.")] = None,
 ) -> None:
-    """Write a study's report as far as its runs are done; what is not done is named in it."""
+    """Write the report of a study over the runs that are done; the others are listed in it."""
     with plain_errors():
         if out is not None and out.suffix not in FORMATS:
             raise RefusedError(f"--out {out}: end it in {', '.join(FORMATS)}")
-        found = (
-            StudyFolder.open(Path(study)).report() if Path(study).is_dir() else _asked(study, server, token, token_file)
-        )
+        found = _read(Path(study)) if Path(study).is_dir() else _asked(study, server, token, token_file)
         if out is None:
             print(markdown(found), end="")
         else:
             _write(found, out)
             say(f"{out}: {sum(run.state == 'done' for run in found.runs)} of {len(found.runs)} runs are done")
+
+
+def _read(folder: Path) -> StudyReport:
+    from bapo.cli import study_folders  # noqa: PLC0415
+
+    return study_folders.report_of(folder)
 
 
 def _asked(study: str, server: str | None, token: str | None, token_file: Path | None) -> StudyReport:
@@ -253,12 +221,12 @@ def submit(
     project: Annotated[str | None, typer.Option(help="Project of the study.")] = None,
     priority: Annotated[int, typer.Option(min=0, max=100, help="In the queue; higher first.")] = 50,
     key: Annotated[
-        str | None, typer.Option("--key", help="Sent twice with the same key, the study is made once.")
+        str | None, typer.Option("--key", help="Sent again with the same key, the study is not made twice.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only check it.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a study through a server's queue. Prints its id on standard output, and nothing else there."""
+    """Submit a study file to a server's queue. Prints the study's id on standard output, and nothing else there."""
     text = load(file)
     parse(text)
     if dry_run:
@@ -288,27 +256,28 @@ def list_studies(
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=200, help="At most so many.")] = 30,
     as_json: JsonOption = False,
 ) -> None:
-    """List a server's studies, the newest first."""
+    """List the studies on a server, newest first."""
     page = client.studies(limit=limit)
     if as_json:
         print_json(page)
         return
     if not page.items:
-        say("there is no study yet: `bapo study submit planning-mini` makes one")
+        say("no study yet: `bapo study submit planning-mini` or `bapo submit RECIPE --sweep FIELD=V1,V2` makes one")
         return
-    made = table("id", "title", "arms", "seeds", "states", "done", "owner", "created", right=("arms", "seeds", "done"))
+    made = table("id", "title", "compares", "runs", "states", "done", "owner", "created", right=("runs", "done"))
     for study in page.items:
+        arms = f"{study.num_arms} arms × {study.num_seeds} seeds"
         made.add_row(
             study.id,
             user_text(study.title),
-            f"{study.num_arms}",
-            f"{study.num_seeds}",
+            user_text(", ".join(study.fields)) if study.question is None else arms,
+            f"{study.num_runs}",
             ", ".join(f"{count} {state}" for state, count in study.states.items()),
             percent(study.steps_done / study.steps_planned if study.steps_planned else None),
             user_text(study.owner),
             ago(study.created_at),
         )
-    print_table(made, cut=("title", "owner"))
+    print_table(made, cut=("title", "compares", "owner"))
 
 
 @app.command("show")
@@ -319,7 +288,10 @@ def show(
     ids: Annotated[bool, typer.Option("--ids", "-q", help="Print the runs' ids only.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show a study's runs, arm by arm."""
+    """Show a study: its runs, and the results of a grid by setting, with intervals over seeds.
+
+    [bold]bapo watch $(bapo study show a7f3k2m9qe --ids)[/bold]
+    """
     found = client.study(study)
     if as_json:
         print_json(found)
@@ -327,20 +299,51 @@ def show(
         for each in found.runs:
             if each.run_id is not None:
                 print(each.run_id)
+    elif found.question is None:
+        _print_grid(found)
     else:
-        _print(found)
+        _print_declared(found)
 
 
-def _print(study: StudyDetail) -> None:
+def _print_grid(study: StudyDetail) -> None:
+    settings = table(
+        "setting", "runs", study.eval_name or "evaluation", "95 % interval", "best", right=("runs", "best")
+    )
+    for each in study.settings:
+        known = each.latest_low is not None and each.latest_high is not None
+        interval = f"{percent(each.latest_low)} to {percent(each.latest_high)}" if known else NOTHING
+        settings.add_row(
+            user_text(label_of(each.set)), f"{len(each.run_ids)}", percent(each.latest), interval, percent(each.best)
+        )
+    print_table(settings, f"{study.title}: results by setting")
+    runs = table("id", "setting", "status", "step", "eval", "best", right=("step", "eval", "best"))
+    for run in study.runs:
+        runs.add_row(
+            Text(run.run_id or NOTHING, style="bold"),
+            user_text(label_of(run.set)),
+            run.state if run.status is None else status_text(run.status),
+            _steps(run),
+            percent(run.eval_latest),
+            percent(run.eval_best),
+        )
+    print()
+    print_table(runs, "Runs", cut=("setting",))
+
+
+def _steps(run: StudyRun) -> str:
+    return f"{run.step:,}/{run.num_steps:,}" if run.num_steps else f"{run.step:,}"
+
+
+def _print_declared(study: StudyDetail) -> None:
     made = table("run", "arm", "regime", "seed", "state", "step", right=("seed", "step"))
     for each in study.runs:
         made.add_row(
             each.run_id or NOTHING,
-            user_text(each.arm),
-            user_text(each.regime),
+            user_text(each.arm or ""),
+            user_text(each.regime or ""),
             f"{each.seed}",
             each.state,
-            f"{each.step:,}/{each.num_steps:,}" if each.num_steps else f"{each.step:,}",
+            _steps(each),
         )
     print_table(made, f"{study.title}: {study.primary}", cut=("arm",))
 
@@ -354,7 +357,10 @@ def change(
     when: Annotated[StopWhen, typer.Option(help="For stop and pause, as for one run.")] = StopWhen.STEP,
     as_json: JsonOption = False,
 ) -> None:
-    """Do one thing to all runs of a study that allow it."""
+    """Apply an action to all runs of a study that allow it.
+
+    Short: [bold]bapo study stop STUDY --when checkpoint[/bold]
+    """
     asked: dict[str, Any] = {"action": action.value}
     if action in (Action.STOP, Action.PAUSE):
         asked["when"] = when.value

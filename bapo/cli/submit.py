@@ -10,7 +10,7 @@ import typer
 
 from bapo.api.configs import ConfigDraft
 from bapo.api.runs import RunCreate, RunDetail
-from bapo.api.sweeps import SweepCreate, SweepPlan, SweepPreview
+from bapo.api.studies import StudyCreate, StudyPreview, StudyWrite
 from bapo.cli.complete import complete_fields, complete_recipes
 from bapo.cli.connection import online
 from bapo.cli.drafts import changes_of_file, default_name, grid_of
@@ -19,7 +19,7 @@ from bapo.cli.output import JsonOption, print_json, print_table, say, table, use
 from bapo.cli.show import value_text
 from bapo.cli.watch import outcome_of, watch_runs
 from bapo.client import Client
-from bapo.config import parse_assignments
+from bapo.config import ConfigError, ConfigProblem, parse_assignments
 
 SetOption = Annotated[
     list[str] | None,
@@ -112,20 +112,20 @@ def submit(
         _check(client, options, grid, as_json=as_json)
     elif grid:
         plan = {**options, "grid": grid, "start": not draft}
-        _submit_sweep(client, plan, key, wait=wait, watch=watch, as_json=as_json)
+        _submit_grid(client, plan, key, wait=wait, watch=watch, as_json=as_json)
     else:
         body = RunCreate.model_validate({**options, "start": not draft})
         tell(client, [client.create_run(body, idempotency_key=key)], wait=wait, watch=watch, as_json=as_json)
 
 
-def _submit_sweep(
+def _submit_grid(
     client: Client, options: dict[str, Any], key: str | None, *, wait: bool, watch: bool, as_json: bool
 ) -> None:
     if options.pop("group", None) is not None:
-        raise RefusedError("--group and --sweep do not go together: a sweep is a group of its own")
-    sweep = client.create_sweep(SweepCreate.model_validate(options), idempotency_key=key)
-    say(f"sweep {sweep.id}: {sweep.num_runs} runs")
-    made = [client.run(run.id) for run in sweep.runs]
+        raise RefusedError("--group and --sweep do not go together: the runs of a grid are a group of their own")
+    study = client.create_study(StudyCreate.model_validate(options), idempotency_key=key)
+    say(f"study {study.id}: {study.num_runs} runs")
+    made = [client.run(run.run_id) for run in study.runs if run.run_id is not None]
     tell(client, made, wait=wait, watch=watch, as_json=as_json)
 
 
@@ -150,8 +150,8 @@ def _given(**options: Any) -> dict[str, Any]:
 
 def _check(client: Client, options: dict[str, Any], grid: dict[str, list[Any]], *, as_json: bool) -> None:
     if grid:
-        plan = {field: options[field] for field in SweepPlan.model_fields if field in options}
-        _print_plan(client.preview_sweep(SweepPlan.model_validate({**plan, "grid": grid})), as_json=as_json)
+        plan = {field: options[field] for field in StudyWrite.model_fields if field in options}
+        _print_plan(client.preview_study(StudyWrite.model_validate({**plan, "grid": grid})), as_json=as_json)
         return
     draft = {field: options[field] for field in ConfigDraft.model_fields if field in options}
     report = client.validate(ConfigDraft.model_validate(draft))
@@ -166,13 +166,15 @@ def _check(client: Client, options: dict[str, Any], grid: dict[str, list[Any]], 
         say(f"warning: {warning.field} = {warning.value!r}: {warning.remedy}")
 
 
-def _print_plan(plan: SweepPreview, *, as_json: bool) -> None:
+def _print_plan(plan: StudyPreview, *, as_json: bool) -> None:
+    if plan.problems:
+        raise ConfigError([ConfigProblem(each.field, each.value, each.remedy) for each in plan.problems])
     if as_json:
         print_json(plan)
     else:
         made = table("run", "problem")
         for run in plan.runs:
             made.add_row(user_text(run.name), user_text("; ".join(f"{p.field}: {p.remedy}" for p in run.problems)))
-        print_table(made, f"{len(plan.runs)} runs", cut=("problem",))
+        print_table(made, f"{plan.num_runs} runs", cut=("problem",))
     if plan.num_illegal:
-        raise RefusedError(f"{plan.num_illegal} of {len(plan.runs)} runs cannot be: nothing would be submitted")
+        raise RefusedError(f"{plan.num_illegal} of {plan.num_runs} runs cannot run: nothing would be submitted")

@@ -41,7 +41,6 @@ IconName = Literal[
     "stop",
     "study",
     "sun",
-    "sweep",
     "tag",
     "trash",
     "user",

@@ -42,7 +42,6 @@ def test_every_change_takes_more_than_reading(app: FastAPI) -> None:
         ("POST", "/api/v1/configs/estimate"),
         ("POST", "/api/v1/runs/{run_id}/what-if"),
         ("POST", "/api/v1/alert-rules/preview"),
-        ("POST", "/api/v1/sweeps/preview"),
         ("POST", "/api/v1/studies/preview"),
         # A star is the reader's own.
         ("PUT", "/api/v1/runs/{run_id}/star"),

@@ -1,4 +1,4 @@
-"""Stopping, forking, changing parameters and sweeping, in a browser."""
+"""Stopping, forking, changing parameters and making several runs, in a browser."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from bapo.api.runs import RunCreate, RunDetail
-from bapo.api.sweeps import SweepCreate
+from bapo.api.studies import StudyCreate
 from bapo.api.workers import Claim
 from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker
@@ -134,7 +134,7 @@ def test_a_fork_starts_from_the_chosen_checkpoint(
     assert (child.parent_id, child.step) == (run.id, 5)
 
 
-def test_a_grid_makes_a_sweep_with_a_page_of_its_own(page: Page, people: Client, worker: FakeWorker) -> None:
+def test_a_grid_makes_a_study_with_a_page_of_its_own(page: Page, people: Client, worker: FakeWorker) -> None:
     page.goto("/new")
     page.locator("#new-name").fill("c1 over seeds")
     page.locator("#new-several").press("Space")
@@ -151,34 +151,43 @@ def test_a_grid_makes_a_sweep_with_a_page_of_its_own(page: Page, people: Client,
     page.get_by_label("Values of field 1").blur()
     expect(page.locator("#grid-count")).to_have_text("6 runs")
     page.get_by_role("button", name="Start 6 runs").click()
-    expect(page).to_have_url(re.compile("/sweeps/"))
+    expect(page).to_have_url(re.compile("/studies/"))
     expect(page.get_by_role("heading", name="c1 over seeds")).to_be_visible()
 
-    sweep = people.sweep(people.sweeps().items[0].id)
+    study = people.study(people.studies().items[0].id)
     values = iter((0.2, 0.3, 0.4, 0.5, 0.6, 0.7))
-    for run in sweep.runs:
-        claim = worker.begin(people.run(run.id))
+    for run in study.runs:
+        claim = worker.begin(people.run(run.run_id or ""))
         worker.upload(claim, [evaluation(0, 0.1), step(1), evaluation(1, next(values))])
-    best = page.locator("#sweep-results tbody tr").first
+    best = page.locator("#study-results tbody tr").first
     # (0.5 + 0.6 + 0.7) / 3, and 4.303 · 0.1 / √3 about it.
     expect(best).to_contain_text("60.0")
     expect(best).to_contain_text("3 of 3")
     page.get_by_role("button", name="Pause all").click()
-    expect(page.locator("#sweep-head")).to_contain_text("pausing")
+    expect(page.locator("#study-progress")).to_contain_text("pausing")
     page.get_by_role("button", name="Stop all").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("button", name="Stop the runs").click()
-    expect(page.locator("#sweep-head")).to_contain_text("stopping")
-    page.get_by_role("link", name="Sweeps", exact=True).first.click()
-    expect(page.get_by_role("heading", name="Sweeps", exact=True)).to_be_visible()
+    expect(page.locator("#study-progress")).to_contain_text("stopping")
+    page.get_by_role("link", name="Studies", exact=True).first.click()
+    expect(page.get_by_role("heading", name="Studies", exact=True)).to_be_visible()
     expect(page.get_by_role("row", name=re.compile("c1 over seeds"))).to_contain_text("6: 6 stopping")
 
 
-def test_an_empty_list_says_what_a_sweep_is(page: Page, people: Client) -> None:
-    page.goto("/sweeps")
-    made = people.create_sweep(
-        SweepCreate(name="x" * 150, recipe="countdown-demo", grid={"training.seed": [1]}, start=False)
-    )
+def test_an_old_address_of_a_sweep_leads_to_its_study(page: Page, people: Client) -> None:
+    plan = StudyCreate(name="x" * 150, recipe="countdown-demo", grid={"training.seed": [1]}, start=False)
+    made = people.create_study(plan)
     page.goto(f"/sweeps/{made.id}")
+    expect(page).to_have_url(re.compile(f"/studies/{made.id}$"))
     expect(page.get_by_text("No evaluation yet")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    page.goto("/sweeps")
+    expect(page).to_have_url(re.compile("/studies$"))
+    row = page.locator(".study-list tr", has_text="x" * 150)
+    expect(row).to_contain_text("training.seed")
+    expect(row).to_contain_text("1: 1 draft")
+    row.get_by_role("link").click()
+    expect(page.locator("#study-name")).to_have_text("x" * 150)
+    page.get_by_role("link", name=re.compile("seed=1$")).click()
+    page.get_by_role("link", name="part of a study").click()
+    expect(page.locator("#study-name")).to_have_text("x" * 150)

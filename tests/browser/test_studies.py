@@ -76,7 +76,7 @@ def test_the_report_is_there_and_grows_while_runs_end(
 ) -> None:
     page.goto("/studies")
     row = page.locator(".study-list tr", has_text="Half done <b>")
-    expect(row).to_contain_text("2 done")
+    expect(row).to_contain_text("4: 2 queued, 2 succeeded")
     row.get_by_role("link").click()
     expect(page.locator("#study-name")).to_have_text(study.title)
     expect(page.locator(".study-cell.done")).to_have_count(2 + 1)  # One explains the colour.

@@ -117,11 +117,6 @@ read GET /api/v1/studies/shipped
 read GET /api/v1/studies/{study_id}
 write POST /api/v1/studies/{study_id}/actions
 read GET /api/v1/studies/{study_id}/report
-read GET /api/v1/sweeps
-write POST /api/v1/sweeps
-read POST /api/v1/sweeps/preview
-read GET /api/v1/sweeps/{sweep_id}
-write POST /api/v1/sweeps/{sweep_id}/actions
 read GET /api/v1/views
 write POST /api/v1/views
 write DELETE /api/v1/views/{view_id}

@@ -1,4 +1,4 @@
-"""Artifacts, alerts, webhooks, sweeps, names of data and streams of another project, asked for by their own ids."""
+"""Artifacts, alerts, webhooks, studies, names of data and streams of another project, asked for by their own ids."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bapo.api.artifacts import ArtifactCreate
 from bapo.api.events import StreamEvent
 from bapo.api.resources import ResourceCreate
 from bapo.api.runs import RunCreate, RunDetail
-from bapo.api.sweeps import SweepActionRequest, SweepCreate
+from bapo.api.studies import StudyActionRequest, StudyCreate
 from bapo.api.webhooks import WebhookWrite
 from bapo.client import ApiError, Client
 from tests.backend.fake_worker import FakeWorker
@@ -80,7 +80,7 @@ def test_artifacts_do_not_exist_for_others_not_even_under_their_own_run(
     for run_id in (foreign.id, own.id):
         assert refused(lambda run_id=run_id: outsider.artifact(run_id, artifact.id)) == HIDDEN  # type: ignore[misc]
         assert refused(lambda run_id=run_id: outsider.delete_artifact(run_id, artifact.id)) == HIDDEN  # type: ignore[misc]
-        address = f"/api/v1/runs/{run_id}/artifacts/{artifact.id}/content"
+        address = f"/runs/{run_id}/artifacts/{artifact.id}/content"
         assert outsider.http.get(address).status_code == 404
     assert refused(lambda: outsider.request_artifact(foreign.id, ArtifactCreate(kind="journal"))) == HIDDEN
     assert outsider.artifacts(own.id).items == []
@@ -137,19 +137,19 @@ def test_webhooks_do_not_exist_for_others(member: Client, outsider: Client) -> N
     assert member.webhook(hook.id).name == "ours"
 
 
-def test_sweeps_do_not_exist_for_others(member: Client, outsider: Client, foreign: RunDetail) -> None:
+def test_studies_do_not_exist_for_others(member: Client, outsider: Client, foreign: RunDetail) -> None:
     plan = {"name": "theirs", "recipe": "countdown-demo", "grid": {"training.seed": [1, 2]}, "start": False}
-    sweep = member.create_sweep(SweepCreate.model_validate(plan))
-    assert refused(lambda: outsider.sweep(sweep.id)) == HIDDEN
-    assert refused(lambda: outsider.change_sweep(sweep.id, SweepActionRequest(action="start"))) == HIDDEN
-    assert outsider.sweeps().items == []
+    study = member.create_study(StudyCreate.model_validate(plan))
+    assert refused(lambda: outsider.study(study.id)) == HIDDEN
+    assert refused(lambda: outsider.change_study(study.id, StudyActionRequest(action="start"))) == HIDDEN
+    assert outsider.studies().items == []
     of_foreign = {"name": "x", "parent_id": foreign.id, "grid": {"training.seed": [1]}}
-    assert refused(lambda: outsider.create_sweep(SweepCreate.model_validate(of_foreign))) == HIDDEN
-    assert refused(lambda: outsider.create_sweep(SweepCreate.model_validate({**plan, "project": "default"})))[0] in (
+    assert refused(lambda: outsider.create_study(StudyCreate.model_validate(of_foreign))) == HIDDEN
+    assert refused(lambda: outsider.create_study(StudyCreate.model_validate({**plan, "project": "default"})))[0] in (
         403,
         422,
     )
-    assert {run.status for run in member.sweep(sweep.id).runs} == {"draft"}
+    assert {run.status for run in member.study(study.id).runs} == {"draft"}
 
 
 def test_names_of_data_do_not_exist_for_others(member: Client, outsider: Client, permitted: Path) -> None:

@@ -20,7 +20,6 @@ from bapo.client.calls.samples import SampleCalls
 from bapo.client.calls.service import ServiceCalls
 from bapo.client.calls.storage import StorageCalls
 from bapo.client.calls.studies import StudyCalls
-from bapo.client.calls.sweeps import SweepCalls
 from bapo.client.calls.views import ViewCalls
 from bapo.client.calls.webhooks import WebhookCalls
 from bapo.client.calls.what_if import WhatIfCalls
@@ -42,7 +41,6 @@ class Calls(
     StorageCalls,
     ViewCalls,
     ArtifactCalls,
-    SweepCalls,
     StudyCalls,
     CheckpointCalls,
     CompareCalls,

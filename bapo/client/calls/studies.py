@@ -1,4 +1,4 @@
-"""Studies: declared before the first run, made through the queue, read as one report."""
+"""Studies: runs made, steered and read together."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from bapo.client.call import Call, Endpoint, get, idempotency, post
 
 
 class StudyCalls:
-    """Studies: declared before the first run, made through the queue, read as one report."""
+    """Studies: runs made, steered and read together."""
 
     @Endpoint
     def preview_study(self, body: StudyWrite) -> Call[StudyPreview]:
-        """What a study file says, and what is wrong with it; makes nothing."""
+        """The runs of a study file, a grid or a list, with what is wrong with them; makes nothing."""
         return post("/studies/preview", StudyPreview, body)
 
     @Endpoint
     def create_study(self, body: StudyCreate, idempotency_key: str | None = None) -> Call[StudyDetail]:
-        """Make the study's runs, or none; the same key again answers the study that the first request made."""
+        """Make all runs of a study, or none; the same key again answers the study that the first request made."""
         return post("/studies", StudyDetail, body, **idempotency(idempotency_key))
 
     @Endpoint
@@ -43,15 +43,15 @@ class StudyCalls:
 
     @Endpoint
     def study(self, study_id: str) -> Call[StudyDetail]:
-        """One study with its runs."""
+        """One study with its runs and results."""
         return get(f"/studies/{quote(study_id, safe='')}", StudyDetail)
 
     @Endpoint
     def study_report(self, study_id: str) -> Call[StudyReport]:
-        """The report as far as the runs are done."""
+        """The report of a study with a question, over the runs that are done."""
         return get(f"/studies/{quote(study_id, safe='')}/report", StudyReport)
 
     @Endpoint
     def change_study(self, study_id: str, body: StudyActionRequest) -> Call[StudyActionAnswer]:
-        """Do one thing to all runs of the study that allow it."""
+        """Apply an action to all runs of the study that allow it."""
         return post(f"/studies/{quote(study_id, safe='')}/actions", StudyActionAnswer, body)

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from bapo.api.base import FieldProblem
 from bapo.api.runs import RunCreate, RunFork
-from bapo.api.sweeps import SweepCreate, SweepPlan
+from bapo.api.studies import StudyCreate, StudyWrite
 from bapo.client import ApiError, AsyncClient
 from bapo.figures.theme import palette_of, themed
 from bapo.figures.threshold_map import threshold_map_data, threshold_map_figure
@@ -203,16 +203,16 @@ def _submitting(app: Dash, api: Api) -> None:
         project: str | None,
         start: dict[str, Any],
         infos: Any,
-        is_sweep: bool,
+        is_several: bool,
         varied: Sequence[str | None],
         texts: Sequence[str | None],
     ) -> Any:
         if not start_clicks and not draft_clicks:
             raise PreventUpdate
-        plan = several.plan_of(varied, texts, values, ids, name, start, infos) if is_sweep else None
+        plan = several.plan_of(varied, texts, values, ids, name, start, infos) if is_several else None
         if not (name or "").strip():
             return no_update, no_update, no_update, "Give the run a name."
-        if is_sweep and plan is None:
+        if is_several and plan is None:
             problem = FieldProblem(field="several runs", remedy="choose a field to vary and give its values")
             return no_update, no_update, problem_list([problem], colour="red", title="Not submitted"), None
         starts = ctx.triggered_id == "new-submit"
@@ -233,18 +233,18 @@ class Wanted(NamedTuple):
     tags: Sequence[str]
     project: str | None
     changes: Mapping[str, Any]
-    plan: SweepPlan | None
+    plan: StudyWrite | None
 
 
 async def _made(client: AsyncClient, start: Mapping[str, Any], wanted: Wanted, *, starts: bool) -> str:
-    """Creates the run, fork or sweep and returns the address of its page; sent twice, it is created once."""
+    """Creates the run, the fork or the runs of a grid and returns the address of the page; sent twice, once."""
     common = {"name": wanted.name, "tags": wanted.tags, "start": starts}
     if start.get("fork"):
         fork = RunFork(step=start["fork"]["step"], changes=wanted.changes, **common)
         return f"/runs/{(await client.fork(start['fork']['run_id'], fork, _key(start, fork))).id}"
     if wanted.plan is not None:
-        sweep = SweepCreate(**wanted.plan.model_dump() | {"project": wanted.project}, tags=wanted.tags, start=starts)
-        return f"/sweeps/{(await client.create_sweep(sweep, _key(start, sweep))).id}"
+        study = StudyCreate(**wanted.plan.model_dump() | {"project": wanted.project}, tags=wanted.tags, start=starts)
+        return f"/studies/{(await client.create_study(study, _key(start, study))).id}"
     source = {"recipe": start["recipe"], "parent_id": start["parent_id"], "project": wanted.project}
     body = RunCreate(**source, changes=wanted.changes, **common)
     return f"/runs/{(await client.create_run(body, _key(start, body))).id}"

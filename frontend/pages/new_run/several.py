@@ -1,4 +1,4 @@
-"""Several runs from one form: a grid of fields and values, counted and costed while people type."""
+"""Several runs from one form: a grid of fields and values, with their number and cost while typing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dash import ALL, Dash, Input, Output, State, html, no_update
 
 from bapo.api.base import FieldProblem
 from bapo.api.configs import ConfigFieldInfo, EstimateRange
-from bapo.api.sweeps import SweepPlan, SweepPreview
+from bapo.api.studies import StudyPreview, StudyWrite
 from bapo.client import ApiError
 from bapo.figures import formatting
 from frontend.components.attributes import attributes
@@ -64,8 +64,9 @@ def grid_builder(infos: Sequence[ConfigFieldInfo]) -> html.Section:
             html.Div(
                 [
                     dmc.Text(
-                        "Every combination of the values becomes a run of one sweep. Values are parted by commas, 1..5 "
-                        "counts; values with parts, such as c2, are parted by semicolons: 1/8 1/2; 0 1/4.",
+                        "Every combination of the values becomes a run of one study. Separate values with commas; 1..5 "
+                        "stands for 1, 2, 3, 4, 5. Separate values that have parts, such as c2, with semicolons: "
+                        "1/8 1/2; 0 1/4.",
                         size="sm",
                         c="dimmed",
                         mb="sm",
@@ -120,9 +121,9 @@ def _flag(text: str) -> Any:
     return {"on": True, "true": True, "off": False, "false": False}.get(text.lower(), text)
 
 
-def preview_summary(preview: SweepPreview) -> list[Any]:
-    """How many runs, what is wrong with them, and what they take."""
-    number = len(preview.runs)
+def preview_summary(preview: StudyPreview) -> list[Any]:
+    """The number of runs, what is wrong with them, and their cost."""
+    number = preview.num_runs
     what = f"{number:,} run{'' if number == 1 else 's'}"
     totals = (
         ("rollouts of training", preview.rollouts, formatting.count),
@@ -131,7 +132,7 @@ def preview_summary(preview: SweepPreview) -> list[Any]:
         ("cost", preview.cost, lambda value: f"{value:,.2f} {preview.currency}"),
     )
     known = [_total(label, value, form) for label, value, form in totals if value is not None]
-    unknown = [dmc.Text("What they take is not known: no similar run has ended.", size="xs", c="dimmed")]
+    unknown = [dmc.Text("The cost is not known: no similar run has ended.", size="xs", c="dimmed")]
     problems = [
         FieldProblem(field=problem.field, value=problem.value, remedy=f"{run.name}: {problem.remedy}")
         for run in preview.runs
@@ -188,12 +189,14 @@ def register(app: Dash, api: Api) -> None:
         if plan is None:
             return {}, dmc.Text("Choose a field and give its values.", size="sm", c="dimmed"), "Start the runs"
         try:
-            preview = await api.client().preview_sweep(plan)
+            preview = await api.client().preview_study(plan)
         except ApiError as error:
             return {}, problem_list(problems_of(error), colour="red", title="Not a plan yet"), "Start the runs"
         except httpx.TransportError as error:
             return {}, error_text(error), "Start the runs"
-        label = "Start the runs" if preview.num_illegal else f"Start {len(preview.runs):,} runs"
+        if preview.problems:
+            return {}, problem_list(preview.problems, colour="red", title="Not a plan yet"), "Start the runs"
+        label = "Start the runs" if preview.num_illegal else f"Start {preview.num_runs:,} runs"
         return {}, preview_summary(preview), label
 
 
@@ -205,14 +208,14 @@ def plan_of(
     name: str | None,
     start: Mapping[str, Any],
     infos: Any,
-) -> SweepPlan | None:
-    """The sweep that form and grid describe; None where nothing varies yet."""
+) -> StudyWrite | None:
+    """The study that form and grid describe; None where nothing varies yet."""
     fields, changed = typed_changes(infos, start, values, ids)
     grid = grid_of({field.info.path: field.info for field in fields}, varied, texts)
     if not grid:
         return None
-    return SweepPlan(
-        name=(name or "").strip()[:150] or "sweep",
+    return StudyWrite(
+        name=(name or "").strip()[:150] or "grid",
         recipe=start["recipe"],
         parent_id=start["parent_id"],
         # What varies is no longer a change that all runs share.

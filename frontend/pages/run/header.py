@@ -117,8 +117,8 @@ def status_row(run: RunDetail, now: datetime | None = None) -> list[Any]:
         *([_fact("size", formatting.size(run.storage_bytes))] if run.storage_bytes else []),
         *_origin(run),
         *(
-            [dcc.Link("part of a sweep", href=f"/sweeps/{run.sweep_id}", className="fact fact-link")]
-            if run.sweep_id
+            [dcc.Link("part of a study", href=f"/studies/{run.study_id}", className="fact fact-link")]
+            if run.study_id
             else []
         ),
     ]

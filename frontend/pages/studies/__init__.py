@@ -1,4 +1,4 @@
-"""Studies: the list of them, the form for a new one, and one with its progress and its report."""
+"""Studies: the list, the form for a new one, and the page of one with its progress and results."""
 
 from __future__ import annotations
 

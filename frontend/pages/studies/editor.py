@@ -1,4 +1,4 @@
-"""A new study: its file, pasted, uploaded or started from a shipped one, with what is wrong with it while typing."""
+"""A new study from a file: pasted, uploaded or started from a shipped one, and checked while typing."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ async def new_layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -
             dcc.Link("Studies", href="/studies", className="crumb"),
             dmc.Title("New study", order=2, mb=4),
             dmc.Text(
-                "The file says what is compared, with which seeds, on which test sets, and which comparison decides. "
-                "It stays as it is once the first run exists.",
+                "The file declares what is compared, with which seeds, on which test sets, and which comparison "
+                "decides. It cannot be changed once the first run exists. For a grid of runs without a report, turn on "
+                "“Several runs” in the form of a new run.",
                 size="sm",
                 c="dimmed",
                 mb="md",
@@ -127,12 +128,12 @@ def preview_panel(found: StudyPreview) -> list[Any]:
         ]
     arms = ", ".join(arm.name for arm in found.arms)
     lines = [
-        ("Question", found.question),
+        ("Question", found.question or ""),
         ("Arms", arms),
         ("Regimes", ", ".join(found.regimes)),
         ("Seeds", ", ".join(map(str, found.seeds))),
         ("Test sets", ", ".join(found.test_sets)),
-        ("Decides", found.primary),
+        ("Decides", found.primary or ""),
         ("Runs", _runs(found)),
         ("Time", _time(found)),
     ]

@@ -13,23 +13,31 @@ from bapo.api.studies import StudySummary
 from frontend.components.icon import icon
 from frontend.components.moment import moment
 from frontend.components.notices import link_button, notice
+from frontend.pages.studies.progress import run_counts, share_text
 from frontend.session import Api
 
-HEADS = ("Study", "Arms × seeds", "Runs", "Steps", "Owner", "Made")
+HEADS = ("Study", "Compares", "Runs", "Steps", "Owner", "Created")
 
 
 async def list_layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
-    """The list, or what a study is."""
+    """The list; while it is empty, an explanation."""
     found = await api.client().studies(limit=200)
     now = datetime.now(UTC)
     button = link_button("New study", "/studies/new", leftSection=icon("plus", 16), size="sm")
     if not found.items:
         content: Any = notice(
             "No study yet",
-            "A study compares methods or settings over several seeds. What is compared, and which figure decides, is "
-            "written down before the first run; its report names everything that was run and that was not.",
+            "A study is several runs that are read as one. A study file declares methods, seeds and the deciding "
+            "comparison before the first run, and ends in a report. For a grid of runs over any fields, turn on "
+            "“Several runs” in the form of a new run.",
             icon_name="study",
-            action=link_button("New study", "/studies/new", leftSection=icon("plus", 16)),
+            action=dmc.Group(
+                [
+                    link_button("New study", "/studies/new", leftSection=icon("plus", 16)),
+                    link_button("New run", "/new", leftSection=icon("plus", 16), variant="default", color="gray"),
+                ],
+                justify="center",
+            ),
         )
     else:
         content = html.Div(
@@ -53,21 +61,22 @@ async def list_layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> 
 
 
 def _row(study: StudySummary, now: datetime) -> dmc.TableTr:
-    share = 100 * study.steps_done / study.steps_planned if study.steps_planned else 0.0
-    states = ", ".join(f"{number:,} {state}" for state, number in study.states.items())
-    regimes = f" × {study.num_regimes} regimes" if study.num_regimes > 1 else ""
+    question = [html.P(study.question, className="study-question")] if study.question else []
     return dmc.TableTr(
         [
-            dmc.TableTd(
-                [
-                    dcc.Link(study.title, href=f"/studies/{study.id}", className="study-link"),
-                    html.P(study.question, className="study-question"),
-                ]
-            ),
-            dmc.TableTd(f"{study.num_arms} × {study.num_seeds}{regimes}", className="number"),
-            dmc.TableTd(states),
-            dmc.TableTd(f"{share:.0f}\u202f%", className="number"),
+            dmc.TableTd([dcc.Link(study.title, href=f"/studies/{study.id}", className="study-link"), *question]),
+            dmc.TableTd(_compared(study)),
+            dmc.TableTd(run_counts(study)),
+            dmc.TableTd(share_text(study), className="number"),
             dmc.TableTd(study.owner),
             dmc.TableTd(moment(study.created_at, now=now)),
         ]
     )
+
+
+def _compared(study: StudySummary) -> Any:
+    if study.question is None:
+        fields = ", ".join(study.fields)
+        return html.Code(fields, className="study-run", title=fields)
+    regimes = f" × {study.num_regimes} regimes" if study.num_regimes > 1 else ""
+    return f"{study.num_arms} arms × {study.num_seeds} seeds{regimes}"

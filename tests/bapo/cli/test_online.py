@@ -403,16 +403,19 @@ def test_words_are_completed_from_the_server_and_without_it(backend_server: Back
     assert {"star", "start", "steer", "stop"} <= set(complete(["bapo", "st"]))
 
 
-def test_a_sweep_is_read_and_stopped_as_one(cli: Cli, admin: Client) -> None:
+def test_a_grid_is_read_and_steered_as_one_study(cli: Cli, admin: Client) -> None:
     made = cli("submit", "countdown-demo", "--sweep", "method.c1=1/8,1/4", "--name", "as one", "--draft")
     identifiers = lines(made)
-    sweep = made.stderr.split()[1].rstrip(":")
-    assert lines(cli("sweeps", "show", sweep, "--ids")) == identifiers
-    assert "as one" in cli("sweeps", "list").stdout
-    assert "c1=1/4" in cli("sweeps", "show", sweep).stdout
-    assert cli("sweeps", "start", sweep).stdout == f"{sweep}: start done to 2 runs, 0 left as they are\n"
-    cli("sweeps", "stop", sweep)
+    study = made.stderr.split()[1].rstrip(":")
+    assert lines(cli("study", "show", study, "--ids")) == identifiers
+    [row] = [line for line in cli("study", "list").stdout.splitlines() if "as one" in line]
+    assert "method.c1" in row
+    assert "c1=1/4" in cli("study", "show", study).stdout
+    assert study in cli("show", identifiers[0]).stdout
+    assert cli("study", "start", study).stdout == f"{study}: start done to 2 runs, 0 left as they are\n"
+    cli("study", "stop", "--when", "now", study)
     assert {admin.run(each).status for each in identifiers} <= {"cancelled", "stopping"}
+    assert "no report" in cli("study", "report", study, code=1).stderr
 
 
 def test_a_study_is_submitted_read_and_stopped_as_one(cli: Cli, admin: Client, tmp_path: Path) -> None:

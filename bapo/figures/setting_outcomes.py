@@ -1,4 +1,4 @@
-"""The outcome of a sweep against the fields that it varied: one line a setting over parallel axes."""
+"""Results of settings against the fields that vary: one line per setting over parallel axes."""
 
 from __future__ import annotations
 

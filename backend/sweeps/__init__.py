@@ -1,1 +1,0 @@
-"""Several runs made and read as one."""
