@@ -160,6 +160,18 @@ def test_a_figure_can_be_saved(page: Page, address: str) -> None:
     assert download.value.suggested_filename == "figure-9.svg"
 
 
+def test_charts_side_by_side_are_as_wide_as_their_columns(page: Page, address: str) -> None:
+    # The first was drawn over the whole width, before the second made it share that, and was cut off.
+    _open(page, address)
+    _traces(page, "figure-1")
+    widths = page.evaluate(
+        """[...document.querySelectorAll('[data-paper="figure-1"] .paper-graph')]
+        .map((graph) => [graph.clientWidth, Number(graph.querySelector(".main-svg").getAttribute("width"))])"""
+    )
+    assert len(widths) > 1
+    assert all(column == drawn for column, drawn in widths)
+
+
 def test_a_narrow_page_puts_panels_below_one_another(page: Page, address: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     _open(page, address)

@@ -52,9 +52,12 @@
       window.Plotly.purge(place.lastChild);
       place.lastChild.remove();
     }
+    // All of them first: the columns, and so the widths, depend on how many there are.
+    while (place.children.length < wanted.length) {
+      place.appendChild(document.createElement("div")).className = "paper-graph";
+    }
     wanted.forEach((figure, index) => {
-      const graph = place.children[index] || place.appendChild(document.createElement("div"));
-      graph.className = "paper-graph";
+      const graph = place.children[index];
       const width = Math.floor(graph.getBoundingClientRect().width);
       if (!width) return;
       graph.dataset.width = width;
