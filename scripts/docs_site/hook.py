@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT))
 
 from scripts.docs_site import api_reference, cli_reference, config_reference  # noqa: E402 - mkdocs loads this file alone
 
+DECISIONS = sorted(path.name for path in (ROOT / "DECISIONS").glob("0*.md"))
 PAGES = {
     "README.md": "index.md",
     "ARCHITECTURE.md": "architecture.md",
@@ -29,15 +30,31 @@ PAGES = {
     "DECISIONS/README.md": "decisions/index.md",
     "examples/README.md": "examples.md",
     "bapo/engines/models/countdown-base/README.md": "countdown-base.md",
-    **{f"DECISIONS/{path.name}": f"decisions/{path.name}" for path in (ROOT / "DECISIONS").glob("0*.md")},
+    **{f"DECISIONS/{name}": f"decisions/{name}" for name in DECISIONS},
 }
 """Document of the repository → page of the site. What lies in `docs/` keeps its place."""
-FILES = {"LICENSE": "license.txt", "frontend/assets/logo.svg": "images/logo.svg"}
+FILES = {
+    "LICENSE": "license.txt",
+    "frontend/assets/logo.svg": "images/logo.svg",
+    **{
+        (place := path.relative_to(ROOT).as_posix()): place
+        for path in (ROOT / "examples").rglob("*.*")
+        if path.suffix in (".py", ".toml", ".jsonl", ".ipynb")
+    },
+}
 """The same for what is no page."""
 _PLACES = PAGES | FILES
 _SOURCES = {page: document for document, page in PAGES.items()}
 _CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(?P<mark>!?)\[(?P<text>[^\]]*)\]\((?P<path>[^)#\s]*)(?P<anchor>#[^)\s]*)?\)")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Lists every decision in the navigation."""
+    for entry in config.nav or ():
+        if "Decisions" in entry:
+            entry["Decisions"] = [entry["Decisions"], *(f"decisions/{name}" for name in DECISIONS)]
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
