@@ -1,4 +1,4 @@
-"""The `bapo` command: a table of its commands; one module a command, or a group of commands."""
+"""The `bapo` command: a table of its commands. Each command, or group of commands, has a module."""
 
 from __future__ import annotations
 
@@ -16,42 +16,44 @@ PANELS = (
             LazyCommand("train", "train:train", "Train a run in this process.", "train"),
             LazyCommand("recipes", "describe:recipes", "List the recipes, or show one's complete config."),
             LazyCommand("config", "describe:config", "Explain the config fields: meaning, range, default."),
-            LazyCommand("study", "studies:app", "Grids and declared studies: several runs read as one."),
+            LazyCommand("study", "studies:app", "Run and read studies: several runs read as one."),
             LazyCommand("data", "data:app", "Prepare the paper's data sets.", "train"),
             LazyCommand(
                 "report",
                 "report:report",
-                "Write runs as the paper's figures into one HTML file.",
+                "Write a report of runs: the paper's figures in one HTML file.",
                 "report",
             ),
-            LazyCommand("warm-start", "warm_start:warm_start_model", "Make the small base model anew.", "train"),
+            LazyCommand(
+                "warm-start", "warm_start:warm_start_model", "Train the small base model from scratch.", "train"
+            ),
         ),
     ),
     Panel(
         "Servers",
         (
-            LazyCommand("up", "up:up", "Start a server and a worker on this machine.", "all"),
-            LazyCommand("worker", "worker:worker", "Let this machine train a server's runs.", "worker"),
-            LazyCommand("backup", "backup:backup", "Write a server's database and runs into one file.", "server"),
-            LazyCommand("restore", "backup:restore", "Make an empty server what a backup holds.", "server"),
-            LazyCommand("doctor", "doctor:doctor", "Say what is wrong with a deployment, and the remedy."),
-            LazyCommand("login", "login:login", "Log in to a server and remember it."),
-            LazyCommand("logout", "login:logout", "Forget a server."),
-            LazyCommand("whoami", "login:whoami", "Say which server is used, and as whom."),
-            LazyCommand("completion", "completion:completion", "Print the completion script of a shell."),
+            LazyCommand("up", "up:up", "Start all services on this machine.", "all"),
+            LazyCommand("worker", "worker:worker", "Train a server's runs on this machine.", "worker"),
+            LazyCommand("backup", "backup:backup", "Back up a server into one file.", "server"),
+            LazyCommand("restore", "backup:restore", "Restore a backup into an empty server.", "server"),
+            LazyCommand("doctor", "doctor:doctor", "Check a deployment and suggest remedies."),
+            LazyCommand("login", "login:login", "Log in to a server and save the login."),
+            LazyCommand("logout", "login:logout", "Remove a saved login."),
+            LazyCommand("whoami", "login:whoami", "Show the current server and user."),
+            LazyCommand("completion", "completion:completion", "Print a shell completion script."),
         ),
     ),
     Panel(
         "Runs",
         (
-            LazyCommand("submit", "submit:submit", "Submit a run, or a grid of them."),
-            LazyCommand("runs", "runs:runs", "List runs: search, filter, sort."),
+            LazyCommand("submit", "submit:submit", "Submit a run or a grid of runs."),
+            LazyCommand("runs", "runs:runs", "Search, filter and sort runs."),
             LazyCommand("show", "show:show", "Show one run: state, results, config, history."),
-            LazyCommand("watch", "watch:watch", "Watch runs live, until they have ended."),
+            LazyCommand("watch", "watch:watch", "Watch runs live until they end."),
             LazyCommand("logs", "logs:logs", "Print a run's log."),
-            LazyCommand("clone", "clone:clone", "Submit a run that starts from another's config."),
-            LazyCommand("fork", "fork:fork", "Submit a run that goes on from another's checkpoint."),
-            LazyCommand("import", "import_run:import_run", "Show a run that was trained without a server."),
+            LazyCommand("clone", "clone:clone", "Submit a run with another's config."),
+            LazyCommand("fork", "fork:fork", "Submit a run from another's checkpoint."),
+            LazyCommand("import", "import_run:import_run", "Import a run trained without a server."),
         ),
     ),
     Panel(
@@ -59,22 +61,22 @@ PANELS = (
         (
             LazyCommand("start", "life:start", "Queue drafts."),
             LazyCommand("stop", "life:stop", "Stop runs for good, after a checkpoint."),
-            LazyCommand("pause", "life:pause", "Stop runs and free their machines, to go on later."),
-            LazyCommand("resume", "life:resume", "Let paused runs go on."),
+            LazyCommand("pause", "life:pause", "Pause runs and free their machines."),
+            LazyCommand("resume", "life:resume", "Resume paused runs."),
             LazyCommand("retry", "life:retry", "Queue failed runs again."),
             LazyCommand("steer", "steer:steer", "Change parameters of a run while it trains."),
         ),
     ),
     Panel(
-        "Keep order",
+        "Organize",
         (
-            LazyCommand("star", "marks:star", "Star runs for yourself."),
-            LazyCommand("unstar", "marks:unstar", "Take stars away."),
-            LazyCommand("tag", "marks:tag", "Add tags to runs, or remove them."),
+            LazyCommand("star", "marks:star", "Star runs."),
+            LazyCommand("unstar", "marks:unstar", "Remove stars from runs."),
+            LazyCommand("tag", "marks:tag", "Add or remove tags."),
             LazyCommand("note", "marks:note", "Read or write a run's notes."),
-            LazyCommand("rename", "marks:rename", "Give a run another name."),
-            LazyCommand("archive", "marks:archive", "Put runs away."),
-            LazyCommand("unarchive", "marks:unarchive", "Take runs out of the archive."),
+            LazyCommand("rename", "marks:rename", "Rename a run."),
+            LazyCommand("archive", "marks:archive", "Archive runs."),
+            LazyCommand("unarchive", "marks:unarchive", "Restore archived runs."),
             LazyCommand("delete", "marks:delete", "Delete runs."),
         ),
     ),
@@ -82,36 +84,36 @@ PANELS = (
         "Results",
         (
             LazyCommand("compare", "compare:compare", "Compare runs: results, costs, configs."),
-            LazyCommand("what-if", "what_if:what_if_command", "A run's batches under other settings."),
-            LazyCommand("checkpoints", "fork:checkpoints", "List the checkpoints that a run keeps."),
+            LazyCommand("what-if", "what_if:what_if_command", "Replay a run's batches under other settings."),
+            LazyCommand("checkpoints", "fork:checkpoints", "List a run's checkpoints."),
             LazyCommand("artifacts", "artifacts:app", "Download checkpoints, journals, reports, logs."),
-            LazyCommand("export", "export:app", "Write metrics, records or the run list to files."),
+            LazyCommand("export", "export:app", "Export metrics, records or the run list."),
         ),
     ),
     Panel(
         "Machines",
         (
-            LazyCommand("workers", "workers:workers", "List the workers and what they train."),
-            LazyCommand("storage", "storage:storage", "See what takes up space, and what goes by itself."),
-            LazyCommand("queue", "queue:app", "See what waits, and why; change the order."),
-            LazyCommand("drain", "drain:drain", "Let a worker run empty."),
-            LazyCommand("forget-worker", "drain:forget_worker", "Take a worker off the list."),
+            LazyCommand("workers", "workers:workers", "List workers and their runs."),
+            LazyCommand("storage", "storage:storage", "Show disk space and retention."),
+            LazyCommand("queue", "queue:app", "Show and reorder waiting runs."),
+            LazyCommand("drain", "drain:drain", "Give a worker no new runs."),
+            LazyCommand("forget-worker", "drain:forget_worker", "Remove a worker that is gone."),
         ),
     ),
     Panel(
-        "People",
+        "Users and projects",
         (
-            LazyCommand("projects", "projects:app", "What runs belong to, and who may see them."),
-            LazyCommand("users", "users:app", "Who may log in; for administrators."),
-            LazyCommand("tokens", "tokens:app", "Secrets for scripts, and for workers."),
-            LazyCommand("audit", "audit:audit", "Who did what; for administrators."),
+            LazyCommand("projects", "projects:app", "Manage projects and their members."),
+            LazyCommand("users", "users:app", "Manage users; for administrators."),
+            LazyCommand("tokens", "tokens:app", "Manage API tokens."),
+            LazyCommand("audit", "audit:audit", "Show the audit trail; for administrators."),
         ),
     ),
     Panel(
-        "Be told",
+        "Alerts",
         (
-            LazyCommand("alerts", "alerts:app", "What rules found in runs; the rules."),
-            LazyCommand("webhooks", "webhooks:app", "Addresses that are told what happens."),
+            LazyCommand("alerts", "alerts:app", "Read alerts and manage their rules."),
+            LazyCommand("webhooks", "webhooks:app", "Send messages to other services."),
         ),
     ),
 )
@@ -142,13 +144,13 @@ app = typer.Typer(
 @app.callback(
     epilog="Begin with `bapo up` (a server on this machine) or `bapo login ADDRESS` (your team's), then "
     "`bapo submit countdown-demo --watch`. "
-    "Exit codes: 0 done, 1 refused or failed, 2 wrong input, 3 server away, 4 not logged in; "
-    "watch: 5 run failed, 6 cancelled, 7 paused, 8 time is up."
+    "Exit codes: 0 done, 1 refused or failed, 2 wrong input, 3 server unavailable, 4 not logged in; "
+    "watch: 5 run failed, 6 cancelled, 7 paused, 8 timed out."
 )
 def main(
     _: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave."),
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
     """Train language models by off-policy RLVR (BAPO, arXiv:2602.20722) and see what the data is doing."""

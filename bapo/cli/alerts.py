@@ -1,4 +1,4 @@
-"""`bapo alerts`: what rules found in runs, and the rules."""
+"""`bapo alerts`: alerts on runs, and the rules that open them."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from typing import Annotated, Any, TypeVar
 import typer
 from pydantic import ValidationError
 
-from bapo.api.alerts import RuleDraft, RuleWrite
+from bapo.api.alerts import AlertInfo, AlertPage, PreviewFiring, PreviewRun, RuleDraft, RuleInfo, RulePage, RuleWrite
 from bapo.cli.connection import online
 from bapo.cli.drafts import parse_value
 from bapo.cli.failures import RefusedError
 from bapo.cli.lazy import group
+from bapo.cli.listing import LimitOption, Listing, listed
 from bapo.cli.naming import find_run
-from bapo.cli.output import JsonOption, ago, number, print_json, print_table, say, table, tell, user_text
+from bapo.cli.output import JsonOption, ago, number, print_json, say, tell
 from bapo.client import Client
 
 RuleT = TypeVar("RuleT", bound=RuleDraft)
 
-app = group("What rules found in runs; the rules.")
-rules = group("The rules that open alerts.")
+app = group("Read alerts and manage their rules.")
+rules = group("Manage the rules that open alerts.")
 app.add_typer(rules, name="rules")
 
 
@@ -34,61 +35,77 @@ class AlertFilter(StrEnum):
     ALL = "all"
 
 
+ALERTS = Listing[AlertInfo](
+    {
+        "id": lambda alert: f"{alert.id}",
+        "opened": lambda alert: ago(alert.opened_at) + (" (resolved)" if alert.resolved_at else ""),
+        "run": lambda alert: alert.run,
+        "rule": lambda alert: alert.rule,
+        "step": lambda alert: alert.step,
+        "message": lambda alert: alert.message,
+    },
+    cut=("run", "rule"),
+    wrap=("message",),
+    right=("id", "opened"),
+    empty="no such alerts",
+)
+RULES = Listing[RuleInfo](
+    {
+        "id": lambda rule: rule.id,
+        "name": lambda rule: rule.name,
+        "enabled": lambda rule: "yes" if rule.enabled else "no",
+        "open": lambda rule: rule.num_open,
+        "condition": lambda rule: rule.sentence,
+    },
+    cut=("name",),
+    wrap=("condition",),
+)
+
+
+FIRINGS = Listing[tuple[PreviewRun, PreviewFiring]](
+    {
+        "run": lambda pair: pair[0].run_id,
+        "name": lambda pair: pair[0].name,
+        "steps": lambda pair: pair[0].step,
+        "alert at step": lambda pair: pair[1].step,
+        "value": lambda pair: number(pair[1].value),
+        "resolved at": lambda pair: pair[1].resolved_step,
+    },
+    cut=("name",),
+    right=("value",),
+)
+
+
 @app.command("list")
-@online
+@listed(ALERTS)
 def list_alerts(
     client: Client,
-    state: Annotated[AlertFilter, typer.Option(help="Which.")] = AlertFilter.OPEN,
-    run: Annotated[str | None, typer.Option("--run", help="Of this run only.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="At most so many.")] = 30,
-    as_json: JsonOption = False,
-) -> None:
-    """List alerts, the newest first."""
+    state: Annotated[AlertFilter, typer.Option(help="Which alerts.")] = AlertFilter.OPEN,
+    run: Annotated[str | None, typer.Option("--run", help="Alerts of this run only.")] = None,
+    limit: LimitOption = 30,
+) -> AlertPage:
+    """List alerts, newest first."""
     run_id = None if run is None else find_run(client, run).id
-    page = client.alerts(state=state.value, run_id=run_id, limit=limit)
-    if as_json:
-        print_json(page)
-        return
-    if not page.items:
-        say(f"no alert is {state}" if state is not AlertFilter.ALL else "there is no alert")
-        return
-    made = table("id", "when", "run", "rule", "step", "what", right=("id", "when", "step"))
-    made.columns[-1].no_wrap = False
-    for each in page.items:
-        when = ago(each.opened_at) + (" (over)" if each.resolved_at else "")
-        made.add_row(
-            f"{each.id}", when, user_text(each.run), user_text(each.rule), f"{each.step:,}", user_text(each.message)
-        )
-    print_table(made, cut=("run", "rule"))
+    return client.alerts(state=state.value, run_id=run_id, limit=limit)
 
 
 @app.command("ack")
 @online
 def acknowledge(
     client: Client,
-    ids: Annotated[list[int], typer.Argument(metavar="ID…", help="Numbers of alerts.")],
+    ids: Annotated[list[int], typer.Argument(metavar="ID…", help="Alert ids.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Say that alerts were seen."""
+    """Acknowledge alerts."""
     answer = client.acknowledge_alerts(ids)
     tell(answer, f"{answer.num_acknowledged} acknowledged", as_json=as_json)
 
 
 @rules.command("list")
-@online
-def list_rules(client: Client, as_json: JsonOption = False) -> None:
+@listed(RULES)
+def list_rules(client: Client) -> RulePage:
     """List the rules."""
-    page = client.alert_rules()
-    if as_json:
-        print_json(page)
-        return
-    made = table("id", "name", "on", "open", "what", right=("open",))
-    made.columns[-1].no_wrap = False
-    for rule in page.items:
-        made.add_row(
-            rule.id, user_text(rule.name), "yes" if rule.enabled else "no", f"{rule.num_open}", user_text(rule.sentence)
-        )
-    print_table(made, cut=("name",))
+    return client.alert_rules()
 
 
 KindArgument = Annotated[
@@ -100,19 +117,23 @@ KindArgument = Annotated[
 ]
 WithOption = Annotated[
     list[str] | None,
-    typer.Option("--with", metavar="NAME=VALUE", help="Of the condition, such as below=0.5 or steps=10; repeatable."),
+    typer.Option(
+        "--with", metavar="NAME=VALUE", help="Setting of the condition, such as below=0.5 or steps=10; repeatable."
+    ),
 ]
 TagOption = Annotated[str | None, typer.Option("--tag", help="Only runs with this tag.")]
 MethodOption = Annotated[str | None, typer.Option("--method", help="Only runs of this method.")]
 RunOption = Annotated[str | None, typer.Option("--run", help="Only this run.")]
-ProjectOption = Annotated[str | None, typer.Option("--project", help="Whose runs. Default: where you submit to.")]
+ProjectOption = Annotated[
+    str | None, typer.Option("--project", help="Project to watch. Default: the one you submit to.")
+]
 
 
 @rules.command("add")
 @online
 def add_rule(
     client: Client,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What to call it.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the rule.")],
     kind: KindArgument,
     settings: WithOption = None,
     tag: TagOption = None,
@@ -121,9 +142,9 @@ def add_rule(
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a rule.
+    """Create a rule.
 
-    [bold]bapo alerts rules add "Batches run empty" fill_rate --with below=0.5 --with steps=10[/bold]
+    [bold]bapo alerts rules add "Batches not filled" fill_rate --with below=0.5 --with steps=10[/bold]
 
     [bold]bapo alerts rules add "Gradient too large" metric --with key=actor/grad_norm --with 'comparison=">"' --with
     threshold=5[/bold]
@@ -145,7 +166,7 @@ def try_rule(
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say where a rule would have opened an alert in the newest runs; makes none.
+    """Preview a rule: where it would have opened an alert in the newest runs.
 
     [bold]bapo alerts rules try entropy_collapse --with below=0.1[/bold]
     """
@@ -154,15 +175,8 @@ def try_rule(
         print_json(found)
         return
     say(found.sentence)
-    made = table("run", "name", "steps", "alert at step", "value", "over at", right=("steps", "alert at step", "value"))
-    for each in found.runs:
-        for firing in each.firings:
-            over = "" if firing.resolved_step is None else f"{firing.resolved_step:,}"
-            made.add_row(
-                each.run_id, user_text(each.name), f"{each.step:,}", f"{firing.step:,}", number(firing.value), over
-            )
     if found.num_firings:
-        print_table(made, cut=("name",))
+        FIRINGS.print([(run, firing) for run in found.runs for firing in run.firings])
     say(f"{found.num_firings} alerts in the {found.num_runs} newest runs")
 
 
@@ -170,10 +184,10 @@ def try_rule(
 @online
 def delete_rule(
     client: Client,
-    rule: Annotated[str, typer.Argument(metavar="RULE", help="Its id.")],
+    rule: Annotated[str, typer.Argument(metavar="RULE", help="Rule id.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Delete a rule; the alerts that it opened stay."""
+    """Delete a rule; its alerts stay."""
     client.delete_alert_rule(rule)
     tell({"id": rule, "done": "deleted"}, f"{rule}: deleted", as_json=as_json)
 

@@ -1,4 +1,4 @@
-"""`bapo artifacts`: files of a run, made where it was trained, to be downloaded."""
+"""`bapo artifacts`: download files of a run, which the machine that trained it packs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Annotated, get_args
 import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
-from bapo.api.artifacts import ArtifactCreate, ArtifactInfo
+from bapo.api.artifacts import ArtifactCreate, ArtifactInfo, ArtifactPage
 from bapo.cli.connection import online
 from bapo.cli.failures import Exit, RefusedError
 from bapo.cli.lazy import group
+from bapo.cli.listing import Listing, listed
 from bapo.cli.naming import RunArgument, find_run
-from bapo.cli.output import NOTHING, JsonOption, ago, clean, notes, print_json, print_table, say, table, tell, user_text
+from bapo.cli.output import NOTHING, JsonOption, clean, notes, print_json, tell
 from bapo.client import Client
 from bapo.client.downloads import DownloadError, download, wait_until_ready
 
@@ -22,8 +23,10 @@ KINDS = ("checkpoint", "journal", "report", "config", "log", "samples")
 app = group("Download checkpoints (as Hugging Face folders), journals, reports, logs and samples of runs.")
 
 
-def size_text(num_bytes: int) -> str:
+def size_text(num_bytes: int | None) -> str:
     """Such as 5.5 MB."""
+    if num_bytes is None:
+        return NOTHING
     size = float(num_bytes)
     for unit in ("B", "kB", "MB", "GB"):
         if size < 1000:
@@ -32,29 +35,27 @@ def size_text(num_bytes: int) -> str:
     return f"{size:.1f} TB"
 
 
+ARTIFACTS = Listing[ArtifactInfo](
+    {
+        "id": lambda artifact: artifact.id,
+        "file": lambda artifact: artifact.file_name,
+        "state": lambda artifact: artifact.state,
+        "size": lambda artifact: size_text(artifact.num_bytes),
+        "user": lambda artifact: artifact.author,
+        "requested": lambda artifact: artifact.requested_at,
+        "reason": lambda artifact: artifact.reason or "",
+    },
+    cut=("file", "reason"),
+    right=("size",),
+    empty="no files requested yet: request one with `bapo artifacts get RUN KIND`",
+)
+
+
 @app.command("list")
-@online
-def list_artifacts(client: Client, run: RunArgument, as_json: JsonOption = False) -> None:
-    """List the files of a run that were asked for."""
-    page = client.artifacts(find_run(client, run).id)
-    if as_json:
-        print_json(page)
-        return
-    if not page.items:
-        say("nothing was asked for yet: `bapo artifacts get RUN KIND` does")
-        return
-    made = table("id", "file", "state", "size", "by", "asked", "why", right=("size", "asked"))
-    for each in page.items:
-        made.add_row(
-            each.id,
-            user_text(each.file_name),
-            each.state,
-            NOTHING if each.num_bytes is None else size_text(each.num_bytes),
-            user_text(each.author),
-            ago(each.requested_at),
-            user_text(each.reason or ""),
-        )
-    print_table(made, cut=("file", "why"))
+@listed(ARTIFACTS)
+def list_artifacts(client: Client, run: RunArgument) -> ArtifactPage:
+    """List the files of a run that were requested."""
+    return client.artifacts(find_run(client, run).id)
 
 
 @app.command("get")
@@ -65,14 +66,17 @@ def get(
     kind: Annotated[
         str, typer.Argument(metavar="KIND", help=f"{', '.join(KINDS)}.", autocompletion=lambda: list(KINDS))
     ],
-    step: Annotated[int | None, typer.Option("--step", min=0, help="Of a checkpoint. Default: the newest.")] = None,
+    step: Annotated[
+        int | None, typer.Option("--step", min=0, help="Step of the checkpoint. Default: the newest.")
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Default: its own name, in this folder.")
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="File to write. Default: its own name, in this folder."),
     ] = None,
     timeout: Annotated[float, typer.Option(min=0, help="Seconds to wait for the machine that packs it.")] = 600.0,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask for a file, wait until it is packed, and download it; broken off, the same command goes on.
+    """Request a file, wait until it is packed, and download it. Run the command again to resume a broken download.
 
     [bold]bapo artifacts get kzx3 checkpoint --step 100[/bold]
 
@@ -117,10 +121,10 @@ def _fetched(client: Client, artifact: ArtifactInfo, out: Path | None, timeout: 
 def delete(
     client: Client,
     run: RunArgument,
-    artifact: Annotated[str, typer.Argument(metavar="ARTIFACT", help="Its id.")],
+    artifact: Annotated[str, typer.Argument(metavar="ARTIFACT", help="File id; see `bapo artifacts list`.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Take a file away; it can be asked for again."""
+    """Delete a packed file; it can be requested again."""
     run_id = find_run(client, run).id
     client.delete_artifact(run_id, artifact)
     tell({"id": artifact, "done": "deleted"}, f"{artifact}: deleted", as_json=as_json)

@@ -1,4 +1,4 @@
-"""`bapo audit`: who did what on the server; for administrators."""
+"""`bapo audit`: the audit trail of the server; for administrators."""
 
 from __future__ import annotations
 
@@ -7,32 +7,33 @@ from typing import Annotated
 
 import typer
 
-from bapo.cli.connection import online
-from bapo.cli.output import JsonOption, print_json, print_table, table, user_text
+from bapo.api.people import AuditPage, AuditRecord
+from bapo.cli.listing import LimitOption, Listing, listed
 from bapo.client import Client
 
 
-@online
+def _detail(entry: AuditRecord) -> str:
+    return ", ".join(f"{key} {json.dumps(value, ensure_ascii=False)}" for key, value in entry.detail.items())
+
+
+AUDIT = Listing[AuditRecord](
+    {
+        "time": lambda entry: f"{entry.at:%Y-%m-%d %H:%M:%S}",
+        "user": lambda entry: entry.author,
+        "action": lambda entry: entry.action,
+        "run": lambda entry: entry.run_id,
+        "detail": _detail,
+    },
+    cut=("user", "detail"),
+)
+
+
+@listed(AUDIT)
 def audit(
     client: Client,
-    author: Annotated[str | None, typer.Option(help="Only what this user did.")] = None,
+    author: Annotated[str | None, typer.Option(help="Only actions of this user.")] = None,
     action: Annotated[str | None, typer.Option(help="Only actions of this name.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="At most so many.")] = 50,
-    as_json: JsonOption = False,
-) -> None:
-    """List who did what on the server, the newest first; for administrators."""
-    page = client.audit_trail(author=author, action=action, limit=limit)
-    if as_json:
-        print_json(page)
-        return
-    made = table("when", "who", "what", "run", "")
-    for entry in page.items:
-        detail = ", ".join(f"{key} {json.dumps(value, ensure_ascii=False)}" for key, value in entry.detail.items())
-        made.add_row(
-            f"{entry.at:%Y-%m-%d %H:%M:%S}",
-            user_text(entry.author),
-            entry.action,
-            entry.run_id or "",
-            user_text(detail),
-        )
-    print_table(made, cut=("who", ""))
+    limit: LimitOption = 50,
+) -> AuditPage:
+    """List what users did, newest first; for administrators."""
+    return client.audit_trail(author=author, action=action, limit=limit)

@@ -27,7 +27,7 @@ DataOption = Annotated[
     Path | None,
     typer.Option(
         "--data",
-        help=f"Data folder of `bapo up`. Default: the server of ${DATABASE_VARIABLE} and ${RUNS_VARIABLE} where they "
+        help=f"Data folder of `bapo up`. Default: the server of ${DATABASE_VARIABLE} and ${RUNS_VARIABLE} if they "
         "are set, else bapo-data.",
     ),
 ]
@@ -51,7 +51,7 @@ def _services() -> Deployment | None:
 
 
 def backup(file: FileArgument, data: DataOption = None, as_json: JsonOption = False) -> None:
-    """Write database, runs and tokens into one file, while the server works. Keep it as safe as the tokens in it."""
+    """Write the database, runs and tokens of a running server into one file. Protect it: it holds the tokens."""
     with _plain_errors():
         services = None if data is not None else _services()
         place = file.expanduser().resolve()
@@ -62,7 +62,7 @@ def backup(file: FileArgument, data: DataOption = None, as_json: JsonOption = Fa
 
 
 def restore(file: FileArgument, data: DataOption = None, as_json: JsonOption = False) -> None:
-    """Make an empty server what a backup holds; runs that were under way go on from their last checkpoint."""
+    """Restore a backup into an empty server. Runs that were training resume from their last checkpoint."""
     with _plain_errors():
         services = None if data is not None else _services()
         place = file.expanduser().resolve()

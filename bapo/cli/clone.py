@@ -1,4 +1,4 @@
-"""`bapo clone`: a run that starts from another's config."""
+"""`bapo clone`: submit a run with another's config."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def clone(
     watch: WatchOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Submit a run that starts from another's config, with changes. Prints its id.
+    """Submit a run with another's config and changes to it. Prints its id.
 
-    Tags, group and priority are the parent's where none are given; it trains from the beginning.
+    Tags, group and priority default to the parent's. Training starts from the beginning.
 
     [bold]bapo clone kzx3 --set training.seed=2[/bold]
     """

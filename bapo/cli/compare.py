@@ -22,21 +22,21 @@ def compare(
     runs: RunsArgument,
     group: Annotated[
         str,
-        typer.Option(help="config (everything but the seed), run, tags, group, or a config field such as method.c1."),
+        typer.Option(help="Group by config (all but the seed), run, tags, group, or a config field such as method.c1."),
     ] = "config",
     reach: Annotated[
-        float | None, typer.Option(min=0, max=1, help="avg@k to reach: what the first evaluation with it had cost.")
+        float | None, typer.Option(min=0, max=1, help="Show the cost to reach this avg@k, from 0 to 1.")
     ] = None,
-    dataset: Annotated[str | None, typer.Option(help="Held-out set of --reach. Default: the widest.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="Held-out set for --reach. Default: the widest.")] = None,
     reference: Annotated[
         str | None, typer.Option(help="Label of the group to compare with. Default: the first.")
     ] = None,
     equal: Annotated[
-        str | None, typer.Option(help="Cut all runs off at the least step, rollouts or time that one of them has.")
+        str | None, typer.Option(help="Compare at equal step, rollouts or time, up to the shortest run.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare runs: results with intervals over seeds, differences seed by seed, costs, and how the configs differ.
+    """Compare runs: results with intervals over seeds, paired differences, costs and config differences.
 
     [bold]bapo compare kzx3 m2v8 --reach 0.3[/bold]
     """

@@ -1,7 +1,7 @@
-"""Words for the shell to complete: runs from the server, recipes and fields from what is installed.
+"""Shell completion: runs from the server, recipes and fields from this installation.
 
-Asked with nothing but the standard library and a short patience: a shell that waits for a server is worse than one
-that completes nothing.
+Uses only the standard library and a short timeout: a shell that waits for a server is worse than one that completes
+nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PATIENCE_SECONDS = 1.0
 MAX_WORDS = 50
 
 Words = list[tuple[str, str]]
-"""Each with what it stands for."""
+"""Each with its description."""
 
 
 def complete_runs(incomplete: str) -> Words:
@@ -80,10 +80,10 @@ def complete_servers(incomplete: str) -> Words:
 
 def complete_columns(incomplete: str) -> Words:
     """Columns of the run list, one after the other."""
-    from bapo.cli.run_table import COLUMNS  # noqa: PLC0415
+    from bapo.cli.run_table import RUNS  # noqa: PLC0415
 
     before, comma, last = incomplete.rpartition(",")
-    return [(f"{before}{comma}{name}", "") for name in COLUMNS if name.startswith(last)]
+    return [(f"{before}{comma}{name}", "") for name in RUNS.columns if name.startswith(last)]
 
 
 def _beginning(incomplete: str, words: Iterable[tuple[str, str]]) -> Words:
@@ -101,5 +101,5 @@ def _ask(path: str, **query: Any) -> dict[str, Any]:
             content: dict[str, Any] = json.load(answer)
             return content
     except (OSError, ValueError):
-        # Nothing is completed; the command itself says what is wrong.
+        # Nothing is completed; the command itself reports the error.
         return {}

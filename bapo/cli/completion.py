@@ -1,4 +1,4 @@
-"""`bapo completion`: the script that makes a shell complete commands, options, runs, recipes and fields."""
+"""`bapo completion`: a script that completes commands, options, runs, recipes and fields."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ VARIABLE = "_BAPO_COMPLETE"
 
 
 class Shell(StrEnum):
-    """Shells that there is a script for."""
+    """Supported shells."""
 
     BASH = "bash"
     ZSH = "zsh"

@@ -1,4 +1,4 @@
-"""How a command reaches the server: the same three options everywhere, and one place that finds the token."""
+"""The connection to the server: the three options of every online command, and the client they give."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ServerOption = Annotated[
         "--server",
         metavar="SERVER",
         rich_help_panel=PANEL,
-        help=f"Address, or the name of a saved one. Default: ${SERVER_VARIABLE}, else the last `bapo login`, else "
+        help=f"Address or saved name of the server. Default: ${SERVER_VARIABLE}, else the last `bapo login`, else "
         "this machine.",
     ),
 ]
@@ -33,17 +33,17 @@ TokenOption = Annotated[
     typer.Option(
         "--token",
         rich_help_panel=PANEL,
-        help=f"API token. Default: ${TOKEN_VARIABLE}, else the saved one. Others on this machine can read it among "
-        "the arguments: rather use the variable or a file.",
+        help=f"API token. Default: ${TOKEN_VARIABLE}, else the saved one. Prefer the variable or a file: other users "
+        "of this machine can read arguments.",
     ),
 ]
 TokenFileOption = Annotated[
-    Path | None, typer.Option("--token-file", metavar="FILE", rich_help_panel=PANEL, help="File that holds the token.")
+    Path | None, typer.Option("--token-file", metavar="FILE", rich_help_panel=PANEL, help="File with the token.")
 ]
 
 
 def login_of(server: str | None, token: str | None, token_file: Path | None) -> ServerLogin:
-    """Address and token. Raises RefusedError saying how to give one."""
+    """Address and token of the server. Raises RefusedError where there is no token."""
     try:
         if token_file is not None:
             token = token_file.read_text().strip()
@@ -54,7 +54,7 @@ def login_of(server: str | None, token: str | None, token_file: Path | None) -> 
 
 @contextmanager
 def connected(server: str | None, token: str | None, token_file: Path | None) -> Iterator[Client]:
-    """A client of the server that is meant."""
+    """A client of the server that the options name."""
     found = login_of(server, token, token_file)
     with Client(found.url, token=found.token, retries=SCRIPT_RETRIES) as client:
         yield client

@@ -1,4 +1,4 @@
-"""`bapo data`: published data sets to the files that tasks read."""
+"""`bapo data`: convert published data sets to the files that tasks read."""
 
 from __future__ import annotations
 
@@ -28,36 +28,36 @@ def complete_datasets(incomplete: str) -> list[str]:
 
 @app.command("list")
 def list_datasets(as_json: JsonOption = False) -> None:
-    """List the data sets that can be prepared, and where their authors publish them."""
+    """List the data sets and where their authors publish them."""
     if as_json:
         print_json(
             {"items": [{"name": each.name, "repository": each.repository, "about": each.about} for each in _all()]}
         )
         return
-    made = table("name", "published as", "what it is")
+    made = table("name", "published as", "description")
     for each in _all():
         made.add_row(each.name, each.repository, each.about)
-    print_table(made, cut=("what it is",))
+    print_table(made, cut=("description",))
 
 
 @app.command("prepare")
 def prepare_dataset(
     name: Annotated[
-        str, typer.Argument(help="Which one; `bapo data list` shows all.", autocompletion=complete_datasets)
+        str, typer.Argument(help="Name of the data set; see `bapo data list`.", autocompletion=complete_datasets)
     ],
     source: Annotated[
         str,
-        typer.Option("--from", metavar="FOLDER|hub", help="Folder with the published files, or hub to download them."),
+        typer.Option(
+            "--from", metavar="FOLDER|hub", help="Folder with the published files, or `hub` to download them."
+        ),
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder to write into; default: data/NAME.", file_okay=False)
+        Path | None, typer.Option("--out", help="Folder to write to. Default: data/NAME.", file_okay=False)
     ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Stop at the first bad row instead of leaving it out.")
-    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad row instead of skipping it.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Convert the published files of a data set; the same files twice change nothing."""
+    """Convert the published files of a data set. Running it again changes nothing."""
     with plain_errors():
         data = PUBLISHED.get(name)
         if data is None:
@@ -94,9 +94,9 @@ def _report(preparation: Preparation, folder: Path, *, is_new: bool) -> None:
         )
     print_table(made)
     if not is_new:
-        say("They were there already, from the same published files.")
+        say("up to date: written earlier from the same published files")
     for bad_row in preparation.bad_rows[:MOST_SHOWN]:
-        say(f"left out: {clean(bad_row.file)}, row {bad_row.row}: {clean(bad_row.reason)}")
+        say(f"skipped: {clean(bad_row.file)}, row {bad_row.row}: {clean(bad_row.reason)}")
     rest = len(preparation.bad_rows) - MOST_SHOWN
     if rest > 0:
         say(f"and {rest:,} more, listed in {folder / MANIFEST_FILE}")

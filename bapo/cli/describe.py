@@ -1,4 +1,4 @@
-"""`bapo recipes` and `bapo config`: what there is to start from and what can be set."""
+"""`bapo recipes` and `bapo config`: the recipes and the config fields."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def recipes(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the recipes, or show the complete config of one and where its values come from."""
+    """List the recipes, or show one's complete config with the source of each value."""
     console = Console()
     if name is None:
         if as_json:
@@ -52,7 +52,7 @@ def config(
     search: Annotated[str | None, typer.Argument(help="Only fields whose name contains this text.")] = None,
     method: Annotated[
         str | None,
-        typer.Option(help="Only what this method knows, with its values.", autocompletion=complete_methods),
+        typer.Option(help="Only the fields of this method, with its defaults.", autocompletion=complete_methods),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -77,7 +77,7 @@ def config(
 
 
 def _default(field: FieldDocumentation, variants: Mapping[str, FieldVariant]) -> str:
-    """The default, and beneath it those of methods that have another one."""
+    """The default, and below it those of methods with another one."""
     others = [f"{name}: {json.dumps(each.default)}" for name, each in variants.items() if each.default != field.default]
     return "\n".join([json.dumps(field.default), *others])
 
@@ -91,7 +91,7 @@ def _meaning(field: FieldDocumentation, variants: Mapping[str, FieldVariant]) ->
 
 
 def values_of(field: FieldDocumentation) -> str:
-    """What a field accepts, in words."""
+    """The accepted values of a field."""
     if field.choices:
         text = " | ".join(field.choices)
     else:

@@ -1,4 +1,4 @@
-"""`bapo doctor`: says what is wrong with a deployment, and how to mend it."""
+"""`bapo doctor`: checks a deployment and suggests remedies."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STYLES = {
 
 
 class Report(BaseModel):
-    """What `--json` prints."""
+    """The output of `--json`."""
 
     healthy: bool
     findings: list[Finding]
@@ -34,11 +34,11 @@ def doctor(
     server: ServerOption = None,
     token: TokenOption = None,
     token_file: TokenFileOption = None,
-    data: Annotated[Path, typer.Option(help="Data folder of `bapo up` to look at.")] = Path("bapo-data"),
-    only_local: Annotated[bool, typer.Option("--local", help="Look at this machine only, ask no server.")] = False,
+    data: Annotated[Path, typer.Option(help="Data folder of `bapo up`.")] = Path("bapo-data"),
+    only_local: Annotated[bool, typer.Option("--local", help="Check only this machine.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Check this machine and a server, and say how to mend what is wrong; exit status 1 where something fails."""
+    """Check this machine and a server, and suggest remedies. Exits with status 1 if a check fails."""
     findings = list(probes.local(data))
     if not only_local:
         try:

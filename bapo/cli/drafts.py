@@ -1,4 +1,4 @@
-"""What a run to submit is made of: a file, changes, the values of a grid."""
+"""Inputs of a submission: a run file, changes, the values of a sweep."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from bapo.config.resolve import flatten
 
 MAX_NAME = 200
 _OPTIONS = ("tags", "notes", "group", "priority", "project")
-"""Of a submission, beside the config: a file may hold them as well."""
+"""Options of a submission that a run file may hold beside the config."""
 
 
 @dataclass(frozen=True)
 class RunFile:
-    """A run as a file describes it."""
+    """The contents of a run file."""
 
     name: str | None
     recipe: str | None

@@ -1,4 +1,4 @@
-"""`bapo drain`: let a worker run empty; `bapo forget-worker`: one that is gone."""
+"""`bapo drain` and `bapo forget-worker`: take workers out of service."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bapo.cli.failures import RefusedError
 from bapo.cli.output import JsonOption, tell
 from bapo.client import Client
 
-WorkerArgument = Annotated[str, typer.Argument(metavar="WORKER", help="Its name, as `bapo workers` shows it.")]
+WorkerArgument = Annotated[str, typer.Argument(metavar="WORKER", help="Worker name; see `bapo workers`.")]
 
 
 def find_worker(client: Client, wanted: str) -> WorkerInfo:
@@ -28,12 +28,12 @@ def drain(
     client: Client,
     worker: WorkerArgument,
     hand_on: Annotated[
-        bool, typer.Option("--hand-on", help="Also end the runs that it has, with a checkpoint, for others to go on.")
+        bool, typer.Option("--hand-on", help="Also hand its runs to other workers, after a checkpoint.")
     ] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Give it runs again.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Give the worker runs again.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Give a worker no new runs, so that its machine can be taken away; for administrators.
+    """Give a worker no new runs, so that its machine can be removed; for administrators.
 
     [bold]bapo drain gpu-1 --hand-on[/bold]
     """
@@ -45,7 +45,7 @@ def drain(
 
 @online
 def forget_worker(client: Client, worker: WorkerArgument, as_json: JsonOption = False) -> None:
-    """Take a worker that is gone off the list; for administrators."""
+    """Remove a worker that is gone from the list; for administrators."""
     found = find_worker(client, worker)
     client.forget_worker(found.id)
-    tell({"id": found.id, "done": "forgotten"}, f"{found.name}: forgotten", as_json=as_json)
+    tell({"id": found.id, "done": "forgotten"}, f"{found.name}: removed", as_json=as_json)

@@ -1,8 +1,7 @@
-"""`bapo export`: metrics, records and the run list, as files for other programs."""
+"""`bapo export`: metrics, records and the run list as files for other programs."""
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from bapo.cli.complete import complete_metrics
 from bapo.cli.connection import online
 from bapo.cli.failures import Exit, RefusedError
 from bapo.cli.lazy import group
+from bapo.cli.listing import write_csv
 from bapo.cli.naming import RunArgument, RunsArgument, find_run, find_runs
 from bapo.cli.output import say
 from bapo.cli.runs import (
@@ -36,21 +36,23 @@ from bapo.cli.runs import (
 )
 from bapo.client import Client
 
-app = group("Write metrics, records or the run list to files.")
+app = group("Export metrics, records or the run list to files.")
 
 KEYS_AT_ONCE = 200
 
 
 class Format(StrEnum):
-    """Of a file."""
+    """Format of a file."""
 
     CSV = "csv"
     JSON = "json"
     PARQUET = "parquet"
 
 
-OutOption = Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Default: standard output.")]
-FormatOption = Annotated[Format | None, typer.Option("--format", help="Default: from the name of the file, else csv.")]
+OutOption = Annotated[
+    Path | None, typer.Option("--out", "-o", metavar="FILE", help="File to write. Default: standard output.")
+]
+FormatOption = Annotated[Format | None, typer.Option("--format", help="Default: by the file name, else csv.")]
 Row = Mapping[str, Any]
 
 
@@ -62,21 +64,21 @@ def metrics(
     keys: Annotated[
         str | None,
         typer.Option(
-            help="Names, separated by commas; * at an end stands for anything. Default: all.",
+            help="Metrics, separated by commas; a name may end in *. Default: all.",
             autocompletion=complete_metrics,
         ),
     ] = None,
     out: OutOption = None,
     form: FormatOption = None,
 ) -> None:
-    """Metrics of runs: one line for each step of each run, one column for each metric.
+    """Export metrics: one line per step of each run, one column per metric.
 
     [bold]bapo export metrics kzx3 m2v8 --keys "critic/rewards/*,bapo/batch/*" -o metrics.parquet[/bold]
     """
     found = find_runs(client, runs)
     names = sorted({key for run in found for key in client.metric_keys(run.id).items if _is_wanted(key, keys)})
     if not names:
-        raise RefusedError(f"no metric of these runs is called {keys!r}: leave --keys out to have all", Exit.FAILED)
+        raise RefusedError(f"no metric of these runs matches {keys!r}: leave out --keys for all", Exit.FAILED)
     _write(["run_id", "run", "step", *names], _steps(client, found, names), out, form)
 
 
@@ -108,7 +110,7 @@ def records(
     ] = None,
     out: OutOption = None,
 ) -> None:
-    """Whole records of a run as the trainer wrote them, one JSON object a line.
+    """Export the records of a run as the trainer wrote them, one JSON object per line.
 
     [bold]bapo export records kzx3 --type evaluation > evaluations.jsonl[/bold]
     """
@@ -145,7 +147,7 @@ def run_list(
     out: OutOption = None,
     form: FormatOption = None,
 ) -> None:
-    """The run list: all runs that the filters of `bapo runs` match.
+    """Export the run list, with the filters of `bapo runs`.
 
     [bold]bapo export runs --tag ablation -o ablation.csv[/bold]
     """
@@ -200,20 +202,12 @@ def _write(columns: Sequence[str], rows: Iterable[Row], out: Path | None, form: 
 
 
 def _write_csv(columns: Sequence[str], rows: Iterable[Row], file: Any) -> None:
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow([_harmless(row.get(column)) for column in columns])
-
-
-def _harmless(value: Any) -> Any:
-    """A text that a spreadsheet would run as a formula has an apostrophe before it."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+    write_csv(columns, ([row.get(column) for column in columns] for row in rows), file)
 
 
 def _write_parquet(columns: Sequence[str], rows: Iterable[Row], out: Path | None) -> None:
     if out is None:
-        raise RefusedError("a Parquet file is no text: name it with --out FILE")
+        raise RefusedError("Parquet cannot be printed: name a file with --out FILE")
     import pyarrow as pa  # noqa: PLC0415 - slow to import
     from pyarrow import parquet  # noqa: PLC0415
 

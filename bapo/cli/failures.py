@@ -1,4 +1,4 @@
-"""How a command that cannot do its work says so: short lines on standard error, no traceback; and its exit code."""
+"""Errors of commands: short lines on standard error instead of a traceback, and the exit code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bapo.run.journal import JournalError
 
 
 class Exit(IntEnum):
-    """What a script can tell from a command's end."""
+    """Exit codes of the commands."""
 
     DONE = 0
     FAILED = 1
@@ -33,7 +33,7 @@ class Exit(IntEnum):
 
 
 class RefusedError(Exception):
-    """What a command cannot do, with its exit code; the message says what to do."""
+    """A command cannot be carried out; the message says what to do."""
 
     def __init__(self, message: str, code: Exit = Exit.BAD_INPUT) -> None:
         super().__init__(message)
@@ -41,7 +41,7 @@ class RefusedError(Exception):
 
 
 def exit_code_of(error: BapoError) -> Exit:
-    """A wrong field is the caller's input; a login, an absent server and any other refusal are not."""
+    """The exit code that an error of the client stands for."""
     if error.is_passing:
         return Exit.SERVER_AWAY
     if isinstance(error, ApiError) and error.status == 401:
@@ -50,7 +50,7 @@ def exit_code_of(error: BapoError) -> Exit:
 
 
 def lines_of(error: BapoError) -> list[str]:
-    """Field, value and remedy of each problem, then under which number the server's log knows more."""
+    """Field, value and remedy of each problem, then the request id to look for in the server's log."""
     if isinstance(error, UnreachableError):
         return [f"the server cannot be reached ({error.cause}): check that {error.address} is right and that it is up"]
     found = [f"{problem.field} = {problem.value!r}: {problem.remedy}" for problem in error.problems]
@@ -62,7 +62,7 @@ def lines_of(error: BapoError) -> list[str]:
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Turn what the user can mend into lines and an exit code."""
+    """Print errors that the user can fix, and exit with their code."""
     try:
         yield
     except ConfigError as error:

@@ -1,4 +1,4 @@
-"""`bapo checkpoints` and `bapo fork`: what a run keeps, and runs that go on from it."""
+"""`bapo checkpoints` and `bapo fork`: checkpoints of a run, and runs that continue from one."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from typing import Annotated
 
 import typer
 
+from bapo.api.checkpoints import CheckpointInfo, CheckpointPage
 from bapo.api.runs import RunFork
 from bapo.cli.artifacts import size_text
 from bapo.cli.connection import online
 from bapo.cli.drafts import MAX_NAME, label_of
 from bapo.cli.failures import Exit, RefusedError
+from bapo.cli.listing import Listing, listed
 from bapo.cli.naming import RunArgument, find_run
-from bapo.cli.output import NOTHING, JsonOption, ago, percent, print_json, print_table, say, table
+from bapo.cli.output import JsonOption, percent
 from bapo.cli.submit import (
     DraftOption,
     GroupOption,
@@ -29,24 +31,24 @@ from bapo.cli.submit import (
 from bapo.client import Client
 from bapo.config import parse_assignments
 
+CHECKPOINTS = Listing[CheckpointInfo](
+    {
+        "step": lambda checkpoint: checkpoint.step,
+        "written": lambda checkpoint: checkpoint.written_at,
+        "size": lambda checkpoint: size_text(checkpoint.num_bytes),
+        "evaluations": lambda checkpoint: ", ".join(
+            f"{name} {percent(value)}" for name, value in sorted(checkpoint.evaluations.items())
+        ),
+    },
+    right=("size",),
+    empty="the run keeps no checkpoint",
+)
 
-@online
-def checkpoints(client: Client, run: RunArgument, as_json: JsonOption = False) -> None:
-    """List the checkpoints that a run keeps: what it can be forked and downloaded from."""
-    page = client.checkpoints(find_run(client, run).id)
-    if as_json:
-        print_json(page)
-        return
-    if not page.items:
-        say("the run keeps no checkpoint")
-        return
-    names = sorted({name for each in page.items for name in each.evaluations})
-    made = table("step", "written", "size", *names, right=("step", "written", "size", *names))
-    for each in page.items:
-        results = [percent(each.evaluations.get(name)) for name in names]
-        size = NOTHING if each.num_bytes is None else size_text(each.num_bytes)
-        made.add_row(f"{each.step:,}", ago(each.written_at), size, *results)
-    print_table(made)
+
+@listed(CHECKPOINTS)
+def checkpoints(client: Client, run: RunArgument) -> CheckpointPage:
+    """List the checkpoints that a run can be forked or downloaded from."""
+    return client.checkpoints(find_run(client, run).id)
 
 
 @online
@@ -54,7 +56,7 @@ def fork(
     client: Client,
     run: RunArgument,
     step: Annotated[
-        int | None, typer.Option("--step", min=1, help="Checkpoint to go on from. Default: the newest.")
+        int | None, typer.Option("--step", min=1, help="Checkpoint to continue from. Default: the newest.")
     ] = None,
     assignments: SetOption = None,
     name: NameOption = None,
@@ -68,7 +70,7 @@ def fork(
     watch: WatchOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Submit a run that goes on from a checkpoint of another, with changes. Prints its id.
+    """Submit a run that continues from a checkpoint of another, with changes. Prints its id.
 
     [bold]bapo checkpoints kzx3[/bold]
 

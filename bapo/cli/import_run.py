@@ -1,4 +1,4 @@
-"""`bapo import`: bring a run that was trained without a server into one."""
+"""`bapo import`: import a run that was trained without a server."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from bapo.run.run_folder import read_config
 def import_run(
     run_folder: Annotated[
         Path,
-        typer.Argument(metavar="DIR", help="Folder that `bapo train --out DIR` made, or a downloaded journal.zip."),
+        typer.Argument(metavar="DIR", help="Folder of `bapo train --out DIR`, or a downloaded journal.zip."),
     ],
     name: Annotated[str | None, typer.Option(help="Name in the run history. Default: the folder's.")] = None,
-    group: Annotated[str | None, typer.Option(help="Runs with the same group belong together.")] = None,
+    group: Annotated[str | None, typer.Option(help="Group that the run belongs to.")] = None,
     server: ServerOption = None,
     token: TokenOption = None,
     token_file: TokenFileOption = None,
 ) -> None:
-    """Show a run in a server that was trained without it. Again on the same folder: only what is new is sent.
+    """Import a run that was trained without a server. Importing the folder again sends only what is new.
 
     The last line of standard output is a JSON summary.
     """
@@ -55,7 +55,7 @@ def import_run(
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Path]:
-    """The run folder; of an archive, the one in it, unpacked for as long as this lasts."""
+    """The run folder; an archive is unpacked for the time being."""
     if not path.is_file():
         yield path
         return
@@ -70,7 +70,7 @@ def _opened(path: Path) -> Iterator[Path]:
 
 
 def describe_folder(run_folder: Path, *, name: str | None, group: str | None) -> ImportCreate:
-    """What the server is told first. Raises ConfigError where the folder is not that of a run."""
+    """The request that starts the import. Raises ConfigError where the folder is not that of a run."""
     config = read_config(run_folder).model_dump(mode="json")
     attempts = attempt_folders(run_folder)
     if not attempts:
@@ -85,7 +85,7 @@ def describe_folder(run_folder: Path, *, name: str | None, group: str | None) ->
 
 
 def _identity(config: dict[str, Any], first_attempt: Path) -> str:
-    """The same for the same run wherever its folder lies: the config and the first record, which holds a time."""
+    """Identifies the run wherever its folder lies, by its config and its first record, which holds a time."""
     digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode())
     for line in islice(complete_lines(first_attempt / RECORDS_FILE), 1):
         digest.update(line)

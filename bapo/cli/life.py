@@ -1,4 +1,4 @@
-"""`bapo start`, `stop`, `pause`, `resume`: one thing done to one or several runs."""
+"""`bapo start`, `stop`, `pause`, `resume` and `retry`: change the state of runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class StopWhen(StrEnum):
 
 
 class PauseWhen(StrEnum):
-    """How soon a pause does."""
+    """How soon a pause ends the training."""
 
     STEP = "step"
     CHECKPOINT = "checkpoint"
@@ -33,7 +33,7 @@ class PauseWhen(StrEnum):
 
 @online
 def start(client: Client, runs: RunsArgument, as_json: JsonOption = False) -> None:
-    """Queue drafts: from here on a worker may take them."""
+    """Queue drafts for the workers."""
     each_run(client, runs, client.start, as_json=as_json)
 
 
@@ -44,13 +44,13 @@ def stop(
     when: Annotated[
         StopWhen,
         typer.Option(
-            help="step: at the next step boundary, after a checkpoint. checkpoint: after the next regular one. "
-            "now: at once; steps since the last checkpoint are lost."
+            help="step: after the current step, with a checkpoint. checkpoint: after the next regular checkpoint. "
+            "now: at once, losing the steps since the last checkpoint."
         ),
     ] = StopWhen.STEP,
     as_json: JsonOption = False,
 ) -> None:
-    """Stop runs for good; where nothing trains, at once.
+    """Stop runs for good.
 
     [bold]bapo stop kzx3 m2v8 --when checkpoint[/bold]
     """
@@ -64,7 +64,7 @@ def stop(
     each_run(client, runs, act, as_json=as_json)
     for run_id, steps in lost.items():
         if steps:
-            say(f"{run_id}: {steps:,} completed steps that no checkpoint holds are lost")
+            say(f"{run_id}: {steps:,} completed steps after the last checkpoint are lost")
 
 
 @online
@@ -72,24 +72,24 @@ def pause(
     client: Client,
     runs: RunsArgument,
     when: Annotated[
-        PauseWhen, typer.Option(help="step: at the next step boundary. checkpoint: after the next regular checkpoint.")
+        PauseWhen, typer.Option(help="step: after the current step. checkpoint: after the next regular checkpoint.")
     ] = PauseWhen.STEP,
     as_json: JsonOption = False,
 ) -> None:
-    """Stop runs with a checkpoint and free their machines; `bapo resume` lets them go on."""
+    """Pause runs: write a checkpoint and free their machines. `bapo resume` continues them."""
     moment: Literal["step", "checkpoint"] = "step" if when is PauseWhen.STEP else "checkpoint"
     each_run(client, runs, lambda run_id: client.pause(run_id, moment), as_json=as_json)
 
 
 @online
 def resume(client: Client, runs: RunsArgument, as_json: JsonOption = False) -> None:
-    """Queue paused runs again: they go on from their last checkpoint."""
+    """Resume paused runs from their last checkpoint."""
     each_run(client, runs, client.resume, as_json=as_json)
 
 
 @online
 def retry(client: Client, runs: RunsArgument, as_json: JsonOption = False) -> None:
-    """Queue failed runs again: they go on from their last checkpoint."""
+    """Queue failed runs again; they resume from their last checkpoint."""
     each_run(client, runs, client.retry, as_json=as_json)
 
 
@@ -101,7 +101,7 @@ def each_run(
     as_json: bool,
     done: str | None = None,
 ) -> None:
-    """Do one thing to each run; a refusal does not hold up the others, and shows in the exit code."""
+    """Act on each run in turn. A refusal does not stop the others, and shows in the exit code."""
     changed, refused = [], 0
     for run in find_runs(client, wanted):
         try:
@@ -128,7 +128,7 @@ def bulk(
     tag: str | None = None,
     as_json: bool,
 ) -> None:
-    """The same in one request, where the server knows how."""
+    """Act on all runs in one request."""
     names = {run.id: run.name for run in runs}
     asked = {"run_ids": list(names), "action": action} | ({} if tag is None else {"tag": tag})
     answer = client.bulk(BulkRequest.model_validate(asked))

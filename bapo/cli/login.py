@@ -1,4 +1,4 @@
-"""`bapo login`, `logout`, `whoami`: which server, and as whom."""
+"""`bapo login`, `logout` and `whoami`: saved servers."""
 
 from __future__ import annotations
 
@@ -32,42 +32,43 @@ from bapo.client.servers import (
 def login(
     server: Annotated[
         str | None,
-        typer.Argument(metavar="[SERVER]", help=f"Address, or the name of a saved server. Default: {LOCAL_SERVER}."),
+        typer.Argument(metavar="[SERVER]", help=f"Address or saved name of the server. Default: {LOCAL_SERVER}."),
     ] = None,
     name: Annotated[
-        str | None, typer.Option("--name", help="What to call it: `--server NAME` then means it. Default: its host.")
+        str | None, typer.Option("--name", help="Name to save it under, for `--server NAME`. Default: its host.")
     ] = None,
-    user: Annotated[
-        str | None, typer.Option("--user", help="Log in with this name and a password, which makes a token.")
-    ] = None,
+    user: Annotated[str | None, typer.Option("--user", help="User name to log in with; creates a token.")] = None,
     password_file: Annotated[
-        Path | None, typer.Option("--password-file", metavar="FILE", help="File with the password; - standard input.")
+        Path | None,
+        typer.Option("--password-file", metavar="FILE", help="File with the password; - reads standard input."),
     ] = None,
     token_file: Annotated[
         Path | None, typer.Option("--token-file", metavar="FILE", help="File with a token; - reads standard input.")
     ] = None,
     scopes: Annotated[
         list[ScopeName] | None,
-        typer.Option("--scope", help="Of the token that is made: read, write, admin. Default: read and write."),
+        typer.Option(
+            "--scope", help="Scope of the created token: read, write or admin; repeatable. Default: read and write."
+        ),
     ] = None,
-    days: Annotated[int, typer.Option(min=0, help="Until the token that is made expires; 0: never.")] = 90,
+    days: Annotated[int, typer.Option(min=0, help="Days until the created token expires; 0: never.")] = 90,
     as_json: JsonOption = False,
 ) -> None:
-    """Log in to a server; the commands that follow use it.
+    """Log in to a server, which later commands then use.
 
-    Asks for name and password, and makes a token of its own with them; or takes a token. The token is kept in your
-    own config folder, in a file that only you can read; the password is not kept.
+    Asks for your name and password to create a token, or takes a token. The token is saved in your config folder, in a
+    file that only you can read; the password is not saved.
 
     [bold]bapo login https://bapo.example.org --name team[/bold]
 
-    [bold]bapo login team[/bold]   (again, also to make it the one that is used)
+    [bold]bapo login team[/bold]   (log in again, or switch to this server)
     """
     with plain_errors():
         saved = read_saved()
         known = None if server is None else saved.named(server)
         url = known[1].url if known else normal_address(server or LOCAL_SERVER)
         if is_open_to_eavesdroppers(url):
-            say(f"warning: {url} is not encrypted: whoever is on the way can read what you log in with")
+            say(f"warning: {url} is not encrypted: others on the network can read your credentials")
         if token_file is None and user is None and sys.stdin.isatty():
             user = str(typer.prompt("Name (empty: log in with a token)", default="", show_default=False, err=True))
         if user and token_file is None:
@@ -89,7 +90,7 @@ DEFAULT_SCOPES = (ScopeName.READ, ScopeName.WRITE)
 def _secret(what: str, question: str, path: Path | None) -> str:
     if path is None:
         if not sys.stdin.isatty():
-            raise RefusedError(f"nobody can be asked for a {what} here: give --{what}-file FILE, or - for its input")
+            raise RefusedError(f"no terminal to ask for a {what}: give --{what}-file FILE, or - for standard input")
         return str(typer.prompt(question, hide_input=True, err=True)).strip()
     try:
         return (sys.stdin.read() if str(path) == "-" else path.read_text()).strip()
@@ -110,7 +111,7 @@ def _made_token(url: str, user: str, password: str, scopes: list[str], days: int
 
 
 def read_saved() -> SavedServers:
-    """What is saved. Raises RefusedError where the file is damaged."""
+    """The saved servers. Raises RefusedError where the file is damaged."""
     try:
         return read_servers()
     except ValueError as error:
@@ -126,7 +127,7 @@ def logout(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Forget a server and its token on this machine. The token itself stays valid."""
+    """Remove a saved login from this machine. Its token stays valid."""
     with plain_errors():
         saved = read_saved()
         wanted = server or saved.default
@@ -142,10 +143,10 @@ def whoami(
     server: ServerOption = None,
     token: TokenOption = None,
     token_file: TokenFileOption = None,
-    all_servers: Annotated[bool, typer.Option("--all", help="List the saved servers; asks none of them.")] = False,
+    all_servers: Annotated[bool, typer.Option("--all", help="List the saved servers without contacting them.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Say which server the commands use, and as whom."""
+    """Show which server and user the commands use."""
     with plain_errors():
         saved = read_saved()
         if all_servers:

@@ -1,4 +1,4 @@
-"""`bapo logs`: what a run's trainer printed."""
+"""`bapo logs`: the output of a run's trainer."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ POLL_SECONDS = 1.0
 def logs(
     client: Client,
     run: RunArgument,
-    follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on with what comes, until the run has ended.")
-    ] = False,
-    tail: Annotated[int | None, typer.Option("--tail", "-n", min=0, help="Only the last lines. Default: all.")] = None,
-    grep: Annotated[
-        str | None, typer.Option("--grep", metavar="PATTERN", help="Only lines that this regular expression finds.")
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Print new lines until the run ends.")] = False,
+    tail: Annotated[
+        int | None, typer.Option("--tail", "-n", min=0, help="Only this many last lines. Default: all.")
     ] = None,
-    ignore_case: Annotated[bool, typer.Option("--ignore-case", "-i", help="For --grep.")] = False,
+    grep: Annotated[
+        str | None, typer.Option("--grep", metavar="PATTERN", help="Only lines that match this regular expression.")
+    ] = None,
+    ignore_case: Annotated[bool, typer.Option("--ignore-case", "-i", help="Ignore case in --grep.")] = False,
     attempt: Annotated[
-        int | None, typer.Option("--attempt", min=1, help="Only what this attempt wrote. Default: all of them.")
+        int | None, typer.Option("--attempt", min=1, help="Only the log of this attempt. Default: all.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help='Print each line as JSON: {"line": …}.')] = False,
 ) -> None:
@@ -43,12 +43,12 @@ def logs(
 
     [bold]bapo logs kzx3 --grep "warning|error" -i[/bold]
 
-    [bold]bapo logs kzx3 --attempt 1 --tail 50[/bold]   (why the first try ended)
+    [bold]bapo logs kzx3 --attempt 1 --tail 50[/bold]   (how the first attempt ended)
     """
     try:
         pattern = None if grep is None else re.compile(grep, re.IGNORECASE if ignore_case else 0)
     except re.error as error:
-        raise typer.BadParameter(f"no regular expression: {error}", param_hint="--grep") from None
+        raise typer.BadParameter(f"not a regular expression: {error}", param_hint="--grep") from None
     run_id = find_run(client, run).id
     present = _Lines(client, run_id, attempt)
     lines = [line for line in present if pattern is None or pattern.search(line)]
@@ -77,7 +77,7 @@ def _print(line: str, *, as_json: bool) -> None:
 
 
 class _Lines:
-    """Whole lines from where the last look ended."""
+    """Complete lines that were added since the last iteration."""
 
     def __init__(self, client: Client, run_id: str, attempt: int | None) -> None:
         self._client = client
@@ -85,7 +85,7 @@ class _Lines:
         self._attempt = attempt
         self._offset = 0
         self.rest = ""
-        """A line that has begun."""
+        """The beginning of an incomplete line."""
 
     def __iter__(self) -> Iterator[str]:
         while True:

@@ -1,4 +1,4 @@
-"""What people write about runs: stars, tags, notes, names, the archive; and deleting."""
+"""`bapo star`, `tag`, `note`, `rename`, `archive`, `delete` and their opposites."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from bapo.client import Client
 
 @online
 def star(client: Client, runs: RunsArgument, as_json: JsonOption = False) -> None:
-    """Star runs for yourself; `bapo runs --starred` lists them."""
+    """Star runs; `bapo runs --starred` lists yours."""
     bulk(client, find_runs(client, runs), "star", "starred", as_json=as_json)
 
 
 @online
 def unstar(client: Client, runs: RunsArgument, as_json: JsonOption = False) -> None:
-    """Take your stars away."""
+    """Remove your stars from runs."""
     bulk(client, find_runs(client, runs), "unstar", "no longer starred", as_json=as_json)
 
 
 @online
 def tag(
     client: Client,
-    name: Annotated[str, typer.Argument(metavar="TAG", help="A word or two.")],
+    name: Annotated[str, typer.Argument(metavar="TAG", help="The tag.")],
     runs: RunsArgument,
-    remove: Annotated[bool, typer.Option("--remove", help="Take the tag away.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the tag.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Add a tag to runs, or remove it.
@@ -52,9 +52,11 @@ def note(
     run: RunArgument,
     text: Annotated[
         str | None,
-        typer.Argument(metavar="[TEXT]", help="Markdown; - reads standard input. Left out: print the notes."),
+        typer.Argument(
+            metavar="[TEXT]", help="Notes in Markdown; - reads standard input. Without it, print the notes."
+        ),
     ] = None,
-    append: Annotated[bool, typer.Option("--append", help="Add it below what is there.")] = False,
+    append: Annotated[bool, typer.Option("--append", help="Add below the existing notes.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Read or write a run's notes.
@@ -81,31 +83,31 @@ def rename(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The new name.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Give a run another name."""
+    """Rename a run."""
     found = client.update_run(find_run(client, run).id, RunUpdate(name=name))
     tell(found, f"{found.id} {found.name}: renamed", as_json=as_json)
 
 
 @online
 def archive(client: Client, runs: RunsArgument, as_json: JsonOption = False) -> None:
-    """Put runs away: lists leave them out, nothing is lost."""
+    """Archive runs: lists leave them out, nothing is deleted."""
     bulk(client, find_runs(client, runs), "archive", "archived", as_json=as_json)
 
 
 @online
 def unarchive(client: Client, runs: RunsArgument, as_json: JsonOption = False) -> None:
-    """Take runs out of the archive."""
-    bulk(client, find_runs(client, runs), "unarchive", "back in the lists", as_json=as_json)
+    """Restore archived runs."""
+    bulk(client, find_runs(client, runs), "unarchive", "restored", as_json=as_json)
 
 
 @online
 def delete(
     client: Client,
     runs: RunsArgument,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Delete drafts or ended runs with all that they recorded. This cannot be undone."""
+    """Delete drafts or ended runs with all their records. This cannot be undone."""
     found = find_runs(client, runs)
     if not yes:
         # What the server would take away, and what stays behind.
@@ -113,8 +115,8 @@ def delete(
             say(_consequence(each))
         listed = ", ".join(f"{run.id} {clean(run.name)!r}" for run in found)
         if not sys.stdin.isatty():
-            raise RefusedError(f"--yes is missing: this would delete {listed} for good")
-        if not typer.confirm(f"Delete {listed} with everything recorded, for good?", err=True):
+            raise RefusedError(f"give --yes to confirm: this would permanently delete {listed}")
+        if not typer.confirm(f"Permanently delete {listed} with all records?", err=True):
             raise RefusedError("nothing was deleted")
     bulk(client, found, "delete", "deleted", as_json=as_json)
 
@@ -123,5 +125,5 @@ def _consequence(item: DeletionItem) -> str:
     if item.refusal is not None:
         return f"{item.run_id} {item.name}: {item.refusal}"
     parts = [f"{item.num_steps:,} steps", f"{item.num_checkpoints} checkpoints", size_text(item.num_bytes)]
-    stay = f"; {len(item.children)} runs that came from it stay" if item.children else ""
+    stay = f"; its {len(item.children)} clones and forks stay" if item.children else ""
     return f"{item.run_id} {item.name}: {', '.join(parts)}{stay}"

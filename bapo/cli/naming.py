@@ -1,4 +1,4 @@
-"""Runs by what people call them: the id, its beginning, or the exact name."""
+"""Finds runs by id, the beginning of an id, or the exact name."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from bapo.client import ApiError, Client
 
 MAX_LISTED = 10
 MAX_SEARCHED = 5_000
-"""Runs with the words of a name that are looked through."""
+"""How many runs with the words of a name are searched."""
 
-HOW = "Id, the beginning of one, or the exact name."
+HOW = "Id, beginning of an id, or exact name."
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help=HOW, autocompletion=complete_runs)]
 RunsArgument = Annotated[list[str], typer.Argument(metavar="RUN…", help=HOW, autocompletion=complete_runs)]
 
 
 def find_run(client: Client, wanted: str) -> RunDetail:
-    """The run that is meant. Raises RefusedError where none is, or several are, and names these."""
+    """The run of this id or name. Raises RefusedError where there is none or several."""
     try:
         return client.run(wanted)
     except ApiError as error:
@@ -32,7 +32,7 @@ def find_run(client: Client, wanted: str) -> RunDetail:
     found = list(_candidates(client, wanted))
     named = [run for run in found if run.name == wanted] or found
     if not named:
-        raise RefusedError(f"no run has the id or the name {wanted!r}: `bapo runs` lists them")
+        raise RefusedError(f"no run has the id or the name {wanted!r}: see `bapo runs`")
     if len(named) > 1:
         listed = [f"  {run.id}  {run.status:<9}  {ago(run.created_at):>12}  {clean(run.name)}" for run in named]
         more = [f"  and {len(listed) - MAX_LISTED} more"] if len(listed) > MAX_LISTED else []
@@ -41,7 +41,7 @@ def find_run(client: Client, wanted: str) -> RunDetail:
 
 
 def find_runs(client: Client, wanted: Sequence[str]) -> list[RunDetail]:
-    """All that are meant, each once."""
+    """All runs of these ids or names, each once."""
     return list({run.id: run for run in (find_run(client, each) for each in wanted)}.values())
 
 

@@ -1,4 +1,4 @@
-"""What commands print: tables that fit the terminal, plain lines where there is none, JSON for programs."""
+"""Output of commands: tables that fit the terminal, plain lines where there is none, JSON for programs."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from rich.text import Text
 from bapo.analysis import number_format
 
 PLAIN_WIDTH = 500
-"""Characters of a line where the output is no terminal: nothing is cut off there."""
+"""Characters per line where the output is not a terminal, so that nothing is cut off."""
 COLUMN_GAP = 2
 LEAST_CHARACTERS = 8
-"""Of a text that gives way to others."""
+"""Minimum width of a column that gives way to others."""
 NOTHING = "–"
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, as the API answers it.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the API's answer as JSON.")]
 
 STATUS_STYLES = {
     "draft": "dim",
@@ -55,7 +55,7 @@ def console() -> Console:
 
 @cache
 def notes() -> Console:
-    """Standard error: what is meant for people only."""
+    """Standard error, for messages to people."""
     return _console(stderr=True)
 
 
@@ -79,7 +79,7 @@ def print_json(answer: BaseModel | Sequence[BaseModel] | dict[str, Any] | list[A
 
 
 def tell(answer: BaseModel | dict[str, Any], line: str, *, as_json: bool) -> None:
-    """What a change answered: all of it for programs, one line for people."""
+    """Print the answer to a change: JSON for programs, one line for people."""
     if as_json:
         print_json(answer)
     else:
@@ -91,7 +91,7 @@ def _is_unicode() -> bool:
 
 
 def clean(text: str) -> str:
-    """A text of somebody else, without the characters that command a terminal."""
+    """A text without the characters that control a terminal."""
     return "".join(
         character
         if character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cf")
@@ -101,7 +101,7 @@ def clean(text: str) -> str:
 
 
 def user_text(text: str, style: str = "") -> Text:
-    """Somebody's text in a table: one line, no commands."""
+    """A user's text in a table: one line, no control characters."""
     return Text(clean(text).replace("\n", " "), style=style)
 
 
@@ -111,7 +111,7 @@ def status_text(status: str) -> Text:
 
 
 def table(*headings: str, right: Sequence[str] = ()) -> Table:
-    """A table without a frame; names in `right` are aligned there."""
+    """A table without a frame; columns in `right` are aligned right."""
     made = Table(box=None, pad_edge=False, padding=(0, COLUMN_GAP, 0, 0), header_style="dim")
     for heading in headings:
         made.add_column(heading, justify="right" if heading in right else "left", no_wrap=True, overflow="ellipsis")
@@ -119,10 +119,10 @@ def table(*headings: str, right: Sequence[str] = ()) -> Table:
 
 
 def print_table(made: Table, title: str | None = None, *, cut: Collection[str] = ()) -> None:
-    """Without blanks at the ends of lines where a program reads.
+    """Print a table, without trailing spaces where the output is not a terminal.
 
-    Columns named in `cut` give way where a terminal is too narrow: a text that is cut off still says something, a
-    figure says another thing.
+    Columns named in `cut` are shortened where a terminal is too narrow: a shortened text can be read, a shortened
+    number is wrong.
     """
     if title is not None:
         console().print(Text(clean(title), style="bold"), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The progress of a training run on standard error: a bar on a terminal, a line now and then in a log."""
+"""Progress of a training run on standard error: a bar on a terminal, a line every few steps in a log."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from bapo.records import AnyRecord, EvaluationRecord, EventRecord, StepRecord
 
 PLAIN_LINE_STEPS = 10
-"""Steps between two lines where standard error is no terminal."""
+"""Steps between two lines where standard error is not a terminal."""
 _TOLD_EVENTS = frozenset(
     {"started", "resumed", "warning", "checkpoint_damaged", "parameter_change", "parameter_refused"}
 )
 
 
 class TrainingProgress:
-    """Observes a trainer."""
+    """Shows the progress of a trainer."""
 
     def __init__(self, num_steps: int | None) -> None:
         """`num_steps` may be None until the first record says it (a run given in epochs)."""

@@ -1,4 +1,4 @@
-"""`bapo projects`: what runs belong to, and who may see them."""
+"""`bapo projects`: projects and their members."""
 
 from __future__ import annotations
 
@@ -6,18 +6,27 @@ from typing import Annotated
 
 import typer
 
-from bapo.api.people import MemberWrite, ProjectCreate, ProjectInfo, ProjectUpdate
+from bapo.api.people import (
+    MemberInfo,
+    MemberPage,
+    MemberWrite,
+    ProjectCreate,
+    ProjectInfo,
+    ProjectPage,
+    ProjectUpdate,
+)
 from bapo.cli.connection import online
 from bapo.cli.failures import RefusedError
 from bapo.cli.lazy import group
-from bapo.cli.output import JsonOption, print_json, print_table, table, tell, user_text
+from bapo.cli.listing import Listing, listed
+from bapo.cli.output import JsonOption, tell
 from bapo.cli.users import RoleName
 from bapo.client import Client
 
-app = group("What runs belong to, and who may see them.")
+app = group("Manage projects and their members.")
 
-ProjectArgument = Annotated[str, typer.Argument(metavar="PROJECT", help="Its name.")]
-MemberArgument = Annotated[str, typer.Argument(metavar="USER", help="Name of a user.")]
+ProjectArgument = Annotated[str, typer.Argument(metavar="PROJECT", help="Project name.")]
+MemberArgument = Annotated[str, typer.Argument(metavar="USER", help="User name.")]
 
 
 def find_project(client: Client, name: str) -> ProjectInfo:
@@ -25,44 +34,50 @@ def find_project(client: Client, name: str) -> ProjectInfo:
     for project in client.projects().items:
         if name in (project.name, project.id):
             return project
-    raise RefusedError(f"no project of yours is called {name!r}: `bapo projects list` shows them")
+    raise RefusedError(f"no project of yours is called {name!r}: `bapo projects list` shows yours")
+
+
+PROJECTS = Listing[ProjectInfo](
+    {
+        "name": lambda project: project.name,
+        "your role": lambda project: project.role,
+        "runs": lambda project: project.num_runs,
+        "members": lambda project: project.num_members,
+        "state": lambda project: "archived" if project.archived_at else "active",
+        "description": lambda project: project.description,
+    },
+    cut=("name", "description"),
+)
+MEMBERS = Listing[MemberInfo](
+    {
+        "name": lambda member: member.name,
+        "role": lambda member: member.role,
+        "state": lambda member: "disabled" if member.is_disabled else "active",
+    }
+)
 
 
 @app.command("list")
-@online
-def list_projects(client: Client, as_json: JsonOption = False) -> None:
+@listed(PROJECTS)
+def list_projects(client: Client) -> ProjectPage:
     """List your projects."""
-    page = client.projects()
-    if as_json:
-        print_json(page)
-        return
-    made = table("name", "you are", "runs", "members", "", "description", right=("runs", "members"))
-    for project in page.items:
-        made.add_row(
-            user_text(project.name),
-            project.role,
-            f"{project.num_runs:,}",
-            f"{project.num_members}",
-            "archived" if project.archived_at else "",
-            user_text(project.description),
-        )
-    print_table(made, cut=("name", "description"))
+    return client.projects()
 
 
 @app.command("create")
 @online
 def create(
     client: Client,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits, and . @ + - _ or blanks in between.")],
-    description: Annotated[str, typer.Option(help="What it is about.")] = "",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits, and . @ + - _ or spaces in between.")],
+    description: Annotated[str, typer.Option(help="Description.")] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Make a project.
+    """Create a project.
 
     [bold]bapo projects create planning && bapo projects add planning ada --role admin[/bold]
     """
     made = client.create_project(ProjectCreate.model_construct(name=name, description=description))
-    tell(made, f"{made.name}: made", as_json=as_json)
+    tell(made, f"{made.name}: created", as_json=as_json)
 
 
 @app.command("rename")
@@ -70,10 +85,10 @@ def create(
 def rename(
     client: Client,
     project: ProjectArgument,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Its new name.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="New name.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Give a project another name."""
+    """Rename a project."""
     now = client.update_project(find_project(client, project).id, ProjectUpdate.model_construct({"name"}, name=name))
     tell(now, f"{now.name}: renamed", as_json=as_json)
 
@@ -81,7 +96,7 @@ def rename(
 @app.command("archive")
 @online
 def archive(client: Client, project: ProjectArgument, as_json: JsonOption = False) -> None:
-    """Let a project take no new runs; those that it has stay."""
+    """Archive a project: its runs stay, new ones are refused."""
     now = client.update_project(find_project(client, project).id, ProjectUpdate(archived=True))
     tell(now, f"{now.name}: archived", as_json=as_json)
 
@@ -89,23 +104,16 @@ def archive(client: Client, project: ProjectArgument, as_json: JsonOption = Fals
 @app.command("unarchive")
 @online
 def unarchive(client: Client, project: ProjectArgument, as_json: JsonOption = False) -> None:
-    """Let a project take new runs again."""
+    """Reopen an archived project for new runs."""
     now = client.update_project(find_project(client, project).id, ProjectUpdate(archived=False))
     tell(now, f"{now.name}: open", as_json=as_json)
 
 
 @app.command("members")
-@online
-def members(client: Client, project: ProjectArgument, as_json: JsonOption = False) -> None:
-    """List who is what in a project."""
-    page = client.members(find_project(client, project).id)
-    if as_json:
-        print_json(page)
-        return
-    made = table("name", "role", "")
-    for member in page.items:
-        made.add_row(user_text(member.name), member.role, "disabled" if member.is_disabled else "")
-    print_table(made)
+@listed(MEMBERS)
+def members(client: Client, project: ProjectArgument) -> MemberPage:
+    """List a project's members and their roles."""
+    return client.members(find_project(client, project).id)
 
 
 @app.command("add")
@@ -114,10 +122,12 @@ def add(
     client: Client,
     project: ProjectArgument,
     user: MemberArgument,
-    role: Annotated[RoleName, typer.Option(help="viewer: see; member: submit; admin: change all.")] = RoleName.MEMBER,
+    role: Annotated[
+        RoleName, typer.Option(help="viewer: view; member: submit; admin: change everything.")
+    ] = RoleName.MEMBER,
     as_json: JsonOption = False,
 ) -> None:
-    """Make somebody a member of a project, or change what they are there."""
+    """Add a user to a project, or change their role in it."""
     found = find_project(client, project)
     member = client.set_member(found.id, MemberWrite(name=user, role=role.value))
     tell(member, f"{found.name}: {member.name} is {member.role}", as_json=as_json)
@@ -126,12 +136,12 @@ def add(
 @app.command("remove")
 @online
 def remove(client: Client, project: ProjectArgument, user: MemberArgument, as_json: JsonOption = False) -> None:
-    """End a membership: the project's runs do not exist for them any more."""
+    """Remove a user from a project: they no longer see its runs."""
     found = find_project(client, project)
     for member in client.members(found.id).items:
         if user in (member.name, member.user_id):
             client.remove_member(found.id, member.user_id)
-            line = f"{found.name}: {member.name} is no member any more"
+            line = f"{found.name}: {member.name} is no longer a member"
             tell({"id": member.user_id, "done": "removed"}, line, as_json=as_json)
             return
-    raise RefusedError(f"{user!r} is no member of {found.name!r}")
+    raise RefusedError(f"{user!r} is not a member of {found.name!r}")

@@ -1,4 +1,4 @@
-"""`bapo queue`: what waits and why, and in which order."""
+"""`bapo queue`: waiting runs, the reason, and their order."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from typing import Annotated
 
 import typer
 
-from bapo.api.queue import LimitChange, QueueMove, QueueState, WaitingRun
+from bapo.api.queue import LimitChange, QueueMove, UserLimit, WaitingRun
 from bapo.api.runs import RunUpdate
 from bapo.cli.connection import ServerOption, TokenFileOption, TokenOption, connected, online
 from bapo.cli.failures import plain_errors
 from bapo.cli.lazy import group
 from bapo.cli.life import each_run
+from bapo.cli.listing import Listing
 from bapo.cli.naming import RunArgument, RunsArgument, find_run
-from bapo.cli.output import NOTHING, JsonOption, clean, duration, print_json, print_table, say, table, user_text
+from bapo.cli.output import JsonOption, clean, duration, print_json, say
 from bapo.client import Client
 
-app = group("See what waits, and why; change the order.", alone=True)
+app = group("Show waiting runs and why they wait; change their order.", alone=True)
 
 
 @app.callback()
@@ -27,7 +28,7 @@ def show(
     token: TokenOption = None,
     token_file: TokenFileOption = None,
 ) -> None:
-    """See what waits, and why; change the order.
+    """Show waiting runs and why they wait; change their order.
 
     [bold]bapo queue[/bold]
 
@@ -39,49 +40,46 @@ def show(
         state = client.queue()
     if as_json:
         print_json(state)
-    else:
-        _print(state)
-
-
-def _print(state: QueueState) -> None:
-    if not state.waiting:
-        say(f"nothing waits; {state.busy} of {state.slots} slots are taken")
         return
-    right = ("#", "priority", "step", "starts in")
-    made = table("#", "id", "name", "owner", "priority", "step", "starts in", "why", right=right)
-    made.columns[-1].no_wrap = False
-    for run in state.waiting:
-        made.add_row(
-            NOTHING if run.position is None else f"{run.position}",
-            run.id,
-            user_text(run.name),
-            user_text(run.owner),
-            f"{run.priority}",
-            f"{run.step}/{run.num_steps}",
-            duration(run.expected_seconds),
-            user_text(_why(run)),
-        )
-    print_table(made, cut=("name", "owner"))
-    say(f"{state.num_waiting} waiting; {state.busy} of {state.slots} slots are taken")
+    if state.waiting:
+        WAITING.print(state.waiting)
+    say(f"{state.num_waiting} runs waiting; {state.busy} of {state.slots} slots taken")
 
 
-def _why(run: WaitingRun) -> str:
+def _reason(run: WaitingRun) -> str | None:
     if run.held_by is not None:
         return f"held by {run.held_by}"
-    return f"sent to {run.promised_to}" if run.promised_to else run.reason or run.retry or NOTHING
+    return f"sent to {run.promised_to}" if run.promised_to else run.reason or run.retry
+
+
+WAITING = Listing[WaitingRun](
+    {
+        "#": lambda run: run.position,
+        "id": lambda run: run.id,
+        "name": lambda run: run.name,
+        "owner": lambda run: run.owner,
+        "priority": lambda run: run.priority,
+        "step": lambda run: f"{run.step}/{run.num_steps}",
+        "starts in": lambda run: duration(run.expected_seconds),
+        "reason": _reason,
+    },
+    cut=("name", "owner"),
+    wrap=("reason",),
+    right=("#", "step", "starts in"),
+)
 
 
 @app.command("hold")
 @online
 def hold(client: Client, runs: RunsArgument, as_json: JsonOption = False) -> None:
-    """Keep waiting runs from starting, until they are released."""
+    """Hold waiting runs back until they are released."""
     each_run(client, runs, client.hold, as_json=as_json, done="held")
 
 
 @app.command("release")
 @online
 def release(client: Client, runs: RunsArgument, as_json: JsonOption = False) -> None:
-    """Let held runs start."""
+    """Release held runs."""
     each_run(client, runs, client.release, as_json=as_json, done="released")
 
 
@@ -106,13 +104,13 @@ def priority(
 def move(
     client: Client,
     run: RunArgument,
-    before: Annotated[str | None, typer.Option("--before", metavar="RUN", help="To the place before this one.")] = None,
-    after: Annotated[str | None, typer.Option("--after", metavar="RUN", help="To the place after this one.")] = None,
-    top: Annotated[bool, typer.Option("--top", help="To the beginning.")] = False,
+    before: Annotated[str | None, typer.Option("--before", metavar="RUN", help="Before this run.")] = None,
+    after: Annotated[str | None, typer.Option("--after", metavar="RUN", help="After this run.")] = None,
+    top: Annotated[bool, typer.Option("--top", help="To the front.")] = False,
     bottom: Annotated[bool, typer.Option("--bottom", help="To the end.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Move a waiting run: among your own runs, for administrators anywhere."""
+    """Move a waiting run among your own runs; as administrator, anywhere."""
     if [before, after, top or None, bottom or None].count(None) != 3:
         raise typer.BadParameter("give one of --before, --after, --top and --bottom", param_hint="--before")
     found = find_run(client, run)
@@ -133,31 +131,41 @@ def move(
 @app.command("limits")
 @online
 def limits(client: Client, as_json: JsonOption = False) -> None:
-    """List how many runs each person may have on workers at a time."""
+    """List how many runs each user may train at a time."""
     found = client.limits()
     if as_json:
         print_json(found)
         return
-    made = table("user", "limit", "running", "waiting", right=("limit", "running", "waiting"))
-    for each in found.items:
+
+    def limit_of(each: UserLimit) -> str:
         limit = each.max_running if each.max_running is not None else found.default
-        made.add_row(
-            user_text(each.user), "none" if limit is None else f"{limit}", f"{each.running}", f"{each.waiting}"
-        )
-    print_table(made, cut=("user",))
+        return "none" if limit is None else f"{limit}"
+
+    Listing[UserLimit](
+        {
+            "user": lambda each: each.user,
+            "limit": limit_of,
+            "running": lambda each: each.running,
+            "waiting": lambda each: each.waiting,
+        },
+        cut=("user",),
+        right=("limit",),
+    ).print(found.items)
 
 
 @app.command("limit")
 @online
 def limit(
     client: Client,
-    user: Annotated[str, typer.Argument(metavar="USER", help="Name of a user.")],
-    runs: Annotated[int | None, typer.Argument(min=0, metavar="[RUNS]", help="Left out: the server's limit.")] = None,
+    user: Annotated[str, typer.Argument(metavar="USER", help="User name.")],
+    runs: Annotated[
+        int | None, typer.Argument(min=0, metavar="[RUNS]", help="Maximum; leave out for the server's default.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Limit how many runs somebody may have on workers at a time; for administrators."""
+    """Limit how many runs a user may train at a time; for administrators."""
     found = client.set_limit(user, LimitChange(max_running=runs))
     if as_json:
         print_json(found)
     else:
-        print(f"{clean(user)}: {'the limit of the server' if runs is None else f'at most {runs} at a time'}")
+        print(clean(user) + ": " + ("default limit" if runs is None else f"at most {runs} at a time"))

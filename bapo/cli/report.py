@@ -1,4 +1,4 @@
-"""`bapo report`: runs as the paper's figures and tables in one HTML file."""
+"""`bapo report`: the paper's figures and tables of runs in one HTML file."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from bapo.cli.failures import RefusedError, plain_errors
 
 
 def report(
-    run_folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders that `bapo train` made.")],
+    run_folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Run folders of `bapo train`.")],
     out: Annotated[Path, typer.Option(help="File to write.")] = Path("report.html"),
     group: Annotated[
-        str, typer.Option(help="What makes a group: config, method, run, or a config field such as method.c1.")
+        str, typer.Option(help="Group by config, method, run, or a config field such as method.c1.")
     ] = "config",
     title: Annotated[str | None, typer.Option(help="Heading of the report.")] = None,
 ) -> None:
-    """Write the runs as the paper's figures and tables into one HTML file, which needs no server and no network."""
+    """Write the paper's figures and tables of the runs into one HTML file that opens without a server or network."""
     from bapo.figures.recorded import load_run  # noqa: PLC0415  (Plotly takes a second to import)
     from bapo.report.contents import selection_of  # noqa: PLC0415
     from bapo.report.document import TITLE  # noqa: PLC0415

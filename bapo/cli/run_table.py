@@ -2,84 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
-
-from rich.table import Table
 from rich.text import Text
 
-from bapo.cli.output import NOTHING, ago, console, duration, number, percent, status_text, table, user_text
-
-if TYPE_CHECKING:
-    from bapo.api.runs import RunSummary
-
-
-class Column(NamedTuple):
-    """What stands in a column."""
-
-    of: Callable[[RunSummary], Text]
-    right: bool = False
+from bapo.api.runs import RunSummary
+from bapo.cli.listing import Cell, Listing
+from bapo.cli.output import console, duration, number, percent, status_text, user_text
 
 
 def _name(run: RunSummary) -> Text:
     return Text("★ " if run.is_starred else "") + user_text(run.name)
 
 
-def _change(run: RunSummary) -> Text:
+def _change(run: RunSummary) -> Cell:
     if run.eval_latest is None or run.eval_base is None:
-        return Text(NOTHING)
+        return None
     points = 100 * (run.eval_latest - run.eval_base)
     return Text(f"{points:+.1f}", style="green" if points > 0 else "red" if points < 0 else "")
 
 
-def _eta(run: RunSummary) -> Text:
-    return Text(duration(run.eta_seconds) if run.status in ("running", "starting") else NOTHING)
-
-
-def _cost(run: RunSummary) -> Text:
-    return Text(NOTHING if run.cost is None else f"{run.cost:,.2f} {run.currency}")
-
-
-COLUMNS: dict[str, Column] = {
-    "id": Column(lambda run: Text(run.id, style="bold")),
-    "name": Column(_name),
-    "status": Column(lambda run: status_text(run.status)),
-    "step": Column(lambda run: Text(f"{run.step:,}/{run.num_steps:,}"), right=True),
-    "reward": Column(lambda run: Text(number(run.reward_mean, ".3f")), right=True),
-    "eval": Column(lambda run: Text(percent(run.eval_latest)), right=True),
-    "change": Column(_change, right=True),
-    "best": Column(lambda run: Text(percent(run.eval_best)), right=True),
-    "eta": Column(_eta, right=True),
-    "method": Column(lambda run: Text(run.method)),
-    "recipe": Column(lambda run: user_text(run.recipe or NOTHING)),
-    "owner": Column(lambda run: user_text(run.owner)),
-    "project": Column(lambda run: user_text(run.project or NOTHING)),
-    "group": Column(lambda run: user_text(run.group or NOTHING)),
-    "tags": Column(lambda run: user_text(", ".join(run.tags) or NOTHING)),
-    "attempt": Column(lambda run: Text(f"{run.attempt}"), right=True),
-    "rollouts": Column(lambda run: Text(f"{run.num_rollouts:,}"), right=True),
-    "hours": Column(lambda run: Text(f"{run.compute_hours:.2f}"), right=True),
-    "cost": Column(_cost, right=True),
-    "created": Column(lambda run: Text(ago(run.created_at)), right=True),
-    "finished": Column(lambda run: Text(ago(run.finished_at)), right=True),
-    "reason": Column(lambda run: user_text(run.status_reason or NOTHING)),
-}
-
-TEXTS = ("name", "tags", "reason", "recipe", "project", "group", "owner")
-"""What people wrote: cut off where there is no room."""
+RUNS = Listing[RunSummary](
+    {
+        "id": lambda run: Text(run.id, style="bold"),
+        "name": _name,
+        "status": lambda run: status_text(run.status),
+        "step": lambda run: f"{run.step:,}/{run.num_steps:,}",
+        "reward": lambda run: number(run.reward_mean, ".3f"),
+        "eval": lambda run: percent(run.eval_latest),
+        "change": _change,
+        "best": lambda run: percent(run.eval_best),
+        "eta": lambda run: duration(run.eta_seconds) if run.status in ("running", "starting") else None,
+        "method": lambda run: run.method,
+        "recipe": lambda run: run.recipe,
+        "owner": lambda run: run.owner,
+        "project": lambda run: run.project,
+        "group": lambda run: run.group,
+        "tags": lambda run: ", ".join(run.tags) or None,
+        "attempt": lambda run: run.attempt,
+        "rollouts": lambda run: run.num_rollouts,
+        "hours": lambda run: f"{run.compute_hours:.2f}",
+        "cost": lambda run: None if run.cost is None else f"{run.cost:,.2f} {run.currency}",
+        "created": lambda run: run.created_at,
+        "finished": lambda run: run.finished_at,
+        "reason": lambda run: run.status_reason,
+    },
+    cut=("name", "tags", "reason", "recipe", "project", "group", "owner"),
+    right=("step", "reward", "eval", "change", "best", "eta", "hours", "cost"),
+)
 NARROW = ("id", "name", "status", "step", "eval")
 WIDE = ("id", "name", "status", "step", "reward", "eval", "change", "eta", "owner", "created")
 WIDE_CHARACTERS = 110
 
 
 def default_columns() -> tuple[str, ...]:
-    """Those that fit."""
+    """Those that fit the terminal."""
     return WIDE if console().width >= WIDE_CHARACTERS else NARROW
-
-
-def run_table(runs: Sequence[RunSummary], columns: Sequence[str]) -> Table:
-    """One line a run."""
-    made = table(*columns, right=[name for name in columns if COLUMNS[name].right])
-    for run in runs:
-        made.add_row(*(COLUMNS[name].of(run) for name in columns))
-    return made

@@ -1,4 +1,4 @@
-"""`bapo runs`: the run history, searched, filtered and sorted."""
+"""`bapo runs`: search, filter and sort the run history."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import typer
 from bapo.api.runs import RunPage, RunStatus, RunSummary
 from bapo.cli.complete import complete_columns
 from bapo.cli.connection import online
-from bapo.cli.output import JsonOption, print_json, print_table, say
-from bapo.cli.run_table import COLUMNS, TEXTS, default_columns, run_table
+from bapo.cli.output import JsonOption, print_json, say
+from bapo.cli.run_table import RUNS, default_columns
 from bapo.client import Client
 
 PAGE = 500
@@ -19,28 +19,29 @@ SearchArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[WORD…]",
-        help="Words, or parts of words, of name, id, notes, tags, group, owner or config, such as method.c1=0.25.",
+        help="Words to find in name, id, notes, tags, group, owner or config, such as method.c1=0.25.",
     ),
 ]
 StatusOption = Annotated[list[RunStatus] | None, typer.Option("--status", help="In this state; repeatable.")]
 MethodOption = Annotated[list[str] | None, typer.Option("--method", help="bapo, grpo, …; repeatable.")]
-TagOption = Annotated[list[str] | None, typer.Option("--tag", help="With this tag; repeated: with all of them.")]
-OwnerOption = Annotated[list[str] | None, typer.Option("--owner", help="Submitted by; repeatable.")]
-GroupOption = Annotated[list[str] | None, typer.Option("--group", help="Of this group; repeatable.")]
-ProjectOption = Annotated[list[str] | None, typer.Option("--project", help="Of this project; repeatable.")]
-StarredOption = Annotated[bool, typer.Option("--starred", help="Only those that you have starred.")]
-ArchivedOption = Annotated[bool, typer.Option("--archived", help="Also those in the archive.")]
+TagOption = Annotated[list[str] | None, typer.Option("--tag", help="With this tag; repeat for runs with all of them.")]
+OwnerOption = Annotated[list[str] | None, typer.Option("--owner", help="Submitted by this user; repeatable.")]
+GroupOption = Annotated[list[str] | None, typer.Option("--group", help="In this group; repeatable.")]
+ProjectOption = Annotated[list[str] | None, typer.Option("--project", help="In this project; repeatable.")]
+StarredOption = Annotated[bool, typer.Option("--starred", help="Only runs you starred.")]
+ArchivedOption = Annotated[bool, typer.Option("--archived", help="Include archived runs.")]
 AfterOption = Annotated[
-    str | None, typer.Option("--after", metavar="TIME", help="Submitted at that time or later, as 2026-05-01T00:00Z.")
+    str | None,
+    typer.Option("--after", metavar="TIME", help="Submitted at or after this time, such as 2026-05-01T00:00Z."),
 ]
-BeforeOption = Annotated[str | None, typer.Option("--before", metavar="TIME", help="Submitted before that time.")]
+BeforeOption = Annotated[str | None, typer.Option("--before", metavar="TIME", help="Submitted before this time.")]
 MinBestOption = Annotated[
-    float | None, typer.Option("--min-best", min=0, max=1, help="Best evaluation at least this, as a share.")
+    float | None, typer.Option("--min-best", min=0, max=1, help="Best evaluation at least this, from 0 to 1.")
 ]
 SortOption = Annotated[
     str,
     typer.Option(
-        "--sort", help="A column such as created_at, name, step, eval_best, duration; with - before it: descending."
+        "--sort", help="Column such as created_at, name, step, eval_best, duration; put - before it to sort descending."
     ),
 ]
 
@@ -61,15 +62,17 @@ def runs(
     before: BeforeOption = None,
     min_best: MinBestOption = None,
     sort: SortOption = "-created_at",
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = 30,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number shown.")] = 30,
     columns: Annotated[
         str | None,
-        typer.Option(help=f"Names, separated by commas: {', '.join(COLUMNS)}.", autocompletion=complete_columns),
+        typer.Option(
+            help=f"Columns to show, separated by commas: {', '.join(RUNS.columns)}.", autocompletion=complete_columns
+        ),
     ] = None,
-    ids: Annotated[bool, typer.Option("--ids", "-q", help="Print ids only, one a line, for other commands.")] = False,
+    ids: Annotated[bool, typer.Option("--ids", "-q", help="Print only ids, one per line, for other commands.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """List runs, the newest first.
+    """List runs, newest first.
 
     [bold]bapo runs --status running[/bold]
 
@@ -79,8 +82,8 @@ def runs(
     """
     chosen = default_columns() if columns is None else tuple(name.strip() for name in columns.split(","))
     for name in chosen:
-        if name not in COLUMNS:
-            raise typer.BadParameter(f"{name!r} is none of {', '.join(COLUMNS)}", param_hint="--columns")
+        if name not in RUNS.columns:
+            raise typer.BadParameter(f"{name!r}: choose from {', '.join(RUNS.columns)}", param_hint="--columns")
     page = first_runs(
         client,
         limit,
@@ -104,15 +107,15 @@ def runs(
         for run in page.items:
             print(run.id)
     elif not page.items:
-        say("no run matches" if page.total == 0 else "nothing to show")
+        say("no runs match")
     else:
-        print_table(run_table(page.items, chosen), cut=TEXTS)
+        RUNS.print(page.items, chosen)
         if page.total > len(page.items):
-            say(f"{len(page.items):,} of {page.total:,} runs: give --limit for more, or words to search for")
+            say(f"{len(page.items):,} of {page.total:,} runs: use --limit to show more, or search")
 
 
 def first_runs(client: Client, limit: int, **filters: Any) -> RunPage:
-    """So many runs of a list, over as many pages as it takes."""
+    """The first runs of a list, over as many pages as it takes."""
     found: list[RunSummary] = []
     total, cursor = 0, None
     for page in client.pages(client.runs, limit=min(limit, PAGE), **filters):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
-from bapo.api.runs import History, RunDetail
+from bapo.api.runs import AuditEntry, ControlInfo, History, RunDetail
 from bapo.cli.connection import online
+from bapo.cli.listing import Listing
 from bapo.cli.naming import RunArgument, find_run
 from bapo.cli.output import (
     JsonOption,
@@ -33,11 +35,13 @@ from bapo.config.resolve import flatten
 def show(
     client: Client,
     run: RunArgument,
-    config: Annotated[bool, typer.Option("--config", help="Print the complete config, as FIELD = VALUE.")] = False,
-    history: Annotated[bool, typer.Option("--history", help="Who did what, and what became of it.")] = False,
+    config: Annotated[bool, typer.Option("--config", help="Print the complete config as FIELD = VALUE.")] = False,
+    history: Annotated[
+        bool, typer.Option("--history", help="Print what users did and how the trainer answered.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show one run: state, progress, results, what its config changes, notes.
+    """Show one run: state, progress, results, config changes and notes.
 
     [bold]bapo show kzx3[/bold]
 
@@ -71,12 +75,9 @@ def _print_run(run: RunDetail) -> None:
     console().print(Text(clean(run.name), style="bold"))
     print_table(grid)
     if run.diff:
-        origin = "the run that it was cloned from" if run.parent_id else run.recipe or "the defaults"
-        changes = table("field", "was", "is")
-        for field, (before, after) in run.diff.items():
-            changes.add_row(field, user_text(value_text(before)), user_text(value_text(after)))
+        origin = "the parent run" if run.parent_id else run.recipe or "the defaults"
         console().print()
-        print_table(changes, f"Config, where it differs from {origin}")
+        CHANGES.print(list(run.diff.items()), title=f"Config changes from {origin}")
     if run.notes:
         console().print()
         console().print(Text(clean(run.notes)))
@@ -86,7 +87,7 @@ def _facts(run: RunDetail) -> list[tuple[str, Text]]:
     share = run.step / run.num_steps if run.num_steps else 0.0
     progress = f"{run.step:,} of {run.num_steps:,} steps ({share:.0%})"
     if run.eta_seconds is not None and run.status == "running":
-        progress += f", {duration(run.eta_seconds)} to go"
+        progress += f", {duration(run.eta_seconds)} left"
     facts = [("id", Text(run.id)), ("status", status_text(run.status)), ("progress", Text(progress))]
     if run.status_reason:
         facts.append(("reason", Text(clean(run.status_reason))))
@@ -117,7 +118,7 @@ def _facts(run: RunDetail) -> list[tuple[str, Text]]:
     ):
         if value:
             facts.append((label, user_text(value)))
-    facts.append(("you can", Text(", ".join(run.allowed_actions) or "look")))
+    facts.append(("actions", Text(", ".join(run.allowed_actions) or "none")))
     return facts
 
 
@@ -129,25 +130,38 @@ def value_text(value: Any) -> str:
 NOTHING_SET = "no recipe"
 
 
+CHANGES = Listing[tuple[str, Sequence[Any]]](
+    {
+        "field": lambda change: change[0],
+        "before": lambda change: value_text(change[1][0]),
+        "now": lambda change: value_text(change[1][1]),
+    }
+)
+ACTIONS = Listing[AuditEntry](
+    {
+        "time": lambda entry: f"{entry.at:%Y-%m-%d %H:%M:%S}",
+        "user": lambda entry: entry.author,
+        "action": lambda entry: entry.action,
+        "detail": lambda entry: ", ".join(f"{key} {value_text(value)}" for key, value in entry.detail.items()),
+    }
+)
+REQUESTS = Listing[ControlInfo](
+    {
+        "id": lambda control: control.id,
+        "time": lambda control: f"{control.created_at:%Y-%m-%d %H:%M:%S}",
+        "user": lambda control: control.author,
+        "request": lambda control: " ".join(
+            [control.kind, ", ".join(f"{field}={value_text(value)}" for field, value in control.set.items())]
+        ).strip(),
+        "state": lambda control: control.state,
+        "at step": lambda control: control.applied_step if control.applied_step is not None else control.at_step,
+        "reason": lambda control: control.reason or "",
+    }
+)
+
+
 def _print_history(history: History) -> None:
-    done = table("when", "who", "what", "")
-    for entry in history.audit:
-        detail = ", ".join(f"{key} {value_text(value)}" for key, value in entry.detail.items())
-        done.add_row(f"{entry.at:%Y-%m-%d %H:%M:%S}", user_text(entry.author), entry.action, user_text(detail))
-    print_table(done)
+    ACTIONS.print(history.audit)
     if history.controls:
-        asked = table("id", "asked", "by", "what", "state", "at step", "reason")
-        for control in history.controls:
-            values = ", ".join(f"{field}={value_text(value)}" for field, value in control.set.items())
-            step = control.applied_step if control.applied_step is not None else control.at_step
-            asked.add_row(
-                control.id,
-                f"{control.created_at:%Y-%m-%d %H:%M:%S}",
-                user_text(control.author),
-                user_text(f"{control.kind} {values}".strip()),
-                control.state,
-                "" if step is None else f"{step:,}",
-                user_text(control.reason or ""),
-            )
         console().print()
-        print_table(asked, "Requests to the trainer")
+        REQUESTS.print(history.controls, title="Requests to the trainer")

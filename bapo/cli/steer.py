@@ -1,4 +1,4 @@
-"""`bapo steer`: other parameters for a run that trains."""
+"""`bapo steer`: change parameters of a run while it trains."""
 
 from __future__ import annotations
 
@@ -31,14 +31,16 @@ def steer(
         ),
     ] = None,
     at_step: Annotated[
-        int | None, typer.Option("--at-step", min=1, help="First step that it holds for. Default: the next.")
+        int | None, typer.Option("--at-step", min=1, help="First step with the new values. Default: the next.")
     ] = None,
     withdraw: Annotated[
         str | None,
-        typer.Option("--withdraw", metavar="CHANGE", help="Take back a change that waits: its id in `show --history`."),
+        typer.Option(
+            "--withdraw", metavar="CHANGE", help="Withdraw a pending change; `bapo show --history` has its id."
+        ),
     ] = None,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Wait until the trainer has applied or refused it; refused: exit code 1.")
+        bool, typer.Option("--wait", help="Wait until the trainer applies or refuses it; exit code 1 if refused.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -47,7 +49,7 @@ def steer(
     [bold]bapo steer kzx3 --set method.c1=1/4 --set method.m=5 --at-step 120[/bold]
     """
     if not assignments and withdraw is None:
-        raise typer.BadParameter("say what to change, such as --set method.c1=0.25", param_hint="--set")
+        raise typer.BadParameter("give a new value, such as --set method.c1=0.25", param_hint="--set")
     found = find_run(client, run)
     if withdraw is not None:
         control = client.withdraw_parameters(found.id, withdraw)
@@ -64,7 +66,7 @@ def steer(
             "pending": f"from step {control.at_step} on" if control.at_step else "from the next step on",
             "applied": f"since step {control.applied_step}",
             "refused": f"refused by the trainer: {control.reason}",
-            "withdrawn": "taken back",
+            "withdrawn": "withdrawn",
         }[control.state]
         print(f"{found.id} {clean(found.name)}: {asked}, {when}")
     if control.state == "refused":
@@ -72,9 +74,9 @@ def steer(
 
 
 def _answered(client: Client, run_id: str, control: ControlInfo) -> ControlInfo:
-    say("waiting for the trainer's answer")
+    say("waiting for the trainer")
     for _ in client.follow(run_id):
         found = next(each for each in client.history(run_id).controls if each.id == control.id)
         if found.state != "pending":
             return found
-    raise RefusedError("the run ended before it came to that step", Exit.FAILED)
+    raise RefusedError("the run ended before that step", Exit.FAILED)

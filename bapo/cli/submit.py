@@ -1,4 +1,4 @@
-"""`bapo submit`: a run, or a grid of them."""
+"""`bapo submit`: submit a run or a grid of runs."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ SetOption = Annotated[
     typer.Option(
         "--set",
         metavar="FIELD=VALUE",
-        help="Change a config field; repeatable. `bapo config` explains them all.",
+        help="Change a config field; repeatable. `bapo config` lists them.",
         autocompletion=complete_fields,
     ),
 ]
-NameOption = Annotated[str | None, typer.Option("--name", help="Default: the recipe, and what is changed.")]
-TagsOption = Annotated[list[str] | None, typer.Option("--tag", help="A word or two to find it by; repeatable.")]
-NotesOption = Annotated[str | None, typer.Option("--notes", help="Markdown.")]
-GroupOption = Annotated[str | None, typer.Option("--group", help="Runs with the same group belong together.")]
+NameOption = Annotated[str | None, typer.Option("--name", help="Name of the run. Default: the recipe and the changes.")]
+TagsOption = Annotated[list[str] | None, typer.Option("--tag", help="Tag; repeatable.")]
+NotesOption = Annotated[str | None, typer.Option("--notes", help="Notes in Markdown.")]
+GroupOption = Annotated[str | None, typer.Option("--group", help="Group that the run belongs to.")]
 PriorityOption = Annotated[
-    int | None, typer.Option("--priority", min=0, max=100, help="Higher starts first. Default: 50.")
+    int | None, typer.Option("--priority", min=0, max=100, help="0 to 100; higher starts first. Default: 50.")
 ]
 ProjectOption = Annotated[
-    str | None, typer.Option("--project", help="What it belongs to. Default: your only one, or the parent's.")
+    str | None, typer.Option("--project", help="Project. Default: your only one, or the parent's.")
 ]
-DraftOption = Annotated[bool, typer.Option("--draft", help="Keep it as a draft; `bapo start` queues it.")]
+DraftOption = Annotated[bool, typer.Option("--draft", help="Save as a draft; `bapo start` queues it.")]
 KeyOption = Annotated[
     str | None,
     typer.Option(
         "--key",
         envvar="BAPO_IDEMPOTENCY_KEY",
-        help="The same key again answers the run that the first command made: give one where a job may be retried.",
+        help="Submitting again with the same key returns the first run; use one where a job may be retried.",
     ),
 ]
-WaitOption = Annotated[bool, typer.Option("--wait", help="Wait for the end; the exit code tells the outcome.")]
-WatchOption = Annotated[bool, typer.Option("--watch", "-w", help="Wait for the end, and show the progress.")]
+WaitOption = Annotated[bool, typer.Option("--wait", help="Wait until the run ends; the exit code gives the outcome.")]
+WatchOption = Annotated[bool, typer.Option("--watch", "-w", help="Wait until the run ends and show its progress.")]
 
 
 @online
@@ -60,7 +60,7 @@ def submit(
         str,
         typer.Argument(
             metavar="RECIPE|FILE",
-            help="Name of a recipe (`bapo recipes` lists them), or a .toml or .json file with the config.",
+            help="Recipe (see `bapo recipes`), or a .toml or .json file with the config.",
             autocompletion=complete_recipes,
         ),
     ],
@@ -70,7 +70,7 @@ def submit(
         typer.Option(
             "--sweep",
             metavar="FIELD=V1,V2",
-            help="One run for each value; repeated: for each combination. Commas inside values: a JSON list.",
+            help="One run per value; repeat for every combination. Write a JSON list for values with commas.",
             autocompletion=complete_fields,
         ),
     ] = None,
@@ -82,14 +82,14 @@ def submit(
     project: ProjectOption = None,
     draft: DraftOption = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only check it: print what it changes and what to beware of.")
+        bool, typer.Option("--dry-run", help="Only check the config: print its changes and warnings.")
     ] = False,
     key: KeyOption = None,
     wait: WaitOption = False,
     watch: WatchOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Submit a run. Prints its id on standard output, and nothing else there.
+    """Submit a run and print its id. Nothing else goes to standard output.
 
     [bold]bapo submit countdown-demo --set method.c1=0.25 --watch[/bold]
 
@@ -122,7 +122,7 @@ def _submit_grid(
     client: Client, options: dict[str, Any], key: str | None, *, wait: bool, watch: bool, as_json: bool
 ) -> None:
     if options.pop("group", None) is not None:
-        raise RefusedError("--group and --sweep do not go together: the runs of a grid are a group of their own")
+        raise RefusedError("--group cannot be combined with --sweep: the runs of a grid are a group")
     study = client.create_study(StudyCreate.model_validate(options), idempotency_key=key)
     say(f"study {study.id}: {study.num_runs} runs")
     made = [client.run(run.run_id) for run in study.runs if run.run_id is not None]
@@ -130,7 +130,7 @@ def _submit_grid(
 
 
 def tell(client: Client, made: list[RunDetail], *, wait: bool, watch: bool, as_json: bool) -> None:
-    """Print what was submitted, and stay until its end where that is asked for."""
+    """Print what was submitted, and wait for its end if asked to."""
     for run in made:
         if not as_json:
             print(run.id, flush=True)
@@ -177,4 +177,4 @@ def _print_plan(plan: StudyPreview, *, as_json: bool) -> None:
             made.add_row(user_text(run.name), user_text("; ".join(f"{p.field}: {p.remedy}" for p in run.problems)))
         print_table(made, f"{plan.num_runs} runs", cut=("problem",))
     if plan.num_illegal:
-        raise RefusedError(f"{plan.num_illegal} of {plan.num_runs} runs cannot run: nothing would be submitted")
+        raise RefusedError(f"{plan.num_illegal} of {plan.num_runs} runs are invalid: nothing would be submitted")

@@ -1,4 +1,4 @@
-"""`bapo tokens`: secrets for scripts and for workers."""
+"""`bapo tokens`: API tokens for scripts and for workers."""
 
 from __future__ import annotations
 
@@ -7,73 +7,80 @@ from typing import Annotated
 
 import typer
 
-from bapo.api.accounts import TokenCreate, WorkerTokenCreate
+from bapo.api.accounts import TokenCreate, TokenInfo, TokenPage, WorkerTokenCreate
 from bapo.cli.connection import online
 from bapo.cli.lazy import group
-from bapo.cli.output import JsonOption, ago, clean, print_json, print_table, say, table, tell, user_text
+from bapo.cli.listing import Listing, listed
+from bapo.cli.output import JsonOption, clean, print_json, say, tell
 from bapo.client import Client
 
-app = group("Secrets for scripts, and for workers.")
+app = group("Manage API tokens of scripts and workers.")
 
 
 class ScopeName(StrEnum):
-    """What a token may do of what you may."""
+    """Which of your permissions a token has."""
 
     READ = "read"
     WRITE = "write"
     ADMIN = "admin"
 
 
-WorkerOption = Annotated[bool, typer.Option("--worker", help="Those of workers; for administrators.")]
+WorkerOption = Annotated[bool, typer.Option("--worker", help="Tokens of workers; for administrators.")]
+
+
+def _end(token: TokenInfo) -> str:
+    if token.expires_at is None:
+        return "never"
+    return f"{token.expires_at:%Y-%m-%d}" + (" (expired)" if token.is_expired else "")
+
+
+TOKENS = Listing[TokenInfo](
+    {
+        "id": lambda token: token.id,
+        "name": lambda token: token.name + (" (this one)" if token.is_current else ""),
+        "prefix": lambda token: token.prefix,
+        "scopes": lambda token: ", ".join(token.scopes) or None,
+        "workers": lambda token: ", ".join(token.workers) or None,
+        "created": lambda token: token.created_at,
+        "used": lambda token: token.last_used_at,
+        "expires": _end,
+    },
+    cut=("name", "scopes", "workers"),
+)
 
 
 @app.command("list")
-@online
-def list_tokens(client: Client, worker: WorkerOption = False, as_json: JsonOption = False) -> None:
-    """List your tokens; secrets are never shown again."""
-    page = client.worker_tokens() if worker else client.tokens()
-    if as_json:
-        print_json(page)
-        return
-    last = "workers" if worker else "scopes"
-    made = table("id", "name", "begins", last, "made", "used", "until", right=("made", "used"))
-    for token in page.items:
-        until = "always" if token.expires_at is None else f"{token.expires_at:%Y-%m-%d}"
-        made.add_row(
-            token.id,
-            user_text(token.name + (" (this one)" if token.is_current else "")),
-            token.prefix,
-            user_text(", ".join(token.workers if worker else token.scopes)),
-            ago(token.created_at),
-            ago(token.last_used_at),
-            f"{until} (expired)" if token.is_expired else until,
-        )
-    print_table(made, cut=("name", last))
+@listed(TOKENS)
+def list_tokens(client: Client, worker: WorkerOption = False) -> TokenPage:
+    """List your tokens, without their secrets."""
+    return client.worker_tokens() if worker else client.tokens()
 
 
 @app.command("create")
 @online
 def create(
     client: Client,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is for.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the token.")],
     scopes: Annotated[
         list[ScopeName] | None,
-        typer.Option("--scope", help="read: see; write: submit and change; admin: all that you may. Default: read."),
+        typer.Option(
+            "--scope", help="read: view; write: submit and change; admin: everything you may do. Default: read."
+        ),
     ] = None,
     days: Annotated[
-        int | None, typer.Option(min=0, help="Until it expires; 0: never. Default: 90, of a worker's: never.")
+        int | None, typer.Option(min=0, help="Days until it expires; 0: never. Default: 90; for workers: never.")
     ] = None,
     worker: WorkerOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a token. Prints its secret, this once.
+    """Create a token and print its secret, which is shown only once.
 
     [bold]bapo tokens create "nightly sweep" --scope read --scope write --days 30[/bold]
     """
     given = {"name": name} | ({} if days is None else {"expires_in_days": days or None})
     if worker:
         if scopes:
-            raise typer.BadParameter("a worker's token has none", param_hint="--scope")
+            raise typer.BadParameter("a worker's token has no scopes", param_hint="--scope")
         made = client.create_worker_token(WorkerTokenCreate.model_validate(given))
     else:
         chosen = {} if scopes is None else {"scopes": [scope.value for scope in scopes]}
@@ -82,7 +89,7 @@ def create(
         print_json(made)
         return
     until = "does not expire" if made.expires_at is None else f"expires on {made.expires_at:%Y-%m-%d}"
-    say(f"{made.id} {clean(made.name)} ({', '.join(made.scopes)}): {until}; its secret, shown only now:")
+    say(f"{made.id} {clean(made.name)} ({', '.join(made.scopes)}): {until}; its secret, shown only once:")
     print(made.secret)
 
 
@@ -90,11 +97,11 @@ def create(
 @online
 def revoke(
     client: Client,
-    token_id: Annotated[str, typer.Argument(metavar="TOKEN", help="Its id, as `bapo tokens list` shows it.")],
+    token_id: Annotated[str, typer.Argument(metavar="TOKEN", help="Token id; see `bapo tokens list`.")],
     worker: WorkerOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """End a token: whoever has it is a stranger from now on."""
+    """Revoke a token: it stops working at once."""
     if worker:
         client.revoke_worker_token(token_id)
     else:

@@ -1,4 +1,4 @@
-"""`bapo train`: train in this process, without any server."""
+"""`bapo train`: train in this process, without a server."""
 
 from __future__ import annotations
 
@@ -21,19 +21,21 @@ EXIT_STOPPED = 3
 
 
 def train(
-    recipe: Annotated[str, typer.Argument(help="Name of a recipe (`bapo recipes` lists them) or a .toml file.")],
+    recipe: Annotated[str, typer.Argument(help="Recipe (see `bapo recipes`) or a .toml file.")],
     assignments: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="FIELD=VALUE", help="Change a config field; `bapo config` explains them all."),
+        typer.Option(
+            "--set", metavar="FIELD=VALUE", help="Change a config field; repeatable. `bapo config` lists them."
+        ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Folder of the run. Default: runs/RECIPE."),
+        typer.Option("--out", metavar="DIR", help="Run folder. Default: runs/RECIPE."),
     ] = None,
 ) -> None:
-    """Train a run in this process. The same command on the same folder goes on from its last checkpoint.
+    """Train a run in this process. The same command on the same folder resumes from its last checkpoint.
 
-    Ctrl-C stops at the next step boundary, after a checkpoint. The last line of standard output is a JSON summary.
+    Ctrl-C stops after the current step, with a checkpoint. The last line of standard output is a JSON summary.
     """
     with plain_errors():
         starting_point = load_recipe(recipe)
@@ -53,7 +55,7 @@ def train(
                 # The second one ends at once.
                 signal.signal(number, signal.SIG_DFL)
                 stop.set()
-                progress.say("stopping at the next step boundary, with a checkpoint")
+                progress.say("stopping after this step, with a checkpoint")
 
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, stop_soon)

@@ -1,4 +1,4 @@
-"""`bapo up`: everything on this machine."""
+"""`bapo up`: start all services on this machine."""
 
 from __future__ import annotations
 
@@ -16,25 +16,23 @@ SLOTS_WITHOUT_GPU = 2
 
 
 def up(
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the page and the API.")] = 8000,
-    data: Annotated[Path, typer.Option(help="Folder for everything that is kept.")] = Path("bapo-data"),
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the dashboard and the API.")] = 8000,
+    data: Annotated[Path, typer.Option(help="Folder for the database, runs and logs.")] = Path("bapo-data"),
     demo: Annotated[bool, typer.Option("--demo/--no-demo", help="Submit the two demo runs on the first start.")] = True,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the dashboard.")] = True,
     slots: Annotated[
-        int | None, typer.Option(min=1, help="Runs trained at the same time. Default: one per CPU core, at most 2.")
+        int | None, typer.Option(min=1, help="Runs trained at a time. Default: one per CPU core, at most 2.")
     ] = None,
     listen: Annotated[
-        str, typer.Option(help="Address on which the page and the API answer; another one lets other machines in.")
+        str, typer.Option(help="Address to listen on; another one lets other machines in.")
     ] = "127.0.0.1",
-    public_url: Annotated[
-        str | None, typer.Option(help="Address that people type, such as https://bapo.example.org.")
-    ] = None,
+    public_url: Annotated[str | None, typer.Option(help="Public address, such as https://bapo.example.org.")] = None,
     broker_port: Annotated[
         int | None,
-        typer.Option(min=1, max=65535, help="Let workers on other machines join: port of Redis, with a password."),
+        typer.Option(min=1, max=65535, help="Port of Redis (with a password) for workers on other machines."),
     ] = None,
 ) -> None:
-    """Start PostgreSQL, Redis, the server, the pages and a worker, and stay until Ctrl-C, which stops them all."""
+    """Start PostgreSQL, Redis, backend, dashboard and a worker. Ctrl-C stops them all."""
     from bapo.deploy.up.folder import StartError  # noqa: PLC0415
     from bapo.deploy.up.stack import Stack, UpOptions  # noqa: PLC0415
 
@@ -56,5 +54,5 @@ def up(
 
 
 def say(line: str) -> None:
-    """One line for the person at the terminal."""
+    """Print a line on the terminal."""
     print(f"bapo: {line}", flush=True)

@@ -1,4 +1,4 @@
-"""`bapo users`: who may log in to the server; for administrators."""
+"""`bapo users`: accounts on the server; for administrators."""
 
 from __future__ import annotations
 
@@ -9,25 +9,36 @@ from urllib.parse import urljoin
 
 import typer
 
-from bapo.api.people import MembershipWrite, PasswordLink, PersonCreate, PersonInfo, PersonUpdate
+from bapo.api.people import MembershipWrite, PasswordLink, PersonCreate, PersonInfo, PersonPage, PersonUpdate
 from bapo.cli.connection import online
 from bapo.cli.failures import RefusedError
 from bapo.cli.lazy import group
-from bapo.cli.output import NOTHING, JsonOption, ago, print_json, print_table, say, table, tell, user_text
+from bapo.cli.listing import Listing, listed
+from bapo.cli.output import NOTHING, JsonOption, print_json, say, tell
 from bapo.client import Client
 
-app = group("Who may log in; for administrators.")
+app = group("Manage users; for administrators.")
 
 
 class RoleName(StrEnum):
-    """What somebody may do."""
+    """What a user may do."""
 
     VIEWER = "viewer"
     MEMBER = "member"
     ADMIN = "admin"
 
 
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The user's name.")]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="User name.")]
+USERS = Listing[PersonInfo](
+    {
+        "name": lambda user: user.name,
+        "role": lambda user: user.role,
+        "projects": lambda user: ", ".join(f"{each.name} ({each.role})" for each in user.projects) or NOTHING,
+        "seen": lambda user: user.last_seen_at,
+        "state": lambda user: "disabled" if user.disabled_at else "" if user.has_password else "no password yet",
+    },
+    cut=("name", "projects"),
+)
 
 
 def find_user(client: Client, name: str) -> PersonInfo:
@@ -35,25 +46,14 @@ def find_user(client: Client, name: str) -> PersonInfo:
     for person in client.people().items:
         if name in (person.name, person.id):
             return person
-    raise RefusedError(f"no user is called {name!r}: `bapo users list` shows them")
+    raise RefusedError(f"no user is called {name!r}: `bapo users list` shows all")
 
 
 @app.command("list")
-@online
-def list_users(client: Client, as_json: JsonOption = False) -> None:
-    """List the users, their roles and projects."""
-    page = client.people()
-    if as_json:
-        print_json(page)
-        return
-    made = table("name", "role", "projects", "seen", "state", right=("seen",))
-    for person in page.items:
-        projects = ", ".join(f"{each.name} ({each.role})" for each in person.projects)
-        state = "disabled" if person.disabled_at else "" if person.has_password else "no password yet"
-        made.add_row(
-            user_text(person.name), person.role, user_text(projects or NOTHING), ago(person.last_seen_at), state
-        )
-    print_table(made, cut=("name", "projects"))
+@listed(USERS)
+def list_users(client: Client) -> PersonPage:
+    """List users with their roles and projects."""
+    return client.people()
 
 
 @app.command("add")
@@ -61,14 +61,16 @@ def list_users(client: Client, as_json: JsonOption = False) -> None:
 def add(
     client: Client,
     name: NameArgument,
-    role: Annotated[RoleName, typer.Option(help="The most that they may do anywhere.")] = RoleName.MEMBER,
+    role: Annotated[RoleName, typer.Option(help="Highest role they can have in any project.")] = RoleName.MEMBER,
     projects: Annotated[
         list[str] | None,
-        typer.Option("--project", metavar="PROJECT[:ROLE]", help="Member there, as member if no role; repeatable."),
+        typer.Option(
+            "--project", metavar="PROJECT[:ROLE]", help="Add to this project, by default as member; repeatable."
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a user. Prints the link with which they set a password, this once.
+    """Create a user and print the link with which they set a password. The link is shown only once.
 
     [bold]bapo users add ada --project planning --project default:viewer[/bold]
     """
@@ -77,7 +79,7 @@ def add(
     if as_json:
         print_json(made)
         return
-    say(f"{made.name} ({made.role}): made")
+    say(f"{made.name} ({made.role}): created")
     _print_link(client, made.link)
 
 
@@ -105,7 +107,7 @@ def link(client: Client, name: NameArgument, as_json: JsonOption = False) -> Non
 
 
 def _print_link(client: Client, made: PasswordLink) -> None:
-    say(f"works once, until {made.expires_at:%Y-%m-%d %H:%M} UTC:")
+    say(f"valid for one use, until {made.expires_at:%Y-%m-%d %H:%M} UTC:")
     print(urljoin(str(client.http.base_url), made.path))
 
 
@@ -114,24 +116,24 @@ def _print_link(client: Client, made: PasswordLink) -> None:
 def change_role(
     client: Client,
     name: NameArgument,
-    role: Annotated[RoleName, typer.Argument(help="Their new role.")],
+    role: Annotated[RoleName, typer.Argument(help="New role.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Change what a user may do at most."""
+    """Change a user's highest role."""
     _update(client, name, PersonUpdate(role=role.value), as_json=as_json)
 
 
 @app.command("disable")
 @online
 def disable(client: Client, name: NameArgument, as_json: JsonOption = False) -> None:
-    """Let a user in no longer: their sessions and tokens end, their runs stay."""
+    """Lock a user out: their sessions and tokens end, their runs stay."""
     _update(client, name, PersonUpdate(disabled=True), as_json=as_json)
 
 
 @app.command("enable")
 @online
 def enable(client: Client, name: NameArgument, as_json: JsonOption = False) -> None:
-    """Let a user in again."""
+    """Let a disabled user log in again."""
     _update(client, name, PersonUpdate(disabled=False), as_json=as_json)
 
 

@@ -1,4 +1,4 @@
-"""`bapo warm-start`: make the small base model anew."""
+"""`bapo warm-start`: train the small base model from scratch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`bapo watch`: runs while they train, over the event stream, through restarts of the server."""
+"""`bapo watch`: watch runs while they train, across restarts of the server."""
 
 from __future__ import annotations
 
@@ -20,23 +20,24 @@ from bapo.client import AsyncClient, BapoError, Client
 
 AT_MOST_EVERY_SECONDS = 0.5
 PATIENCE_SECONDS = 3600.0
-"""A server may be away for so long."""
+"""How long the server may be away."""
 
 
 @online
 def watch(
     client: Client,
     runs: RunsArgument,
-    timeout: Annotated[float | None, typer.Option(min=0, help="Give up after so many seconds: exit code 8.")] = None,
-    plain: Annotated[bool, typer.Option("--plain", help="Lines, as where the output is no terminal.")] = False,
+    timeout: Annotated[
+        float | None, typer.Option(min=0, help="Stop watching after this many seconds, with exit code 8.")
+    ] = None,
+    plain: Annotated[bool, typer.Option("--plain", help="Print lines, as if the output were not a terminal.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Watch runs live, until they have ended or are paused: reward, evaluation, batches, time to go.
+    """Watch runs live until they end or pause: reward, evaluation, batches, time left.
 
-    Where the output is no terminal, a line is printed for what happens. Ctrl-C leaves the runs alone.
+    Prints lines if the output is not a terminal. Ctrl-C does not affect the runs.
 
-    Exit codes: 0 all succeeded, 5 one failed, 6 one was cancelled, 7 one is paused, 8 the time is up, 3 the server
-    stayed away.
+    Exit codes: 0 all succeeded, 5 one failed, 6 one was cancelled, 7 one is paused, 8 timed out, 3 server unavailable.
 
     [bold]bapo watch kzx3 m2v8[/bold]
     """
@@ -47,7 +48,7 @@ def watch(
 
 
 def outcome_of(runs: Sequence[RunDetail]) -> Exit:
-    """The worst end."""
+    """The exit code of the worst outcome."""
     statuses = {run.status.value for run in runs}
     for status, code in (("failed", Exit.RUN_FAILED), ("cancelled", Exit.RUN_CANCELLED), ("paused", Exit.RUN_PAUSED)):
         if status in statuses:
@@ -58,13 +59,13 @@ def outcome_of(runs: Sequence[RunDetail]) -> Exit:
 def watch_runs(
     client: Client, runs: Sequence[RunDetail], *, timeout: float | None = None, plain: bool = False, quiet: bool = False
 ) -> list[RunDetail]:
-    """The runs at their end, shown until then."""
+    """Show the runs until they end. Returns them as they are then."""
     watched = [Watched(run) for run in runs]
     with view_of(watched, quiet=quiet, plain=plain) as view:
         try:
             asyncio.run(_watch_all(client.awaitable(), watched, view, timeout))
         except TimeoutError:
-            say("the time is up; the runs go on")
+            say("timed out; the runs continue")
         except KeyboardInterrupt:
             announce_leave(watched)
             raise
@@ -90,7 +91,7 @@ async def _watch_one(client: AsyncClient, each: Watched, view: View) -> None:
         view.update(each)
 
     async def listen() -> None:
-        # Beyond its end too: a paused run may be resumed by somebody while others are still watched.
+        # Beyond its end too: a paused run may be resumed while others are still watched.
         async for _ in client.follow(each.run.id, patience_seconds=PATIENCE_SECONDS, on_cut=on_cut):
             each.away_since = None
             changed.set()

@@ -1,4 +1,4 @@
-"""What `bapo watch` shows: on a terminal two lines a run that change, elsewhere lines that tell what happened."""
+"""Views of `bapo watch`: two live lines per run on a terminal, otherwise a line for each change."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ BAR = 20
 NARROW_BAR = 12
 WIDE_CHARACTERS = 110
 LINES_PER_RUN = 20
-"""So many lines of progress are printed where there is no terminal."""
+"""Number of progress lines where the output is not a terminal."""
 _SPARKS = "▁▂▃▄▅▆▇█"
 
 
 class Watched:
-    """A run as it was seen last."""
+    """A run and its latest metrics."""
 
     def __init__(self, run: RunDetail) -> None:
         self.run = run
@@ -51,7 +51,7 @@ class Watched:
         self.away_since: float | None = None
 
     def update(self, run: RunDetail, series: Series) -> None:
-        """The run as it is now, and its newest steps."""
+        """Take the current state of the run and its newest steps."""
         self.run = run
         self.rewards = [value for value in series.columns.get(REWARD, ()) if value is not None]
         if series.steps:
@@ -61,7 +61,7 @@ class Watched:
 
     @property
     def is_over(self) -> bool:
-        """Whether there is nothing more to watch for now."""
+        """Whether the run has ended or is paused."""
         return self.run.status in TERMINAL_STATUSES or self.run.status == "paused"
 
     @property
@@ -101,7 +101,7 @@ class View:
 
 
 class PlainView(View):
-    """A line for each state, each evaluation, and now and then for the progress."""
+    """Prints a line for each state and evaluation, and for each part of the progress."""
 
     def __init__(self, watched: Sequence[Watched]) -> None:
         super().__init__(watched)
@@ -118,14 +118,14 @@ class PlainView(View):
         if before == now:
             return
         if before is not None and before[3] != is_away:
-            self._print(run, "the server does not answer: trying again" if is_away else "the server is back")
+            self._print(run, "no answer from the server: retrying" if is_away else "the server is back")
         if before is None or before[0] != run.status:
             reason = f": {run.status_reason}" if run.status_reason else ""
             self._print(run, f"{run.status}{reason}")
         if run.step and (before is None or before[1:3] != now[1:3]):
             parts = [f"step {run.step}/{run.num_steps}", f"reward {number(run.reward_mean, '.3f')}", each.batch]
             parts += [each.evaluation] if each.evaluation else []
-            parts += [f"{duration(run.eta_seconds)} to go"] if run.eta_seconds and run.status == "running" else []
+            parts += [f"{duration(run.eta_seconds)} left"] if run.eta_seconds and run.status == "running" else []
             self._print(run, "; ".join(parts))
 
     def _print(self, run: RunDetail, text: str) -> None:
@@ -134,7 +134,7 @@ class PlainView(View):
 
 
 class LiveView(View):
-    """Two lines a run, drawn again as they change."""
+    """Two lines per run, updated in place."""
 
     def __init__(self, watched: Sequence[Watched], screen: Console | None = None) -> None:
         super().__init__(watched)
@@ -156,7 +156,7 @@ class LiveView(View):
 
 
 def view_of(watched: Sequence[Watched], *, quiet: bool, plain: bool) -> View:
-    """What suits the output."""
+    """The view that suits the output."""
     if quiet:
         return View(watched)
     return LiveView(watched) if console().is_terminal and not plain else PlainView(watched)
@@ -182,7 +182,7 @@ def headline(each: Watched, width: int) -> Text:
     if each.away_since is not None:
         line.append(f"  no answer for {duration(time.monotonic() - each.away_since)}", style="yellow")
     elif run.eta_seconds is not None and run.status == "running":
-        line.append(f"  {duration(run.eta_seconds)} to go", style="dim")
+        line.append(f"  {duration(run.eta_seconds)} left", style="dim")
     return line
 
 
@@ -210,7 +210,7 @@ def _line() -> Text:
 
 
 def batch_bar(each: Watched, characters: int) -> Text:
-    """The newest batch by source, and what is missing to B."""
+    """A bar of the newest batch by source, and of what is missing to B."""
     bar = Text()
     if not each.batch_size:
         return bar
@@ -226,7 +226,7 @@ def batch_bar(each: Watched, characters: int) -> Text:
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """The course of a figure between its least and its most."""
+    """The values as a sparkline between their minimum and maximum."""
     if not values:
         return ""
     low, high = min(values), max(values)
@@ -235,7 +235,7 @@ def sparkline(values: Sequence[float]) -> str:
 
 
 def announce_leave(watched: Sequence[Watched]) -> None:
-    """Ctrl-C ends the watching only."""
+    """Say that the runs continue after Ctrl-C."""
     going = sum(not each.is_over for each in watched)
     if going:
-        say("no longer watching; " + ("the run goes on" if going == 1 else f"{going} runs go on"))
+        say("no longer watching; " + ("the run continues" if going == 1 else f"{going} runs continue"))

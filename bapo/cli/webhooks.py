@@ -1,4 +1,4 @@
-"""`bapo webhooks`: addresses that are told what happens."""
+"""`bapo webhooks`: messages about runs and alerts to other services."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from typing import Annotated, Any
 
 import typer
 
-from bapo.api.webhooks import DeliveryInfo, WebhookWrite
+from bapo.api.webhooks import DeliveryInfo, DeliveryPage, WebhookInfo, WebhookPage, WebhookWrite
 from bapo.cli.connection import online
 from bapo.cli.failures import Exit
 from bapo.cli.lazy import group
-from bapo.cli.output import JsonOption, ago, print_json, print_table, say, table, tell, user_text
+from bapo.cli.listing import LimitOption, Listing, listed
+from bapo.cli.output import JsonOption, ago, print_json, say, tell
 from bapo.client import Client
 
-app = group("Addresses that are told what happens (docs/webhooks.md).")
+app = group("Send messages about runs and alerts to other services.")
 
-WebhookArgument = Annotated[str, typer.Argument(metavar="WEBHOOK", help="Id, as `bapo webhooks list` shows it.")]
+WebhookArgument = Annotated[str, typer.Argument(metavar="WEBHOOK", help="Webhook id; see `bapo webhooks list`.")]
 
 
 class Form(StrEnum):
-    """What is sent."""
+    """Format of the messages."""
 
     JSON = "json"
     SLACK = "slack"
@@ -28,52 +29,66 @@ class Form(StrEnum):
     TEXT = "text"
 
 
+def _state(webhook: WebhookInfo) -> str:
+    if not webhook.enabled:
+        return webhook.disabled_reason or "off"
+    return "on" if webhook.failing_since is None else f"failing, first {ago(webhook.failing_since)}"
+
+
+WEBHOOKS = Listing[WebhookInfo](
+    {
+        "id": lambda webhook: webhook.id,
+        "name": lambda webhook: webhook.name,
+        "url": lambda webhook: webhook.url,
+        "events": lambda webhook: ", ".join(webhook.events),
+        "state": _state,
+        "last sent": lambda webhook: webhook.last_delivered_at,
+    },
+    cut=("name", "url", "events", "state"),
+    empty="no webhooks yet: create one with `bapo webhooks add NAME URL`",
+)
+DELIVERIES = Listing[DeliveryInfo](
+    {
+        "id": lambda delivery: f"{delivery.id}",
+        "event": lambda delivery: delivery.event,
+        "run": lambda delivery: delivery.run_id,
+        "created": lambda delivery: delivery.created_at,
+        "state": lambda delivery: delivery.state,
+        "tries": lambda delivery: delivery.num_tries,
+        "answer": lambda delivery: None if delivery.status_code is None else f"{delivery.status_code}",
+        "problem": lambda delivery: delivery.problem or "",
+    },
+    cut=("problem",),
+    right=("id",),
+)
+
+
 @app.command("list")
-@online
-def list_webhooks(client: Client, as_json: JsonOption = False) -> None:
-    """List your webhooks; for administrators everybody's."""
-    page = client.webhooks()
-    if as_json:
-        print_json(page)
-        return
-    if not page.items:
-        say("there is no webhook: `bapo webhooks add NAME URL` makes one")
-        return
-    made = table("id", "name", "url", "events", "state", "last sent", right=("last sent",))
-    for each in page.items:
-        state = "on" if each.enabled else each.disabled_reason or "off"
-        if each.enabled and each.failing_since is not None:
-            state = f"failing since {ago(each.failing_since)}"
-        made.add_row(
-            each.id,
-            user_text(each.name),
-            user_text(each.url),
-            ", ".join(each.events),
-            user_text(state),
-            ago(each.last_delivered_at),
-        )
-    print_table(made, cut=("name", "url", "events", "state"))
+@listed(WEBHOOKS)
+def list_webhooks(client: Client) -> WebhookPage:
+    """List your webhooks; as administrator, all of them."""
+    return client.webhooks()
 
 
 @app.command("add")
 @online
 def add(
     client: Client,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What to call it.")],
-    url: Annotated[str, typer.Argument(metavar="URL", help="Where to send to.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the webhook.")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="Address to send to.")],
     events: Annotated[
         list[str] | None,
         typer.Option(
             "--event",
             help="run.succeeded, run.failed, run.lost, run.queued, run.running, run.paused, run.cancelled, "
-            "alert.opened, alert.resolved; repeatable. Default: ends, losses and alerts.",
+            "alert.opened, alert.resolved; repeatable. Default: runs that ended or were lost, and alerts.",
         ),
     ] = None,
-    form: Annotated[Form, typer.Option("--format", help="What is sent.")] = Form.JSON,
-    project: Annotated[str | None, typer.Option("--project", help="Whose runs.")] = None,
+    form: Annotated[Form, typer.Option("--format", help="Format of the messages.")] = Form.JSON,
+    project: Annotated[str | None, typer.Option("--project", help="Only runs of this project.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a webhook. Prints the secret that its messages are signed with, this once.
+    """Create a webhook and print the secret that signs its messages, which is shown only once.
 
     [bold]bapo webhooks add "Team channel" https://hooks.example.org/bapo --format slack[/bold]
     """
@@ -84,14 +99,14 @@ def add(
     if as_json:
         print_json(made)
     else:
-        say(f"{made.id} {made.name}: made; its secret, shown only now:")
+        say(f"{made.id} {made.name}: created; its secret, shown only once:")
         print(made.secret)
 
 
 @app.command("delete")
 @online
 def delete(client: Client, webhook: WebhookArgument, as_json: JsonOption = False) -> None:
-    """Delete a webhook with its messages."""
+    """Delete a webhook and its messages."""
     client.delete_webhook(webhook)
     tell({"id": webhook, "done": "deleted"}, f"{webhook}: deleted", as_json=as_json)
 
@@ -99,36 +114,15 @@ def delete(client: Client, webhook: WebhookArgument, as_json: JsonOption = False
 @app.command("test")
 @online
 def send_test(client: Client, webhook: WebhookArgument, as_json: JsonOption = False) -> None:
-    """Send a message that says that it is a test, and say what became of it."""
+    """Send a test message and print the result."""
     _tell(client.test_webhook(webhook), as_json=as_json)
 
 
 @app.command("deliveries")
-@online
-def deliveries(
-    client: Client,
-    webhook: WebhookArgument,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="At most so many.")] = 30,
-    as_json: JsonOption = False,
-) -> None:
-    """List the messages to a webhook, the newest first."""
-    page = client.deliveries(webhook, limit=limit)
-    if as_json:
-        print_json(page)
-        return
-    made = table("id", "event", "run", "made", "state", "tries", "answer", "problem", right=("id", "made", "tries"))
-    for each in page.items:
-        made.add_row(
-            f"{each.id}",
-            each.event,
-            each.run_id or "",
-            ago(each.created_at),
-            each.state,
-            f"{each.num_tries}",
-            "" if each.status_code is None else f"{each.status_code}",
-            user_text(each.problem or ""),
-        )
-    print_table(made, cut=("problem",))
+@listed(DELIVERIES)
+def deliveries(client: Client, webhook: WebhookArgument, limit: LimitOption = 30) -> DeliveryPage:
+    """List the messages of a webhook, newest first."""
+    return client.deliveries(webhook, limit=limit)
 
 
 @app.command("resend")
@@ -136,10 +130,10 @@ def deliveries(
 def resend(
     client: Client,
     webhook: WebhookArgument,
-    delivery: Annotated[int, typer.Argument(metavar="DELIVERY", help="Number of the message.")],
+    delivery: Annotated[int, typer.Argument(metavar="DELIVERY", help="Message id.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Send a message once more, under the same number."""
+    """Send a message again, under the same id."""
     _tell(client.send_delivery_again(webhook, delivery), as_json=as_json)
 
 

@@ -1,4 +1,4 @@
-"""`bapo what-if`: a run's batches under other settings, from a server or from a run folder."""
+"""`bapo what-if`: replay a run's batches under other settings."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ def what_if_command(
         typer.Option(
             "--set",
             metavar="FIELD=VALUE",
-            help="Other value of a field, such as method.c1=0.25; repeatable.",
+            help="New value of a field, such as method.c1=0.25; repeatable.",
             autocompletion=complete_fields,
         ),
     ] = None,
     draws: Annotated[
-        int, typer.Option(min=2, max=200, help="How often re-evaluations that never happened are drawn.")
+        int, typer.Option(min=2, max=200, help="Random draws of re-evaluations that never happened.")
     ] = DEFAULT_DRAWS,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every step.")] = False,
     server: ServerOption = None,
     token: TokenOption = None,
     token_file: TokenFileOption = None,
 ) -> None:
-    """Show what a run's batches would have been with other thresholds, buffers or filters.
+    """Replay a run's batches with other thresholds, buffers or filters.
 
-    The recorded accuracies are replayed; the policy's own reaction to other batches is not simulated.
+    Replays the recorded accuracies; how the policy would have reacted to other batches is not simulated.
 
     [bold]bapo what-if kzx3 --set method.c1=1/4[/bold]
     """
@@ -68,7 +68,7 @@ def what_if_command(
                 with connected(server, token, token_file) as client:
                     answer = client.what_if(find_run(client, run).id, WhatIfRequest(set=changes, draws=draws))
             except RefusedError as error:
-                raise RefusedError(f"{run} is no folder here, and on a server: {error}", error.code) from None
+                raise RefusedError(f"{run} is not a folder here, and on the server: {error}", error.code) from None
     if as_json:
         print(answer.model_dump_json())
     else:
@@ -90,7 +90,7 @@ def _show(answer: WhatIfAnswer) -> None:
             f"Exact through step {answer.exact_through:,}. {answer.num_estimated:,.0f} re-evaluations never happened "
             f"and were drawn {answer.num_draws} times; {answer.num_known:,.0f} were recorded."
         )
-    console().print("The policy's own reaction to other batches is not simulated.")
+    console().print("How the policy would have reacted to other batches is not simulated.")
     for warning in answer.warnings:
         console().print(f"{warning.field}: {warning.remedy}", style="yellow")
     if answer.num_disagreeing:

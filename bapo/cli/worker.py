@@ -1,4 +1,4 @@
-"""`bapo worker`: a machine joins a server."""
+"""`bapo worker`: train a server's runs on this machine."""
 
 from __future__ import annotations
 
@@ -16,25 +16,23 @@ from bapo.deploy.commands import service_command
 def worker(
     server: Annotated[str, typer.Option(help="Address of the server, such as https://bapo.example.org.")],
     token: Annotated[str | None, typer.Option(envvar="BAPO_WORKER_TOKEN", help="Worker token.")] = None,
-    token_file: Annotated[Path | None, typer.Option(help="File that holds the worker token.")] = None,
-    slots: Annotated[
-        int | None, typer.Option(min=1, help="Runs trained at the same time. Default: one for each GPU.")
-    ] = None,
+    token_file: Annotated[Path | None, typer.Option(help="File with the worker token.")] = None,
+    slots: Annotated[int | None, typer.Option(min=1, help="Runs trained at a time. Default: one per GPU.")] = None,
     gpus: Annotated[
         str | None,
-        typer.Option(help="Indices of the GPUs that runs may get, such as 0,1. Default: those that are seen."),
+        typer.Option(help="Indices of the GPUs to use, such as 0,1. Default: all visible ones."),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Tells a server's workers apart. Default: the host name.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of this worker. Default: the host name.")] = None,
     runs_dir: Annotated[
-        Path | None, typer.Option(help="Where runs' folders lie on this machine. Default: where the server says.")
+        Path | None, typer.Option(help="Folder of the runs on this machine. Default: the server's.")
     ] = None,
     broker: Annotated[
         str | None,
-        typer.Option(envvar="BAPO_BROKER_URL", help="The broker as this machine reaches it. Default: the server says."),
+        typer.Option(envvar="BAPO_BROKER_URL", help="Address of Redis from this machine. Default: the server's."),
     ] = None,
-    folder: Annotated[Path, typer.Option(help="Where the worker keeps what it holds.")] = Path("bapo-worker"),
+    folder: Annotated[Path, typer.Option(help="Folder for the worker's state.")] = Path("bapo-worker"),
 ) -> None:
-    """Take runs from a server and train them on this machine, until Ctrl-C gives the running ones back."""
+    """Train a server's runs on this machine. Ctrl-C returns running ones to the queue, after a checkpoint."""
     if token is None and token_file is None:
         raise typer.BadParameter("give --token, --token-file or the variable BAPO_WORKER_TOKEN", param_hint="--token")
     command = service_command("worker", "run", "--server", server)

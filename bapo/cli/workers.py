@@ -4,35 +4,23 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from bapo.api.queue import HeldRun, WorkerSlots
+from bapo.api.queue import WorkerSlots
 from bapo.cli.connection import online
-from bapo.cli.output import NOTHING, JsonOption, ago, console, percent, print_json, print_table, say, table, user_text
+from bapo.cli.listing import Listing
+from bapo.cli.output import JsonOption, ago, console, percent, print_json
 from bapo.client import Client
 
 
 @online
 def workers(client: Client, as_json: JsonOption = False) -> None:
-    """List the workers: slots, GPUs, load, and what they train."""
+    """List the workers with their slots, GPUs, load and runs."""
     if as_json:
         print_json(client.workers())
         return
     state = client.queue()
-    if not state.workers:
-        say("no worker has registered: start one with `bapo worker --server ADDRESS --token-file FILE`")
-        return
-    made = table("worker", "host", "state", "slots", "gpus", "load", "trains", right=("slots",))
-    for worker in state.workers:
-        made.add_row(
-            user_text(worker.name),
-            user_text(worker.host),
-            _state(worker),
-            f"{len(worker.runs)}/{worker.slots}",
-            user_text(_gpus(worker)),
-            _load(worker),
-            user_text(", ".join(map(_held, worker.runs)) or NOTHING),
-        )
-    print_table(made, cut=("worker", "host", "gpus", "trains"))
-    console().print(f"{state.busy} of {state.slots} slots taken, {state.num_waiting} runs waiting", style="dim")
+    WORKERS.print(state.workers)
+    if state.workers:
+        console().print(f"{state.busy} of {state.slots} slots taken, {state.num_waiting} runs waiting", style="dim")
 
 
 def _state(worker: WorkerSlots) -> Text:
@@ -50,10 +38,22 @@ def _gpus(worker: WorkerSlots) -> str:
     return f"{taken} of {len(worker.gpus)} taken: {kinds}"
 
 
-def _load(worker: WorkerSlots) -> str:
+def _load(worker: WorkerSlots) -> str | None:
     cpu = worker.system.get("cpu")
-    return NOTHING if cpu is None else percent(cpu / 100)
+    return None if cpu is None else percent(cpu / 100)
 
 
-def _held(run: HeldRun) -> str:
-    return f"{run.id} {run.step}/{run.num_steps}"
+WORKERS = Listing[WorkerSlots](
+    {
+        "worker": lambda worker: worker.name,
+        "host": lambda worker: worker.host,
+        "state": _state,
+        "slots": lambda worker: f"{len(worker.runs)}/{worker.slots}",
+        "gpus": _gpus,
+        "load": _load,
+        "runs": lambda worker: ", ".join(f"{run.id} {run.step}/{run.num_steps}" for run in worker.runs) or None,
+    },
+    cut=("worker", "host", "gpus", "runs"),
+    right=("slots",),
+    empty="no worker has registered: start one with `bapo worker --server ADDRESS --token-file FILE`",
+)

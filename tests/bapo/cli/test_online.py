@@ -141,7 +141,7 @@ def test_runs_are_listed_filtered_and_sorted(cli: Cli, trained: RunDetail) -> No
     narrow = cli("runs", trained.id, "--columns", "id,best")
     assert lines(narrow)[1].split() == [trained.id, "50.0", "%"]
     assert "sort by one of" in cli("runs", "--sort", "nonsense", code=2).stderr
-    assert "'moon' is none of id, name" in cli("runs", "--columns", "moon", code=2, COLUMNS="400").stderr
+    assert "'moon': choose from id, name" in cli("runs", "--columns", "moon", code=2, COLUMNS="400").stderr
     assert cli("runs", "no run has these words").stdout == ""
 
 
@@ -215,7 +215,7 @@ def test_one_thing_is_done_to_several_runs_and_a_refusal_shows(cli: Cli, admin: 
 
 def test_deleting_asks_or_is_told(cli: Cli, admin: Client) -> None:
     run = admin.create_run(RunCreate(name="superfluous", start=False))
-    assert "--yes is missing: this would delete" in cli("delete", run.id, code=2).stderr
+    assert "give --yes to confirm: this would permanently delete" in cli("delete", run.id, code=2).stderr
     assert cli("delete", run.id, "--yes").stdout == f"{run.id} superfluous: deleted\n"
     cli("show", run.id, code=2)
 
@@ -235,7 +235,7 @@ def test_the_log_is_printed_searched_and_cut(cli: Cli, trained: RunDetail) -> No
     assert lines(cli("logs", trained.id, "--tail", "2")) == ["warning: slow disk", "done"]
     assert lines(cli("logs", trained.id, "--grep", "WARNING|done", "-i")) == ["warning: slow disk", "done"]
     assert lines(cli("logs", trained.id, "-n", "0", "--follow")) == []
-    assert "no regular expression" in cli("logs", trained.id, "--grep", "(", code=2).stderr
+    assert "not a regular expression" in cli("logs", trained.id, "--grep", "(", code=2).stderr
     as_json = lines(cli("logs", trained.id, "--tail", "2", "--json"))
     assert [json.loads(line) for line in as_json] == [{"line": "warning: slow disk"}, {"line": "done"}]
 
@@ -306,7 +306,7 @@ def test_metrics_are_exported(cli: Cli, trained: RunDetail, tmp_path: Path) -> N
     cli("export", "metrics", trained.id, "-o", str(tmp_path / "all.json"))
     assert len(json.loads((tmp_path / "all.json").read_text())) == 4
     assert "no metric of these runs" in cli("export", "metrics", trained.id, "--keys", "moon", code=1).stderr
-    assert "name it with --out" in cli("export", "metrics", trained.id, "--format", "parquet", code=2).stderr
+    assert "name a file with --out" in cli("export", "metrics", trained.id, "--format", "parquet", code=2).stderr
 
 
 def test_records_and_the_run_list_are_exported(cli: Cli, admin: Client, trained: RunDetail, tmp_path: Path) -> None:
@@ -484,7 +484,7 @@ def test_a_failed_run_is_tried_again(cli: Cli, admin: Client, worker: FakeWorker
 def test_people_projects_and_tokens_are_looked_after(
     cli: Cli, backend_server: BackendServer, tmp_path: Path, admin: Client
 ) -> None:
-    assert cli("projects", "create", "planning", "--description", "plans").stdout == "planning: made\n"
+    assert cli("projects", "create", "planning", "--description", "plans").stdout == "planning: created\n"
     added = cli("users", "add", "ada", "--project", "planning")
     code = added.stdout.strip().rpartition("code=")[2]
     with Client(backend_server.url) as ada:
@@ -510,7 +510,7 @@ def test_people_projects_and_tokens_are_looked_after(
     assert "CI" in cli("tokens", "list").stdout
     assert secret.stdout.strip() not in cli("tokens", "list", "--json").stdout
     assert cli("tokens", "revoke", token_id).stdout == f"{token_id}: revoked\n"
-    assert "a worker's token has none" in cli("tokens", "create", "x", "--worker", "--scope", "read", code=2).stderr
+    assert "a worker's token has no scopes" in cli("tokens", "create", "x", "--worker", "--scope", "read", code=2).stderr
     cli("users", "role", "ada", "viewer")
     assert cli("users", "disable", "ada").stdout == "ada: viewer, disabled\n"
     assert "ada" in cli("users", "list").stdout
@@ -541,5 +541,5 @@ def test_alerts_and_webhooks_are_set_up(cli: Cli, trained: RunDetail) -> None:
 def test_checkpoints_and_downloads_say_what_there_is(cli: Cli, trained: RunDetail) -> None:
     assert "keeps no checkpoint" in cli("checkpoints", trained.id).stderr
     assert "keeps no checkpoint" in cli("fork", trained.id, code=1).stderr
-    assert "nothing was asked for yet" in cli("artifacts", "list", trained.id).stderr
+    assert "no files requested yet" in cli("artifacts", "list", trained.id).stderr
     assert "'moon' is none of" in cli("artifacts", "get", trained.id, "moon", code=2).stderr

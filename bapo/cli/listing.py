@@ -1,0 +1,130 @@
+"""Lists, each as a table, as JSON or as CSV: what a list shows is declared, how it is printed stands here once."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
+
+import typer
+from rich.text import Text
+
+from bapo.cli.connection import online
+from bapo.cli.output import NOTHING, JsonOption, ago, print_json, print_table, say, table, user_text
+from bapo.client import Client
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+P = ParamSpec("P")
+
+Cell = str | int | datetime | Text | None
+
+LimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="Maximum number shown.")]
+
+
+class Page(Protocol[T_co]):
+    """An answer of the API that is a list."""
+
+    @property
+    def items(self) -> Sequence[T_co]:
+        """Its members."""
+
+
+@dataclass(frozen=True)
+class Listing(Generic[T]):
+    """The columns of a list: text is cleaned, numbers and times are aligned right, times are shown as ages."""
+
+    columns: Mapping[str, Callable[[T], Cell]]
+    cut: Collection[str] = ()
+    """Columns that give way where a terminal is too narrow."""
+    wrap: Collection[str] = ()
+    """Columns that continue on further lines instead."""
+    right: Collection[str] = ()
+    """Columns of text that are aligned right."""
+    empty: str | None = None
+    """Printed instead of a table without lines."""
+
+    def print(self, items: Sequence[T], columns: Sequence[str] | None = None, title: str | None = None) -> None:
+        """Print a table of these columns, or of all."""
+        if not items and self.empty is not None:
+            say(self.empty)
+            return
+        names = list(self.columns) if columns is None else list(columns)
+        rows = [[self.columns[name](item) for name in names] for item in items]
+        right = {
+            name
+            for index, name in enumerate(names)
+            if name in self.right or any(isinstance(row[index], int | datetime) for row in rows)
+        }
+        made = table(*names, right=[*right])
+        for name, column in zip(names, made.columns, strict=True):
+            column.no_wrap = name not in self.wrap
+        for row in rows:
+            made.add_row(*map(_shown, row))
+        print_table(made, title, cut=self.cut)
+
+    def print_csv(self, items: Iterable[T]) -> None:
+        """Print all columns for a spreadsheet."""
+        write_csv(self.columns, ([of(item) for of in self.columns.values()] for item in items), sys.stdout)
+
+
+def _shown(cell: Cell) -> Text:
+    match cell:
+        case None:
+            return Text(NOTHING)
+        case datetime():
+            return Text(ago(cell))
+        case int():
+            return Text(f"{cell:,}")
+        case str():
+            return user_text(cell)
+        case _:
+            return cell
+
+
+def write_csv(headings: Iterable[str], rows: Iterable[Sequence[Any]], file: Any) -> None:
+    """Write a table; a text that a spreadsheet would run as a formula gets an apostrophe before it."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(headings)
+    writer.writerows([_harmless(value) for value in row] for row in rows)
+
+
+def _harmless(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    text = value.plain if isinstance(value, Text) else value
+    return f"'{text}" if isinstance(text, str) and text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+
+
+def _options(
+    as_json: JsonOption = False, as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False
+) -> None:
+    """Carries the declarations of the options that every list has."""
+
+
+def listed(
+    listing: Listing[T],
+) -> Callable[[Callable[Concatenate[Client, P], Page[T]]], Callable[..., None]]:
+    """Make a command of a function that fetches a list: it gains `--json`, `--csv` and the options of `online`."""
+
+    def command_of(fetch: Callable[Concatenate[Client, P], Page[T]]) -> Callable[..., None]:
+        def command(client: Client, /, *, as_json: bool, as_csv: bool, **given: Any) -> None:
+            page: Any = fetch(client, **given)  # type: ignore[call-arg] # what was declared is what Typer gives
+            if as_json:
+                print_json(page)
+            elif as_csv:
+                listing.print_csv(page.items)
+            else:
+                listing.print(page.items)
+
+        functools.update_wrapper(command, fetch)
+        own, added = (inspect.signature(each, eval_str=True).parameters.values() for each in (fetch, _options))
+        command.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]
+        return online(command)
+
+    return command_of
