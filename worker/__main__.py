@@ -24,20 +24,20 @@ def _parser() -> argparse.ArgumentParser:
         description="Takes runs from a server and trains them. Every option can also be set in the environment.",
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    run = commands.add_parser("run", help="take runs until SIGTERM or Ctrl-C, which give the running ones back")
+    run = commands.add_parser("run", help="train runs until SIGTERM or Ctrl-C, which return running ones to the queue")
     run.add_argument("--server", dest="server_url", help="address of the server, such as https://bapo.example.org")
     run.add_argument("--token-file", dest="worker_token_file", type=Path, help="file with the worker token")
+    run.add_argument("--slots", dest="worker_slots", type=int, help="runs trained at a time; default: one per GPU")
     run.add_argument(
-        "--slots", dest="worker_slots", type=int, help="runs trained at the same time; default: one for each GPU"
+        "--gpus", dest="worker_gpus", help="indices of the GPUs to use, such as 0,1; default: all visible ones"
     )
-    run.add_argument("--gpus", dest="worker_gpus", help="GPUs that runs may get, such as 0,1; default: those it sees")
-    run.add_argument("--name", dest="worker_name", help="tells the workers of a server apart")
-    run.add_argument("--folder", dest="worker_folder", type=Path, help="where the worker keeps what it holds")
-    run.add_argument("--runs-dir", dest="worker_runs_dir", type=Path, help="folder for the runs' folders here")
-    run.add_argument("--metrics-port", dest="metrics_port", type=int, help="answer /metrics on this port")
-    health = commands.add_parser("health", help="whether the worker of this folder is heard by its server")
+    run.add_argument("--name", dest="worker_name", help="name of this worker; default: the host name")
+    run.add_argument("--folder", dest="worker_folder", type=Path, help="folder for the worker's state")
+    run.add_argument("--runs-dir", dest="worker_runs_dir", type=Path, help="folder of the runs on this machine")
+    run.add_argument("--metrics-port", dest="metrics_port", type=int, help="serve /metrics on this port")
+    health = commands.add_parser("health", help="check that the server hears the worker of this folder")
     health.add_argument("--folder", dest="worker_folder", type=Path, default=None)
-    consume = commands.add_parser("consume", help="the Celery process of a worker, which starts it")
+    consume = commands.add_parser("consume", help="the Celery process; started by the worker")
     consume.add_argument("--queue", required=True)
     consume.add_argument("--pipe", type=int, required=True)
     return parser
@@ -81,7 +81,7 @@ def _run(settings: WorkerSettings) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the worker; the exit code is 1 where it cannot work, 2 where a setting is wrong, with lines that say why."""
+    """Run the worker; exits with 1 where it cannot work and 2 where a setting is wrong, and prints why."""
     options = _parser().parse_args(arguments)
     given = {name: value for name, value in vars(options).items() if name in WorkerSettings.model_fields}
     if options.command == "consume":

@@ -1,4 +1,4 @@
-"""What a worker must remember of an attempt to find it again after a restart: one small file each."""
+"""Attempts that a worker holds, each saved in a small file so that it is found again after a restart."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Ending(BaseModel):
     status: Literal["succeeded", "failed", "stopped", "lost"]
     reason: str | None = None
     cannot_write: bool = False
-    """Whether its disk took no more, which seldom changes within seconds."""
+    """Whether the disk was full, which seldom changes within seconds."""
 
 
 class Attempt(BaseModel):
@@ -34,13 +34,13 @@ class Attempt(BaseModel):
     pid: int | None = None
     """None before the trainer is started, and where the worker died while it started it."""
     created: float | None = None
-    """Start time of the process: with it, a reused pid is told from the trainer."""
+    """Start time of the process, to tell the trainer from a reused pid."""
     gpus: tuple[int, ...] | None = None
     """Indices of the GPUs that are reserved for it and that its trainer sees; None: it sees what there is."""
     announced: bool = False
-    """Whether the server knows that the trainer is up."""
+    """Whether the server was told that the trainer is running."""
     ending: Ending | None = None
-    """Set once the trainer has ended; the file goes when the server knows it too."""
+    """Set once the trainer has ended; the file is deleted when the server knows."""
 
     @model_validator(mode="before")
     @classmethod
@@ -55,27 +55,27 @@ class Attempt(BaseModel):
 
     @property
     def folder(self) -> Path:
-        """Where this attempt's files lie."""
+        """Folder of the attempt's files."""
         return self.run_folder / f"attempt-{self.number}"
 
 
 class AttemptStore:
-    """The files, in the worker's folder."""
+    """The saved attempts, in the worker's folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
 
     def save(self, attempt: Attempt) -> None:
-        """Remember the attempt as it is now."""
+        """Save the attempt."""
         write_atomically(self._path(attempt), attempt.model_dump_json().encode())
 
     def forget(self, attempt: Attempt) -> None:
-        """Nothing is left to do for it."""
+        """Delete an attempt that is finished."""
         self._path(attempt).unlink(missing_ok=True)
 
     def all(self) -> Iterator[Attempt]:
-        """The attempts that an earlier life of this worker held."""
+        """The attempts that this worker held before its restart."""
         for path in sorted(self._folder.glob("*.json")):
             yield Attempt.model_validate_json(path.read_bytes())
 

@@ -49,7 +49,7 @@ def celery_app(broker_url: str) -> Celery:
 
 
 def consume(broker_url: str, queue: str, pipe: int) -> None:
-    """Pass every run id of the queue on through the pipe, until the broker is deaf or the worker is gone."""
+    """Pass every run id of the queue on through the pipe, until the broker stops answering or the worker is gone."""
     app = celery_app(broker_url)
     heard = time.monotonic()
 
@@ -80,7 +80,7 @@ def consume(broker_url: str, queue: str, pipe: int) -> None:
             if sent_unheard_since is None or heard > sent_unheard_since:
                 sent_unheard_since = time.monotonic()
             elif time.monotonic() - sent_unheard_since > DEAF_AFTER_SECONDS:
-                log.error("no message of ours came back for %.0f s: starting anew", DEAF_AFTER_SECONDS)
+                log.error("no message came back for %.0f s: restarting", DEAF_AFTER_SECONDS)
                 os._exit(EXIT_DEAF)
 
     for watch in (end_with_the_worker, watch_the_broker):

@@ -1,4 +1,4 @@
-"""Deletes a run's folder, or a part of it: never through a link, and never under a trainer that is at work."""
+"""Deletes a run's folder, or a part of it: never through a link, and never while a trainer works in it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bapo.run.line_reader import LOG_FILE
 from worker.trainer_process import trainers_of
 
 DOOMED = ".deleting-"
-"""Begins the name of a run's folder that is being deleted: it is gone at once, whatever happens meanwhile."""
+"""Prefix of a folder that is being deleted: renamed first, it is gone at once."""
 _RUN_ID = re.compile(r"[a-z0-9]{10}")
 
 
@@ -24,17 +24,17 @@ class DeletingError(Exception):
 
 
 def delete_part(run_folder: Path, part: FolderPart) -> None:
-    """Delete it; what is gone already is fine.
+    """Delete a run's folder, or a part of it; it may be gone already.
 
     Raises DeletingError where the folder is not that of a run or a trainer works in it, OSError where the disk refuses.
     """
     if not _RUN_ID.fullmatch(run_folder.name) or not run_folder.is_absolute():
-        raise DeletingError(f"{run_folder} is not the folder of a run")
+        raise DeletingError(f"{run_folder} is not a run folder")
     if run_folder.is_symlink():
-        raise DeletingError(f"{run_folder} is a link: delete by hand what it leads to")
+        raise DeletingError(f"{run_folder} is a link: delete its target by hand")
     trainers = trainers_of(run_folder)
     if trainers:
-        raise DeletingError(f"trainer {trainers[0].pid} is still at work in it")
+        raise DeletingError(f"trainer {trainers[0].pid} still uses it")
     _PARTS[part](run_folder)
 
 
@@ -62,7 +62,7 @@ def _delete_files(name: str) -> Callable[[Path], None]:
 
 
 def _remove(folder: Path) -> None:
-    """A folder with all in it; a link goes itself, not what it leads to."""
+    """Delete a folder with its contents, or a link without its target."""
     if folder.is_symlink():
         folder.unlink()
     elif folder.exists():

@@ -1,4 +1,4 @@
-"""Keeps the Celery process running and hands over what it delivers."""
+"""Keeps the Celery process running and receives its deliveries."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Delivery(threading.Thread):
             self._ended.wait(pause)
 
     def _consume(self) -> bool:
-        """Run one Celery process to its end; whether it delivered anything."""
+        """Run one Celery process until it ends. Returns whether it delivered anything."""
         broker_url, queue_name = self.source
         reading, writing = os.pipe()
         child = subprocess.Popen(
@@ -58,11 +58,11 @@ class Delivery(threading.Thread):
 
     @property
     def pid(self) -> int | None:
-        """Of the Celery process."""
+        """Process id of the Celery process."""
         return self._child.pid if self._child is not None else None
 
     def close_pipe(self) -> None:
-        """What the kernel does when the worker dies: the Celery process ends."""
+        """End the Celery process, as happens when the worker dies."""
         assert self._child is not None
         assert self._child.stdin is not None
         self._child.stdin.close()

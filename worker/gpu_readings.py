@@ -1,24 +1,18 @@
-"""What the GPUs of this machine are doing, from `nvidia-smi`."""
+"""What the GPUs of this machine are doing."""
 
 from __future__ import annotations
 
-import logging
-import shutil
-import subprocess
 import threading
 from typing import NamedTuple
 
-log = logging.getLogger(__name__)
+from bapo.deploy.nvidia_smi import number, query
 
-_QUERY = ("index", "utilization.gpu", "memory.used", "memory.total", "temperature.gpu")
 _MEBIBYTE = 1024.0 * 1024.0
-PATIENCE_SECONDS = 10.0
-"""A driver in trouble may never answer."""
 INTERVAL_SECONDS = 15.0
 
 
 class GpuReading(NamedTuple):
-    """One GPU now; None for what it does not tell."""
+    """The state of one GPU; None for what it does not report."""
 
     number: int
     load_percent: float | None
@@ -28,36 +22,22 @@ class GpuReading(NamedTuple):
 
 
 def gpu_readings() -> list[GpuReading]:
-    """Each GPU; none where there is no driver, or it does not answer."""
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return []
-    query = [program, f"--query-gpu={','.join(_QUERY)}", "--format=csv,noheader,nounits"]
-    try:
-        result = subprocess.run(query, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        log.warning("the GPUs cannot be read: %s", error)
-        return []
-    return [parse_reading(line) for line in result.stdout.splitlines()] if result.returncode == 0 else []
+    """The state of each GPU; none without a driver that answers."""
+    return [
+        GpuReading(int(index), number(load), _bytes(used), _bytes(total), number(temperature))
+        for index, load, used, total, temperature in query(
+            "index", "utilization.gpu", "memory.used", "memory.total", "temperature.gpu"
+        )
+    ]
 
 
-def parse_reading(line: str) -> GpuReading:
-    """A line of `nvidia-smi`, memory in MiB: `0, 37, 1024, 143771, 41`; `[N/A]` where a GPU does not tell."""
-    index, load, used, total, temperature = line.split(",")
-    return GpuReading(
-        int(index), _number(load), _number(used, _MEBIBYTE), _number(total, _MEBIBYTE), _number(temperature)
-    )
-
-
-def _number(text: str, unit: float = 1.0) -> float | None:
-    try:
-        return float(text) * unit
-    except ValueError:
-        return None
+def _bytes(mebibytes: str) -> float | None:
+    value = number(mebibytes)
+    return None if value is None else value * _MEBIBYTE
 
 
 def as_system(readings: list[GpuReading]) -> dict[str, float]:
-    """As a heartbeat carries it: `gpu_0_percent`, `gpu_0_memory_used_bytes`; what is not known is left out."""
+    """The readings as a heartbeat carries them, such as `gpu_0_percent`; unknown ones are left out."""
     values = {
         key: value
         for each in readings
@@ -70,14 +50,14 @@ def as_system(readings: list[GpuReading]) -> dict[str, float]:
 
 
 class GpuWatch(threading.Thread):
-    """Reads the GPUs again and again, so that no heartbeat waits for a driver."""
+    """Reads the GPUs in the background, so that no heartbeat waits for a driver."""
 
     def __init__(self) -> None:
         super().__init__(name="gpu readings", daemon=True)
         self.latest: dict[str, float] = {}
 
     def run(self) -> None:
-        """Read for ever."""
+        """Read until the process ends."""
         pause = threading.Event()
         while True:
             self.latest = as_system(gpu_readings())

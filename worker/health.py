@@ -1,4 +1,4 @@
-"""Whether the worker is well, for whoever watches it: a stamp in its folder, renewed with each heartbeat."""
+"""Health of the worker: a time stamp in its folder, renewed with each heartbeat."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 STAMP_FILE = "last-heartbeat"
 STALE_AFTER_SECONDS = 60.0
-"""The server is restarted within that; a worker that is not heard for longer needs somebody to look."""
+"""A restart of the server takes less; a worker that is not heard for longer needs attention."""
 
 
 def stamp(folder: Path) -> None:
-    """The server has answered a heartbeat."""
+    """Note that the server has answered a heartbeat."""
     (folder / STAMP_FILE).touch()
 
 
@@ -25,7 +25,7 @@ def seconds_since_heartbeat(folder: Path) -> float | None:
 
 
 def check_health(folder: Path) -> int:
-    """Print how the worker is; exit status 0 where the server heard it within the last minute."""
+    """Print the worker's health; exit status 0 if the server heard it within the last minute."""
     age = seconds_since_heartbeat(folder)
     if age is None:
         print(f"no worker of {folder} has been heard by its server yet: see the worker's log", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""What the worker does with run folders beside training: pack artifacts and upload them, delete, measure.
+"""Jobs on run folders beside training: pack and upload artifacts, delete folders, measure sizes.
 
 A thread of its own, so that a heartbeat never waits for a disk. What it has begun lies in a folder of its own, and the
 server says again and again what is to be done: a restart of either goes on where it was.
@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 
 
 class ChoreThread(threading.Thread):
-    """Sleeps until a heartbeat says that there is something to do."""
+    """Works on jobs whenever a heartbeat says that there are some."""
 
     def __init__(self, client: Client, folder: Path) -> None:
         """The client's requests may take `TIMEOUT_SECONDS`."""
@@ -55,12 +55,12 @@ class ChoreThread(threading.Thread):
         self._worker_id = ""
 
     def wake(self, worker_id: str) -> None:
-        """There is something to do."""
+        """Start on new jobs."""
         self._worker_id = worker_id
         self._wake.set()
 
     def run(self) -> None:
-        """Do what there is, for ever."""
+        """Work until the process ends."""
         while True:
             self._wake.wait()
             self._wake.clear()
@@ -73,7 +73,7 @@ class ChoreThread(threading.Thread):
                 log.exception("chores: the disk refuses")
 
     def work(self) -> None:
-        """One round: what is quick comes first. Raises what the client raises, and OSError where the disk refuses."""
+        """Do one round of jobs, the quick ones first. Raises the client's errors, and OSError of the disk."""
         chores = self._client.chores(ChoreRequest(worker_id=self._worker_id))
         # First of all what another run may take away.
         for chore in chores.measure:
@@ -120,11 +120,11 @@ class ChoreThread(threading.Thread):
         except ApiError as error:
             if error.status not in (404, 409, 422):
                 raise
-            log.warning("artifact %s is not wanted any more: %s", chore.artifact_id, error)
+            log.warning("artifact %s is no longer wanted: %s", chore.artifact_id, error)
         self._forget(chore.artifact_id)
 
     def _packed(self, chore: PackChore) -> tuple[Path, PackedFile]:
-        """The finished file, packed now or by an earlier life of this worker."""
+        """The packed file, made now or before a restart of this worker."""
         folder = self._folder / chore.artifact_id
         path = folder / chore.file_name
         known = packed_as(path)
@@ -172,7 +172,7 @@ def _keep_for_fork(run_folder: Path, source: ForkSource) -> None:
 
 
 def folder_size(run_id: str, run_folder: Path) -> FolderSize:
-    """What a run's folder takes up, by its files' lengths; 0 where there is none."""
+    """Size of a run's folder, the sum of its files; 0 where there is none."""
     total = 0
     checkpoints: dict[int, int] = {}
     with suppress(FileNotFoundError, NotADirectoryError):

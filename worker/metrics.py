@@ -1,4 +1,4 @@
-"""`/metrics` and `/healthz` of a worker: off unless a port is set, for this machine only unless a token is."""
+"""`/metrics` and `/healthz` of a worker: off without a port, and for this machine only without a token."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WorkerState:
-    """What a worker knows of itself."""
+    """State of a worker."""
 
     slots: int
     trainers: int
@@ -31,11 +31,11 @@ class WorkerState:
     seconds_since_heartbeat: float | None
     """None before the first."""
     upload_lag_bytes: int
-    """Bytes of journals, samples and logs that the server does not have yet."""
+    """Bytes of journals, samples and logs still to be uploaded."""
 
 
 class WorkerCollector:
-    """Asks the worker and the GPUs at each scrape."""
+    """Collects the state of the worker and its GPUs at each scrape."""
 
     def __init__(self, state: Callable[[], WorkerState]) -> None:
         self._state = state
@@ -46,13 +46,15 @@ class WorkerCollector:
         build = GaugeMetricFamily("bapo_worker_build_info", "Version of this worker.", labels=["version"])
         build.add_metric([__version__], 1)
         yield build
-        yield GaugeMetricFamily("bapo_worker_slots", "Runs trained at the same time.", state.slots)
-        yield GaugeMetricFamily("bapo_worker_trainers", "Trainers that are looked after.", state.trainers)
+        yield GaugeMetricFamily("bapo_worker_slots", "Runs trained at a time.", state.slots)
+        yield GaugeMetricFamily("bapo_worker_trainers", "Running trainers.", state.trainers)
         yield GaugeMetricFamily("bapo_worker_gpus", "GPUs of this machine.", state.gpus)
-        yield GaugeMetricFamily("bapo_worker_upload_lag_bytes", "Not uploaded yet.", state.upload_lag_bytes)
+        yield GaugeMetricFamily("bapo_worker_upload_lag_bytes", "Bytes not uploaded yet.", state.upload_lag_bytes)
         if state.seconds_since_heartbeat is not None:
             age = state.seconds_since_heartbeat
-            yield GaugeMetricFamily("bapo_worker_heartbeat_age_seconds", "Since the server heard us.", age)
+            yield GaugeMetricFamily(
+                "bapo_worker_heartbeat_age_seconds", "Seconds since the server last answered a heartbeat.", age
+            )
         if state.gpus:
             yield from _gpus()
 
@@ -72,7 +74,7 @@ def _gpus() -> Iterable[Metric]:
 
 
 def serve(host: str, port: int, token_file: Path | None, state: Callable[[], WorkerState]) -> ThreadingHTTPServer:
-    """Answer in the background. Raises OSError where the port is taken, ValueError for an address without a token."""
+    """Serve in the background. Raises OSError for a port in use, ValueError for a public address without a token."""
     if token_file is None and not ipaddress.ip_address(host).is_loopback:
         raise ValueError("other machines may read the metrics only with a token: set BAPO_METRICS_TOKEN_FILE")
     token = None if token_file is None else token_file.read_text(encoding="utf-8").strip()

@@ -1,4 +1,4 @@
-"""What a worker writes into a run's folder in the trainer's place, before it starts and after it was killed."""
+"""Writes into a run's folder in place of the trainer: before it starts, and after it was killed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def prepare(run_folder: Path, claim: Claim) -> None:
 
 
 def record_stop(attempt: Attempt) -> Ending:
-    """Answer the stops of a trainer that was killed for one, in its journal, with what that lost."""
+    """Answer the stop requests of a killed trainer in its journal, with the steps that were lost."""
     step, held = _progress(attempt)
     lost = f"{step - held} completed steps" if step > held else "the step under way"
     message = f"stopped at once: lost {lost} after the checkpoint of step {held}"
@@ -43,7 +43,7 @@ def record_stop(attempt: Attempt) -> Ending:
 
 
 def _progress(attempt: Attempt) -> tuple[int, int]:
-    """Latest completed step of the attempt, and the latest that a checkpoint holds."""
+    """Latest completed step of the attempt, and the latest step with a checkpoint."""
     step = held = 0
     for record in read_records(attempt.folder / RECORDS_FILE):
         if isinstance(record, StepRecord) or (isinstance(record, EventRecord) and record.event in _BEGINNINGS):

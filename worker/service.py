@@ -1,4 +1,4 @@
-"""The worker process: registers, claims what is delivered, beats, and on SIGTERM gives its runs back."""
+"""The worker process: registers, claims delivered runs, sends heartbeats, and on SIGTERM returns its runs."""
 
 from __future__ import annotations
 
@@ -30,35 +30,35 @@ from worker.system import folder_of_runs, gpus, memory_gib, utilisation
 
 RETRY_SECONDS = 1.0
 REPORT_GRACE_SECONDS = 10.0
-"""How long a worker that shuts down tries to tell the server how its trainers ended."""
+"""How long a worker that shuts down tries to report to the server how its trainers ended."""
 
 log = logging.getLogger(__name__)
 
 
 class WorkerError(Exception):
-    """The worker cannot work; the message is one line that says what to do."""
+    """The worker cannot work; the message is one line with the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """What the command line says."""
+    """Options of the worker."""
 
     server: str
     token: str
     folder: Path
     slots: int | None = None
-    """None: one for each GPU, and one without GPUs."""
+    """None: one per GPU, and one without GPUs."""
     name: str = socket.gethostname()
     runs_dir: Path | None = None
-    """Where the runs' folders lie on this machine; None: where the server says."""
+    """Folder of the runs on this machine; None: the server's."""
     broker_url: str = ""
-    """The broker as this machine reaches it; empty: as the server says."""
+    """Address of Redis from this machine; empty: the server's."""
     metrics_host: str = "127.0.0.1"
     metrics_port: int | None = None
     """None: no metrics are served."""
     metrics_token_file: Path | None = None
     gpus: Sequence[int] | None = None
-    """Indices of the GPUs that runs may get; None: those that the worker sees."""
+    """Indices of the GPUs to use; None: all visible ones."""
 
 
 def hold_folder(folder: Path) -> int:
@@ -69,12 +69,12 @@ def hold_folder(folder: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise WorkerError(f"another worker is at work in {folder}: name another folder with --folder") from None
+        raise WorkerError(f"another worker uses {folder}: give another folder with --folder") from None
     return descriptor
 
 
 class Worker:
-    """One worker of one server."""
+    """A worker of one server."""
 
     def __init__(self, options: WorkerOptions) -> None:
         self._options = options
@@ -96,7 +96,7 @@ class Worker:
         self._gpu_watch = GpuWatch()
 
     def stop(self) -> None:
-        """Ask the worker to give its runs back and end. Safe to call from a signal handler."""
+        """Ask the worker to return its runs and exit. Safe to call from a signal handler."""
         self._stopping.set()
 
     def run(self) -> None:
@@ -104,7 +104,7 @@ class Worker:
         threading.excepthook = _end_process
         self._serve_metrics()
         for attempt in self._store.all():
-            log.info("run %s, attempt %d: taken up again", attempt.run_id, attempt.number)
+            log.info("run %s, attempt %d: resumed supervision", attempt.run_id, attempt.number)
             self._supervise(AttemptSupervisor(self._client, self._store, attempt))
         welcome = self._register()
         if welcome is not None:
@@ -139,7 +139,7 @@ class Worker:
     # ------------------------------------------------------------ registration and heartbeat
 
     def _register(self) -> WorkerWelcome | None:
-        """Introduce ourselves, for as long as it takes; None where we are asked to stop meanwhile."""
+        """Register, for as long as it takes. Returns None if asked to stop meanwhile."""
         body = WorkerRegistration(
             name=self._options.name,
             host=socket.gethostname(),
@@ -156,7 +156,7 @@ class Worker:
                 if isinstance(error, ApiError) and error.status in (401, 403, 422):
                     raise WorkerError(f"{self._options.server} refuses this worker: {error}") from None
                 if not complained:
-                    log.warning("%s cannot be reached, trying on: %s", self._options.server, error)
+                    log.warning("%s cannot be reached, retrying: %s", self._options.server, error)
                 complained = True
                 self._stopping.wait(RETRY_SECONDS)
                 continue
@@ -167,7 +167,7 @@ class Worker:
         return None
 
     def _listen(self, welcome: WorkerWelcome) -> None:
-        """Take deliveries from the queue that the server names, which a new registration may change."""
+        """Receive deliveries from the queue that the server names; a new registration may change it."""
         source = (self._options.broker_url or welcome.broker_url, welcome.queue)
         if self._delivery is not None:
             if self._delivery.source == source:
@@ -185,7 +185,7 @@ class Worker:
             except ApiError as error:
                 log.warning("heartbeat: %s", error)
                 if error.status == 404:
-                    # The server's database was replaced: it does not know this worker any more.
+                    # The server's database was replaced: it no longer knows this worker.
                     welcome = self._register() or welcome
                     self._worker_id = welcome.worker_id
             time.sleep(welcome.heartbeat_seconds)
@@ -231,8 +231,8 @@ class Worker:
         try:
             claim = self._client.claim(run_id, ClaimRequest(worker_id=self._worker_id))
         except (httpx.TransportError, ApiError) as error:
-            # Claimed before, taken back, or the server is away: it sends again what nobody claims.
-            log.info("run %s is not claimed: %s", run_id, error)
+            # Claimed already, withdrawn, or the server is away: it sends unclaimed runs again.
+            log.info("run %s was not claimed: %s", run_id, error)
             return
         attempt = Attempt(
             run_id=run_id,
@@ -265,7 +265,7 @@ class Worker:
     # ------------------------------------------------------------ the end
 
     def _shut_down(self) -> None:
-        """Stop the trainers at a step boundary and tell the server; what it does not hear, the next start tells."""
+        """Stop the trainers after their step and report to the server; the next start reports what it missed."""
         if self._delivery is not None:
             self._delivery.end()
         supervisors = [each for each in self._supervisors.values() if each.is_alive()]
@@ -280,7 +280,7 @@ class Worker:
 
 
 def _end_process(failure: threading.ExceptHookArgs) -> None:
-    """A thread that fails takes the worker with it: the next start finds the trainers again."""
+    """End the worker when a thread fails; the next start finds the trainers again."""
     try:
         cause = (failure.exc_type, failure.exc_value or failure.exc_type(), failure.exc_traceback)
         log.error("a thread failed", exc_info=cause)

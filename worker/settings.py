@@ -1,4 +1,4 @@
-"""Settings of the worker, from the environment; the command line goes before it."""
+"""Settings of the worker, from the command line or the environment."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ class WorkerSettings(ServiceSettings):
     server_url: str
     """Address of the server, such as https://bapo.example.org."""
     worker_token: str = ""
-    """Token of this worker; better in a file that `BAPO_WORKER_TOKEN_FILE` names."""
+    """Token of this worker; prefer `BAPO_WORKER_TOKEN_FILE`."""
     worker_token_file: Path | None = None
-    """File that holds the worker's token."""
+    """File with the worker's token."""
     worker_slots: int | None = Field(default=None, ge=1, le=1024)
-    """Runs trained at the same time; without it one for each GPU, and one on a machine without GPUs."""
+    """Runs trained at a time; by default one per GPU, and one on a machine without GPUs."""
     worker_gpus: str = ""
-    """Indices of the GPUs that runs may get, such as `0,1`, or `none`; without it those that the worker sees, which
-    `CUDA_VISIBLE_DEVICES` may restrict. Where no driver answers, the GPUs named are taken to be there."""
+    """Indices of the GPUs to use, such as `0,1`, or `none`; by default all visible ones, which `CUDA_VISIBLE_DEVICES`
+    may restrict. Where no driver answers, the named GPUs are assumed to exist."""
     worker_name: str = Field(default_factory=socket.gethostname, min_length=1, max_length=200)
-    """Tells the workers of a server apart; without it the host's name."""
+    """Name of this worker; by default the host name."""
     worker_folder: Path = Path("bapo-worker")
-    """Where the worker keeps what it holds over a restart."""
+    """Folder for the worker's state, which outlives a restart."""
     worker_runs_dir: Path | None = None
-    """Folder for the runs' folders on this machine; without it the server's `BAPO_RUNS_DIR`."""
+    """Folder of the runs on this machine; by default the server's `BAPO_RUNS_DIR`."""
     broker_url: str = ""
-    """The broker as this machine reaches it; without it the address that the server names."""
+    """Address of Redis from this machine; by default the one that the server names."""
     metrics_host: str = "127.0.0.1"
-    """Address on which the worker answers `/metrics` and `/healthz`; other machines need the token."""
+    """Address that serves `/metrics` and `/healthz`; other machines need the token."""
     metrics_port: int | None = Field(default=None, ge=1, le=65535)
-    """Port for them; without it the worker listens on none."""
+    """Port of `/metrics` and `/healthz`; by default they are not served."""
     metrics_token_file: Path | None = None
-    """Holds the token that reads the worker's `/metrics` from other machines."""
+    """File with the token that reads `/metrics` from other machines."""
 
     @property
     def gpu_indices(self) -> list[int] | None:
-        """The GPUs that were named; None where none were."""
+        """The named GPUs; None where the setting is empty."""
         if not self.worker_gpus:
             return None
         return [] if self.worker_gpus == "none" else [int(index) for index in self.worker_gpus.split(",")]
@@ -57,7 +57,7 @@ class WorkerSettings(ServiceSettings):
     def _names_gpus(cls, text: str) -> str:
         given = text.replace(" ", "").strip(",").lower()
         if given not in ("", "none") and not all(part.isdecimal() and int(part) < 65_536 for part in given.split(",")):
-            raise ValueError("name indices with commas between, such as 0,1, or none")
+            raise ValueError("give indices separated by commas, such as 0,1, or none")
         return given
 
     @field_validator("server_url")

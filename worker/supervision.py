@@ -1,4 +1,4 @@
-"""Looks after one attempt in a thread of its own: starts or adopts the trainer, uploads, reports how it ended."""
+"""Supervises one attempt in its own thread: starts or adopts the trainer, uploads, reports how it ended."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ LONGEST_RETRY_SECONDS = 5.0
 STOP_GRACE_SECONDS = 45.0
 """Between SIGTERM and SIGKILL: a step, its evaluation and a checkpoint must fit."""
 STOP_NOW_GRACE_SECONDS = 3.0
-"""The same where somebody stops a run without waiting for its step."""
+"""The same for a run that is stopped without waiting for its step."""
 LEFTOVER_SECONDS = 60.0
-"""How long the last lines of a run that was taken back are offered to a server that does not answer."""
+"""How long to offer the last lines of a revoked run to a server that does not answer."""
 
 log = logging.getLogger(__name__)
 
 
 class ClaimLostError(Exception):
-    """The server gave the run to another attempt, or knows it no more."""
+    """The server gave the run to another attempt, or no longer knows it."""
 
 
 def is_unreachable(error: Exception) -> bool:
-    """Whether trying again later may help: no answer, or an answer that is not about the request."""
+    """Whether a retry may help: there was no answer, or one that is not about the request."""
     return isinstance(error, httpx.TransportError) or (isinstance(error, ApiError) and error.status not in (404, 409))
 
 
@@ -57,13 +57,13 @@ class AttemptSupervisor(threading.Thread):
     """One attempt, from the claim until the server knows how it ended."""
 
     def __init__(self, client: Client, store: AttemptStore, attempt: Attempt, claim: Claim | None = None) -> None:
-        """With `claim` the attempt is new; without, an earlier life of the worker began it."""
+        """With `claim` the attempt is new; without, the worker began it before its restart."""
         super().__init__(name=f"run-{attempt.run_id}", daemon=True)
         self.attempt = attempt
         self.predecessor: AttemptSupervisor | None = None
-        """An earlier attempt at the same run that this worker still held: ended before ours begins."""
+        """An earlier attempt at the same run that this worker still held; it ends before this one begins."""
         self.gpu_holders: Sequence[AttemptSupervisor] = ()
-        """Attempts that the server has given up, and whose trainers still have our GPUs: ours begins after them."""
+        """Attempts that the server has given up but whose trainers still use our GPUs; this one begins after them."""
         self._client = client
         self._store = store
         self._claim = claim
@@ -87,26 +87,26 @@ class AttemptSupervisor(threading.Thread):
 
     @property
     def upload_lag_bytes(self) -> int:
-        """What the server does not have yet."""
+        """Bytes that the server does not have yet."""
         return self._uploader.lag_bytes
 
     @property
     def is_ended(self) -> bool:
-        """Whether the thread has begun and is over."""
+        """Whether the thread was started and has ended."""
         return self.ident is not None and not self.is_alive()
 
     def revoke(self) -> None:
-        """The run is no longer ours: end its trainer and forget it."""
+        """Give up a run that was taken from this worker: end its trainer."""
         self._revoked = True
         self._wake.set()
 
     def shut_down(self) -> None:
-        """Let the trainer end at a step boundary, and give the run back."""
+        """End the trainer after its step, and return the run."""
         self._shut_down = True
         self._wake.set()
 
     def hand_back(self) -> None:
-        """Let the trainer end at a step boundary, however long its step is, and give the run back."""
+        """End the trainer after its step, however long that takes, and return the run."""
         self._hand_back = True
         self._wake.set()
 
@@ -137,7 +137,7 @@ class AttemptSupervisor(threading.Thread):
     # ------------------------------------------------------------ the thread
 
     def run(self) -> None:
-        """Follow the attempt to its end."""
+        """Supervise the attempt until it ends."""
         log_lines.bind(run_id=self.attempt.run_id, attempt=self.attempt.number)
         if self.predecessor is not None:
             self.predecessor.revoke()
@@ -153,7 +153,7 @@ class AttemptSupervisor(threading.Thread):
             self._store.forget(self.attempt)
 
     def _begin(self) -> TrainerProcess | None:
-        """The trainer: a new one, or the one that an earlier life of this worker started."""
+        """The trainer: a new one, or the one that was started before the worker's restart."""
         trainer = None
         if self._claim is None:
             trainer = find_trainer(self.attempt)
@@ -186,7 +186,7 @@ class AttemptSupervisor(threading.Thread):
                 self._end_at_once(trainer)
                 self._clean_up()
                 self._upload_what_is_left()
-                raise ClaimLostError("the server took it back")
+                raise ClaimLostError("the server took the run back")
             if running and trainer is not None:
                 self._carry_out_stop(trainer)
             elif self.attempt.ending is None:
@@ -202,7 +202,7 @@ class AttemptSupervisor(threading.Thread):
             self._wake.clear()
 
     def _clean_up(self) -> None:
-        """End and remove what a trainer that was killed could not: processes on the GPUs, shared memory."""
+        """Clean up after a killed trainer: processes on the GPUs, shared memory."""
         pid, created = self.attempt.pid, self.attempt.created
         if pid is None or created is None:
             return
@@ -233,7 +233,7 @@ class AttemptSupervisor(threading.Thread):
     # ------------------------------------------------------------ talking to the server
 
     def _upload(self) -> bool:
-        """Upload what is new; true where the server has all there is now."""
+        """Upload new lines. Returns whether the server now has everything."""
         if time.monotonic() < self._next_try:
             return False
         ended = self.attempt.ending is not None
@@ -251,7 +251,7 @@ class AttemptSupervisor(threading.Thread):
         return True
 
     def _upload_what_is_left(self) -> None:
-        """Give the server the last lines of an attempt that it has ended, unless another attempt has begun.
+        """Send the last lines of an attempt that the server ended, unless another attempt has begun.
 
         A run that was stopped while we were not heard of ends without us, and nobody else sends what we hold. Of a run
         that is another's by now the token is refused, and the other sends our lines.
@@ -288,7 +288,7 @@ class AttemptSupervisor(threading.Thread):
             self._revoked = True
             return
         if self._pause == FIRST_RETRY_SECONDS:
-            log.warning("run %s: the server cannot be reached, the trainer goes on: %s", self.attempt.run_id, error)
+            log.warning("run %s: the server cannot be reached, the trainer continues: %s", self.attempt.run_id, error)
         self._next_try = time.monotonic() + self._pause
         self._pause = min(2 * self._pause, LONGEST_RETRY_SECONDS)
 

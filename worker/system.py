@@ -1,27 +1,26 @@
-"""What the machine is doing, for the heartbeat, and what it has: memory and GPUs."""
+"""State of the machine for the heartbeat, and its memory and GPUs."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from bapo.api.workers import GpuInfo
+from bapo.deploy.nvidia_smi import number, query
 from bapo.run.run_folder import mark_of
 
 GIB = 2**30
 MIB_PER_GIB = 1024
 VISIBLE_VARIABLE = "CUDA_VISIBLE_DEVICES"
 MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")
-QUERY_SECONDS = 20.0
 MIN_UUID_CHARACTERS = len("GPU-")
-"""A beginning of an identifier that is not longer names no single GPU."""
+"""A prefix of an identifier that is not longer does not identify a GPU."""
 
 
 def utilisation() -> dict[str, float]:
@@ -36,7 +35,7 @@ def utilisation() -> dict[str, float]:
 
 
 def folder_of_runs(folder: Path) -> dict[str, float]:
-    """The folder of the runs as this machine sees it: whether it can be written, its space, and which one it is."""
+    """The folder of the runs on this machine: whether it is writable, its free space, and its identity."""
     found = {"runs_dir_writable": float(os.access(folder, os.W_OK | os.X_OK))}
     try:
         found["runs_dir_free_bytes"] = float(shutil.disk_usage(folder).free)
@@ -48,7 +47,7 @@ def folder_of_runs(folder: Path) -> dict[str, float]:
 
 
 def memory_gib() -> float:
-    """Main memory, or as much of it as this container may use."""
+    """Main memory, or the container's limit."""
     total = psutil.virtual_memory().total
     try:
         limit = MEMORY_LIMIT.read_text().strip()
@@ -68,27 +67,15 @@ class Device:
 
 
 def devices() -> Sequence[Device]:
-    """The NVIDIA GPUs; none where there is no driver."""
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return ()
-    command = [program, "--query-gpu=index,uuid,name,memory.total", "--format=csv,noheader,nounits"]
-    try:
-        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=QUERY_SECONDS)
-    except subprocess.TimeoutExpired:
-        return ()
-    return tuple(parse_devices(result.stdout)) if result.returncode == 0 else ()
-
-
-def parse_devices(table: str) -> Iterable[Device]:
-    """The answer of nvidia-smi; a GPU that shares the machine's memory has `[N/A]` there."""
-    for line in table.splitlines():
-        index, uuid, name, mib = (field.strip() for field in line.split(","))
-        yield Device(int(index), uuid, name, float(mib) / MIB_PER_GIB if mib.replace(".", "").isdigit() else None)
+    """The NVIDIA GPUs; none without a driver. One that shares the machine's memory has none of its own."""
+    return tuple(
+        Device(int(index), uuid, name, None if (mib := number(memory)) is None else mib / MIB_PER_GIB)
+        for index, uuid, name, memory in query("index", "uuid", "name", "memory.total")
+    )
 
 
 def usable_gpus(found: Sequence[Device], chosen: Sequence[int] | None, visible: str | None) -> list[GpuInfo]:
-    """The GPUs that runs may get.
+    """The GPUs to use.
 
     `chosen` names them (`bapo worker --gpus`), also where no driver answers: then nothing is known but the index.
     Without, they are those of `visible` (CUDA_VISIBLE_DEVICES, indices or identifiers), or all that were `found`.

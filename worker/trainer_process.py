@@ -39,7 +39,7 @@ class TrainerProcess:
         self.created = process.create_time()
 
     def is_running(self) -> bool:
-        """Whether it still runs; reaps it where it is our child."""
+        """Whether it is running; reaps it if it is a child."""
         if self._child is not None:
             return self._child.poll() is None
         try:
@@ -49,11 +49,11 @@ class TrainerProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs, and always where it is not our child."""
+        """None while it runs, and always if it is not a child."""
         return self._child.poll() if self._child is not None else None
 
     def ask_to_stop(self) -> None:
-        """SIGTERM: it ends at the next step boundary, after a checkpoint.
+        """Send SIGTERM: the trainer ends after its step, with a checkpoint.
 
         Not to its process group: the processes of its engine have to go on until then.
         """
@@ -61,7 +61,7 @@ class TrainerProcess:
             os.kill(self.pid, signal.SIGTERM)
 
     def kill(self) -> None:
-        """SIGKILL to its whole process group."""
+        """Send SIGKILL to its process group."""
         if self.is_running():
             os.killpg(self.pid, signal.SIGKILL)
 
@@ -94,7 +94,7 @@ def start_trainer(attempt: Attempt, threads: int, python: str = sys.executable) 
 
 
 def find_trainer(attempt: Attempt) -> TrainerProcess | None:
-    """The attempt's trainer, started by an earlier life of this worker; None where it has ended or never began."""
+    """The attempt's trainer, started before the worker's restart; None where it has ended or never began."""
     if attempt.pid is not None:
         try:
             process = psutil.Process(attempt.pid)
@@ -125,7 +125,7 @@ def end_rest_of_session(pid: int, created: float) -> None:
 
 
 def trainers_of(run_folder: Path) -> list[TrainerProcess]:
-    """Every trainer on this machine that is at work in a run's folder, whichever worker started it."""
+    """Every trainer on this machine that works in a run's folder, whichever worker started it."""
     found = []
     for process in psutil.process_iter(["cmdline"]):
         if (process.info["cmdline"] or [])[1:4] == ["-m", "bapo.run.trainer", str(run_folder)]:
@@ -134,7 +134,7 @@ def trainers_of(run_folder: Path) -> list[TrainerProcess]:
 
 
 def ending_of(attempt: Attempt, exit_code: int | None) -> Ending:
-    """How a trainer that runs no more ended, from what it left in its folder and, where known, its exit code.
+    """How a trainer ended, from its files and, where known, its exit code.
 
     Without a summary or a recorded failure it was killed: `lost`, to be tried again from its last checkpoint, as is one
     that could not write its files.

@@ -18,7 +18,7 @@ from bapo.run.line_reader import ATTEMPT_FILES, FileKind, read_lines
 from worker.attempts import Attempt
 
 SLOW_INTERVAL_SECONDS = 0.5
-"""Between two looks at the files that nobody waits for: samples and log."""
+"""Interval between two checks of the less urgent files: samples and log."""
 
 _STEP_LINE = re.compile(r'"type":"step","attempt":\d+,"step":(\d+)')
 
@@ -29,9 +29,9 @@ class _File:
     kind: FileKind
     path: Path
     offset: int | None = None
-    """Next byte that the server wants; None where it must be asked."""
+    """Next byte that the server expects; None where it must be asked."""
     stored: int = 0
-    """What it had when it last answered."""
+    """Offset that the server last confirmed."""
     next_look: float = 0.0
 
 
@@ -51,7 +51,7 @@ class Uploader:
         ]
 
     def pump(self, *, everything: bool = False) -> bool:
-        """Upload what is new, at most one batch per file; whether there was anything.
+        """Upload new lines, at most one batch per file. Returns whether there were any.
 
         `everything` looks at all files now. Raises what the client raises; calling it again is always right.
         """
@@ -97,7 +97,7 @@ class Uploader:
 
     @property
     def lag_bytes(self) -> int:
-        """What the files hold and the server has not yet."""
+        """Bytes in the files that the server does not have yet."""
         return sum(max(0, _size(file.path) - file.stored) for file in list(self._files))
 
     def _note_step(self, lines: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ TIMEOUT_SECONDS = 8.0
 
 
 def main(arguments: list[str]) -> int:
-    """Ask once; what is wrong goes to standard error."""
+    """Ask once; a failure is printed to standard error."""
     if len(arguments) != 1 or not arguments[0].startswith(("http://", "https://")):
         print("usage: python -m bapo.deploy.healthcheck http://127.0.0.1:8001/readyz", file=sys.stderr)
         return 2

@@ -1,4 +1,4 @@
-"""The log of every service: one line an event on standard error, JSON or plain, without secrets.
+"""Logging of all services: one line per event on standard error, JSON or plain, with secrets masked.
 
 What a line is about (request, run, attempt, user) is bound once with `about`, and every line within carries it.
 """
@@ -25,7 +25,7 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 
 MASK = "***"
 SHORTEST_SECRET = 8
-"""A shorter one would be found inside innocent words."""
+"""A shorter secret would match inside ordinary words."""
 
 _NOTHING: Mapping[str, str | int] = MappingProxyType({})
 _CONTEXT: ContextVar[Mapping[str, str | int]] = ContextVar("bapo_log_context", default=_NOTHING)
@@ -54,14 +54,14 @@ _SECRETS_LOCK = threading.Lock()
 
 
 def hide(*secrets: str | None) -> None:
-    """Never write these to the log from now on, whatever surrounds them."""
+    """Mask these secrets in the log from now on."""
     found = {secret for secret in secrets if secret and len(secret) >= SHORTEST_SECRET}
     with _SECRETS_LOCK:
         _SECRETS.update(found)
 
 
 def mask(line: str) -> str:
-    """The text without secrets: those that were named to `hide`, and whatever has the form of one."""
+    """The text with secrets masked: those given to `hide`, and whatever has the form of one."""
     for secret in sorted(_SECRETS, key=len, reverse=True):
         line = line.replace(secret, MASK)
     for pattern, replacement in _PATTERNS:
@@ -71,7 +71,7 @@ def mask(line: str) -> str:
 
 @contextmanager
 def about(**facts: str | int | None) -> Iterator[None]:
-    """Every line that is written within carries these facts; None leaves one out."""
+    """Add these facts to every line logged inside; those that are None are left out."""
     known = {name: fact for name, fact in facts.items() if fact is not None}
     token = _CONTEXT.set({**_CONTEXT.get(), **known})
     try:
@@ -81,19 +81,19 @@ def about(**facts: str | int | None) -> Iterator[None]:
 
 
 def bind(**facts: str | int | None) -> None:
-    """Like `about`, to the end of the task or thread that says it."""
+    """Like `about`, until the current task or thread ends."""
     known = {name: fact for name, fact in facts.items() if fact is not None}
     _CONTEXT.set({**_CONTEXT.get(), **known})
 
 
 def facts_of(record: logging.LogRecord) -> dict[str, Any]:
-    """What the line is about, and what was given as `extra`."""
+    """The facts of a line, and those given as `extra`."""
     extra = {name: value for name, value in vars(record).items() if name not in _STANDARD}
     return {**_CONTEXT.get(), **extra}
 
 
 class JsonFormatter(logging.Formatter):
-    """Time, level, service, logger, message, and what the line is about."""
+    """Formats a line as JSON: time, level, service, logger, message and facts."""
 
     def __init__(self, service: str) -> None:
         super().__init__()
@@ -116,7 +116,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def _masked(value: Any) -> Any:
-    """Texts within are masked; numbers stay numbers."""
+    """Masks the texts within a value; numbers stay numbers."""
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, Mapping):
@@ -127,7 +127,7 @@ def _masked(value: Any) -> Any:
 
 
 class PlainFormatter(logging.Formatter):
-    """For a person at a terminal: time, level, message, then what the line is about."""
+    """Formats a line for a terminal: time, level, message and facts."""
 
     def format(self, record: logging.LogRecord) -> str:
         """One line, and a traceback below it."""

@@ -1,4 +1,4 @@
-"""Settings of the services: from environment variables `BAPO_…` only, refused in plain words where they are wrong."""
+"""Settings of the services: from environment variables `BAPO_…` only, with clear errors for wrong values."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ S = TypeVar("S", bound="ServiceSettings")
 
 
 class SettingsError(ValueError):
-    """The environment says something that cannot be; one line each."""
+    """Settings in the environment are wrong; one line each."""
 
 
 class ServiceSettings(BaseSettings):
-    """What all services take."""
+    """Settings of all services."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_ignore_empty=True, frozen=True, use_attribute_docstrings=True
     )
 
     secret_fields: ClassVar[frozenset[str]] = frozenset()
-    """Fields whose value is never repeated."""
+    """Fields whose value is never printed."""
 
     log_format: LogFormat = "auto"
-    """`json`: one object a line; `plain`: for reading; `auto`: plain on a terminal, JSON elsewhere."""
+    """`json`: one object per line; `plain`: readable text; `auto`: plain on a terminal, otherwise JSON."""
     log_level: LogLevel = "info"
-    """Least urgency that is written: `debug`, `info`, `warning` or `error`."""
+    """Lowest level that is logged: `debug`, `info`, `warning` or `error`."""
 
 
 class Setting(NamedTuple):
-    """A variable, for the documentation."""
+    """A variable as the documentation shows it."""
 
     variable: str
     type: str
@@ -56,7 +56,7 @@ class Setting(NamedTuple):
 
 
 class Variable(NamedTuple):
-    """A variable that is no service's setting."""
+    """A variable that is not a setting of a service."""
 
     reader: str
     default: str
@@ -65,14 +65,14 @@ class Variable(NamedTuple):
 
 OTHER_VARIABLES: Mapping[str, Variable] = {
     "BAPO_SERVER": Variable("`bapo`", "none", "Address of the server, for commands without `--server`."),
-    "BAPO_TOKEN": Variable("`bapo`", "none", "Token of the person who calls, for commands without `--token-file`."),
-    "BAPO_IDEMPOTENCY_KEY": Variable("`bapo submit`", "none", "Submitting again with the same key submits nothing."),
+    "BAPO_TOKEN": Variable("`bapo`", "none", "API token, for commands without `--token-file`."),
+    "BAPO_IDEMPOTENCY_KEY": Variable(
+        "`bapo submit`", "none", "Submitting again with the same key returns the first run."
+    ),
     "BAPO_VERL_PYTHON": Variable(
-        "worker, `bapo train`", "`.venv-verl/bin/python`", "Python of the environment in which verl is installed."
+        "worker, `bapo train`", "`.venv-verl/bin/python`", "Python of the environment with verl."
     ),
-    "BAPO_TRAINER_PID": Variable(
-        "trainer", "none", "Set by a trainer for the processes of its engine: not for people."
-    ),
+    "BAPO_TRAINER_PID": Variable("trainer", "none", "Set by a trainer for the processes of its engine; internal."),
 }
 
 
@@ -82,9 +82,9 @@ def variable_of(field: str) -> str:
 
 
 def load(settings: type[S], **given: Any) -> S:
-    """The service's settings; `given` ones, from the command line, go before the environment.
+    """The service's settings; `given` ones, from the command line, take precedence over the environment.
 
-    Raises SettingsError naming each variable, its value and what to do.
+    Raises SettingsError naming each variable, its value and the remedy.
     """
     try:
         return settings(**{name: value for name, value in given.items() if value is not None})
@@ -115,7 +115,7 @@ def _default(info: FieldInfo) -> str:
 
 
 def describe(settings: type[ServiceSettings]) -> list[Setting]:
-    """What the service reads."""
+    """The variables that the service reads."""
     found = []
     for field, info in settings.model_fields.items():
         default = None if info.is_required() else _default(info)
@@ -128,7 +128,7 @@ _KINDS: Mapping[Any, str] = {str: "text", int: "whole number", float: "number", 
 
 
 def _kind(annotation: Any) -> str:
-    """What a value of a field is, in a word."""
+    """The kind of value that a field takes."""
     if get_origin(annotation) is Literal:
         return ", ".join(f"`{each}`" for each in get_args(annotation))
     alternatives = [each for each in get_args(annotation) if each is not type(None)] or [annotation]
@@ -136,23 +136,23 @@ def _kind(annotation: Any) -> str:
 
 
 def known_variables() -> frozenset[str]:
-    """Every `BAPO_…` variable that some part of the product reads."""
+    """Every `BAPO_…` variable that any part of the product reads."""
     return frozenset((resources.files("bapo.deploy") / KNOWN_FILE).read_text(encoding="utf-8").split())
 
 
 def unknown_variables(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """A line for each `BAPO_…` variable that nothing reads, with the nearest name that something does."""
+    """A line for each `BAPO_…` variable that nothing reads, with the nearest known name."""
     known = known_variables()
     lines = []
     for name in sorted(environment):
         if name.startswith(PREFIX) and name not in known:
             near = difflib.get_close_matches(name, known, n=1)
-            meant = f"did you mean {near[0]}?" if near else "docs/settings.md lists those that are read"
+            meant = f"did you mean {near[0]}?" if near else "see docs/settings.md for the known ones"
             lines.append(f"{name} is set, but nothing reads it: {meant}")
     return lines
 
 
 def warn_of_unknown_variables() -> None:
-    """Write those lines to the log."""
+    """Log a warning for each unknown variable."""
     for line in unknown_variables():
         LOG.warning(line)

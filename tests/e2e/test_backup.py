@@ -58,7 +58,7 @@ def test_a_run_goes_on_from_a_backup(make_stack: Callable[[], Stack], tmp_path: 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("backup", "b.tar", "--data", "nothing"), "is no data folder"),
+        (("backup", "b.tar", "--data", "nothing"), "is not a data folder"),
         (("restore", "missing.tar", "--data", "new"), "cannot be read as a backup"),
     ],
 )

@@ -35,9 +35,9 @@ def start(data: Path, *arguments: str, **environment: str) -> subprocess.Complet
     ("arguments", "message"),
     [
         (("--listen", "0.0.0.0"), "--public-url"),  # noqa: S104 - it is refused
-        (("--broker-port", "6379"), "name an address they reach with --listen"),
+        (("--broker-port", "6379"), "give an address that they can reach with --listen"),
         (("--listen", "203.0.113.9"), "cannot be used"),
-        (("--listen", "no such host"), "is no address of this machine"),
+        (("--listen", "no such host"), "is not an address of this machine"),
     ],
 )
 def test_what_would_let_nobody_or_everybody_in_is_refused(
@@ -154,4 +154,4 @@ def test_the_doctor_notices_what_is_no_server_of_ours(tmp_path: Path) -> None:
         other.terminate()
     server = next(each for each in found["findings"] if each["check"] == "server")
     assert server["grade"] == "failure"
-    assert "not as a BAPO server does" in server["message"]
+    assert "not the answer of a BAPO server" in server["message"]

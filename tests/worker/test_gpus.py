@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from tests.services import BackendServer, RedisServer, new_database, running_bac
 from tests.stack import SMALL_RUN
 from worker.attempts import Attempt
 from worker.settings import WorkerSettings
-from worker.system import Device, parse_devices, usable_gpus
+from worker.system import Device, devices, usable_gpus
 from worker.trainer_process import end_rest_of_session
 
 H200 = [Device(index, f"GPU-{index}f00-77", "H200", 139.8) for index in range(4)]
@@ -46,13 +46,13 @@ def test_where_no_driver_answers_the_named_gpus_are_taken_to_be_there() -> None:
     assert usable_gpus([], None, "0") == []
 
 
-def test_the_answer_of_the_driver_is_read() -> None:
-    table = "0, GPU-8a1, NVIDIA H200, 143771\n1, GPU-9b2, NVIDIA GB10, [N/A]\n"
-    assert list(parse_devices(table)) == [
+def test_the_answer_of_the_driver_is_read(nvidia_smi: Callable[[str], None]) -> None:
+    nvidia_smi("printf '0, GPU-8a1, NVIDIA H200, 143771\\n1, GPU-9b2, NVIDIA GB10, [N/A]\\n'")
+    assert devices() == (
         # 143,771 MiB / 1,024.
         Device(0, "GPU-8a1", "NVIDIA H200", 143_771 / 1024),
         Device(1, "GPU-9b2", "NVIDIA GB10", None),
-    ]
+    )
 
 
 @pytest.mark.parametrize(("text", "expected"), [("", None), ("none", []), ("0, 1", [0, 1]), ("3", [3])])
@@ -62,7 +62,7 @@ def test_gpus_are_named_in_a_setting(text: str, expected: list[int] | None) -> N
 
 @pytest.mark.parametrize("text", ["a", "0;1", "-1", "0,,1", "70000"])
 def test_other_texts_are_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="name indices with commas between"):
+    with pytest.raises(ValueError, match="give indices separated by commas"):
         WorkerSettings(server_url="http://x", worker_gpus=text)
 
 

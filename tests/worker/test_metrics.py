@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.deployment.compose import free_port
 from worker import health
-from worker.gpu_readings import GpuReading, as_system, gpu_readings, parse_reading
+from worker.gpu_readings import GpuReading, as_system, gpu_readings
 from worker.metrics import WorkerState, serve
 
 STATE = WorkerState(slots=2, trainers=1, gpus=0, seconds_since_heartbeat=3.0, upload_lag_bytes=17)
@@ -64,12 +64,12 @@ def test_other_machines_are_not_let_in_without_a_token() -> None:
         serve("10.0.0.1", free_port(), None, lambda: STATE)
 
 
-def test_a_line_of_nvidia_smi() -> None:
+def test_the_driver_is_read(nvidia_smi: Callable[[str], None]) -> None:
+    nvidia_smi("printf '0, 37, 1, 2, 41\\n3, [N/A], 1, 2, [Not Supported]\\n'")
     # 1 MiB = 1,048,576 bytes.
-    busy = parse_reading("0, 37, 1, 2, 41")
-    assert busy == GpuReading(0, 37.0, 1_048_576.0, 2_097_152.0, 41.0)
-    silent = parse_reading("3, [N/A], 1, 2, [Not Supported]")
-    assert silent == GpuReading(3, None, 1_048_576.0, 2_097_152.0, None)
+    busy = GpuReading(0, 37.0, 1_048_576.0, 2_097_152.0, 41.0)
+    silent = GpuReading(3, None, 1_048_576.0, 2_097_152.0, None)
+    assert gpu_readings() == [busy, silent]
     # As a heartbeat carries it, by the driver's number.
     assert as_system([busy, silent]) == {
         "gpu_0_percent": 37.0,
@@ -80,17 +80,14 @@ def test_a_line_of_nvidia_smi() -> None:
 
 @pytest.mark.parametrize(
     ("script", "expected"),
-    [("echo '1, 50, 3, 4, 60'", [50.0]), ("exit 9", []), ("sleep 600", [])],
+    [("echo '1, 50, 3, 4, 60'", [50.0]), ("exit 9", []), ("exec sleep 600", [])],
     ids=["answers", "fails", "hangs"],
 )
 def test_a_driver_that_does_not_answer_holds_up_nobody(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, expected: list[float]
+    nvidia_smi: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, script: str, expected: list[float]
 ) -> None:
-    program = tmp_path / "nvidia-smi"
-    program.write_text(f"#!/bin/sh\nexec {script}\n" if script.startswith("sleep") else f"#!/bin/sh\n{script}\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setattr("worker.gpu_readings.PATIENCE_SECONDS", 2.0)
+    nvidia_smi(script)
+    monkeypatch.setattr("bapo.deploy.nvidia_smi.PATIENCE_SECONDS", 2.0)
     assert [each.load_percent for each in gpu_readings()] == expected
 
 

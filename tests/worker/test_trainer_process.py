@@ -164,7 +164,7 @@ def test_a_second_worker_in_the_same_folder_is_refused(tmp_path: Path) -> None:
         first.terminate()
         assert first.wait(20) == 0
     assert second.returncode == 1
-    assert "another worker is at work in" in second.stderr
+    assert "another worker uses" in second.stderr
     assert len(second.stderr.strip().splitlines()) == 1
 
 

@@ -31,7 +31,7 @@ RUNS = "runs"
 RESOURCES = "resources"
 _CHUNK = 1 << 20
 _ROUNDS = 5
-"""How often a run's new checkpoints are looked for, which replace those that were being copied."""
+"""How often to look for new checkpoints, which may replace those being copied."""
 
 
 class BackupError(Exception):
@@ -207,11 +207,11 @@ def _parse(path: Path, content: bytes) -> Manifest:
 
 
 def _check_name(info: tarfile.TarInfo) -> None:
-    """Only plain files beneath our own names: never a path that leads out. Raises BackupError."""
+    """Check that a member is a plain file under a known name, never a path that leads out. Raises BackupError."""
     path = PurePosixPath(info.name)
     ours = path.parts and path.parts[0] in (MANIFEST, DATABASE, SECRETS, RUNS, RESOURCES)
     if not info.isreg() or path.is_absolute() or ".." in path.parts or not ours:
-        raise BackupError(f"the backup holds {info.name!r}, which no backup of ours does: do not use it")
+        raise BackupError(f"the backup holds {info.name!r}, which is not part of a backup: do not use it")
 
 
 def extract(path: Path, prefix: str, target: Path) -> None:

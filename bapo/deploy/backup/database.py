@@ -75,7 +75,7 @@ def dump(url: str, file: Path) -> None:
 def restore(url: str, file: Path) -> None:
     """Fill an empty database, whole or not at all; runs are no longer bound to the machine they ran on."""
     if revision(url) is not None:
-        raise BackupError("the database holds something already: restore into an empty one")
+        raise BackupError("the database is not empty: restore into an empty one")
     _run("pg_restore", url, "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction", str(file))
     with _connect(url) as connection:
         # Their folders are here now.

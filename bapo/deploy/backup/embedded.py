@@ -24,7 +24,7 @@ READY_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """Where the parts of a server are."""
+    """The parts of a server."""
 
     database_url: str
     runs_dir: Path
@@ -92,7 +92,7 @@ def back_up_folder(data: Path, file: Path) -> Manifest:
     """Write a backup of a data folder. Raises BackupError and StartError."""
     folder = DataFolder(data)
     if not (folder.postgres / "PG_VERSION").exists():
-        raise BackupError(f"{folder.path} is no data folder of `bapo up`: name it with --data")
+        raise BackupError(f"{folder.path} is not a data folder of `bapo up`: give it with --data")
     with deployment_of(folder) as deployment:
         return back_up(deployment, file)
 

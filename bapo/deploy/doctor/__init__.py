@@ -1,1 +1,1 @@
-"""`bapo doctor`: what is wrong with a deployment. `probes` finds facts out, `judgements` decides about them."""
+"""`bapo doctor`: checks a deployment. `probes` collects facts, `judgements` rates them."""

@@ -1,4 +1,4 @@
-"""What a check says."""
+"""Findings of the checks."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Grade(StrEnum):
-    """How a check came out."""
+    """Outcome of a check."""
 
     OK = "ok"
     NOTE = "note"
-    """Worth knowing; nothing to do."""
+    """Information; no action needed."""
     WARNING = "warning"
-    """Works, and will hurt."""
+    """Works, but will cause trouble."""
     FAILURE = "failure"
     """Does not work."""
     SKIPPED = "skipped"
-    """Could not be looked at; the message says what it would take."""
+    """Could not be checked; the message says why."""
 
 
 class Finding(BaseModel):
@@ -44,7 +44,7 @@ def note(check: str, message: str) -> Finding:
 
 
 def warning(check: str, message: str, remedy: str) -> Finding:
-    """Works, and will hurt."""
+    """Works, but will cause trouble."""
     return Finding(check=check, grade=Grade.WARNING, message=message, remedy=remedy)
 
 

@@ -1,4 +1,4 @@
-"""Decides what facts about a deployment mean. Pure, with every threshold."""
+"""Rates facts about a deployment. Pure functions, with every threshold."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ CLOCK_WARNING_SECONDS = 2.0
 CLOCK_FAILURE_SECONDS = 30.0
 OLDEST_POSTGRES = 15
 STREAM_SECONDS = 3.0
-"""The first byte of an event stream is sent at once; later, somebody keeps it back."""
+"""The first byte of an event stream is sent at once; if it arrives later, a proxy buffers it."""
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def versions(server: str, ours: str) -> Finding:
-    """The server's and this command's."""
+    """Rates the versions of the server and of this command."""
     if server.split(".")[:2] == ours.split(".")[:2]:
         return ok("versions", f"server and this command are {server}")
     return warning(
@@ -39,7 +39,7 @@ def readiness(found: Readiness) -> Iterator[Finding]:
 
 
 def database(facts: DatabaseFacts) -> Iterator[Finding]:
-    """PostgreSQL: version, schema, free connections."""
+    """Rates PostgreSQL: version, schema, free connections."""
     major = int(facts.version.split(".")[0])
     if major < OLDEST_POSTGRES:
         yield failure("database version", f"PostgreSQL {facts.version}", f"use PostgreSQL {OLDEST_POSTGRES} or newer")
@@ -65,7 +65,7 @@ def database(facts: DatabaseFacts) -> Iterator[Finding]:
 
 
 def broker(facts: BrokerFacts) -> Iterator[Finding]:
-    """Redis: reachable, never throwing messages away, able to write."""
+    """Rates Redis: reachable, never evicting messages, able to write."""
     if not facts.reachable:
         yield failure(
             "broker",
@@ -83,11 +83,13 @@ def broker(facts: BrokerFacts) -> Iterator[Finding]:
     if most and used / most >= MEMORY_WARNING:
         yield warning("broker memory", f"{_bytes(used)} of {_bytes(most)} in use", "raise maxmemory: full, it refuses")
     if facts.write_failed:
-        yield failure("broker disk", "Redis could not write to its disk", "see its log; free space or mend permissions")
+        yield failure(
+            "broker disk", "Redis could not write to its disk", "see its log; free disk space or fix its permissions"
+        )
     elif facts.append_only:
         yield ok("broker persistence", "append-only file")
     else:
-        yield note("broker persistence", "none: after its restart the server sends again what was queued")
+        yield note("broker persistence", "none: after a restart of Redis the server sends queued runs again")
 
 
 def runs_folder(facts: FolderFacts) -> Iterator[Finding]:
@@ -96,7 +98,7 @@ def runs_folder(facts: FolderFacts) -> Iterator[Finding]:
         yield failure(
             "runs folder",
             f"the server cannot write {facts.path}: {facts.problem}",
-            "mend its permissions, or set BAPO_RUNS_DIR to a folder that the server's account owns",
+            "fix its permissions, or set BAPO_RUNS_DIR to a folder that the server's account owns",
         )
         return
     yield ok("runs folder", f"the server can write {facts.path}")
@@ -123,7 +125,7 @@ def workers(found: Sequence[WorkerFacts], server_version: str, *, shared: bool) 
         if worker.online:
             yield from _worker(worker, server_version, shared=shared)
         else:
-            yield note(f"worker {worker.name}", f"not heard of for {worker.seconds_since_heartbeat:.0f} s")
+            yield note(f"worker {worker.name}", f"last heard {worker.seconds_since_heartbeat:.0f} s")
 
 
 def _worker(worker: WorkerFacts, server_version: str, *, shared: bool) -> Iterator[Finding]:
@@ -146,13 +148,13 @@ def _troubles(name: str, worker: WorkerFacts, server_version: str, *, shared: bo
     if worker.runs_dir_writable is False:
         yield failure(
             f"{name} runs folder",
-            "it cannot write its folder of the runs",
+            "it cannot write to its folder of the runs",
             "mount the shared folder there with write access, or set BAPO_WORKER_RUNS_DIR to one of its own",
         )
     if shared and worker.sees_runs_dir is False:
         yield failure(
             f"{name} runs folder",
-            "its folder of the runs is not the server's, though BAPO_RUNS_DIR_SHARED says that all are one",
+            "its folder of the runs is not the server's, although BAPO_RUNS_DIR_SHARED is set",
             "mount the same storage at the same path on both, or unset BAPO_RUNS_DIR_SHARED",
         )
     if worker.runs_dir_free_bytes is not None:
@@ -169,7 +171,7 @@ def secret_files(files: Sequence[SecretFile]) -> Iterator[Finding]:
                 "secret files", f"{file.path} has mode {file.mode}", f"chmod 600 {file.path}; then replace it"
             )
     if files and not any(int(file.mode, 8) & 0o077 for file in files):
-        yield ok("secret files", f"{len(files)} files for their owner only")
+        yield ok("secret files", f"{len(files)} files readable by their owner only")
 
 
 def addresses(asked: str, public_url: str, hosts: Sequence[str]) -> Iterator[Finding]:
@@ -179,7 +181,7 @@ def addresses(asked: str, public_url: str, hosts: Sequence[str]) -> Iterator[Fin
     if public.scheme != "https" and public.hostname not in LOOPBACK:
         yield warning(
             "encryption",
-            f"{public_url} is not encrypted: tokens and sessions pass in the clear",
+            f"{public_url} is not encrypted: tokens and sessions are sent in the clear",
             "put a reverse proxy with TLS in front (docs/deployment.md) and set BAPO_PUBLIC_URL to its https address",
         )
     else:
@@ -188,10 +190,10 @@ def addresses(asked: str, public_url: str, hosts: Sequence[str]) -> Iterator[Fin
         yield warning(
             "public address",
             f"asked at {host}, BAPO_PUBLIC_URL says {public.hostname}",
-            "set BAPO_PUBLIC_URL to the address that people type: forms from another origin are refused",
+            "set BAPO_PUBLIC_URL to the address that people use: forms from another origin are refused",
         )
     if host not in hosts:
-        yield failure("hosts", f"{host} is not among the hosts that are served", f"add {host} to BAPO_ALLOWED_HOSTS")
+        yield failure("hosts", f"{host} is not an allowed host", f"add {host} to BAPO_ALLOWED_HOSTS")
 
 
 @dataclass(frozen=True)
@@ -205,11 +207,11 @@ class PageHeaders:
 def page(found: PageHeaders, asked: str) -> Iterator[Finding]:
     """What a proxy left of the dashboard's answer."""
     if found.status != 200:
-        yield failure("login page", f"answered {found.status}", "check that the proxy passes `/` on to the frontend")
+        yield failure("login page", f"answered {found.status}", "check that the proxy forwards `/` to the frontend")
         return
     if "content-security-policy" not in found.headers:
         yield failure(
-            "page headers", "Content-Security-Policy is missing", "let the proxy pass the frontend's headers on"
+            "page headers", "Content-Security-Policy is missing", "make the proxy forward the frontend's headers"
         )
     elif asked.startswith("https://") and "strict-transport-security" not in found.headers:
         yield warning(
@@ -231,7 +233,7 @@ def stream(seconds: float | None) -> Finding:
 
 
 _STREAM_REMEDY = (
-    "a proxy keeps the stream back: nginx needs `proxy_buffering off`, Caddy `flush_interval -1` (docs/deployment.md)"
+    "a proxy buffers the stream: nginx needs `proxy_buffering off`, Caddy `flush_interval -1` (docs/deployment.md)"
 )
 
 
@@ -256,16 +258,16 @@ def installation(found: Installation) -> Iterator[Finding]:
         yield failure(
             "PyTorch",
             f"{found.torch} sees none of the {len(found.gpus)} GPUs",
-            "install a build of PyTorch for a CUDA that the driver supports (nvidia-smi names it)",
+            "install a build of PyTorch for a CUDA version that the driver supports (see nvidia-smi)",
         )
     else:
         yield ok("PyTorch", f"{found.torch}, {len(found.gpus)} GPUs")
     if found.verl is None:
         yield note("verl", "not installed in this environment: only the local engine trains here")
     elif found.verl_problem is not None:
-        yield failure("verl", found.verl_problem, "install the releases that belong together: docs/verl.md")
+        yield failure("verl", found.verl_problem, "install matching releases: docs/verl.md")
     else:
-        yield ok("verl", f"{found.verl}, with fitting vLLM and PyTorch")
+        yield ok("verl", f"{found.verl}, with matching vLLM and PyTorch")
 
 
 def diagnosis(found: Diagnosis, asked: str) -> Iterator[Finding]:
@@ -277,12 +279,12 @@ def diagnosis(found: Diagnosis, asked: str) -> Iterator[Finding]:
     yield from secret_files(found.secret_files)
     yield from addresses(asked, found.public_url, found.hosts)
     if not found.dispatcher_alive:
-        yield failure("dispatcher", "no server gives out runs", "restart the server and read its log")
+        yield failure("dispatcher", "no server dispatches runs", "restart the server and read its log")
 
 
 def no_diagnosis(why: str) -> Finding:
     """The caller is no administrator."""
-    return skipped("inside of the server", f"{why}: log in as an administrator to see database, broker and workers")
+    return skipped("server internals", f"{why}: log in as an administrator to see database, broker and workers")
 
 
 def _bytes(number: float) -> str:

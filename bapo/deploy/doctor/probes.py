@@ -1,4 +1,4 @@
-"""Finds the facts out that are judged: asks the server, looks at this machine. Changes nothing."""
+"""Collects facts about a server and this machine. Changes nothing."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from bapo import __version__
 from bapo.api.service import Readiness, SecretFile
 from bapo.client import ApiError, Client
 from bapo.config import ConfigError
+from bapo.deploy import nvidia_smi
 from bapo.deploy.doctor import judgements
 from bapo.deploy.doctor.findings import Finding, failure, note, ok, skipped, warning
 from bapo.deploy.doctor.judgements import Installation, PageHeaders
@@ -28,7 +29,7 @@ TIMEOUT_SECONDS = 10.0
 
 
 def server(url: str, token: str | None) -> Iterator[Finding]:
-    """Everything about a server, from where this command runs."""
+    """Check a server from this machine."""
     try:
         health = httpx.get(f"{url}/healthz", timeout=TIMEOUT_SECONDS)
     except httpx.TransportError as error:
@@ -39,8 +40,8 @@ def server(url: str, token: str | None) -> Iterator[Finding]:
     except (ValueError, KeyError, TypeError):
         yield failure(
             "server",
-            f"{url} answered {health.status_code}, and not as a BAPO server does",
-            "check the address, and that the proxy passes /healthz, /readyz and /api on; a refused host name must be "
+            f"{url} answered {health.status_code}, which is not the answer of a BAPO server",
+            "check the address, and that the proxy forwards /healthz, /readyz and /api; a refused host name must be "
             "added to BAPO_ALLOWED_HOSTS",
         )
         return
@@ -49,7 +50,7 @@ def server(url: str, token: str | None) -> Iterator[Finding]:
     yield from _ready(url)
     yield from judgements.page(_page(url), url)
     if token is None:
-        yield skipped("inside of the server", "no token: give --token-file, or log in with `bapo login`")
+        yield skipped("server internals", "no token: give --token-file, or log in with `bapo login`")
         return
     yield from _inside(url, token)
 
@@ -72,7 +73,7 @@ def _inside(url: str, token: str) -> Iterator[Finding]:
         try:
             me = client.me()
         except ApiError as error:
-            yield failure("login", str(error.body.remedy), "take a new token: `bapo login`")
+            yield failure("login", str(error.body.remedy), "get a new token with `bapo login`")
             return
         yield ok("login", f"as {me.name}, {me.role}")
         yield judgements.stream(_first_byte(client))
@@ -85,7 +86,7 @@ def _inside(url: str, token: str) -> Iterator[Finding]:
 
 
 def _first_byte(client: Client) -> float | None:
-    """Seconds until an event stream begins; None where it does not within a while."""
+    """Seconds until an event stream begins; None where it does not."""
     begin = time.monotonic()
     try:
         with client.http.stream("GET", "/events", headers={"Accept": "text/event-stream"}) as response:
@@ -97,13 +98,13 @@ def _first_byte(client: Client) -> float | None:
 
 
 def local(data: Path) -> Iterator[Finding]:
-    """This machine: what is installed, the environment, and the data folder of `bapo up` where there is one."""
+    """Check this machine: packages, environment, and the data folder of `bapo up`."""
     yield ok("Python", f"{sys.version.split()[0]}, bapo {__version__}")
     yield from judgements.installation(installed())
     lines = unknown_variables()
-    yield from (warning("environment", line, "mend the name, or unset it") for line in lines)
+    yield from (warning("environment", line, "correct the name, or unset it") for line in lines)
     if not data.exists():
-        yield note("data folder", f"{data} does not exist: `bapo up` makes it")
+        yield note("data folder", f"{data} does not exist: `bapo up` creates it")
         return
     tokens = [data / name for name in ("admin-token", "worker-token", "broker-password")]
     found = [SecretFile(path=str(file), mode=_mode(file)) for file in tokens if file.exists()]
@@ -116,9 +117,9 @@ def _mode(file: Path) -> str:
 
 
 def installed() -> Installation:
-    """Packages and GPUs of this machine; PyTorch is asked in a process of its own."""
+    """Packages and GPUs of this machine; PyTorch is imported in a separate process."""
     torch, verl = _version("torch"), _version("verl")
-    gpus = _gpus()
+    gpus = [name for (name,) in nvidia_smi.query("name")]
     problem = None
     if verl is not None:
         try:
@@ -133,15 +134,6 @@ def _version(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
-
-
-def _gpus() -> list[str]:
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return []
-    query = [program, "--query-gpu=name", "--format=csv,noheader"]
-    result = subprocess.run(query, capture_output=True, text=True, check=False)
-    return result.stdout.splitlines() if result.returncode == 0 else []
 
 
 def _torch_sees_cuda() -> bool:

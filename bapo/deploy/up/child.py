@@ -1,4 +1,4 @@
-"""A child process of `bapo up`: its own process group, its own log file, and how it is ended."""
+"""A child process of `bapo up`: its own process group, its own log file, and how it is stopped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 
 LARGEST_LOG_BYTES = 20_000_000
-"""A log that is larger when its process starts is kept once, as `.1`, and begun anew."""
+"""A larger log is rotated to `.1` when its process starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +23,10 @@ class ChildSpec:
     name: str
     command: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Added to ours."""
+    """Added to the current environment."""
     stop_signal: signal.Signals = signal.SIGTERM
     grace_seconds: float = 10.0
-    """Between the stop signal and SIGKILL."""
+    """Time between the stop signal and SIGKILL."""
     user: int | None = None
     group: int | None = None
     folder: Path | None = None
@@ -70,7 +70,7 @@ class Child:
             self._process.send_signal(self.spec.stop_signal)
 
     def end(self) -> None:
-        """Wait for a process that was asked to stop; after its grace period kill its group."""
+        """Wait for a process that was asked to stop; kill its group after the grace period."""
         try:
             self._process.wait(self.spec.grace_seconds)
         except subprocess.TimeoutExpired:
@@ -78,7 +78,7 @@ class Child:
             self._process.wait()
 
     def last_lines(self, count: int = 12) -> str:
-        """The end of what it has written since it started."""
+        """The last lines of its log since it started."""
         with self.log.open("rb") as log:
             log.seek(self._log_start)
             return "\n".join(log.read().decode(errors="replace").splitlines()[-count:])

@@ -1,4 +1,4 @@
-"""The two runs that a first start submits, through the API like anybody's."""
+"""Submits the two demo runs of a first start, through the API."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEMO_RUNS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 def submit_demo(client: Client) -> None:
-    """Submit BAPO and GRPO on the same seed and data. Doing it again after a crash submits nothing twice."""
+    """Submit BAPO and GRPO on the same seed and data. Repeating it after a crash submits nothing twice."""
     for number, (name, changes) in enumerate(DEMO_RUNS, start=1):
         body = RunCreate(
             recipe="countdown-demo",

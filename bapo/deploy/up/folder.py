@@ -1,4 +1,4 @@
-"""The data folder of `bapo up`: where everything lies, and the lock against a second instance."""
+"""The data folder of `bapo up`: its paths, and the lock against a second instance."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class DataFolder:
         self._lock_descriptor = descriptor
 
     def unlock(self) -> None:
-        """Let another instance have the folder; short folders made for sockets go."""
+        """Release the folder, and remove the short folders made for sockets."""
         for folder in self._short_folders:
             # A server that outlives us still has its socket there.
             if folder.exists() and not any(folder.iterdir()):
@@ -82,7 +82,7 @@ class DataFolder:
             self._lock_descriptor = None
 
     def socket_folder(self, preferred: Path, socket_name: str) -> Path:
-        """Where a server's Unix socket goes: the preferred folder, or a short one where its path is too long."""
+        """The folder for a server's Unix socket: the preferred one, or a short one if its path is too long."""
         if len(os.fsencode(preferred / socket_name)) <= LONGEST_SOCKET_PATH:
             return preferred
         digest = hashlib.sha256(os.fsencode(preferred)).hexdigest()[:16]

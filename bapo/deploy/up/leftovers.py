@@ -19,13 +19,13 @@ _START_TIME_TOLERANCE_SECONDS = 0.5
 
 
 def record_processes(path: Path, children: Iterable[Child]) -> None:
-    """Write down what runs."""
+    """Record the running processes."""
     entries = [{"name": child.spec.name, "pid": child.pid, "created": child.created} for child in children]
     write_atomically(path, json.dumps(entries, indent=1).encode())
 
 
 def end_leftovers(path: Path) -> list[str]:
-    """End what a killed instance left and return the names.
+    """End the processes of a killed instance and return their names.
 
     The worker is killed, not asked: asked, it would stop its trainers, which otherwise train on and are found again
     by the next worker.

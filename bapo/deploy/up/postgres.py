@@ -50,7 +50,7 @@ class EmbeddedPostgres:
         self._socket_folder = folder.socket_folder(folder.postgres, SOCKET_NAME)
 
     def _choose_account(self) -> pwd.struct_passwd | None:
-        """PostgreSQL refuses to run as root: then it runs as another account, the one that has the data already."""
+        """The account to run as: as root, PostgreSQL needs another one, which owns the data."""
         if os.geteuid() != 0:
             return None
         if self._data.exists() and (owner := self._data.stat().st_uid) != 0:
@@ -68,7 +68,7 @@ class EmbeddedPostgres:
         return f"postgresql+psycopg://{ROLE}@/{DATABASE}?host={quote(str(self._socket_folder), safe='')}"
 
     def prepare(self) -> list[str]:
-        """Make the cluster unless it is there. Returns the folders that other accounts may now pass through."""
+        """Create the cluster if needed. Returns the folders that other accounts may now pass through."""
         opened: list[str] = []
         if self._account is not None:
             opened = open_path(self._bin) + open_path(self._data)
@@ -138,7 +138,7 @@ class EmbeddedPostgres:
         )
 
     def is_ready(self) -> bool:
-        """Whether it takes connections; makes the database on the first."""
+        """Whether it accepts connections; creates the database at the first."""
         try:
             with psycopg.connect(
                 host=str(self._socket_folder), user=ROLE, dbname="postgres", autocommit=True, connect_timeout=5

@@ -30,14 +30,14 @@ def server_binary() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class BrokerAddress:
-    """Where Redis listens for workers on other machines."""
+    """Address of Redis for workers on other machines."""
 
     host: str
     port: int
 
 
 class EmbeddedRedis:
-    """A Redis server; without a network port unless workers on other machines are let in, which takes its password."""
+    """A Redis server; without a network port unless workers on other machines may join, with its password."""
 
     def __init__(self, folder: DataFolder, address: BrokerAddress | None = None) -> None:
         self._folder = folder.redis
@@ -54,7 +54,7 @@ class EmbeddedRedis:
         return f"redis+socket://{quote(str(self._socket))}?virtual_host=0"
 
     def remote_url(self, host: str) -> str:
-        """Address for workers on other machines, which know this one by that name; empty where none are let in."""
+        """Address for workers on other machines, which know this one as `host`; empty where none may join."""
         if self._address is None:
             return ""
         name = f"[{host}]" if ":" in host else host
@@ -100,7 +100,7 @@ class EmbeddedRedis:
 
 
 def _password_in(file: Path) -> str:
-    """The password that the file holds, made where it is missing; only its owner reads it."""
+    """The password in the file, created if missing and readable by its owner only."""
     if not file.exists():
         with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as handle:
             handle.write(secrets.token_hex(32) + "\n")

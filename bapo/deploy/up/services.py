@@ -1,4 +1,4 @@
-"""Our own services as child processes: how each is started and what its environment says."""
+"""Commands and environments of our services as child processes."""
 
 from __future__ import annotations
 
@@ -16,59 +16,61 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where the services find one another."""
+    """Addresses of the services."""
 
     port: int
-    """The one that people open."""
+    """Port of the dashboard and the API."""
     backend_port: int
     database_url: str
     broker_url: str
     listen: str = HOST
-    """Address on which the page and the API answer."""
+    """Address that the frontend listens on."""
     given_public_url: str | None = None
-    """What people type, where a proxy stands in front or the machine has a name."""
+    """Public address, where a proxy stands in front or the machine has a name."""
     worker_broker_url: str = ""
-    """The broker for workers on other machines; empty: none are let in."""
+    """Redis for workers on other machines; empty: there are none."""
 
     @property
     def local_url(self) -> str:
-        """The page, from this machine."""
+        """The dashboard's address on this machine."""
         host = HOST if self.listen in EVERYWHERE else self.listen
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
     @property
     def public_url(self) -> str:
-        """The page, for people."""
+        """The dashboard's public address."""
         return self.given_public_url or self.local_url
 
     @property
     def allowed_hosts(self) -> str:
-        """Host names beside the public one that requests may name."""
+        """Allowed host names beside the public one."""
         named = os.environ.get("BAPO_ALLOWED_HOSTS", "")
         own = "" if self.listen in EVERYWHERE else self.listen
         return ",".join(part for part in (named, own) if part)
 
     @property
     def backend_url(self) -> str:
-        """The API server itself."""
+        """The backend's address."""
         return f"http://{HOST}:{self.backend_port}"
 
 
 def check_port(port: int, host: str = HOST, option: str = "--port") -> None:
-    """Raises StartError where the port cannot be listened on."""
+    """Check that a port is free. Raises StartError."""
     try:
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
     except socket.gaierror as error:
-        raise StartError(f"{host} is no address of this machine ({error.strerror}): name one with --listen.") from None
+        raise StartError(
+            f"{host} is not an address of this machine ({error.strerror}): give one with --listen."
+        ) from None
     except (OSError, OverflowError) as error:
         where = f"Port {port}" if host == HOST else f"Port {port} of {host}"
         raise StartError(f"{where} cannot be used ({error}): choose another with {option}.") from None
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
+    """A port that is free now."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]
@@ -92,7 +94,7 @@ def backend_environment(folder: DataFolder, addresses: Addresses) -> dict[str, s
 
 
 def backend_spec(folder: DataFolder, addresses: Addresses) -> ChildSpec:
-    """The API server."""
+    """The backend."""
     return ChildSpec(
         name="backend",
         command=service_command("backend", "serve", "--host", HOST, "--port", str(addresses.backend_port)),
@@ -101,7 +103,7 @@ def backend_spec(folder: DataFolder, addresses: Addresses) -> ChildSpec:
 
 
 def frontend_spec(addresses: Addresses) -> ChildSpec:
-    """The pages, and the one port that people see."""
+    """The frontend."""
     return ChildSpec(
         name="frontend",
         command=service_command("frontend", "serve", "--host", addresses.listen, "--port", str(addresses.port)),

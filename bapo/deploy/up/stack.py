@@ -1,4 +1,4 @@
-"""Brings everything up in order, keeps it up, and takes it down again."""
+"""Starts all services in order, keeps them running, and stops them."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from bapo.deploy.up.services import (
 from bapo.deploy.up.supervision import StartInterruptedError, Supervisor
 
 READY_SECONDS = 60.0
-"""For each service; a loaded machine of two cores needs a tenth of it."""
+"""Time for each service to become ready; a busy machine with two cores needs a tenth of it."""
 _POLL_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class UpOptions:
-    """What the command line says."""
+    """Options of `bapo up`."""
 
     data: Path
     port: int = 8000
@@ -50,14 +50,14 @@ class UpOptions:
     browser: bool = True
     slots: int = 1
     listen: str = HOST
-    """Address on which the page and the API answer; another than the loopback lets other machines in."""
+    """Address to listen on; any but the loopback lets other machines in."""
     public_url: str | None = None
     broker_port: int | None = None
-    """Port of Redis for workers on other machines; None: they cannot join."""
+    """Port of Redis for workers on other machines; None: no such workers."""
 
 
 class Stack:
-    """One `bapo up`, from the lock on its folder to its release."""
+    """One run of `bapo up`, which holds the lock on its data folder."""
 
     def __init__(self, options: UpOptions, say: Callable[[str], None]) -> None:
         self._options = options
@@ -67,7 +67,7 @@ class Stack:
         self._supervisor = Supervisor(self._folder, say, self._stop)
 
     def run(self) -> None:
-        """Stay until SIGINT, SIGTERM or SIGHUP. Raises StartError where it cannot start; nothing is left running."""
+        """Run until SIGINT, SIGTERM or SIGHUP. Raises StartError where it cannot start, with nothing left running."""
         folder = self._folder
         folder.prepare()
         check_listening(self._options)
@@ -94,15 +94,15 @@ class Stack:
             self._start()
             while not self._stop.wait(_POLL_SECONDS):
                 self._supervisor.restart_dead()
-            self._say("stopping: running runs write a checkpoint and go on at the next start")
+            self._say("stopping: running runs write a checkpoint and resume at the next start")
         except StartInterruptedError:
-            self._say("stopping before everything was up")
+            self._say("stopping before startup was complete")
         finally:
             self._supervisor.stop_all()
 
     def _start(self) -> None:
         folder, supervisor = self._folder, self._supervisor
-        self._say("starting the database, the broker, the server, the pages and a worker")
+        self._say("starting PostgreSQL, Redis, backend, dashboard and a worker")
         options = self._options
         broker_port = options.broker_port
         redis = EmbeddedRedis(folder, None if broker_port is None else BrokerAddress(options.listen, broker_port))
@@ -116,7 +116,7 @@ class Stack:
             options.public_url,
             redis.remote_url(broker_host(options)),
         )
-        # The slowest to import, and it needs nobody to start.
+        # The slowest to import, and independent of the others.
         frontend = supervisor.start(frontend_spec(addresses))
         opened = postgres.prepare()
         if opened:
@@ -176,18 +176,20 @@ class Stack:
 
 
 def check_listening(options: UpOptions) -> None:
-    """Raises StartError where other machines are let in without a name that they can use."""
+    """Raises StartError where other machines would have no address to use."""
     if options.listen in EVERYWHERE and options.public_url is None:
         raise StartError(
-            f"With --listen {options.listen} say under which address people open the page: --public-url "
+            f"With --listen {options.listen} give the address that people open, with --public-url "
             "https://bapo.example.org, or listen on one address of this machine."
         )
     if options.broker_port is not None and options.listen in (HOST, "localhost", "::1"):
-        raise StartError("--broker-port lets workers on other machines in: name an address they reach with --listen.")
+        raise StartError(
+            "--broker-port lets workers on other machines in: give an address that they can reach with --listen."
+        )
 
 
 def broker_host(options: UpOptions) -> str:
-    """The name under which workers on other machines reach Redis."""
+    """The host name at which workers on other machines reach Redis."""
     if options.listen not in EVERYWHERE:
         return options.listen
     return urlsplit(options.public_url or "").hostname or options.listen

@@ -1,4 +1,4 @@
-"""Keeps child processes alive: a child that dies is started again, after a pause that grows while it keeps dying."""
+"""Keeps child processes alive: restarts one that dies, after a pause that grows while it keeps dying."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from bapo.deploy.up.leftovers import record_processes
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 15.0
 STEADY_SECONDS = 30.0
-"""After this long alive a death counts as the first one again."""
+"""A child that lived this long is restarted after the shortest pause."""
 _POLL_SECONDS = 0.05
 
 
 class StartInterruptedError(Exception):
-    """Somebody asked to stop while the start was under way."""
+    """The start was interrupted by a request to stop."""
 
 
 class Supervisor:
     """The children, in the order in which they were started."""
 
     def __init__(self, folder: DataFolder, say: Callable[[str], None], stop: threading.Event) -> None:
-        """Setting `stop` ends a wait for readiness."""
+        """Setting `stop` interrupts a wait for readiness."""
         self._logs: Path = folder.logs
         self._record: Path = folder.processes
         self._say = say
         self._stop = stop
         self._children: list[Child] = []
         self._order: list[str] = []
-        """Names in the order of their first start: whoever needs another was started after it."""
+        """Names in the order of their first start; a child starts after those that it needs."""
         self._pauses: dict[str, float] = {}
         self._due: dict[str, tuple[float, ChildSpec]] = {}
 
     @property
     def children(self) -> Sequence[Child]:
-        """Those that run, or have died unnoticed."""
+        """Children that run, or whose death was not noticed yet."""
         return tuple(self._children)
 
     def start(self, spec: ChildSpec) -> Child:
@@ -67,7 +67,7 @@ class Supervisor:
                 raise StartInterruptedError
 
     def restart_dead(self) -> None:
-        """Notice children that died, and start those whose pause is over."""
+        """Restart children that died, once their pause is over."""
         now = time.monotonic()
         for child in list(self._children):
             code = child.exit_code()
@@ -86,7 +86,7 @@ class Supervisor:
                 self.start(spec)
 
     def stop_all(self) -> None:
-        """End all children one after the other, in the opposite order of their first start."""
+        """Stop all children one by one, in the reverse order of their first start."""
         self._due.clear()
         for child in reversed(self._children):
             child.ask_to_stop()

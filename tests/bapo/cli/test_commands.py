@@ -69,7 +69,7 @@ def test_ctrl_c_stops_at_a_step_boundary_and_the_command_goes_on(tmp_path: Path)
     summary = json.loads(out.splitlines()[-1])
     assert summary["status"] == "stopped"
     assert 10 <= summary["steps"] < 400
-    assert "stopping at the next step boundary" in errors
+    assert "stopping after this step, with a checkpoint" in errors
     assert (tmp_path / "run" / "checkpoints" / f"step-{summary['steps']:06d}").is_dir()
 
 

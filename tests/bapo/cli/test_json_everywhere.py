@@ -20,8 +20,8 @@ WITHOUT_ANSWER = {
     "export metrics": "writes a table: --format json",
     "export records": "JSON, one object a line",
     "export runs": "writes a table: --format json",
-    "up": "goes on until Ctrl-C",
-    "worker": "goes on until Ctrl-C",
+    "up": "runs until Ctrl-C",
+    "worker": "runs until Ctrl-C",
     "completion": "prints a script",
 }
 

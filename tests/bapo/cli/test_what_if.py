@@ -62,4 +62,4 @@ def test_what_is_neither_a_folder_nor_on_a_server_is_explained(tmp_path: Path, m
     monkeypatch.chdir(tmp_path)
     done = run_here("what-if", "no-such-run")
     assert done.returncode == 4  # Nobody is logged in to a server that could have it.
-    assert "is no folder here" in " ".join(done.stderr.replace("│", " ").split())
+    assert "is not a folder here" in " ".join(done.stderr.replace("│", " ").split())

@@ -101,5 +101,5 @@ def test_an_unknown_variable_is_answered_with_the_nearest_name() -> None:
     lines = unknown_variables({"BAPO_LEASE_SECOND": "3", "BAPO_LEASE_SECONDS": "3", "OTHER": "", "BAPO_XQZW": ""})
     assert lines == [
         "BAPO_LEASE_SECOND is set, but nothing reads it: did you mean BAPO_LEASE_SECONDS?",
-        "BAPO_XQZW is set, but nothing reads it: docs/settings.md lists those that are read",
+        "BAPO_XQZW is set, but nothing reads it: see docs/settings.md for the known ones",
     ]
