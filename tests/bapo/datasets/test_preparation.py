@@ -233,7 +233,7 @@ def test_the_command_reports_counts_and_bad_rows(published: Path, tmp_path: Path
     row = next(line for line in ran.stdout.splitlines() if "minerva.parquet" in line)
     assert row.split()[1:4] == ["3", "2", "1"]
     assert "skipped: test.jsonl, row 3: answer must be a text or a number, not None" in ran.stderr
-    assert "there already" in CliRunner().invoke(app, command).stderr
+    assert "up to date" in CliRunner().invoke(app, command).stderr
     strict = CliRunner().invoke(app, [*command, "--strict"])
     assert (strict.exit_code, strict.stderr.strip()) == (
         2,
