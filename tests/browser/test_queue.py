@@ -16,6 +16,7 @@ from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import event, step
 from tests.backend.test_dispatcher import silence
+from tests.browser.conftest import WAIT_MILLISECONDS
 from tests.services import BackendServer, RedisServer, running_backend, wait_until
 
 pytestmark = pytest.mark.browser
@@ -56,7 +57,13 @@ def test_slots_reasons_and_cancelling(page: Page, people: Client, backend_server
     expect(card).to_contain_text("holds the slot")
     expect(card).to_contain_text("step 2 of")
     row = page.get_by_role("row", name=re.compile("waits its turn"))
-    expect(row).to_contain_text("waits for a free slot")
+
+    def says_why() -> bool:
+        # A worker that is silent while a slow browser draws would be offline, and that the reason.
+        worker.heartbeat(claim, step=2)
+        return "waits for a free slot" in row.inner_text()
+
+    wait_until(says_why, WAIT_MILLISECONDS / 1000)
 
     # A word before what cannot be undone; "Keep it" changes nothing.
     row.get_by_label("Cancel waits its turn").click()
