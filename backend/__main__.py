@@ -1,4 +1,4 @@
-"""`python -m backend serve | migrate | login-code`; settings come from the environment (`BAPO_…`)."""
+"""`python -m backend serve | migrate | login-code`; settings come from environment variables (`BAPO_…`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ASGI application, put together from its parts."""
+"""Assembles the ASGI application from its parts."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What people change about their own account, and the workers' tokens."""
+"""A user's own account, and the workers' tokens."""

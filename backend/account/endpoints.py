@@ -1,4 +1,4 @@
-"""Password, sessions and tokens of the caller; the workers' tokens."""
+"""Routes for the caller's password, sessions and tokens, and for worker tokens."""
 
 from __future__ import annotations
 
@@ -15,66 +15,66 @@ from bapo.api.accounts import NewToken, PasswordChange, SessionPage, TokenCreate
 router = new_router("account")
 
 
-@router.put("/me/password", status_code=204, summary="Change one's own password")
+@router.put("/me/password", status_code=204, summary="Change your password")
 async def change_password(caller: AccountOwner, request: Request, context: ContextOf, body: PasswordChange) -> None:
-    """Asks for the old one where there is one. All other sessions end, and the tokens where asked for."""
+    """Requires the old password if one is set. Ends all other sessions and, if requested, revokes all tokens."""
     asker = logins.Asker(client_address(request, context.settings), Visit(0, "", None))
     await logins.change_password(context, body, caller, asker)
 
 
-@router.get("/me/sessions", summary="One's own logins")
+@router.get("/me/sessions", summary="List your sessions")
 def list_sessions(caller: AccountOwner, session: DbSession) -> SessionPage:
-    """The latest first."""
+    """List the caller's sessions, latest first."""
     return SessionPage(items=service.sessions(session, caller))
 
 
-@router.delete("/me/sessions", status_code=204, summary="End all of one's other logins")
+@router.delete("/me/sessions", status_code=204, summary="End all other sessions")
 def end_other_sessions(caller: AccountOwner, context: ContextOf, session: DbSession) -> None:
-    """Whoever came with a token ends all."""
+    """End every session of the caller except the current one. Called with a token, it ends them all."""
     service.end_sessions(session, caller, but=caller.secret_hash)
     context.callers.forget_user(caller.id)
 
 
-@router.delete("/me/sessions/{session_id}", status_code=204, summary="End one of one's own logins")
+@router.delete("/me/sessions/{session_id}", status_code=204, summary="End a session")
 def end_session(caller: AccountOwner, context: ContextOf, session: DbSession, session_id: str) -> None:
-    """Its cookie is worthless afterwards."""
+    """End one of the caller's sessions. Its cookie stops working at once."""
     service.end_sessions(session, caller, only=session_id)
     context.callers.forget_user(caller.id)
 
 
-@router.get("/me/tokens", summary="One's own tokens")
+@router.get("/me/tokens", summary="List your tokens")
 def list_tokens(caller: AccountOwner, session: DbSession) -> TokenPage:
-    """Without their secrets, the newest first."""
+    """List the caller's tokens without their secrets, newest first."""
     return TokenPage(items=service.tokens(session, "user", caller))
 
 
-@router.post("/me/tokens", status_code=201, summary="Make a token")
+@router.post("/me/tokens", status_code=201, summary="Create a token")
 def create_token(caller: AccountOwner, session: DbSession, body: TokenCreate) -> NewToken:
-    """It never may do more than its owner. The answer alone holds the secret."""
+    """The token can never do more than its owner. Its secret is returned only in this response."""
     return service.create_token(session, "user", body.name, body.scopes, body.expires_in_days, caller)
 
 
-@router.delete("/me/tokens/{token_id}", status_code=204, summary="End one of one's own tokens")
+@router.delete("/me/tokens/{token_id}", status_code=204, summary="Revoke a token")
 def revoke_token(caller: AccountOwner, context: ContextOf, session: DbSession, token_id: str) -> None:
-    """At once."""
+    """Revoke one of the caller's tokens. It stops working at once."""
     service.revoke_token(session, "user", token_id, caller)
     context.callers.forget_user(caller.id)
 
 
-@router.get("/worker-tokens", summary="The workers' tokens")
+@router.get("/worker-tokens", summary="List worker tokens")
 def list_worker_tokens(caller: Administrator, session: DbSession) -> TokenPage:
-    """Without their secrets, the newest first, each with the workers that registered with it."""
+    """List the workers' tokens without their secrets, newest first, each with the workers registered with it."""
     return TokenPage(items=service.tokens(session, "worker", caller))
 
 
-@router.post("/worker-tokens", status_code=201, summary="Make a token for workers")
+@router.post("/worker-tokens", status_code=201, summary="Create a worker token")
 def create_worker_token(caller: Administrator, session: DbSession, body: WorkerTokenCreate) -> NewToken:
-    """For `bapo worker --token`. The answer alone holds the secret."""
+    """For `bapo worker --token`. The secret is returned only in this response."""
     return service.create_token(session, "worker", body.name, ("work",), body.expires_in_days, caller)
 
 
-@router.delete("/worker-tokens/{token_id}", status_code=204, summary="End a workers' token")
+@router.delete("/worker-tokens/{token_id}", status_code=204, summary="Revoke a worker token")
 def revoke_worker_token(caller: Administrator, context: ContextOf, session: DbSession, token_id: str) -> None:
-    """Its workers are refused from now on; what they trained is continued by others."""
+    """The token's workers are refused from now on. Other workers resume what they were training."""
     service.revoke_token(session, "worker", token_id, caller)
     context.callers.forget_user(token_id)

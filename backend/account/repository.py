@@ -1,4 +1,4 @@
-"""SQL of tokens and who uses them."""
+"""SQL of tokens and their users."""
 
 from __future__ import annotations
 

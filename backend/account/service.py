@@ -1,4 +1,4 @@
-"""Sessions and tokens: listed, made, ended, and noted in the audit trail."""
+"""Lists, creates and revokes sessions and tokens, with audit entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opens and resolves the alerts of a run; each change is announced, and told to webhooks, in its own transaction."""
+"""Opens and resolves the alerts of a run; announces each change and queues its webhook messages in one transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Alerts, and the rules that open them."""
+"""Routes for alerts and alert rules."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ State = Literal["open", "unseen", "resolved", "all"]
 Limit = Annotated[int, Query(ge=1, le=500)]
 
 
-@router.get("/alerts", summary="Alerts, the newest first")
+@router.get("/alerts", summary="List alerts")
 def list_alerts(
     _: Reader,
     session: DbSession,
@@ -47,7 +47,7 @@ def list_alerts(
     cursor: str | None = None,
     limit: Limit = 50,
 ) -> AlertPage:
-    """`open`: what still holds; `unseen`: of that what nobody acknowledged; `resolved`: what is over."""
+    """Newest first. `open`: still true; `unseen`: open and not acknowledged; `resolved`: no longer true."""
     conditions: list[ColumnElement[bool]] = []
     if project is not None:
         conditions.append(Run.project_id.in_(select(Project.id).where(Project.name == project)))
@@ -63,65 +63,65 @@ def list_alerts(
     return service.list_alerts(session, conditions, cursor, limit)
 
 
-@router.get("/alerts/summary", summary="How many alerts are open")
+@router.get("/alerts/summary", summary="Count open alerts")
 def alert_summary(caller: Reader, session: DbSession) -> AlertSummary:
-    """What stands at the bell."""
+    """Counts for the bell in the dashboard's header."""
     return service.summary(session, caller)
 
 
-@router.post("/alerts/acknowledge", summary="Say that alerts were seen")
+@router.post("/alerts/acknowledge", summary="Acknowledge alerts")
 def acknowledge_alerts(caller: Writer, session: DbSession, body: AlertsAcknowledge) -> AlertsAcknowledged:
-    """They no longer count at the bell; they stay open until what they found is over."""
+    """Acknowledged alerts no longer count at the bell. They stay open until their condition no longer holds."""
     return AlertsAcknowledged(num_acknowledged=service.acknowledge(session, body.ids, caller))
 
 
-@router.get("/alerts/{alert_id}", summary="One alert")
+@router.get("/alerts/{alert_id}", summary="Get an alert")
 def get_alert(_: Reader, session: DbSession, alert_id: AlertId) -> AlertInfo:
-    """What a rule found in a run."""
+    """Get an alert by ID."""
     return service.alert_info(service.get_alert(session, alert_id))
 
 
-@router.get("/runs/{run_id}/alerts", summary="A run's alerts")
+@router.get("/runs/{run_id}/alerts", summary="List a run's alerts")
 def run_alerts(_: Reader, session: DbSession, run_id: str, cursor: str | None = None, limit: Limit = 200) -> AlertPage:
-    """The newest first."""
+    """List the alerts of a run, newest first."""
     runs.get(session, run_id)
     return service.list_alerts(session, [Alert.run_id == run_id], cursor, limit)
 
 
-@router.get("/alert-rules", summary="All alert rules")
+@router.get("/alert-rules", summary="List alert rules")
 def list_rules(caller: Reader, session: DbSession) -> RulePage:
-    """Of the caller's projects, by name."""
+    """List the alert rules of the caller's projects by name."""
     rows = repository.rules(session)
     return RulePage(items=[service.rule_info(row, caller) for row in rows])
 
 
-@router.post("/alert-rules", status_code=201, summary="Make an alert rule")
+@router.post("/alert-rules", status_code=201, summary="Create an alert rule")
 def create_rule(caller: Writer, session: DbSession, body: RuleWrite) -> RuleInfo:
-    """It judges every further step of the runs that it watches; of those that run already, also what came before."""
+    """The rule checks every further step of the runs it watches, and the past steps of runs that are active now."""
     return service.rule_info(service.create_rule(session, body, caller), caller)
 
 
-@router.post("/alert-rules/preview", summary="Try an alert rule on recorded runs")
+@router.post("/alert-rules/preview", summary="Preview an alert rule")
 def preview_rule(_: Reader, session: DbSession, body: RuleDraft) -> RulePreview:
-    """How often the rule would have opened an alert in the newest twenty runs that it watches, and where."""
+    """Say where, and how often, the rule would have opened an alert in the newest twenty runs that it watches."""
     project_id = choice.for_reading(session, body.project)
     service.check_scope(session, body.scope, project_id)
     return preview.preview(session, body, project_id)
 
 
-@router.get("/alert-rules/{rule_id}", summary="One alert rule")
+@router.get("/alert-rules/{rule_id}", summary="Get an alert rule")
 def get_rule(caller: Reader, session: DbSession, rule_id: str) -> RuleInfo:
-    """Anybody's in the caller's projects."""
+    """Get an alert rule by ID."""
     return service.rule_info(service.get_rule(session, rule_id), caller)
 
 
-@router.put("/alert-rules/{rule_id}", summary="Change an alert rule")
+@router.put("/alert-rules/{rule_id}", summary="Replace an alert rule")
 def replace_rule(caller: Writer, session: DbSession, rule_id: str, body: RuleWrite) -> RuleInfo:
-    """As a whole; one's own, or anybody's for an administrator. What it found before is resolved."""
+    """Requires the rule's owner or an administrator. Resolves the alerts that it opened before."""
     return service.rule_info(service.replace_rule(session, rule_id, body, caller), caller)
 
 
 @router.delete("/alert-rules/{rule_id}", status_code=204, summary="Delete an alert rule")
 def delete_rule(caller: Writer, session: DbSession, rule_id: str) -> None:
-    """One's own, or anybody's for an administrator. What it found stays in the history."""
+    """Requires the rule's owner or an administrator. Its past alerts stay in the history."""
     service.delete_rule(session, rule_id, caller)

@@ -1,4 +1,4 @@
-"""Follows the event log and judges the rules: each event once, in one transaction with what follows from it.
+"""Follows the event log and evaluates the rules: each event once, in one transaction with the alerts that it opens.
 
 How far the log was followed is stored with the alerts, so that a server that dies loses and doubles none. Nothing here
 is part of taking records in: a trainer, its worker and the pages notice nothing of it.

@@ -1,4 +1,4 @@
-"""What a rule says in a sentence, what an alert tells, and what to do about it."""
+"""Texts of rules and alerts, with advice on what to do."""
 
 from __future__ import annotations
 

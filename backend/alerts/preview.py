@@ -1,4 +1,4 @@
-"""What a rule would have said: replayed over what the newest runs recorded."""
+"""Replays a rule over the records of the newest runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stored rule, read: its condition, and which runs it watches."""
+"""Reads a stored rule: its condition, and the runs that it watches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may change a rule, and what follows from a change."""
+"""Creates, replaces and deletes rules; acknowledges alerts."""
 
 from __future__ import annotations
 

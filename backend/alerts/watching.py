@@ -1,4 +1,4 @@
-"""A rule reads a metric's values in order, each once, and says where an alert opens and where it is resolved.
+"""Reads the values of a metric in order, each once, and finds where an alert opens and where it is resolved.
 
 What a rule must remember between two values is one JSON object, so that reading goes on after a restart where it
 stopped. The same reading serves the preview, over all values of a run at once.

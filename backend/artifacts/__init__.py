@@ -1,1 +1,1 @@
-"""Files made of runs to be downloaded."""
+"""Downloads: files of runs, packed on request."""

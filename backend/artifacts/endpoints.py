@@ -1,4 +1,4 @@
-"""Downloads of a run."""
+"""Routes for the downloads of a run."""
 
 from __future__ import annotations
 
@@ -25,31 +25,33 @@ _TYPES = {
 }
 
 
-@router.get("/runs/{run_id}/artifacts", summary="The downloads of a run")
+@router.get("/runs/{run_id}/artifacts", summary="List a run's downloads")
 def list_artifacts(_: Reader, session: DbSession, run_id: str) -> ArtifactPage:
-    """Newest first, also those that have expired or failed."""
+    """List the downloads of a run, newest first, including those that expired or failed."""
     runs.get(session, run_id)
     return ArtifactPage(items=[service.info(each) for each in repository.of_run(session, run_id)])
 
 
-@router.post("/runs/{run_id}/artifacts", status_code=202, summary="Ask for a file of a run")
+@router.post("/runs/{run_id}/artifacts", status_code=202, summary="Request a download")
 def request_artifact(
     caller: Writer, session: DbSession, settings: SettingsOf, run_id: str, body: ArtifactCreate
 ) -> ArtifactInfo:
-    """Made where the run's folder is, then uploaded; one that is there and up to date is answered again."""
+    """Packs the files on the machine that has the run's folder, then uploads them. Returns an up-to-date download if
+    there is one.
+    """
     run = runs.lock(session, run_id)
     return service.info(service.request(session, run, body, caller, settings))
 
 
-@router.get("/runs/{run_id}/artifacts/{artifact_id}", summary="How far a download is")
+@router.get("/runs/{run_id}/artifacts/{artifact_id}", summary="Get a download")
 def get_artifact(_: Reader, session: DbSession, run_id: str, artifact_id: str) -> ArtifactInfo:
-    """State, size and checksum."""
+    """Get the state, size and checksum of a download."""
     return service.info(repository.get(session, run_id, artifact_id))
 
 
-@router.delete("/runs/{run_id}/artifacts/{artifact_id}", status_code=204, summary="Take a download away")
+@router.delete("/runs/{run_id}/artifacts/{artifact_id}", status_code=204, summary="Delete a download")
 def delete_artifact(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str, artifact_id: str) -> None:
-    """With its file; it can be asked for again."""
+    """Delete a download and its file. It can be requested again."""
     artifact = repository.get(session, run_id, artifact_id)
     if artifact.author != caller.name:
         lock_own(session, run_id, caller)
@@ -58,7 +60,7 @@ def delete_artifact(caller: Writer, session: DbSession, settings: SettingsOf, ru
 
 @router.get(
     "/runs/{run_id}/artifacts/{artifact_id}/content",
-    summary="The file",
+    summary="Download the file",
     response_class=FileResponse,
     responses={
         200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}},
@@ -68,7 +70,7 @@ def delete_artifact(caller: Writer, session: DbSession, settings: SettingsOf, ru
 def download_artifact(
     _: Reader, session: DbSession, settings: SettingsOf, run_id: str, artifact_id: str
 ) -> FileResponse:
-    """As a stream; `Range` goes on with an interrupted download. 409 until it is ready, 410 once it has expired."""
+    """Stream the file. `Range` resumes an interrupted download. 409 until it is ready, 410 once it has expired."""
     artifact = repository.get(session, run_id, artifact_id)
     store = ArtifactStore(settings.artifact_store)
     service.check_ready(artifact, store)

@@ -1,4 +1,4 @@
-"""Artifacts that the server makes itself, of what it has stored, and the end of every artifact."""
+"""Makes the downloads that the server builds from its own records, and expires all downloads."""
 
 from __future__ import annotations
 

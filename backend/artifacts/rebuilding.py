@@ -1,4 +1,4 @@
-"""A run's folder as the server's own records have it: also of a run whose folder is nowhere that we reach."""
+"""Rebuilds a run folder from the server's records, for runs whose own folder is out of reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking for files, and what becomes of them: requested, preparing, ready, and in the end expired or failed."""
+"""Requests downloads and moves them through their states: requested, preparing, ready, then expired or failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder of the files that people download: one file each under the identifier of its artifact."""
+"""Stores the downloads' files in one folder, each under its download's ID."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Who did what on this server."""
+"""The audit trail."""

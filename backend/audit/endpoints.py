@@ -1,4 +1,4 @@
-"""The audit trail of the whole server."""
+"""Route for the server's audit trail."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ router = new_router("audit")
 _LIST = "audit"
 
 
-@router.get("/audit", summary="Who did what on this server")
+@router.get("/audit", summary="List the audit log")
 def list_audit(
     _: Administrator,
     session: DbSession,
@@ -28,7 +28,7 @@ def list_audit(
     cursor: Annotated[str | None, Query(max_length=2_000)] = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
 ) -> AuditPage:
-    """The newest first; `system` is the server itself."""
+    """List who did what, newest first. The author `system` is the server itself."""
     query = select(AuditRow).order_by(AuditRow.id.desc()).limit(limit + 1)
     if author is not None:
         query = query.where(AuditRow.author == author)

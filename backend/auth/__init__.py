@@ -1,1 +1,1 @@
-"""Who is asking: users, sessions, tokens, one-time codes."""
+"""Logins: users, sessions, tokens, one-time codes."""

@@ -1,4 +1,4 @@
-"""Where a request comes from."""
+"""Finds the address that a request came from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a new installation has: a project, an administrator, and two tokens in files that only their owner can read."""
+"""Sets up a new installation: a project, an administrator, and two tokens in files that only their owner can read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Log in, log out, who am I."""
+"""Routes to log in, log out and read one's own name and role."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def _set_cookie(response: Response, context: Context, secret: str) -> None:
     )
 
 
-@router.post("/auth/login", summary="Log in with name and password, a one-time code or a token")
+@router.post("/auth/login", summary="Log in")
 async def login(
     _: Anybody, request: Request, context: ContextOf, response: Response, body: Login | None = None
 ) -> UserInfo:
-    """Answers with the session cookie, always a new one. A code works once and for a limited time.
+    """Log in with name and password, a one-time code or a token. Sets a new session cookie.
 
-    Too many failures answer 429 with Retry-After.
+    A code works once and for a limited time. Too many failed attempts get 429 with `Retry-After`.
     """
     found = await logins.login(context, body or Login(), _asker(request, context))
     if found is None:
@@ -65,21 +65,21 @@ async def login(
 async def set_password(
     _: Anybody, request: Request, context: ContextOf, response: Response, body: PasswordSet
 ) -> UserInfo:
-    """Needs no old password. All sessions of the user end; the answer has the cookie of a new one."""
+    """Needs no old password. Ends all sessions of the user and sets the cookie of a new one."""
     info, secret = await logins.set_password(context, body, _asker(request, context))
     _set_cookie(response, context, secret)
     return info
 
 
-@router.post("/auth/logout", status_code=204, summary="End this session")
+@router.post("/auth/logout", status_code=204, summary="Log out")
 def logout(caller: Reader, context: ContextOf, session: DbSession, response: Response) -> None:
-    """The cookie and its secret are worthless afterwards; a token stays valid."""
+    """End the current session. Tokens stay valid."""
     repository.remove_session(session, caller.secret_hash)
     context.callers.forget(caller.secret_hash)
     response.delete_cookie(SESSION_COOKIE, httponly=True, samesite="lax")
 
 
-@router.get("/me", summary="Who am I")
+@router.get("/me", summary="Get the current user")
 def me(caller: Reader, session: DbSession) -> UserInfo:
-    """The caller's name, role and projects."""
+    """Get the caller's name, role and projects."""
     return service.user_info(session, caller)

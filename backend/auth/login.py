@@ -1,4 +1,4 @@
-"""Logging in, and setting a password: database work in threads, the hash of the password outside of transactions."""
+"""Logs people in and sets passwords: database work in threads, password hashing outside transactions."""
 
 from __future__ import annotations
 

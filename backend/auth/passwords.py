@@ -1,4 +1,4 @@
-"""Passwords: what is asked of one, and its argon2id hash.
+"""Checks the strength of passwords, and hashes them with argon2id.
 
 A hash takes 64 MiB and the better part of a second of a slow machine on purpose, so that two at most are worked out at
 once, in threads of their own: whoever tries passwords does not hold up everybody else.

@@ -1,4 +1,4 @@
-"""Logs people in, and finds out whose a secret is."""
+"""Authenticates callers, and begins sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slows down who tries passwords, in all server processes together, without locking anybody out.
+"""Slows down password guessing across all server processes, without locking anybody out.
 
 Failures count for a name from one address, for an address, and for a name; a try counts as a failure from its beginning
 until it has succeeded, so that many at once gain nothing. A refused try does not count: whoever goes on trying

@@ -1,1 +1,1 @@
-"""The checkpoints that a run keeps."""
+"""The checkpoints that runs keep."""

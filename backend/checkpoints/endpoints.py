@@ -1,4 +1,4 @@
-"""What a run can be continued, forked or downloaded from."""
+"""Route for the checkpoints of a run."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from bapo.api.checkpoints import CheckpointPage
 router = new_router("checkpoints")
 
 
-@router.get("/runs/{run_id}/checkpoints", summary="The checkpoints that a run keeps")
+@router.get("/runs/{run_id}/checkpoints", summary="List a run's checkpoints")
 def list_checkpoints(_: Reader, session: DbSession, run_id: str) -> CheckpointPage:
-    """Newest first, with the evaluations at that step."""
+    """List the checkpoints that a run keeps, newest first, with the evaluations at their steps."""
     run = runs.get(session, run_id)
     return CheckpointPage(items=service.kept(session, run), host=run.host)

@@ -1,4 +1,4 @@
-"""Which checkpoints a run keeps, from what its trainers said: as `bapo.run.checkpoint.write_checkpoint` keeps them."""
+"""Works out which checkpoints a run keeps, by the same rule as `bapo.run.checkpoint.write_checkpoint`."""
 
 from __future__ import annotations
 

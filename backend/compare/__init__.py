@@ -1,1 +1,1 @@
-"""Several runs side by side: their series in one answer, what sets them apart, what they reached and for what."""
+"""Comparison of runs: configs, curves, accuracy, cost."""

@@ -1,4 +1,4 @@
-"""Curves of runs and groups over a common axis."""
+"""Computes curves of runs and groups over a common axis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several runs side by side."""
+"""Routes to compare runs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _names(keys: str) -> list[str]:
     return list(dict.fromkeys(keys.split(",")))[:MAX_KEYS]
 
 
-@router.get("/metrics", summary="Columns of metrics of several runs", response_model=RunsSeries)
+@router.get("/metrics", summary="Get metrics of several runs", response_model=RunsSeries)
 def get_metrics_of_runs(
     _: Reader,
     session: DbSession,
@@ -55,7 +55,7 @@ def get_metrics_of_runs(
     to_step: ToStep = MAX_STEP,
     max_points: MaxPoints = None,
 ) -> Response:
-    """Values by step, None where a step lacks the key; with `max_points`, a sample keeping the extremes."""
+    """Values by step, null where a step lacks the key. `max_points` limits them to a sample that keeps the extremes."""
     ids = service.existing(session, runs)
 
     def work_out() -> Answer:
@@ -70,7 +70,7 @@ def get_metrics_of_runs(
     return answers.of(session, ids, work_out)
 
 
-@router.get("/compare", summary="Runs side by side")
+@router.get("/compare", summary="Compare runs")
 def compare(
     _: Reader,
     session: DbSession,
@@ -85,14 +85,14 @@ def compare(
         str | None, Query(max_length=2_000, description="Label of the group to compare with; the first where empty.")
     ] = None,
 ) -> Comparison:
-    """What sets them apart, what they reached on held-out sets, which prompts they unlocked, and what it cost."""
+    """Compare the configs of runs, their held-out accuracy, the prompts that they unlocked and their cost."""
     chosen = service.choose(session, runs, group)
     return service.compare(
         session, chosen, service.Question(group, x, equal, dataset, reach, reference), settings.prices
     )
 
 
-@router.get("/compare/curves", summary="Metrics of runs over a common axis", response_model=ComparedCurves)
+@router.get("/compare/curves", summary="Compare curves", response_model=ComparedCurves)
 def compare_curves(
     _: Reader,
     session: DbSession,
@@ -108,9 +108,9 @@ def compare_curves(
         Query(description="Which points are kept: those with the `extremes`, or `means` over stretches."),
     ] = "extremes",
 ) -> Response:
-    """Mean and 95 % interval over the runs of each group, and the run itself for a group of one.
+    """Metrics of runs over a common axis: mean and 95 % interval of each group, the run itself for a group of one.
 
-    Means are taken where one of the runs was measured, the others interpolated linearly within their own range.
+    Means are taken where one of the runs was measured; the others are interpolated linearly within their own range.
     """
     chosen = service.choose(session, runs, group)
     # Names, tags and groups of runs can change without anything recorded.

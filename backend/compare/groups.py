@@ -1,4 +1,4 @@
-"""A group of runs as one: means with intervals over its runs, and its difference to the reference group."""
+"""Averages the runs of a group, with intervals, and compares it with the reference group."""
 
 from __future__ import annotations
 

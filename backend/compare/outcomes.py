@@ -1,4 +1,4 @@
-"""What runs reached on held-out sets, and which tracked prompts moved."""
+"""Held-out accuracy of runs, and the tracked prompts that they unlocked or lost."""
 
 from __future__ import annotations
 

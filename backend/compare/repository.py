@@ -1,4 +1,4 @@
-"""SQL over several runs: one statement for all of them."""
+"""SQL over several runs, one statement for all of them."""
 
 from __future__ import annotations
 

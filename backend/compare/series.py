@@ -1,4 +1,4 @@
-"""Columns of metrics of several runs, as arrays."""
+"""Reads columns of metrics of several runs as arrays."""
 
 from __future__ import annotations
 

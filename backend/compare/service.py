@@ -1,4 +1,4 @@
-"""What sets runs apart, what they reached and for what."""
+"""Compares runs: differing fields, accuracy reached, cost."""
 
 from __future__ import annotations
 

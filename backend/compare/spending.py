@@ -1,4 +1,4 @@
-"""What runs have taken, in all and until they reached an accuracy."""
+"""Cost of runs, in total and until they reached an accuracy."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Recipes and the check of configs."""
+"""Recipes, validation and cost estimates of configs."""

@@ -1,4 +1,4 @@
-"""Recipes, the fields of a config, and its check."""
+"""Routes for recipes, config fields, validation and estimates."""
 
 from __future__ import annotations
 
@@ -46,40 +46,40 @@ def _checked(session: Session, draft: ConfigCheck) -> service.CheckedDraft:
     )
 
 
-@router.get("/recipes", summary="Named starting points")
+@router.get("/recipes", summary="List recipes")
 def list_recipes(_: Reader) -> RecipePage:
-    """All recipes that come with BAPO."""
+    """List the recipes that ship with BAPO."""
     return RecipePage(items=[_info(recipe) for recipe in shipped_recipes()])
 
 
-@router.get("/recipes/{name}", summary="One recipe")
+@router.get("/recipes/{name}", summary="Get a recipe")
 def get_recipe(_: Reader, name: str) -> RecipeInfo:
-    """A recipe with the fields that it sets."""
+    """Get a recipe by name, with the fields that it sets."""
     for recipe in shipped_recipes():
         if recipe.name == name:
             return _info(recipe)
     raise not_found("recipe", name)
 
 
-@router.get("/config-fields", summary="Every field of a config")
+@router.get("/config-fields", summary="List config fields")
 def list_config_fields(_: Reader) -> ConfigFieldPage:
-    """Meaning, range, default and kind of each field: what a form is made of."""
+    """List every field of a config with its description, range, default and kind."""
     return ConfigFieldPage(items=[ConfigFieldInfo.model_validate(asdict(field)) for field in documentation()])
 
 
-@router.post("/configs/validate", summary="Check a config")
+@router.post("/configs/validate", summary="Validate a config")
 def validate_config(_: Reader, session: DbSession, draft: ConfigCheck) -> ConfigReport:
-    """The complete config, warnings, the difference to its parent, the threshold map and K1..K3.
+    """Returns the complete config, warnings, the difference to its parent, the threshold map and K1 to K3.
 
-    A config that cannot run answers 422 with field, value and remedy of every problem.
+    A config that cannot run gets 422 with field, value and remedy of every problem.
     """
     return service.report(session, _checked(session, draft))
 
 
-@router.post("/configs/estimate", summary="What a config will take")
+@router.post("/configs/estimate", summary="Estimate the cost of a config")
 def estimate_config(_: Reader, session: DbSession, prices: PricesOf, draft: ConfigCheck) -> RunEstimate:
-    """Rollouts by arithmetic; tokens, duration and cost with ranges from similar runs that have ended, named.
+    """Number of rollouts from the config; ranges for tokens, duration and cost from similar finished runs.
 
-    A config that cannot run answers 422 with field, value and remedy of every problem.
+    A config that cannot run gets 422 with field, value and remedy of every problem.
     """
     return estimate.estimate(session, _checked(session, draft).resolution.config, prices)

@@ -1,4 +1,4 @@
-"""What a run will take, from runs like it that have ended.
+"""Estimates the cost of a config from similar finished runs.
 
 Of each similar run three rates are taken: seconds and tokens per generated response, and how much of the re-evaluation
 that its settings allowed really happened. They are applied to the responses that the new config asks for; the estimate

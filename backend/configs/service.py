@@ -1,4 +1,4 @@
-"""From a recipe or a parent run and changes to a checked config."""
+"""Resolves a recipe or a parent run, with changes, to a validated config."""
 
 from __future__ import annotations
 

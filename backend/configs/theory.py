@@ -1,4 +1,4 @@
-"""What a config's thresholds mean at each mean accuracy, and its constants of Theorem 3.2."""
+"""Evaluates a config's thresholds at each mean accuracy, and its constants of Theorem 3.2."""
 
 from __future__ import annotations
 

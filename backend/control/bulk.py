@@ -1,4 +1,4 @@
-"""One thing done to several runs; who is refused is told why and holds up nobody."""
+"""Applies one action to several runs; a run that refuses does not hold up the others."""
 
 from __future__ import annotations
 

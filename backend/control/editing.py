@@ -1,4 +1,4 @@
-"""Name, tags, notes and the archive of a run; and its deletion."""
+"""Edits name, tags and notes of a run, archives it and deletes it."""
 
 from __future__ import annotations
 

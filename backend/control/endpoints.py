@@ -1,4 +1,4 @@
-"""Change runs that exist."""
+"""Routes that change existing runs."""
 
 from __future__ import annotations
 
@@ -22,43 +22,45 @@ from bapo.api.runs import (
 router = new_router("runs")
 
 
-@router.post("/runs/bulk", summary="Do one thing to several runs")
+@router.post("/runs/bulk", summary="Change several runs")
 def change_runs(
     caller: Writer, session: DbSession, body: BulkRequest, idempotency_key: IdempotencyKey = None
 ) -> BulkAnswer:
-    """Each run is asked for itself: those that refuse are named with the reason, and the others are done.
+    """Apply one action to several runs. Runs that refuse are returned with the reason; the others are changed.
 
-    With the same key again, nothing is done a second time, and the answer is the first one's.
+    A repeated request with the same idempotency key changes nothing and gets the first response.
     """
     request = f"bulk {body.model_dump_json()}"
     return once(session, caller, idempotency_key, request, BulkAnswer, lambda: bulk.perform(session, body, caller))
 
 
-@router.patch("/runs/{run_id}", summary="Change name, tags or notes; archive a run")
+@router.patch("/runs/{run_id}", summary="Update a run")
 def update_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str, body: RunUpdate) -> RunDetail:
-    """What is left out stays as it is."""
+    """Change the name, tags, notes or priority of a run, or archive it. Omitted fields stay as they are."""
     editing.update(session, access.lock_own(session, run_id, caller), body, caller)
     return presentation.run_detail(session, settings, run_id, caller)
 
 
-@router.delete("/runs/{run_id}", status_code=204, summary="Delete a draft or an ended run")
+@router.delete("/runs/{run_id}", status_code=204, summary="Delete a run")
 def delete_run(caller: Writer, session: DbSession, run_id: str) -> None:
-    """Its records and downloads go at once, its folder as soon as a worker of its machine is there."""
+    """Delete a draft or a finished run. Records and downloads go at once, its folder once a worker on its machine is
+    online.
+    """
     editing.delete(session, access.lock_own(session, run_id, caller), caller)
 
 
-@router.post("/runs/{run_id}/start", summary="Queue a draft")
+@router.post("/runs/{run_id}/start", summary="Start a draft")
 def start_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
-    """From here on a worker may take it."""
+    """Queue a draft."""
     waiting.start(session, access.lock_own(session, run_id, caller), caller)
     return presentation.run_detail(session, settings, run_id, caller)
 
 
-@router.post("/runs/{run_id}/stop", summary="Stop a run for good")
+@router.post("/runs/{run_id}/stop", summary="Stop a run")
 def stop_run(
     caller: Writer, session: DbSession, settings: SettingsOf, run_id: str, body: StopRequest | None = None
 ) -> StopAnswer:
-    """At the next step boundary, after a checkpoint, unless the body says otherwise; at once where nothing trains."""
+    """Stops at the next step, after a checkpoint, unless the body says otherwise; at once if nothing trains."""
     run = access.lock_own(session, run_id, caller)
     stopping.stop(session, run, caller, (body or StopRequest()).when)
     lost = stopping.steps_lost(session, run)
@@ -69,19 +71,19 @@ def stop_run(
 def pause_run(
     caller: Writer, session: DbSession, settings: SettingsOf, run_id: str, body: PauseRequest | None = None
 ) -> RunDetail:
-    """It stops at the next step boundary or after the next regular checkpoint, and frees its machine."""
+    """Stops at the next step or the next regular checkpoint and frees the machine. The run can be resumed."""
     stopping.pause(session, access.lock_own(session, run_id, caller), caller, (body or PauseRequest()).when)
     return presentation.run_detail(session, settings, run_id, caller)
 
 
-@router.post("/runs/{run_id}/resume", summary="Queue a paused run again")
+@router.post("/runs/{run_id}/resume", summary="Resume a run")
 def resume_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
-    """A new attempt goes on from the last checkpoint."""
+    """Queue a paused run. A new attempt resumes from the last checkpoint."""
     waiting.resume(session, access.lock_own(session, run_id, caller), caller)
     return presentation.run_detail(session, settings, run_id, caller)
 
 
-@router.post("/runs/{run_id}/retry", summary="Try a failed run again")
+@router.post("/runs/{run_id}/retry", summary="Retry a run")
 def retry_run(
     caller: Writer,
     session: DbSession,
@@ -89,7 +91,10 @@ def retry_run(
     run_id: str,
     idempotency_key: IdempotencyKey = None,
 ) -> RunDetail:
-    """A new attempt goes on from the last checkpoint. With the same key again, it is not tried a second time."""
+    """Queue a failed run. A new attempt resumes from the last checkpoint.
+
+    A repeated request with the same idempotency key does not retry again.
+    """
 
     def retry() -> RunDetail:
         waiting.retry(session, access.lock_own(session, run_id, caller), caller)
@@ -98,29 +103,29 @@ def retry_run(
     return once(session, caller, idempotency_key, f"retry {run_id}", RunDetail, retry)
 
 
-@router.post("/runs/{run_id}/hold", summary="Keep a waiting run from starting")
+@router.post("/runs/{run_id}/hold", summary="Hold a run")
 def hold_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
-    """Until it is released; its age keeps counting."""
+    """Keep a queued run from starting until it is released. It keeps its place by age."""
     waiting.hold(session, access.lock_own(session, run_id, caller), caller)
     return presentation.run_detail(session, settings, run_id, caller)
 
 
-@router.post("/runs/{run_id}/release", summary="Let a held run start")
+@router.post("/runs/{run_id}/release", summary="Release a run")
 def release_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
-    """It takes the place of its age again."""
+    """Let a held run start. It returns to its place by age."""
     waiting.release(session, access.lock_own(session, run_id, caller), caller)
     return presentation.run_detail(session, settings, run_id, caller)
 
 
-@router.post("/runs/{run_id}/parameters", status_code=202, summary="Change parameters of a running run")
+@router.post("/runs/{run_id}/parameters", status_code=202, summary="Change parameters of a run")
 def change_parameters(caller: Writer, session: DbSession, run_id: str, body: ParameterChange) -> ControlInfo:
-    """Checked at once against the run's config; the trainer takes it at a step boundary and answers in the journal."""
+    """Checked against the run's config now; applied by the trainer at a step boundary, and recorded in the journal."""
     run = access.lock_own(session, run_id, caller)
     return presentation.control(steering.change_parameters(session, run, body, caller))
 
 
-@router.delete("/runs/{run_id}/parameters/{control_id}", summary="Take back a change of parameters that waits")
+@router.delete("/runs/{run_id}/parameters/{control_id}", summary="Withdraw a parameter change")
 def withdraw_parameters(caller: Writer, session: DbSession, run_id: str, control_id: str) -> ControlInfo:
-    """While a worker holds the run, its trainer says whether that was in time: until then the change is pending."""
+    """While a worker holds the run, the change stays pending until its trainer confirms the withdrawal."""
     run = access.lock_own(session, run_id, caller)
     return presentation.control(steering.withdraw(session, run, control_id, caller))

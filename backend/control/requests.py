@@ -1,4 +1,4 @@
-"""What a run's trainer is asked for."""
+"""Stores requests to a run's trainer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters that change while a run goes on: asked for, checked, taken back."""
+"""Requests, validates and withdraws parameter changes of an active run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ending a run for good or for a while: when, what that loses, and who asked for sooner."""
+"""Stops and pauses runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people do with runs that wait: start, resume, retry, hold, release, prefer."""
+"""Starts, resumes, retries, holds and releases runs, and sets their priority."""
 
 from __future__ import annotations
 

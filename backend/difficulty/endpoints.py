@@ -1,4 +1,4 @@
-"""Migration matrices and flows."""
+"""Routes for accuracy transitions and flows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_FLOW_STEPS = 6
 Kind = Annotated[MigrationKind, Query(description="`tracked` prompts, or every training prompt as it was `last_seen`.")]
 
 
-@router.get("/runs/{run_id}/migration", summary="Prompts by accuracy at two steps")
+@router.get("/runs/{run_id}/migration", summary="Get the migration of accuracies")
 def get_migration(
     _: Reader,
     session: DbSession,
@@ -32,15 +32,15 @@ def get_migration(
     from_step: Annotated[int | None, Query(ge=0, le=MAX_STEP, description="The earlier step.")] = None,
     to_step: Annotated[int | None, Query(ge=0, le=MAX_STEP, description="The later step.")] = None,
 ) -> Migration:
-    """Numbers of prompts by accuracy before and after, unlock and loss rates, and what chance alone gives.
+    """Number of prompts by accuracy before and after, unlock and loss rates, and the rates expected by chance.
 
-    By default tracked prompts are compared from the base model to the newest sampling, and last-seen accuracies from
-    the end of the first epoch to now. A step after the last one stands for the last one.
+    By default compares tracked prompts from the base model to the newest sampling, and last-seen accuracies from the
+    end of the first epoch to now. A step after the last one means the last one.
     """
     return service.migration(session, context, runs.get(session, run_id), kind, from_step, to_step)
 
 
-@router.get("/runs/{run_id}/flows", summary="Prompts by accuracy over several steps")
+@router.get("/runs/{run_id}/flows", summary="Get flows between accuracies")
 def get_flows(
     _: Reader,
     session: DbSession,
@@ -52,7 +52,7 @@ def get_flows(
         Query(max_length=100, description=f"Two to {MOST_FLOW_STEPS} steps in rising order, separated by commas."),
     ] = None,
 ) -> Flows:
-    """How many prompts went through which accuracy classes; by default at four evenly spaced steps."""
+    """Number of prompts by their sequence of accuracy classes; by default at four evenly spaced steps."""
     run = runs.get(session, run_id)
     return service.flows_over(session, context, run, kind, None if steps is None else _steps(steps))
 

@@ -1,4 +1,4 @@
-"""Which samplings a step asked for stands for, and what follows from them."""
+"""Finds the samplings for requested steps, and computes the transitions between them."""
 
 from __future__ import annotations
 

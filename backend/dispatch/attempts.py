@@ -1,4 +1,4 @@
-"""What workers say, and what follows from it."""
+"""Handles what workers report: claims, heartbeats, records, outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hands run identifiers to Celery. It only delivers: what it loses is sent again, what it doubles is refused."""
+"""Sends run IDs through Celery. Lost messages are sent again, duplicates are refused on claim."""
 
 from __future__ import annotations
 

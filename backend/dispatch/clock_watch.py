@@ -1,4 +1,4 @@
-"""Notices that times of the database cannot be compared with earlier ones."""
+"""Detects jumps of the database's clock, after which times cannot be compared with earlier ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gives queued runs to free workers, and gives up attempts whose lease is over. One server at a time does this."""
+"""Assigns queued runs to free workers and gives up attempts whose lease expired. One server at a time does this."""
 
 from __future__ import annotations
 

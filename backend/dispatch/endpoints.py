@@ -1,4 +1,4 @@
-"""The routes that workers call: register, heartbeat, claim, upload, report."""
+"""Routes that workers call: register, heartbeat, claim, upload, report."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from bapo.api.workers import (
 router = new_router("workers")
 
 
-@router.post("/workers/register", summary="A worker has started")
+@router.post("/workers/register", summary="Register a worker")
 def register_worker(
     caller: WorkerCaller, session: DbSession, context: ContextOf, body: WorkerRegistration
 ) -> WorkerWelcome:
-    """Known by its name over restarts. Answers where its queue is and how often to send heartbeats."""
+    """Called when a worker starts; its name identifies it across restarts. Returns its queue and heartbeat interval."""
     worker = attempts.register(session, body, caller)
     context.part(Dispatcher).wake()
     return WorkerWelcome(
@@ -40,29 +40,32 @@ def register_worker(
     )
 
 
-@router.post("/workers/heartbeat", summary="A worker says what it is running")
+@router.post("/workers/heartbeat", summary="Send a heartbeat")
 def heartbeat(caller: WorkerCaller, session: DbSession, settings: SettingsOf, body: WorkerHeartbeat) -> HeartbeatAnswer:
-    """Extends the leases of the attempts named; answers requests to them, and which are no longer the worker's."""
+    """Extends the leases of the attempts named. Returns pending requests, and the attempts that the worker has lost."""
     return attempts.heartbeat(session, body, caller, settings)
 
 
-@router.post("/workers/runs/{run_id}/claim", summary="Take an assigned run")
+@router.post("/workers/runs/{run_id}/claim", summary="Claim a run")
 def claim_run(caller: WorkerCaller, session: DbSession, settings: SettingsOf, run_id: str, body: ClaimRequest) -> Claim:
-    """Works once; 409 where the run is claimed already or not for this worker."""
+    """Claim a run that was assigned to this worker. 409 if it is claimed already or was assigned to another worker."""
     return attempts.claim(session, run_id, body.worker_id, caller, settings)
 
 
-@router.post("/workers/runs/{run_id}/records", summary="Upload lines of an attempt's file")
+@router.post("/workers/runs/{run_id}/records", summary="Upload records")
 def post_records(caller: WorkerCaller, session: DbSession, run_id: str, body: RecordBatch) -> BatchAccepted:
-    """By byte offset: lines that are stored are skipped, a gap stores nothing; the answer says what is wanted next."""
+    """Upload lines of an attempt's file by byte offset. Lines already stored are skipped, a gap stores nothing.
+
+    Returns the offset to send next.
+    """
     return attempts.store_records(session, run_id, body, caller)
 
 
-@router.post("/workers/runs/{run_id}/outcome", summary="A trainer is up, or has ended")
+@router.post("/workers/runs/{run_id}/outcome", summary="Report an outcome")
 def post_outcome(
     caller: WorkerCaller, session: DbSession, settings: SettingsOf, run_id: str, body: AttemptOutcome
 ) -> RunSummary:
-    """Told again, nothing more happens."""
+    """Report that a trainer is running or has ended. A repeated report changes nothing."""
     attempts.note_outcome(session, run_id, body, caller, settings)
     session.flush()
     return presentation.summary(runs.row(session, run_id, caller.id), settings.prices)

@@ -1,4 +1,4 @@
-"""Attempts that their machines failed: given up, tried again, and taken back where they were not gone after all."""
+"""Gives up lost attempts, retries their runs, and takes an attempt back when its worker returns."""
 
 from __future__ import annotations
 

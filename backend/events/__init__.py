@@ -1,1 +1,1 @@
-"""Server-sent events: a log in the database, announced by NOTIFY, handed to every listening browser."""
+"""Server-sent events: a log in the database, announced by NOTIFY, streamed to every listening browser."""

@@ -1,4 +1,4 @@
-"""The event streams."""
+"""Routes of the event streams."""
 
 from __future__ import annotations
 
@@ -48,11 +48,17 @@ class EventStream(StreamingResponse):
 
 
 @router.get(
-    "/events", status_code=200, response_class=EventStream, responses=_STREAM_ANSWER, summary="What happens to all runs"
+    "/events",
+    status_code=200,
+    response_class=EventStream,
+    responses=_STREAM_ANSWER,
+    summary="Stream events of all runs",
 )
 def all_events(caller: Reader, context: ContextOf, only: Only = None, last_event_id: LastEventId = None) -> EventStream:
-    """Server-sent events of the caller's projects, of one kind where `only` names it, see `StreamEvent`; one can go on
-    after a break with `Last-Event-ID`."""
+    """Server-sent events of the caller's projects, see `StreamEvent`; of one kind with `only`.
+
+    `Last-Event-ID` resumes after a break.
+    """
     return EventStream(_stream(context, caller, None, last_event_id, only))
 
 
@@ -61,7 +67,7 @@ def all_events(caller: Reader, context: ContextOf, only: Only = None, last_event
     status_code=200,
     response_class=EventStream,
     responses=_STREAM_ANSWER,
-    summary="What happens to a run",
+    summary="Stream events of a run",
 )
 def run_events(
     caller: Reader,
@@ -71,8 +77,10 @@ def run_events(
     after: After = None,
     last_event_id: LastEventId = None,
 ) -> EventStream:
-    """Server-sent events of one run, see `StreamEvent`: how it stands, then what happens. One can go on after a break
-    with `Last-Event-ID`, or after a run's `last_event_id`."""
+    """Server-sent events of one run, see `StreamEvent`: its status first, then what happens.
+
+    `Last-Event-ID`, or the run's `last_event_id`, resumes after a break.
+    """
     runs.get(session, run_id)
     return EventStream(_stream(context, caller, run_id, after if last_event_id is None else last_event_id))
 

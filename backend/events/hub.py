@@ -1,4 +1,4 @@
-"""One listener per process; every open stream has a queue."""
+"""Listens to the event log once per process, and queues events for every open stream."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Runs that were trained without a server."""
+"""Imports of runs that trained without a server."""

@@ -1,4 +1,4 @@
-"""`bapo import`."""
+"""Routes for `bapo import`."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from bapo.api.workers import BatchAccepted, RecordBatch
 router = new_router("imports")
 
 
-@router.post("/imports", status_code=201, summary="Begin to import a folder")
+@router.post("/imports", status_code=201, summary="Begin an import")
 def begin_import(caller: Writer, session: DbSession, body: ImportCreate) -> ImportInfo:
-    """The same source again continues the import that was begun before."""
+    """Begin to import a run folder. The same source again continues its import."""
     return service.begin(session, body, caller)
 
 
-@router.post("/imports/{run_id}/records", summary="Lines of an imported folder's file")
+@router.post("/imports/{run_id}/records", summary="Import records")
 def import_records(caller: Writer, session: DbSession, run_id: str, body: RecordBatch) -> BatchAccepted:
-    """By byte offset, as a worker uploads them."""
+    """Import lines of a folder's file by byte offset, as workers upload them."""
     run = service.lock_import(session, run_id, caller)
     return accept(session, run, current_attempt(session, run, body.fencing_token), body)
 
 
-@router.post("/imports/{run_id}/finish", summary="All lines of a folder are there")
+@router.post("/imports/{run_id}/finish", summary="Finish an import")
 def finish_import(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
-    """The run takes the state that its journal ends in."""
+    """Called when all lines are imported. The run takes the state that its journal ends in."""
     service.finish(session, service.lock_import(session, run_id, caller))
     session.flush()
     row = runs.row(session, run_id, caller.id)

@@ -1,4 +1,4 @@
-"""An import is a run with one attempt that no worker holds; its files are stored as a worker's would be."""
+"""Imports a run folder as a run with one attempt that no worker holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a route can ask for: settings, a database session, kept answers, parts of its own domain."""
+"""Gives routes their dependencies: settings, database session, cached responses, parts of their own domain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cursors: the place after a page's last row, opaque to callers, checked when it comes back."""
+"""Encodes and checks cursors: the place after a page's last row, opaque to callers."""
 
 from __future__ import annotations
 

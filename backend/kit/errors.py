@@ -1,4 +1,4 @@
-"""Every refusal has one form: code, field, value, remedy, request id."""
+"""Turns every error into one form: code, field, value, remedy, request ID."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQL of the event log."""
+"""Announces events within a transaction, and reads the event log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that may be sent twice: the second is answered as the first was, and does nothing."""
+"""Answers a repeated request with the first response, by idempotency key."""
 
 from __future__ import annotations
 

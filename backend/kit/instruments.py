@@ -1,4 +1,4 @@
-"""What this process counts. Labels have few values: never a run, a user, an address or a name that somebody chose."""
+"""Prometheus counters of this process. Labels never hold a run, a user, an address or a name chosen by somebody."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every request passes before it reaches a route. Pure ASGI, so that streams stay streams."""
+"""Middleware that every request passes: request IDs, hosts and origins, authentication, body limits. Pure ASGI."""
 
 from __future__ import annotations
 

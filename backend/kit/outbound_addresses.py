@@ -1,4 +1,4 @@
-"""Where a webhook may lead: not into this machine, not into its network, not to a cloud's metadata.
+"""Checks the addresses that webhooks may call: not this machine, its network, or a cloud's metadata service.
 
 The name is resolved here, every address behind it is checked, and the connection goes to an address that was checked
 (`backend.webhooks.sending`), so that a name cannot answer one thing to the check and another to the connection. This is

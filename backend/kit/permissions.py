@@ -1,4 +1,4 @@
-"""Who may call what. Every route names one permission; an application with a route that names none does not start."""
+"""Permissions of callers. Every route declares one; an application with a route that declares none does not start."""
 
 from __future__ import annotations
 

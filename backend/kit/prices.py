@@ -1,4 +1,4 @@
-"""What a run takes from the machines, and what that costs at the deployment's prices."""
+"""Compute hours of runs, and their cost at the deployment's prices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The caller of a request, and the secrets that callers come with.
+"""The caller of a request, and the secrets that identify callers.
 
 Secrets are 256 random bits, so that a plain SHA-256 of them is safe to store and quick to look up.
 """

@@ -1,4 +1,4 @@
-"""A request's database session finds only what is in the caller's projects: what is elsewhere does not exist for it."""
+"""Limits a database session to the caller's projects: rows of other projects do not exist for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who has just been let in: a page asks for many things at once, and each would ask the database anew."""
+"""Caches authenticated callers for a moment, as a page sends many requests at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers about what runs recorded, kept while nothing new is stored: many viewers ask the same at the same time."""
+"""Caches responses about recorded data until a run records more."""
 
 from __future__ import annotations
 

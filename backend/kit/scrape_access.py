@@ -1,4 +1,4 @@
-"""Who may read `/metrics`: whoever has the scrape token, or, where none is set, whoever is on this machine."""
+"""Admits scrapers of `/metrics`: with the scrape token or, where none is set, from this machine."""
 
 from __future__ import annotations
 

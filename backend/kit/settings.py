@@ -1,4 +1,4 @@
-"""What the server needs to know, from the environment only."""
+"""The server's settings, read from environment variables."""
 
 from __future__ import annotations
 

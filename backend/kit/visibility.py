@@ -1,4 +1,4 @@
-"""Which runs exist for whom."""
+"""Decides which runs a caller may see."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What workers do with run folders beside training: pack, measure, delete."""
+"""Jobs for workers on run folders: pack, measure, delete."""

@@ -1,4 +1,4 @@
-"""The workers' routes for what they do with run folders."""
+"""Routes through which workers get and report maintenance jobs."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ async def _piece(request: Request) -> bytes:
 Offset = Annotated[int, Query(ge=0, le=MAX_BYTES)]
 
 
-@router.post("/workers/chores", summary="What a worker should do with run folders")
+@router.post("/workers/chores", summary="Get maintenance jobs")
 def take_chores(caller: WorkerCaller, session: DbSession, settings: SettingsOf, body: ChoreRequest) -> Chores:
-    """Pack, delete, measure; what is not reported as done is named again."""
+    """Get the packing, deleting and measuring jobs for a worker. A job is repeated until its completion is reported."""
     return service.take(session, worker_of(session, body.worker_id, caller), settings)
 
 
-@router.put("/workers/artifacts/{artifact_id}/content", summary="A piece of a packed artifact", openapi_extra=_CONTENT)
+@router.put("/workers/artifacts/{artifact_id}/content", summary="Upload part of a download", openapi_extra=_CONTENT)
 def put_piece(
     caller: WorkerCaller,
     session: DbSession,
@@ -60,39 +60,39 @@ def put_piece(
     num_bytes: Offset,
     content: Annotated[bytes, Depends(_piece)],
 ) -> UploadProgress:
-    """Stored where it begins at the end of what is there; the answer says what is wanted next."""
+    """Appends the part if it begins where the stored file ends. Returns the offset to send next."""
     artifact = artifacts.lock_own(session, artifact_id, worker_id, caller)
     return artifacts.take_piece(session, artifact, offset, num_bytes, content, settings)
 
 
-@router.post("/workers/artifacts/{artifact_id}/finish", summary="All of an artifact is uploaded")
+@router.post("/workers/artifacts/{artifact_id}/finish", summary="Finish a download's upload")
 def finish_artifact(
     caller: WorkerCaller, session: DbSession, settings: SettingsOf, artifact_id: str, body: ArtifactFinish
 ) -> ArtifactInfo:
-    """The checksum is compared; the answer says whether the file is ready."""
+    """Compares the checksum. Returns whether the file is ready."""
     artifact = artifacts.lock_own(session, artifact_id, body.worker_id, caller)
     artifacts.finish(session, artifact, body, settings)
     return artifacts.info(artifact)
 
 
-@router.post("/workers/artifacts/{artifact_id}/failure", status_code=204, summary="An artifact cannot be made")
+@router.post("/workers/artifacts/{artifact_id}/failure", status_code=204, summary="Report a failed download")
 def fail_artifact(
     caller: WorkerCaller, session: DbSession, settings: SettingsOf, artifact_id: str, body: ArtifactFailure
 ) -> None:
-    """With the reason, which people read."""
+    """Report that a download cannot be made, with a reason for people to read."""
     artifact = artifacts.lock_own(session, artifact_id, body.worker_id, caller)
     artifacts.fail(artifact, body.reason, ArtifactStore(settings.artifact_store))
 
 
-@router.post("/workers/deletions/{deletion_id}", status_code=204, summary="What became of a deletion")
+@router.post("/workers/deletions/{deletion_id}", status_code=204, summary="Report a deletion")
 def note_deletion(
     caller: WorkerCaller, session: DbSession, settings: SettingsOf, deletion_id: int, body: DeletionOutcome
 ) -> None:
-    """Told again, nothing more happens."""
+    """Report the outcome of deleting a run folder. A repeated report changes nothing."""
     service.note_deletion(session, worker_of(session, body.worker_id, caller), deletion_id, body, settings)
 
 
-@router.post("/workers/folders", status_code=204, summary="What run folders take up")
+@router.post("/workers/folders", status_code=204, summary="Report folder sizes")
 def note_folder_sizes(caller: WorkerCaller, session: DbSession, settings: SettingsOf, body: FolderSizes) -> None:
-    """Of the worker's own machine."""
+    """Report the sizes of run folders on the worker's machine."""
     service.note_sizes(session, worker_of(session, body.worker_id, caller), list(body.folders), settings)

@@ -1,4 +1,4 @@
-"""SQL of chores."""
+"""SQL of maintenance jobs."""
 
 from __future__ import annotations
 

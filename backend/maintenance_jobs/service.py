@@ -1,4 +1,4 @@
-"""Which worker does what. Everything may be told twice: nothing is done twice that matters."""
+"""Assigns maintenance jobs to workers. Reports may be repeated."""
 
 from __future__ import annotations
 

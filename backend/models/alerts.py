@@ -1,4 +1,4 @@
-"""Alert rules, what they remember of runs, and the alerts that they opened."""
+"""Alert rules, their memory of runs, and alerts."""
 
 from __future__ import annotations
 

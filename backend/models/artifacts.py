@@ -1,4 +1,4 @@
-"""Downloads, what runs take up, and what waits to be deleted on the machines."""
+"""Downloads, sizes of runs, and folders to be deleted."""
 
 from __future__ import annotations
 

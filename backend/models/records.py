@@ -1,4 +1,4 @@
-"""What runs recorded.
+"""Recorded data of runs.
 
 A step's record is one row. Its metrics are read far more often than written, one key over many steps, so that every
 hundred complete steps are turned into one array per key (`MetricChunk`); until then they wait in the row.

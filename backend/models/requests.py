@@ -1,4 +1,4 @@
-"""Requests that may be sent twice, and what the first one was answered."""
+"""Idempotent requests and their responses."""
 
 from __future__ import annotations
 

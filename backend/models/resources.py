@@ -1,4 +1,4 @@
-"""Data sets, models and verifiers under a name, and the runs that use them."""
+"""Registered data sets, models and verifiers, and the runs that use them."""
 
 from __future__ import annotations
 

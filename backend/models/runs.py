@@ -1,4 +1,4 @@
-"""Runs, their attempts, the requests to them and who did what."""
+"""Runs, their attempts, requests to them, and the audit trail."""
 
 from __future__ import annotations
 

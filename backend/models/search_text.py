@@ -1,4 +1,4 @@
-"""The text that the search of the run list reads: what people wrote, and what sets a run's config apart."""
+"""The text that the run list's search reads: name, tags and notes, and the config's differences."""
 
 from __future__ import annotations
 

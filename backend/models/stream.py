@@ -1,4 +1,4 @@
-"""The log behind the event streams."""
+"""The event log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views of the run list that somebody keeps."""
+"""Saved views of the run list."""
 
 from __future__ import annotations
 

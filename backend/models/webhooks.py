@@ -1,4 +1,4 @@
-"""Webhooks and what is to be sent to them."""
+"""Webhooks and their messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machines that train."""
+"""Workers."""
 
 from __future__ import annotations
 

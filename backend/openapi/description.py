@@ -1,4 +1,4 @@
-"""The description of the API, OpenAPI 3.1."""
+"""Completes the OpenAPI 3.1 document with permissions, errors and examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Serves the description of the API."""
+"""Routes of the API's description."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from backend.openapi.description import describe
 router = new_router("service")
 
 
-@router.get("/openapi.json", summary="This description", include_in_schema=False)
+@router.get("/openapi.json", summary="Get this description", include_in_schema=False)
 def openapi(_: Reader, request: Request) -> dict[str, Any]:
-    """OpenAPI 3.1."""
+    """The OpenAPI 3.1 document."""
     return describe(request.app)
 
 
-@router.get("/docs", summary="This description, to be read", include_in_schema=False)
+@router.get("/docs", summary="Read this description", include_in_schema=False)
 def reference_page(_: Reader, request: Request) -> HTMLResponse:
-    """Every operation with its fields, refusals and examples; without scripts."""
+    """Every operation with its fields, errors and examples."""
     headers = {"Content-Security-Policy": reference.POLICY, "Referrer-Policy": "same-origin"}
     return HTMLResponse(reference.page(describe(request.app)), headers=headers)

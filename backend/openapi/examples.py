@@ -1,4 +1,4 @@
-"""An example of every body in the description of the API, made of the examples, defaults and types of its fields."""
+"""Builds an example of every body from the examples, defaults and types of its fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenAPI links: which operations take the identifier that an answer gives, for readers, generators and tests."""
+"""Adds OpenAPI links: the operations that take the ID in a response."""
 
 from __future__ import annotations
 

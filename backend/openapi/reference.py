@@ -1,4 +1,4 @@
-"""The API's reference as one HTML page: no script, nothing from elsewhere, readable without a network."""
+"""Renders the API reference as one HTML page without scripts, readable without a network."""
 
 from __future__ import annotations
 

@@ -14,15 +14,15 @@ from bapo.api.service import Readiness
 router = new_router("service")
 
 
-@router.get("/healthz", summary="Whether the server is alive")
+@router.get("/healthz", summary="Check that the server is alive")
 def health(_: Anybody) -> dict[str, str]:
-    """Answers without a login and asks nobody: who restarts servers that do not answer asks here."""
+    """Needs no login and checks nothing else, for supervisors that restart servers."""
     return {"status": "ok", "version": __version__}
 
 
-@router.get("/readyz", summary="Whether the server can do its work", responses={503: {"model": Readiness}})
+@router.get("/readyz", summary="Check that the server is ready", responses={503: {"model": Readiness}})
 def ready(_: Anybody, context: ContextOf, response: Response) -> Readiness:
-    """Database, schema, broker and dispatcher, without a login; 503 while one of them is not ready, and which."""
+    """Checks database, schema, broker and dispatcher. Needs no login. 503 while one of them is not ready."""
     found = context.part(ReadinessCache).get(lambda: readiness(context.database, context.part(Dispatcher)))
     if not found.ready:
         response.status_code = 503

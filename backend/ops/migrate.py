@@ -1,4 +1,4 @@
-"""Brings the database's schema up to date."""
+"""Migrates the database's schema."""
 
 from __future__ import annotations
 

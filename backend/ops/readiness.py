@@ -1,4 +1,4 @@
-"""Whether the server can do its work: every part that it cannot do without, asked anew at most once a second."""
+"""Checks whether the server can work, at most once a second."""
 
 from __future__ import annotations
 

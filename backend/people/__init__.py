@@ -1,1 +1,1 @@
-"""Users, for administrators."""
+"""Users, managed by administrators."""

@@ -1,4 +1,4 @@
-"""Users: made, changed, disabled; the last administrator stays."""
+"""Creates, changes and disables users; keeps the last administrator."""
 
 from __future__ import annotations
 

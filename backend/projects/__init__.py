@@ -1,1 +1,1 @@
-"""Projects: what runs belong to, and who is a member."""
+"""Projects and their members."""

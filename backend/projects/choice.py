@@ -1,4 +1,4 @@
-"""Which project something new belongs to."""
+"""Chooses the project of something new."""
 
 from __future__ import annotations
 

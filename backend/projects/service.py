@@ -1,4 +1,4 @@
-"""Projects and their members."""
+"""Creates and changes projects and their members."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training prompts: found by what became of them, and one with all its visits."""
+"""Routes for training prompts."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class PromptQuery(PromptFilter):
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100
 
 
-@router.get("/runs/{run_id}/prompts", summary="Training prompts with their visits")
+@router.get("/runs/{run_id}/prompts", summary="List training prompts")
 def list_prompts(
     _: Reader, session: DbSession, context: ContextOf, run_id: str, query: Annotated[PromptQuery, Query()]
 ) -> PromptPage:
-    """In which steps, from which source and with how many correct responses each was seen, and what became of it."""
+    """List prompts with their visits: step, source, number of correct responses and whether they were trained on."""
     page = service.PageOf(query.cursor, query.offset, query.limit)
     return service.list_prompts(session, context, runs.get(session, run_id), query, page)
 
 
-@router.get("/runs/{run_id}/prompts/{prompt_id:path}", summary="One training prompt")
+@router.get("/runs/{run_id}/prompts/{prompt_id:path}", summary="Get a training prompt")
 def get_prompt(
     _: Reader,
     session: DbSession,
@@ -41,11 +41,11 @@ def get_prompt(
     prompt_id: str,
     wanted: Annotated[PromptFilter, Query()],
 ) -> PromptDetail:
-    """All visits of one prompt, and the prompts beside it in the list that the filter gives."""
+    """All visits of a prompt, and its neighbours in the filtered list."""
     return service.one_prompt(session, context, runs.get(session, run_id), prompt_id, wanted)
 
 
-@router.get("/prompts/{prompt_id:path}", summary="One training prompt in several runs")
+@router.get("/prompts/{prompt_id:path}", summary="Get a training prompt across runs")
 def get_prompt_in_runs(_: Reader, session: DbSession, prompt_id: str) -> PromptInRuns:
-    """What the twenty newest runs made of a prompt: its identity is the same in all of them."""
+    """Visits of a prompt in the twenty newest runs that saw it."""
     return service.in_runs(session, prompt_id)

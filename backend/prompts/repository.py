@@ -1,4 +1,4 @@
-"""SQL of prompts: what they say, why their groups were not trained on, how they fared apart from training."""
+"""SQL of prompts: texts, reasons for not being trained on, tracked accuracies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of a run's prompts a filter means, and in which order: over columns in memory."""
+"""Filters and sorts a run's prompts over columns in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of a run's prompts."""
+"""Lists a run's prompts and reads one with its visits."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What waits and why, and what runs where, for people."""
+"""The queue: which runs wait, why, and what runs where."""

@@ -1,4 +1,4 @@
-"""The queue, for people."""
+"""Routes for the queue and its limits."""
 
 from __future__ import annotations
 
@@ -10,31 +10,34 @@ from bapo.api.queue import LimitChange, QueueMove, QueueState, UserLimits
 router = new_router("queue")
 
 
-@router.get("/queue", summary="What waits and why, and what runs where")
+@router.get("/queue", summary="Get the queue")
 def get_queue(caller: Reader, session: DbSession, settings: SettingsOf) -> QueueState:
-    """Waiting runs in the order in which they start, and every worker with what its slots hold."""
+    """Queued runs in the order in which they start, and every worker with the runs in its slots."""
     return service.state(session, settings, caller)
 
 
-@router.post("/runs/{run_id}/move", summary="Move a waiting run in the queue")
+@router.post("/runs/{run_id}/move", summary="Move a run in the queue")
 def move_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str, body: QueueMove) -> QueueState:
-    """Before or after another waiting run, or to the top or bottom; the answer is the queue as it is now."""
+    """Move a queued run before or after another, or to the top or bottom. Returns the new queue."""
     moving.move(session, run_id, body, caller, settings)
     session.flush()
     return service.state(session, settings, caller)
 
 
-@router.get("/queue/limits", summary="How many runs each person may have on workers at a time")
+@router.get("/queue/limits", summary="Get limits of users")
 def get_limits(_: Administrator, session: DbSession, settings: SettingsOf) -> UserLimits:
-    """For administrators."""
+    """How many runs each user may have on workers at a time. Requires an administrator."""
     return limits.limits(session, settings)
 
 
-@router.put("/queue/limits/{user}", summary="Limit how many runs a person may have on workers at a time")
+@router.put("/queue/limits/{user}", summary="Set a user's limit")
 def set_limit(
     caller: Administrator, session: DbSession, settings: SettingsOf, user: str, body: LimitChange
 ) -> UserLimits:
-    """For administrators; what runs already goes on."""
+    """Limit how many runs a user may have on workers at a time. Active runs go on.
+
+    Requires an administrator.
+    """
     limits.set_limit(session, user, body, caller)
     session.flush()
     return limits.limits(session, settings)

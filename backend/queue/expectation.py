@@ -1,4 +1,4 @@
-"""When each waiting run is expected to find room: from how long the runs that are there will still take."""
+"""Estimates when each waiting run will start, from the remaining time of active runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many runs a person may have on workers at a time."""
+"""Limits how many runs a user may have on workers at a time."""
 
 from __future__ import annotations
 

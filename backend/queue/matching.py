@@ -1,4 +1,4 @@
-"""Which machine takes which run: pure, from needs and from what machines have free.
+"""Matches runs with machines: pure functions of needs and free capacity.
 
 Runs are offered machines in the order of `backend.queue.order`. The first one that a machine could take, if it were
 less busy, keeps that machine's room: later runs get of it only what leaves enough for the first when the runs that are

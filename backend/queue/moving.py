@@ -1,4 +1,4 @@
-"""People change the order of the queue."""
+"""Moves runs in the queue on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order in which waiting runs get machines: pure, from what waits and what each owner's runs hold."""
+"""Orders waiting runs: pure functions of what waits and what each owner's runs hold."""
 
 from __future__ import annotations
 

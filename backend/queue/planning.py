@@ -1,4 +1,4 @@
-"""Which waiting runs get which machines now, and why the others wait: facts from the database for pure rules."""
+"""Reads the queue's facts from the database and applies the rules of order and matching."""
 
 from __future__ import annotations
 

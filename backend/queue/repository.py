@@ -1,4 +1,4 @@
-"""SQL of the queue: waiting runs and occupied slots, with the names that people know them by."""
+"""SQL of the queue: waiting runs and occupied slots, with their names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts the queue together: places, reasons, and when a slot is expected to be free."""
+"""Describes the queue: places, reasons, and expected waits."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What runs record: taken in from the workers, handed out as series, records and logs."""
+"""Recorded data: ingest from workers, series, records, logs."""

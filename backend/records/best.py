@@ -1,4 +1,4 @@
-"""The best evaluation of a run."""
+"""Finds the best evaluation of a run."""
 
 from __future__ import annotations
 

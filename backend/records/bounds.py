@@ -1,4 +1,4 @@
-"""Numbers of a record that the database's columns do not hold: only a broken or hostile trainer writes such."""
+"""Rejects numbers that the database's columns cannot hold, from a broken or hostile trainer."""
 
 from __future__ import annotations
 

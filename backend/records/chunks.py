@@ -1,4 +1,4 @@
-"""Metrics of every hundred complete steps as one array per key.
+"""Packs the metrics of every hundred complete steps into one array per key.
 
 A chunk is a copy of what the steps' records say: where a later attempt replaces a step, its chunk is dissolved
 into rows again, and made anew when it is complete.

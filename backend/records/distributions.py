@@ -1,4 +1,4 @@
-"""How off-policy a run trained: ratios and ages, step by step or summed over several steps."""
+"""Histograms of probability ratios and staleness per step, or summed over several steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole records and the log of a run."""
+"""Routes for records and the log of a run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOG_PIECES = 200
 LogOffset = Annotated[int | None, Query(ge=0, le=2**62)]
 
 
-@router.get("/runs/{run_id}/records", summary="Whole records", response_model=RecordPage)
+@router.get("/runs/{run_id}/records", summary="Get records", response_model=RecordPage)
 def get_records(
     _: Reader,
     session: DbSession,
@@ -37,7 +37,7 @@ def get_records(
     cursor: Cursor = None,
     limit: Limit = 100,
 ) -> Response:
-    """The journal's records as the trainer wrote them, by step; of repeated steps the latest attempt's."""
+    """The journal's records as the trainer wrote them, by step. Of repeated steps, those of the latest attempt."""
     runs.get(session, run_id)
     after = None if cursor is None else Place(*decode_numbers(cursor, "records"))
     steps = StepRange(from_step, to_step)
@@ -53,7 +53,7 @@ def get_records(
     return Response(content, media_type="application/json")
 
 
-@router.get("/runs/{run_id}/log", summary="The trainer's output")
+@router.get("/runs/{run_id}/log", summary="Get the trainer's log")
 def get_log(
     _: Reader,
     session: DbSession,
@@ -62,7 +62,7 @@ def get_log(
     before: Annotated[LogOffset, Query(description="`first_offset` of the piece after.")] = None,
     attempt: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="Of this attempt. All where empty.")] = None,
 ) -> LogChunk:
-    """What came after the offset, or before the other; without either, the end. Offset 0 begins at the beginning."""
+    """The output after `offset`, or before `before`; its end without either. Offset 0 is the beginning."""
     run = runs.get(session, run_id)
     if attempt is not None and attempt > run.attempt:
         remedy = f"the run has had {run.attempt} attempts: name one of them, or none"

@@ -1,4 +1,4 @@
-"""Lines of an attempt's files as they come in: cut at the offset that is wanted, and read."""
+"""Cuts uploaded lines at the wanted offset, and parses them."""
 
 from __future__ import annotations
 

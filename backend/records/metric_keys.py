@@ -1,4 +1,4 @@
-"""Which metrics a run has."""
+"""Tracks which metrics a run has."""
 
 from __future__ import annotations
 

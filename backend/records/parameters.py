@@ -1,4 +1,4 @@
-"""What requests for recorded data have in common."""
+"""Query parameters shared by the routes for recorded data."""
 
 from __future__ import annotations
 

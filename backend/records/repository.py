@@ -1,4 +1,4 @@
-"""SQL of records: what ingest writes and what the pages read."""
+"""SQL of records."""
 
 from __future__ import annotations
 

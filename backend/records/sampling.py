@@ -1,4 +1,4 @@
-"""Fewer points than steps, without losing a peak."""
+"""Samples points of a series without losing its extremes."""
 
 from __future__ import annotations
 

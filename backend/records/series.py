@@ -1,4 +1,4 @@
-"""Columns of metrics, put together from chunks, the newest steps and the evaluations."""
+"""Assembles columns of metrics from chunks, the newest steps and evaluations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics over the steps: columns, groups of columns, histograms, ratios and ages."""
+"""Routes for metrics over steps: columns, groups of columns, histograms."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ MAX_GROUPS = 50
 _SAMPLED = {"X-Sampled": {"description": "`no`, or how steps were left out.", "schema": {"type": "string"}}}
 
 
-@router.get("/runs/{run_id}/metric-keys", summary="Names of a run's metrics")
+@router.get("/runs/{run_id}/metric-keys", summary="List metric names")
 def get_metric_keys(_: Reader, session: DbSession, run_id: str) -> MetricKeys:
-    """verl's names where verl has one, else `bapo/…`."""
+    """List the names of a run's metrics: verl's names where verl has one, else `bapo/…`."""
     runs.get(session, run_id)
     return MetricKeys(items=metric_keys.read(session, run_id))
 
 
 @router.get(
     "/runs/{run_id}/metrics",
-    summary="Columns of metrics",
+    summary="Get metrics",
     response_model=Series,
     responses={200: {"headers": _SAMPLED}},
 )
@@ -50,9 +50,9 @@ def get_metrics(
     to_step: ToStep = MAX_STEP,
     max_points: MaxPoints = None,
 ) -> Response:
-    """Values by step, None where a step lacks the key; `change:KEY` is the difference to the step before.
+    """Values by step, null where a step lacks the key. `change:KEY` is the difference to the previous step.
 
-    With `max_points`, a sample of the steps that keeps each column's extremes; the header `X-Sampled` says so.
+    With `max_points`, a sample of the steps that keeps the extremes; the header `X-Sampled` says so.
     """
 
     def work_out() -> Answer:
@@ -66,9 +66,7 @@ def get_metrics(
     return answers.of(session, [run_id], work_out)
 
 
-@router.get(
-    "/runs/{run_id}/metric-groups", summary="Columns of metrics for several charts", response_model=SeriesGroups
-)
+@router.get("/runs/{run_id}/metric-groups", summary="Get metrics for several charts", response_model=SeriesGroups)
 def get_metric_groups(
     _: Reader,
     session: DbSession,
@@ -85,9 +83,9 @@ def get_metric_groups(
         str | None, Query(pattern=PATTERN, description="`mean:STEPS`, or `ema:STEPS` for an exponential mean.")
     ] = None,
 ) -> Response:
-    """Training steps only; each group has its own sample of them, which keeps the extremes of its own columns.
+    """Training steps only. Each group has its own sample of steps, which keeps the extremes of its own columns.
 
-    Means are worked out over all steps before any are left out.
+    Means are computed over all steps, before sampling.
     """
     wanted = [[key for key in group.split(",") if key] for group in groups.split("|")]
     if len(wanted) > MAX_GROUPS or sum(map(len, wanted)) > MAX_KEYS:
@@ -126,7 +124,7 @@ def get_metric_groups(
 
 @router.get(
     "/runs/{run_id}/ratios",
-    summary="Tokens by ratio, step by step",
+    summary="Get histograms of probability ratios",
     response_model=RatioSeries,
     responses={200: {"headers": _SAMPLED}},
 )
@@ -139,7 +137,7 @@ def get_ratios(
     to_step: ToStep = MAX_STEP,
     max_points: MaxPoints = None,
 ) -> Response:
-    """How far the trained policy had moved from those that generated its batch: ρ of each token, in 13 bins.
+    """Number of tokens by ratio ρ between the trained policy and the policy that generated them, in 13 bins per step.
 
     With `max_points`, neighbouring steps are summed: nothing is left out. Skipped steps count no token.
     """
@@ -154,7 +152,7 @@ def get_ratios(
 
 @router.get(
     "/runs/{run_id}/staleness",
-    summary="Groups trained on by age, step by step",
+    summary="Get histograms of staleness",
     response_model=StalenessSeries,
     responses={200: {"headers": _SAMPLED}},
 )
@@ -168,9 +166,9 @@ def get_staleness(
     to_step: ToStep = MAX_STEP,
     max_points: MaxPoints = None,
 ) -> Response:
-    """Age: step - 1 - version of the policy that generated the group; 0 is on-policy.
+    """Number of trained groups by staleness per step: step - 1 - version of the policy that generated the group.
 
-    With `max_points`, neighbouring steps are summed: nothing is left out.
+    Staleness 0 is on-policy. With `max_points`, neighbouring steps are summed: nothing is left out.
     """
 
     def work_out() -> Answer:
@@ -183,7 +181,7 @@ def get_staleness(
 
 @router.get(
     "/runs/{run_id}/histograms",
-    summary="Groups per accuracy, step by step",
+    summary="Get histograms of accuracy",
     response_model=HistogramSeries,
     responses={200: {"headers": _SAMPLED}},
 )
@@ -196,7 +194,7 @@ def get_histograms(
     to_step: ToStep = MAX_STEP,
     max_points: MaxPoints = None,
 ) -> Response:
-    """Fresh, re-evaluated and trained groups with 0..G correct responses.
+    """Number of fresh, re-evaluated and trained groups with 0 to G correct responses, per step.
 
     With `max_points`, evenly spaced steps; the header `X-Sampled` says so.
     """

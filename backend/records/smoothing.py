@@ -1,4 +1,4 @@
-"""Smoothed columns, worked out over all steps before any are left out."""
+"""Smooths columns over all steps, before sampling."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Data sets, models and verifiers that are registered under a name."""
+"""Registered data sets, models and verifiers."""

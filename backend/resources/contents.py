@@ -1,4 +1,4 @@
-"""What is in a data set, a model folder or a verifier: looked at, never executed and never unpickled."""
+"""Inspects data sets, model folders and verifiers without executing or unpickling them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data sets, models and verifiers."""
+"""Routes for data sets, models and verifiers."""
 
 from __future__ import annotations
 
@@ -24,29 +24,32 @@ router = new_router("resources")
 Kind = Annotated[ResourceKind | None, Query(description="All kinds where empty.")]
 
 
-@router.get("/resources", summary="Registered data sets, models and verifiers")
+@router.get("/resources", summary="List resources")
 def list_resources(caller: Reader, session: DbSession, settings: SettingsOf, kind: Kind = None) -> ResourcePage:
-    """By kind and name, each with what was found in it and how many runs use it."""
+    """List data sets, models and verifiers by kind and name, with their contents and the number of their runs."""
     items = [service.info(row, caller) for row in repository.resources(session, kind)]
     return ResourcePage(items=items, roots=[str(root) for root in settings.permitted_roots])
 
 
-@router.get("/resource-files", summary="Files that can be registered")
+@router.get("/resource-files", summary="List files to register")
 def list_resource_files(
     _: Writer, session: DbSession, settings: SettingsOf, kind: Annotated[ResourceKind, Query()]
 ) -> ResourceFilePage:
-    """What lies beneath the deployment's permitted folders and looks like this kind."""
+    """List the files of a kind below the folders that the deployment permits."""
     return ResourceFilePage(items=service.files(session, kind, settings.permitted_roots))
 
 
-@router.post("/resources", status_code=201, summary="Register a data set, a model or a verifier")
+@router.post("/resources", status_code=201, summary="Register a resource")
 def register_resource(caller: Writer, session: DbSession, settings: SettingsOf, body: ResourceCreate) -> ResourceInfo:
-    """The file stays where it is; configs refer to it as `@name`. A verifier takes an administrator."""
+    """Register a data set, model or verifier; configs refer to it as `@name`. The file stays where it is.
+
+    A verifier requires an administrator.
+    """
     resource_id = service.register(session, body, caller, settings.permitted_roots)
     return service.info(service.get(session, resource_id), caller)
 
 
-@router.get("/resources/{resource_id}/preview", summary="Look into a resource")
+@router.get("/resources/{resource_id}/preview", summary="Preview a resource")
 def preview_resource(
     _: Reader,
     session: DbSession,
@@ -55,17 +58,17 @@ def preview_resource(
     offset: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 20,
 ) -> ResourcePreview:
-    """Rows of a data set, fields of a model's config, source of a verifier."""
+    """Rows of a data set, fields of a model's config, or source of a verifier."""
     return service.preview(session, resource_id, settings.permitted_roots, offset, limit)
 
 
-@router.get("/resources/{resource_id}/runs", summary="Runs that use a resource")
+@router.get("/resources/{resource_id}/runs", summary="List runs using a resource")
 def list_resource_runs(_: Reader, session: DbSession, resource_id: str) -> ResourceUse:
-    """Newest first."""
+    """List the runs that use a resource, newest first."""
     return ResourceUse(items=repository.runs_with(session, service.get(session, resource_id).resource))
 
 
-@router.delete("/resources/{resource_id}", status_code=204, summary="Take a name away")
+@router.delete("/resources/{resource_id}", status_code=204, summary="Remove a resource")
 def remove_resource(caller: Writer, session: DbSession, resource_id: str) -> None:
-    """The file stays, and so do the runs that used it."""
+    """Remove the name. The file and the runs that used it stay."""
     service.remove(session, resource_id, caller)

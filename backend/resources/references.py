@@ -1,4 +1,4 @@
-"""`@name` in a config: the path that it stands for."""
+"""Resolves `@name` in a config to a path."""
 
 from __future__ import annotations
 

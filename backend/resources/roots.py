@@ -1,4 +1,4 @@
-"""Where resources may lie: only what is beneath a permitted root is ever opened, links followed."""
+"""Restricts resources to the permitted folders, links followed."""
 
 from __future__ import annotations
 

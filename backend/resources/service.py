@@ -1,4 +1,4 @@
-"""Registering, listing and looking into resources."""
+"""Registers, lists and previews resources."""
 
 from __future__ import annotations
 

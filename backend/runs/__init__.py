@@ -1,1 +1,1 @@
-"""Runs: submit, list, read, steer."""
+"""Runs: states, lifecycle, lists, details."""

@@ -1,4 +1,4 @@
-"""Who may change a run, and what can be done with it now."""
+"""Checks who may change a run, and which actions its state allows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trainer's journal says about the requests to it."""
+"""Applies the trainer's answers to requests, as its journal records them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""List, read and star runs."""
+"""Routes that list, read and star runs."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from bapo.api.runs import (
 router = new_router("runs")
 
 
-@router.get("/runs", summary="A page of runs")
+@router.get("/runs", summary="List runs")
 def list_runs(caller: Reader, session: DbSession, prices: PricesOf, query: Annotated[RunQuery, Query()]) -> RunPage:
-    """Filtered and sorted; `total` counts all that match. Archived runs are left out unless asked for."""
+    """List runs, filtered and sorted. `total` counts all matches. Archived runs are left out unless requested."""
     page = listing.list_runs(session, query, caller.id)
     items = [presentation.summary(row, prices) for row in page.rows]
     return RunPage(items=items, total=page.total, next_cursor=page.next_cursor)
@@ -33,12 +33,14 @@ def list_runs(caller: Reader, session: DbSession, prices: PricesOf, query: Annot
 
 @router.get(
     "/runs.csv",
-    summary="All runs that a filter matches, as CSV",
+    summary="Export runs as CSV",
     response_class=Response,
     responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}, "description": "A table with a header."}},
 )
 def export_runs(caller: Reader, session: DbSession, prices: PricesOf, query: Annotated[RunExport, Query()]) -> Response:
-    """Not the page only. A text that a spreadsheet would run as a formula has an apostrophe before it."""
+    """Export all runs that match the filter. Text that a spreadsheet would run as a formula is prefixed with an
+    apostrophe.
+    """
     parts = [export.header()]
     for run_ids in export.batches(listing.matching_ids(session, query, query.sort, caller.id), 500):
         rows = listing.rows_by_id(session, run_ids, caller.id)
@@ -48,15 +50,15 @@ def export_runs(caller: Reader, session: DbSession, prices: PricesOf, query: Ann
     return Response("".join(parts), media_type="text/csv", headers=headers)
 
 
-@router.get("/runs/facets", summary="What there is to filter runs by")
+@router.get("/runs/facets", summary="Get filter options")
 def get_facets(_: Reader, session: DbSession) -> RunFacets:
-    """Methods, tags, owners, groups and projects, each with the number of its runs."""
+    """Methods, tags, owners, groups and projects, each with its number of runs."""
     return filters.facets(session)
 
 
-@router.get("/runs/{run_id}", summary="One run")
+@router.get("/runs/{run_id}", summary="Get a run")
 def get_run(caller: Reader, session: DbSession, settings: SettingsOf, run_id: str) -> RunDetail:
-    """With its complete config and what the caller can do with it now."""
+    """Get a run by ID, with its complete config and the actions that the caller may take now."""
     # The identifier first: what is committed in between is then sent by the stream, not left out.
     latest_id = events.latest_id(session)
     return presentation.run_detail(session, settings, run_id, caller).model_copy(update={"last_event_id": latest_id})
@@ -64,21 +66,21 @@ def get_run(caller: Reader, session: DbSession, settings: SettingsOf, run_id: st
 
 @router.put("/runs/{run_id}/star", status_code=204, summary="Star a run")
 def star_run(caller: Reader, session: DbSession, run_id: str) -> None:
-    """For the caller alone; starred again, it stays so."""
+    """Star a run for the caller."""
     repository.get(session, run_id)
     repository.set_star(session, run_id, caller.id, is_starred=True)
 
 
-@router.delete("/runs/{run_id}/star", status_code=204, summary="Take a star away")
+@router.delete("/runs/{run_id}/star", status_code=204, summary="Unstar a run")
 def unstar_run(caller: Reader, session: DbSession, run_id: str) -> None:
-    """For the caller alone."""
+    """Remove the caller's star from a run."""
     repository.get(session, run_id)
     repository.set_star(session, run_id, caller.id, is_starred=False)
 
 
-@router.get("/runs/{run_id}/history", summary="Who did what to a run")
+@router.get("/runs/{run_id}/history", summary="Get a run's history")
 def get_history(_: Reader, session: DbSession, run_id: str) -> History:
-    """The audit trail, and each request with what became of it."""
+    """The audit trail of a run, and each request to it with its outcome."""
     repository.get(session, run_id)
     return History(
         audit=[presentation.audit_entry(row) for row in audit_of_run(session, run_id)],

@@ -1,4 +1,4 @@
-"""The run list as a table for spreadsheets."""
+"""Exports the run list as a table for spreadsheets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the filters of the run list mean in SQL."""
+"""Translates the filters of the run list to SQL."""
 
 from __future__ import annotations
 

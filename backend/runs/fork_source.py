@@ -1,4 +1,4 @@
-"""Where a fork's first checkpoint lies."""
+"""Locates the checkpoint that a fork starts from."""
 
 from __future__ import annotations
 

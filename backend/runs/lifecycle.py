@@ -1,4 +1,4 @@
-"""A run moves to another state: the move is checked, dated, noted and announced. The run must be locked."""
+"""Moves a run to another state: checked, dated, audited and announced. The run must be locked."""
 
 from __future__ import annotations
 

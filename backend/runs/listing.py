@@ -1,4 +1,4 @@
-"""A page of runs: order, and the place where a page begins.
+"""Lists runs in pages: order, and the place where a page begins.
 
 A cursor stays valid while runs come and go: it names the last row, not a number of rows. An offset serves a table that
 jumps to any place; its rows move when runs come, and the table asks again when it hears of them.

@@ -1,4 +1,4 @@
-"""Runs as the API shows them."""
+"""Renders runs as the API returns them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hours that attempts have taken so far, and what they cost."""
+"""Compute hours that attempts have used, and their cost."""
 
 from __future__ import annotations
 

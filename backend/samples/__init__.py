@@ -1,1 +1,1 @@
-"""Groups that are kept with their responses as text."""
+"""Responses kept as text."""

@@ -1,4 +1,4 @@
-"""Responses of a run."""
+"""Route for the responses of a run."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class SampleQuery(SampleFilter):
     limit: Annotated[int, Query(ge=1, le=1_000)] = 50
 
 
-@router.get("/runs/{run_id}/samples", summary="Responses kept as text", response_model=SamplePage)
+@router.get("/runs/{run_id}/samples", summary="List sampled responses", response_model=SamplePage)
 def get_samples(_: Reader, session: DbSession, run_id: str, query: Annotated[SampleQuery, Query()]) -> Response:
-    """Groups with their responses, newest step first.
+    """List groups of responses that were kept as text, newest step first.
 
-    `search` looks through at most 2,000 groups a page: fewer than `limit` may come back although there are more, which
-    `next_cursor` says.
+    `search` looks through at most 2,000 groups per page: fewer than `limit` may be returned although `next_cursor`
+    says that there are more.
     """
     runs.get(session, run_id)
     wanted = repository.Wanted(

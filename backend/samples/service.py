@@ -1,4 +1,4 @@
-"""Finds groups by what they are and by what they say."""
+"""Finds groups of responses by their fields and by their text."""
 
 from __future__ import annotations
 

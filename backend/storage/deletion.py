@@ -1,4 +1,4 @@
-"""Deleting a run: its records at once, its files by the server, its folder by a worker of the machine that has it."""
+"""Deletes runs: records at once, files by the server, folders by a worker on their machine."""
 
 from __future__ import annotations
 

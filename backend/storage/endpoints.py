@@ -1,4 +1,4 @@
-"""What takes up space, and what deleting takes away."""
+"""Routes for storage use and deletion."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from bapo.api.storage import CompactReport, DeletionPreview, DeletionRequest, St
 router = new_router("storage")
 
 
-@router.get("/storage", summary="What all runs take up")
+@router.get("/storage", summary="Get storage use")
 def get_storage(
     _: Administrator, session: DbSession, settings: SettingsOf, limit: Annotated[int, Query(ge=1, le=500)] = 50
 ) -> StorageState:
-    """The largest runs, what goes by itself and what would go now, and folders that wait to be deleted."""
+    """The largest runs, the retention rules with what they would delete now, and folders waiting to be deleted."""
     return service.state(session, settings, limit)
 
 
-@router.delete("/storage/deletions/{deletion_id}", status_code=204, summary="Give a deletion up")
+@router.delete("/storage/deletions/{deletion_id}", status_code=204, summary="Give up a deletion")
 def give_up_deletion(caller: Administrator, session: DbSession, deletion_id: int) -> None:
-    """For a folder on a machine that is gone for good."""
+    """Stop waiting for a folder on a machine that is gone for good."""
     deletion.give_up(session, deletion_id, caller.name)
 
 
-@router.post("/storage/compact", summary="Give free space inside the database back to the disk")
+@router.post("/storage/compact", summary="Compact the database")
 def compact_database(caller: Administrator, session: DbSession, context: ContextOf) -> CompactReport:
-    """Writes the tables of records anew; who writes to one waits while it is its turn."""
+    """Rewrite the tables of records to return free space to the disk. Writes to a table wait while it is rewritten."""
     report = service.compact(context.database.engine)
     add_audit(session, None, caller.name, "database_compacted", report.model_dump())
     return report
 
 
-@router.post("/runs/deletion", summary="What deleting runs would take away")
+@router.post("/runs/deletion", summary="Preview a deletion")
 def preview_deletion(caller: Writer, session: DbSession, body: DeletionRequest) -> DeletionPreview:
-    """Steps, samples, checkpoints, downloads and bytes, and which other runs depend on them; nothing happens."""
+    """Steps, samples, checkpoints, downloads and bytes that would be removed, and the runs that depend on them."""
     return deletion.preview(session, body.run_ids, caller)

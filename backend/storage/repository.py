@@ -1,4 +1,4 @@
-"""SQL of what runs take up."""
+"""SQL of the sizes of runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes by itself after a while: never of a run that goes on, is starred by somebody, or is tagged `keep`."""
+"""Applies the retention rules: never to a run that is active, starred by somebody, or tagged `keep`."""
 
 from __future__ import annotations
 

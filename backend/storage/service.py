@@ -1,4 +1,4 @@
-"""What takes up space, for administrators."""
+"""Reports storage use to administrators, and compacts the database."""
 
 from __future__ import annotations
 

@@ -22,15 +22,15 @@ router = new_router("runs")
 def create_run(
     caller: Writer, session: DbSession, settings: SettingsOf, body: RunCreate, idempotency_key: IdempotencyKey = None
 ) -> RunDetail:
-    """The run is queued at once, or kept as a draft with `start: false`.
+    """Queue a run, or keep it as a draft with `start: false`.
 
-    A config that cannot run answers 422 with field, value and remedy of every problem.
+    A config that cannot run gets 422 with field, value and remedy of every problem.
     """
     run = submit(session, Submission(body, idempotency_key), caller)
     return presentation.run_detail(session, settings, run.id, caller)
 
 
-@router.post("/runs/{run_id}/clone", status_code=201, summary="Submit a run that starts from this one's config")
+@router.post("/runs/{run_id}/clone", status_code=201, summary="Clone a run")
 def clone_run(
     caller: Writer,
     session: DbSession,
@@ -39,7 +39,7 @@ def clone_run(
     body: RunCreate,
     idempotency_key: IdempotencyKey = None,
 ) -> RunDetail:
-    """As `POST /runs` with this run as `parent_id`; the parent is not touched."""
+    """Submit a run that starts from this run's config: `POST /runs` with this run as `parent_id`."""
     if body.parent_id not in (None, run_id):
         raise Problem(
             422,
@@ -53,7 +53,7 @@ def clone_run(
     return presentation.run_detail(session, settings, clone.id, caller)
 
 
-@router.post("/runs/{run_id}/fork", status_code=201, summary="Submit a run that goes on from a checkpoint")
+@router.post("/runs/{run_id}/fork", status_code=201, summary="Fork a run")
 def fork_run(
     caller: Writer,
     session: DbSession,
@@ -62,10 +62,10 @@ def fork_run(
     body: RunFork,
     idempotency_key: IdempotencyKey = None,
 ) -> RunDetail:
-    """The new run has the parent's weights, optimizer, buffers and counters of that step, and its records up to it.
+    """Submit a run that starts from a checkpoint of this run.
 
-    It takes the config in force at that step with the changes; 422 names each field that the checkpoint cannot go on
-    with. The parent is not touched.
+    It has the parent's weights, optimizer, buffers and counters of that step, its records up to that step, and the
+    config in force at that step with your changes. 422 names each field that the checkpoint does not support.
     """
     parent = repository.get(session, run_id)
     fork = forks.fork(session, parent, body, idempotency_key, caller)

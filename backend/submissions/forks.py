@@ -1,4 +1,4 @@
-"""Runs that go on from a checkpoint of another one."""
+"""Creates runs that start from another run's checkpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fork's past: its parent's records up to the checkpoint, so that its curves and its prompts begin where it did.
+"""Copies a parent's records up to the checkpoint into its fork, so that its curves begin with them.
 
 They are copied, as records of attempt 0: the parent may be deleted, and every page reads one run.
 """

@@ -1,4 +1,4 @@
-"""New runs."""
+"""Creates runs from configs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Views of the run list that people keep and share."""
+"""Saved views of the run list."""

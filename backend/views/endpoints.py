@@ -1,4 +1,4 @@
-"""Keep, open and delete views of the run list."""
+"""Routes for saved views."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from bapo.api.views import ViewInfo, ViewPage, ViewWrite
 router = new_router("views")
 
 
-@router.get("/views", summary="All saved views")
+@router.get("/views", summary="List saved views")
 def list_views(caller: Reader, session: DbSession) -> ViewPage:
-    """Everybody's, by name; each says whose it is."""
+    """List the saved views of the caller's projects by name."""
     rows = repository.views(session)
     return ViewPage(items=[service.info(row, caller) for row in rows])
 
 
 @router.post("/views", status_code=201, summary="Save a view")
 def create_view(caller: Writer, session: DbSession, body: ViewWrite) -> ViewInfo:
-    """Filters, order and columns of the run list, under a name."""
+    """Save filters, order and columns of the run list under a name."""
     return service.info(service.create(session, body, caller), caller)
 
 
-@router.get("/views/{view_id}", summary="One saved view")
+@router.get("/views/{view_id}", summary="Get a saved view")
 def get_view(caller: Reader, session: DbSession, view_id: str) -> ViewInfo:
-    """Anybody's."""
+    """Get a saved view by ID."""
     return service.info(service.get(session, view_id), caller)
 
 
-@router.put("/views/{view_id}", summary="Change a saved view")
+@router.put("/views/{view_id}", summary="Replace a saved view")
 def replace_view(caller: Writer, session: DbSession, view_id: str, body: ViewWrite) -> ViewInfo:
-    """One's own, as a whole."""
+    """Requires the view's owner."""
     return service.info(service.replace(session, view_id, body, caller), caller)
 
 
 @router.delete("/views/{view_id}", status_code=204, summary="Delete a saved view")
 def delete_view(caller: Writer, session: DbSession, view_id: str) -> None:
-    """One's own."""
+    """Requires the view's owner."""
     service.delete(session, view_id, caller)

@@ -1,4 +1,4 @@
-"""Saved views: who may change them, and what they may hold."""
+"""Creates, replaces and deletes saved views."""
 
 from __future__ import annotations
 

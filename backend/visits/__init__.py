@@ -1,1 +1,1 @@
-"""All prompt visits of a run as columns, kept in the process while the run is looked at."""
+"""All prompt visits of a run as columns, cached in the process."""

@@ -1,4 +1,4 @@
-"""The visits of the runs that were looked at last."""
+"""Caches the visits of the runs read last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps of a run with their visits as columns, and how later steps are joined on."""
+"""Holds the steps of a run with their visits as columns, and appends later steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQL of visits: they lie in the steps' rows, one array element each."""
+"""SQL of visits, which are array elements in the rows of steps."""
 
 from __future__ import annotations
 

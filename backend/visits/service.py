@@ -1,4 +1,4 @@
-"""What the pages on prompts, difficulty and what-if start from."""
+"""Reads the visits behind the pages on prompts, difficulty and what-if."""
 
 from __future__ import annotations
 

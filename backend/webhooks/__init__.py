@@ -1,1 +1,1 @@
-"""Webhooks: whom to tell what happens, and the telling."""
+"""Webhooks: messages about runs and alerts to other services."""

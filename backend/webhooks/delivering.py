@@ -1,4 +1,4 @@
-"""Sends what waits in the table of deliveries: at least once, each under one identifier, and without haste.
+"""Sends queued messages: at least once, each under one ID, few at a time.
 
 One message at a time goes to each webhook and few at once to all, each in bounded time, so that a receiver that is dead
 or slow holds up nobody else's messages.

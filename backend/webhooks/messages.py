@@ -1,4 +1,4 @@
-"""A message in its receiver's format, signed."""
+"""Formats and signs messages for their receivers."""
 
 from __future__ import annotations
 

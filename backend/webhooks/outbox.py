@@ -1,4 +1,4 @@
-"""Writes what webhooks are to be told, in the transaction in which it happens: committed together, or not at all."""
+"""Queues webhook messages in the transaction of the change that they report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQL of webhooks and deliveries."""
+"""SQL of webhooks and their messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One try to deliver one message: to an address that was checked, in bounded time, without following anybody."""
+"""Sends one message once: to a checked address, in bounded time, without following redirects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may have a webhook, and where it may lead."""
+"""Creates, changes and tests webhooks."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a run's batches would have been under other settings."""
+"""What-if analysis: a run's batches under other settings."""

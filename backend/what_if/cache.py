@@ -1,4 +1,4 @@
-"""Runs made ready for replaying, of those looked at last."""
+"""Caches the recordings that were replayed last."""
 
 from __future__ import annotations
 

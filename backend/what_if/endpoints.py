@@ -1,4 +1,4 @@
-"""What-if."""
+"""Route for the what-if analysis."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from bapo.api.what_if import WhatIfAnswer, WhatIfRequest
 router = new_router("what-if")
 
 
-@router.post("/runs/{run_id}/what-if", summary="A run's batches under other settings", response_model=WhatIfAnswer)
+@router.post("/runs/{run_id}/what-if", summary="Run a what-if analysis", response_model=WhatIfAnswer)
 def post_what_if(_: Reader, session: DbSession, context: ContextOf, run_id: str, request: WhatIfRequest) -> Response:
     """What the batches would have been with other thresholds, buffers or filters.
 
-    The recorded accuracies are replayed through the construction of batches; nothing is stored. What rests on
-    recorded answers alone is exact; re-evaluations that never happened are estimated, with 95 % intervals. The
-    policy's own reaction to other batches is not simulated. Fields that cannot be replayed answer 422.
+    Replays the recorded accuracies through batch construction; stores nothing. Results that rest on recorded responses
+    alone are exact; re-evaluations that never happened are estimated, with 95 % intervals. The effect of other batches
+    on the policy is not simulated. Fields that cannot be replayed get 422.
     """
     found = service.answer(session, context, runs.get(session, run_id), request)
     # Pydantic writes it faster than by way of Python objects.

@@ -1,4 +1,4 @@
-"""SQL of what-if: the parameter changes that a run took over."""
+"""SQL of the parameter changes that a run applied."""
 
 from __future__ import annotations
 

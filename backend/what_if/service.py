@@ -1,4 +1,4 @@
-"""From a stored run and changes to what its batches would have been."""
+"""Replays a stored run under changed settings."""
 
 from __future__ import annotations
 

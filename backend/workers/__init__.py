@@ -1,1 +1,1 @@
-"""Workers: registration, claims, heartbeats, and who gets which run."""
+"""Workers: the machines that train, and what they hold."""

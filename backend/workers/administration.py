@@ -1,4 +1,4 @@
-"""What administrators do with workers: drain, undrain, forget."""
+"""Drains, undrains and forgets workers."""
 
 from __future__ import annotations
 

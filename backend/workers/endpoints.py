@@ -1,4 +1,4 @@
-"""Lists workers; drains and forgets them."""
+"""Routes that list, drain and forget workers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from bapo.api.workers import (
 router = new_router("workers")
 
 
-@router.get("/workers", summary="The workers")
+@router.get("/workers", summary="List workers")
 def list_workers(_: Reader, session: DbSession, settings: SettingsOf) -> WorkerPage:
-    """All that have ever registered, by name, with the runs that each holds."""
+    """List all registered workers by name, with the runs that each holds."""
     rows = repository.workers(session, fresh_seconds(settings))
     return WorkerPage(items=[_info(row) for row in rows])
 
@@ -48,21 +48,24 @@ def _one(session: DbSession, settings: SettingsOf, worker: Worker) -> WorkerInfo
     return next(_info(row) for row in rows if row.worker.id == worker.id)
 
 
-@router.post("/workers/{worker_id}/drain", summary="Give a worker no new runs")
+@router.post("/workers/{worker_id}/drain", summary="Drain a worker")
 def drain_worker(
     caller: Administrator, session: DbSession, settings: SettingsOf, worker_id: str, body: DrainRequest
 ) -> WorkerInfo:
-    """For administrators. What it runs goes on, unless it is to hand that on too."""
+    """Give a worker no new runs; with `hand_on`, also give its runs to other workers. Requires an administrator."""
     return _one(session, settings, administration.drain(session, worker_id, body, caller))
 
 
-@router.post("/workers/{worker_id}/undrain", summary="Give a drained worker runs again")
+@router.post("/workers/{worker_id}/undrain", summary="Undrain a worker")
 def undrain_worker(caller: Administrator, session: DbSession, settings: SettingsOf, worker_id: str) -> WorkerInfo:
-    """For administrators."""
+    """Give a drained worker new runs again. Requires an administrator."""
     return _one(session, settings, administration.undrain(session, worker_id, caller))
 
 
-@router.delete("/workers/{worker_id}", status_code=204, summary="Forget a worker that is gone")
+@router.delete("/workers/{worker_id}", status_code=204, summary="Forget a worker")
 def forget_worker(caller: Administrator, session: DbSession, settings: SettingsOf, worker_id: str) -> None:
-    """For administrators; its name is free again. 409 while it is connected or has runs."""
+    """Remove a worker that is gone from the lists; its name is free again. 409 while it is online or has runs.
+
+    Requires an administrator.
+    """
     administration.forget(session, worker_id, caller, settings)

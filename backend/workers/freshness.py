@@ -1,4 +1,4 @@
-"""When a worker counts as connected."""
+"""Decides when a worker counts as online."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machines as the queue sees them: what they have, and what runs hold of it."""
+"""Machines as the queue sees them: capacity, and the part of it in use."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the server knows of its own deployment, for `bapo doctor`."""
+"""Facts about the deployment for `bapo doctor`."""

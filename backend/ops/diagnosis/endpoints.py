@@ -1,4 +1,4 @@
-"""The diagnosis of this deployment."""
+"""Route of the diagnosis."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bapo.api.service import Diagnosis
 router = new_router("service")
 
 
-@router.get("/diagnosis", summary="What the server knows of its own deployment")
+@router.get("/diagnosis", summary="Diagnose the deployment")
 def diagnosis(_: Administrator, session: DbSession, context: ContextOf) -> Diagnosis:
-    """Database, broker, folders and workers, for `bapo doctor`; administrators only."""
+    """State of database, broker, folders and workers, for `bapo doctor`. Requires an administrator."""
     return service.diagnose(session, context.settings, context.part(Dispatcher))

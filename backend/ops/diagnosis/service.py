@@ -1,4 +1,4 @@
-"""Puts the diagnosis together: facts only, `bapo doctor` judges them."""
+"""Collects the facts of the diagnosis; `bapo doctor` judges them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What Prometheus reads: counters of this process and the state of the whole product."""
+"""Prometheus metrics: counters of this process and state of the product."""

@@ -1,4 +1,4 @@
-"""`/metrics`, for Prometheus."""
+"""Route of the Prometheus metrics."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from backend.ops.metrics.state import StateCollector
 router = new_router("service")
 
 
-@router.get("/metrics", summary="Counters and state, for Prometheus", include_in_schema=False)
+@router.get("/metrics", summary="Get Prometheus metrics", include_in_schema=False)
 def metrics(_: Scraper, context: ContextOf) -> Response:
-    """With the scrape token, or, where none is set, from this machine; the dashboard's port does not serve it."""
+    """Requires the scrape token or, where none is set, a request from this machine."""
     state = CollectorRegistry()
     state.register(StateCollector(context))
     return Response(generate_latest(REGISTRY) + generate_latest(state), media_type=CONTENT_TYPE_LATEST)

@@ -1,4 +1,4 @@
-"""Counts every request by the template of its route, and times it."""
+"""Counts and times every request by its route's template."""
 
 from __future__ import annotations
 

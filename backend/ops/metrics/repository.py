@@ -1,4 +1,4 @@
-"""SQL of the state that Prometheus reads; it counts and names nobody."""
+"""SQL of the state that Prometheus scrapes; counts only, no names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of the product at the moment of a scrape, read from the database."""
+"""Reads the state of the product from the database at each scrape."""
 
 from __future__ import annotations
 
