@@ -105,7 +105,7 @@ ROUTERS = (
 )
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
-    "4XX": {"model": ErrorBody, "description": "The request is refused: what is wrong and what to do."},
+    "4XX": {"model": ErrorBody, "description": "The request was refused: the cause and the remedy."},
     "5XX": {"model": ErrorBody, "description": "The server failed."},
 }
 

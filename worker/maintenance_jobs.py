@@ -18,13 +18,13 @@ from bapo.api.maintenance_jobs import (
     ArtifactFailure,
     ArtifactFinish,
     CheckpointSize,
-    ChoreRequest,
-    DeleteChore,
+    DeleteJob,
     DeletionOutcome,
     FolderSize,
     FolderSizes,
-    MeasureChore,
-    PackChore,
+    MaintenanceJobsRequest,
+    MeasureJob,
+    PackJob,
 )
 from bapo.api.workers import ForkSource
 from bapo.client import ApiError, Client
@@ -43,12 +43,12 @@ RETRY_SECONDS = 2.0
 log = logging.getLogger(__name__)
 
 
-class ChoreThread(threading.Thread):
+class MaintenanceJobThread(threading.Thread):
     """Works on jobs whenever a heartbeat says that there are some."""
 
     def __init__(self, client: Client, folder: Path) -> None:
         """The client's requests may take `TIMEOUT_SECONDS`."""
-        super().__init__(name="chores", daemon=True)
+        super().__init__(name="maintenance jobs", daemon=True)
         self._client = client
         self._folder = folder
         self._wake = threading.Event()
@@ -68,71 +68,71 @@ class ChoreThread(threading.Thread):
                 self.work()
             except (httpx.TransportError, ApiError) as error:
                 # The next heartbeat that arrives wakes us again.
-                log.warning("chores: %s", error)
+                log.warning("maintenance jobs: %s", error)
             except OSError:
-                log.exception("chores: the disk refuses")
+                log.exception("maintenance jobs: the disk refuses")
 
     def work(self) -> None:
         """Do one round of jobs, the quick ones first. Raises the client's errors, and OSError of the disk."""
-        chores = self._client.chores(ChoreRequest(worker_id=self._worker_id))
+        jobs = self._client.maintenance_jobs(MaintenanceJobsRequest(worker_id=self._worker_id))
         # First of all what another run may take away.
-        for chore in chores.measure:
-            if chore.fork is not None:
-                _keep_for_fork(Path(chore.run_dir), chore.fork)
-        for deletion in chores.delete:
+        for job in jobs.measure:
+            if job.fork is not None:
+                _keep_for_fork(Path(job.run_dir), job.fork)
+        for deletion in jobs.delete:
             self._delete(deletion)
-        if chores.measure:
-            self._measure(list(chores.measure))
-        self._forget_all_but({chore.artifact_id for chore in chores.pack})
-        for packing in chores.pack:
+        if jobs.measure:
+            self._measure(list(jobs.measure))
+        self._forget_all_but({job.artifact_id for job in jobs.pack})
+        for packing in jobs.pack:
             self._pack(packing)
 
     # ------------------------------------------------------------ deleting and measuring
 
-    def _delete(self, chore: DeleteChore) -> None:
+    def _delete(self, job: DeleteJob) -> None:
         reason = None
         try:
-            delete_part(Path(chore.run_dir), chore.part)
-            log.info("deleted: %s of %s", chore.part, chore.run_dir)
+            delete_part(Path(job.run_dir), job.part)
+            log.info("deleted: %s of %s", job.part, job.run_dir)
         except (DeletingError, OSError) as error:
             reason = str(error)[:2_000]
-            log.warning("%s of %s is not deleted: %s", chore.part, chore.run_dir, error)
-        self._client.note_deletion(chore.deletion_id, DeletionOutcome(worker_id=self._worker_id, reason=reason))
+            log.warning("%s of %s is not deleted: %s", job.part, job.run_dir, error)
+        self._client.note_deletion(job.deletion_id, DeletionOutcome(worker_id=self._worker_id, reason=reason))
 
-    def _measure(self, chores: list[MeasureChore]) -> None:
-        sizes = [folder_size(chore.run_id, Path(chore.run_dir)) for chore in chores]
+    def _measure(self, jobs: list[MeasureJob]) -> None:
+        sizes = [folder_size(job.run_id, Path(job.run_dir)) for job in jobs]
         self._client.note_folder_sizes(FolderSizes(worker_id=self._worker_id, folders=sizes))
 
     # ------------------------------------------------------------ packing and uploading
 
-    def _pack(self, chore: PackChore) -> None:
+    def _pack(self, job: PackJob) -> None:
         try:
-            path, packed = self._packed(chore)
+            path, packed = self._packed(job)
         except (ArtifactError, OSError) as error:
             reason = str(error) if isinstance(error, ArtifactError) else f"the worker's disk refuses: {error.strerror}"
-            log.warning("artifact %s: %s", chore.artifact_id, reason)
+            log.warning("artifact %s: %s", job.artifact_id, reason)
             failure = ArtifactFailure(worker_id=self._worker_id, reason=reason[:2_000])
-            self._client.fail_artifact(chore.artifact_id, failure)
-            self._forget(chore.artifact_id)
+            self._client.fail_artifact(job.artifact_id, failure)
+            self._forget(job.artifact_id)
             return
         try:
-            self._upload(chore.artifact_id, path, packed)
+            self._upload(job.artifact_id, path, packed)
         except ApiError as error:
             if error.status not in (404, 409, 422):
                 raise
-            log.warning("artifact %s is no longer wanted: %s", chore.artifact_id, error)
-        self._forget(chore.artifact_id)
+            log.warning("artifact %s is no longer wanted: %s", job.artifact_id, error)
+        self._forget(job.artifact_id)
 
-    def _packed(self, chore: PackChore) -> tuple[Path, PackedFile]:
+    def _packed(self, job: PackJob) -> tuple[Path, PackedFile]:
         """The packed file, made now or before a restart of this worker."""
-        folder = self._folder / chore.artifact_id
-        path = folder / chore.file_name
+        folder = self._folder / job.artifact_id
+        path = folder / job.file_name
         known = packed_as(path)
         if known is not None:
             return path, known
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        return path, pack(Path(chore.run_dir), chore.kind, chore.step, path, draw_report=draw_report)
+        return path, pack(Path(job.run_dir), job.kind, job.step, path, draw_report=draw_report)
 
     def _upload(self, artifact_id: str, path: Path, packed: PackedFile) -> None:
         offset = 0

@@ -23,7 +23,7 @@ from worker import health, metrics
 from worker.attempts import Attempt, AttemptStore
 from worker.delivery import Delivery
 from worker.gpu_readings import GpuWatch
-from worker.maintenance_jobs import TIMEOUT_SECONDS, ChoreThread
+from worker.maintenance_jobs import TIMEOUT_SECONDS, MaintenanceJobThread
 from worker.metrics import WorkerState
 from worker.supervision import STOP_GRACE_SECONDS, AttemptSupervisor
 from worker.system import folder_of_runs, gpus, memory_gib, utilisation
@@ -89,7 +89,7 @@ class Worker:
         self._stopping = threading.Event()
         self._delivery: Delivery | None = None
         self._worker_id = ""
-        self._chores = ChoreThread(
+        self._jobs = MaintenanceJobThread(
             Client(options.server, token=options.token, timeout_seconds=TIMEOUT_SECONDS), options.folder / "outgoing"
         )
         self._runs_dir: Path | None = None
@@ -111,7 +111,7 @@ class Worker:
             self._worker_id = welcome.worker_id
             heart = threading.Thread(target=self._beat, args=(welcome,), name="heartbeat", daemon=True)
             heart.start()
-            self._chores.start()
+            self._jobs.start()
             if self._gpus:
                 self._gpu_watch.start()
             self._take_deliveries()
@@ -210,7 +210,7 @@ class Worker:
             if pending.run_id in supervisors:
                 supervisors[pending.run_id].control(pending)
         if answer.has_chores:
-            self._chores.wake(self._worker_id)
+            self._jobs.wake(self._worker_id)
 
     def _system(self) -> dict[str, float]:
         folder = self._options.runs_dir or self._runs_dir

@@ -75,10 +75,10 @@ def create_token(
     name = name.strip()
     valid = accounts.tokens(session, kind, caller.id if kind == "user" else None)
     if not name or any(token.name == name for token, _ in valid):
-        remedy = "a token of this name is valid already: take another name, or revoke that one first"
+        remedy = "a valid token has this name: choose another name, or revoke that token first"
         raise Problem(409, "name_taken", remedy if name else "give the token a name", field="name", value=name)
     if len(valid) >= MOST_TOKENS:
-        raise Problem(409, "too_many_tokens", f"there are {MOST_TOKENS} already: revoke those that nobody uses")
+        raise Problem(409, "too_many_tokens", f"there are {MOST_TOKENS} already: revoke unused ones")
     secret = TOKEN_PREFIX[kind] + new_secret()
     now = clock(session)
     token = ApiToken(

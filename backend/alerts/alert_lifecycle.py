@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from backend.alerts import repository
-from backend.alerts.messages import Told
+from backend.alerts.messages import AlertText
 from backend.alerts.rules import Rule
 from backend.kit.events import announce
 from backend.models import Alert, Run
@@ -30,7 +30,9 @@ class AlertBook:
         """The rule's alert that is not resolved."""
         return next((alert for alert in self._open if alert.rule_id == rule.id), None)
 
-    def open(self, rule: Rule, occurrence: str, told: Told, *, step: int, value: float | None = None) -> Alert | None:
+    def open(
+        self, rule: Rule, occurrence: str, told: AlertText, *, step: int, value: float | None = None
+    ) -> Alert | None:
         """Open an alert; None where it was opened before."""
         alert = Alert(
             rule_id=rule.id,

@@ -95,7 +95,7 @@ class AlertFollower(LeaderThread):
                     RunJudge(session, run, own, watches, book).judge(run_events, self._public_url)
             except Exception:
                 # What is wrong with one run must not silence all others.
-                LOG.exception("the rules could not be judged", extra={"run_id": run_id})
+                LOG.exception("the rules could not be evaluated", extra={"run_id": run_id})
 
     def _rules(self, session: Session, runs: Iterable[Run]) -> list[Rule]:
         projects = {run.project_id for run in runs}
@@ -287,7 +287,7 @@ class RunJudge:
         if is_open and alert is None and opened:
             self._apply(rule, opened[-1])
         elif not is_open and alert is not None:
-            self._book.resolve(alert, "the run went on from an earlier step without it", step=last)
+            self._book.resolve(alert, "the run resumed from an earlier step without it", step=last)
 
 
 def _by_run(alerts: Sequence[Alert]) -> dict[str, list[Alert]]:

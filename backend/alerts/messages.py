@@ -21,8 +21,8 @@ from bapo.api.alerts import (
 _RELATIONS = {"<": "below", "<=": "at or below", ">": "above", ">=": "at or above"}
 
 
-class Told(NamedTuple):
-    """An alert in words."""
+class AlertText(NamedTuple):
+    """Text of an alert: what happened, what to do, and where the dashboard shows more."""
 
     message: str
     advice: str
@@ -31,7 +31,7 @@ class Told(NamedTuple):
 
 def sentence(rule: RuleDraft) -> str:
     """The rule in plain words."""
-    return f"Tell when {_condition(rule.condition)}, in {_scope(rule.scope)}."
+    return f"Alert when {_condition(rule.condition)}, in {_scope(rule.scope)}."
 
 
 def _scope(scope: RuleScope) -> str:
@@ -45,16 +45,16 @@ def _scope(scope: RuleScope) -> str:
 
 
 _MOVES = {
-    "finished": "a run has done all its steps",
+    "finished": "a run has finished",
     "failed": "a run fails",
-    "lost": "a run's worker or trainer is gone",
+    "lost": "a run's worker or trainer is lost",
 }
 
 
 def _condition(condition: AlertCondition) -> str:
     match condition:
         case StalledCondition():
-            text = f"nothing is recorded for {duration(condition.minutes)} while a worker holds the run"
+            text = f"nothing is recorded for {duration(condition.minutes)} while a worker has the run"
         case EntropyCondition():
             text = " or ".join(_entropy_limits(condition)) + f" (median of {LEVEL_STEPS} steps)"
         case EmptyBatchesCondition():
@@ -86,7 +86,7 @@ def _smoothed(condition: MetricCondition) -> str:
     if condition.smoothing is None:
         return condition.key
     kind, _, span = condition.smoothing.partition(":")
-    return f"the {'mean' if kind == 'mean' else 'exponential mean'} of {span} values of {condition.key}"
+    return f"the {'mean' if kind == 'mean' else 'exponential moving average'} of {span} values of {condition.key}"
 
 
 def _steps(count: int, what: str = "step") -> str:
@@ -106,8 +106,8 @@ def duration(minutes: float) -> str:
     return "1 minute" if minutes == 1 else f"{minutes:g} minutes"
 
 
-def found(condition: AlertCondition, finding: Finding, run_id: str) -> Told:
-    """What a rule that reads a metric says of it."""
+def found(condition: AlertCondition, finding: Finding, run_id: str) -> AlertText:
+    """Text of an alert that a metric opened."""
     value, at = f"{finding.value:.4g}", f"up to step {finding.step}"
     match condition:
         case EntropyCondition():
@@ -119,83 +119,83 @@ def found(condition: AlertCondition, finding: Finding, run_id: str) -> Told:
                 )
             else:
                 message = f"The entropy is down to {value} nats per token (step {finding.step})."
-            return Told(
+            return AlertText(
                 message,
-                "The policy hardly explores any more. Look whether training.learning_rate is too high, and at "
-                "rollout.temperature, loss.clip_high and loss.entropy_coefficient; stop the run, and fork it from the "
+                "The policy hardly explores anymore. Check whether training.learning_rate is too high, and check "
+                "rollout.temperature, loss.clip_high and loss.entropy_coefficient. Stop the run, and fork it from a "
                 "checkpoint before the fall.",
                 _tab(run_id, "overview"),
             )
         case EmptyBatchesCondition():
-            return Told(
+            return AlertText(
                 f"Nothing was trained on {_in_a_row(condition.steps)}, {at}: no group passed the filters.",
-                "Every prompt is solved always or never. See under What-if what a higher c1, a smaller m or a wider "
-                "range of c2 to c3 would have filled; or give the task easier, or harder, problems.",
+                "Every prompt is always or never solved. Use What-if to see what a higher c1, a smaller m or "
+                "a wider range from c2 to c3 would have filled, or train on easier or harder problems.",
                 _tab(run_id, "what-if"),
             )
         case FillRateCondition():
-            return Told(
+            return AlertText(
                 f"Less than {100 * condition.below:g} % of the batch was filled {_in_a_row(condition.steps)}, {at}; in "
                 f"the last one {100 * finding.value:.0f} %.",
-                "Few groups have mixed rewards. See under What-if what a higher c1, a smaller m or a wider range of c2 "
-                "to c3 would have added; they can be changed while the run goes on.",
+                "Few groups have mixed rewards. Use What-if to see what a higher c1, a smaller m or a wider range "
+                "from c2 to c3 would have added; you can change them while the run is active.",
                 _tab(run_id, "what-if"),
             )
         case RatioCondition():
             limits = f"{condition.low:g} to {condition.high:g}"
-            return Told(
+            return AlertText(
                 f"The mean importance ratio was outside {limits} {_in_a_row(condition.steps)}, {at}: {value}.",
                 "The policy is far from those that generated its data. A smaller v keeps the rollout policy closer, a "
                 "smaller method.high_quality_buffer.max_age_steps drops old groups; or lower training.learning_rate.",
                 _tab(run_id, "off-policy"),
             )
         case MetricCondition():
-            return Told(
+            return AlertText(
                 f"{_capital(_smoothed(condition))} was {_RELATIONS[condition.comparison]} {condition.threshold:g} "
                 f"{_in_a_row(condition.steps, 'value')}, {at}: {value}.",
-                "See what else changed at that step: parameter changes and resumed attempts are marked in the charts.",
+                "Check what else changed at that step: the charts mark parameter changes and resumed attempts.",
                 _tab(run_id, "overview"),
             )
         case _:
             raise AssertionError(f"{condition.kind} reads no metric")
 
 
-def finished(run_id: str, num_steps: int) -> Told:
-    """A run has done all its steps."""
-    return Told(f"The run has done all its {num_steps:,} steps.", "See what it learned.", _tab(run_id, "overview"))
+def finished(run_id: str, num_steps: int) -> AlertText:
+    """Text for a finished run."""
+    return AlertText(f"The run has finished all {num_steps:,} steps.", "See what it learned.", _tab(run_id, "overview"))
 
 
-def failed(run_id: str, reason: str | None) -> Told:
-    """A run has failed."""
-    return Told(
+def failed(run_id: str, reason: str | None) -> AlertText:
+    """Text for a failed run."""
+    return AlertText(
         f"The run failed: {reason}" if reason else "The run failed.",
-        "The end of its log tells what happened. Clone it with what was wrong put right.",
+        "The end of its log shows the cause. Correct it and clone the run.",
         _tab(run_id, "log"),
     )
 
 
-def lost(run_id: str, reason: str | None) -> Told:
-    """A run's worker or trainer is gone."""
-    return Told(
+def lost(run_id: str, reason: str | None) -> AlertText:
+    """Text for a lost run."""
+    return AlertText(
         f"The run was lost: {reason}" if reason else "The run was lost.",
-        "It is queued again by itself and goes on from its last checkpoint. If it stays in the queue, look whether a "
-        "worker that sees its folder is online.",
+        "It is queued again automatically and resumes from its last checkpoint. If it stays in the queue, check "
+        "that a worker with access to its folder is online.",
         _tab(run_id, "history"),
     )
 
 
-def stalled(run_id: str, minutes: float, step: int) -> Told:
-    """Nothing was recorded for a while."""
-    return Told(
-        f"Nothing was recorded for {duration(minutes)}; the last finished step is {step}.",
-        "The end of the log tells what the trainer is doing, the System tab what its machine does. A long evaluation "
-        "also looks like this; a trainer that hangs can be stopped, and the run cloned or resumed.",
+def stalled(run_id: str, minutes: float, step: int) -> AlertText:
+    """Text for a run that records nothing."""
+    return AlertText(
+        f"Nothing was recorded for {duration(minutes)}; the last completed step is {step}.",
+        "The end of the log shows what the trainer is doing, the System tab what its machine does. A long evaluation "
+        "also looks like this. If the trainer hangs, stop the run and clone it.",
         _tab(run_id, "log"),
     )
 
 
 def resolution(condition: AlertCondition, finding: Finding) -> str:
-    """Why an alert of a metric is over."""
+    """Why an alert of a metric was resolved."""
     what = "the entropy" if isinstance(condition, EntropyCondition) else "it"
     return f"{what} recovered at step {finding.step}: {finding.value:.4g}"
 

@@ -34,7 +34,12 @@ def rule_info(row: RuleRow, caller: Principal) -> RuleInfo:
     """As the API shows it. Raises Problem 409 where a newer version wrote it."""
     rule = read_rule(row.rule)
     if rule is None:
-        raise Problem(409, "unknown_kind", "a newer version of this server wrote this rule: update", field="rule_id")
+        raise Problem(
+            409,
+            "unknown_kind",
+            "this rule was written by a newer version of the server: update the server",
+            field="rule_id",
+        )
     return RuleInfo(
         id=row.rule.id,
         name=row.rule.name,
@@ -104,7 +109,7 @@ def _own_rule(session: Session, rule_id: str, caller: Principal) -> AlertRule:
         raise Problem(
             403,
             "not_your_rule",
-            f"only {row.owner} and the project's administrators change this rule: make one of your own",
+            f"only {row.owner} and the project's administrators may change this rule: create your own",
             field="rule_id",
             value=rule_id,
         )
@@ -129,7 +134,7 @@ def check_scope(session: Session, scope: RuleScope, project_id: str | None) -> N
         problem.field, problem.value = "scope.run_id", scope.run_id
         raise
     if run.project_id != project_id:
-        remedy = "the run belongs to another project: make the rule there"
+        remedy = "the run belongs to another project: create the rule there"
         raise Problem(422, "other_project", remedy, field="scope.run_id", value=scope.run_id)
 
 
@@ -198,14 +203,14 @@ def acknowledge(session: Session, alert_ids: Sequence[int], caller: Principal) -
     """
     for alert_id in alert_ids:
         if not caller.may_write_in(get_alert(session, alert_id).project_id):
-            remedy = "you may only look into this alert's project: ask one of its members"
+            remedy = "you have read access only to this alert's project: ask one of its members"
             raise Problem(403, "forbidden", remedy, field="ids", value=alert_id)
     now = clock(session)
     alerts = repository.lock_unacknowledged(session, alert_ids)
     for alert in alerts:
         alert.acknowledged_at, alert.acknowledged_by = now, caller.name
         if alert.kind == "failed" and alert.resolved_at is None:
-            alert.resolved_at, alert.resolution = now, f"{caller.name} has seen it"
+            alert.resolved_at, alert.resolution = now, f"acknowledged by {caller.name}"
         detail = {"alert_id": alert.id, "rule": alert.rule_name}
         add_audit(session, alert.run_id, caller.name, "alert acknowledged", detail)
         announce_alert(session, alert, "acknowledged")

@@ -45,7 +45,7 @@ class ArtifactMaker:
             self._fail(artifact.id, str(error))
         except OSError as error:
             LOG.warning("an artifact is not made", extra={"artifact_id": artifact.id, "cause": str(error)})
-            self._fail(artifact.id, f"the server's disk refuses: {error.strerror}")
+            self._fail(artifact.id, f"the server's disk failed: {error.strerror}")
         return True
 
     def _make(self, artifact: Artifact) -> None:
@@ -77,7 +77,7 @@ class ArtifactMaker:
         with self._database.session() as session, session.begin():
             for artifact in repository.expired(session, BATCH):
                 artifact.state = "expired"
-                artifact.reason = "it was not downloaded any more"
+                artifact.reason = "the file was deleted"
                 self._store.remove(artifact.id)
 
     def sweep(self) -> None:

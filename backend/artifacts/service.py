@@ -73,7 +73,7 @@ def request(session: Session, run: Run, body: ArtifactCreate, caller: Principal,
         file_name=file_name(run.name, run.id, body.kind, body.step),
     )
     if artifact.host is not None:
-        artifact.reason = f"waits for the worker on {artifact.host}, where the run's folder is"
+        artifact.reason = f"waiting for the worker on {artifact.host}, which has the run's folder"
     session.add(artifact)
     session.flush()
     session.refresh(artifact)
@@ -94,7 +94,7 @@ def _is_current(artifact: Artifact, run: Run) -> bool:
 
 def _full(settings: Settings) -> str:
     gigabytes = settings.artifact_quota_bytes / 1e9
-    return f"the downloads take up all {gigabytes:g} GB that they may: delete some, or wait until they expire"
+    return f"downloads have used up their {gigabytes:g} GB: delete some, or wait until they expire"
 
 
 def delete(session: Session, artifact: Artifact, caller: Principal, store: ArtifactStore) -> None:
@@ -112,8 +112,8 @@ def check_ready(artifact: Artifact, store: ArtifactStore) -> None:
     if artifact.state == "ready" and store.path(artifact.id).is_file():
         return
     if artifact.state in ("ready", "expired"):
-        raise Problem(410, "artifact_expired", "the file is gone: ask for it again", field="id", value=artifact.id)
-    reason = f"the file is not there ({artifact.state}): {artifact.reason or 'wait a moment'}"
+        raise Problem(410, "artifact_expired", "the file has expired: request it again", field="id", value=artifact.id)
+    reason = f"the file is not ready ({artifact.state}): {artifact.reason or 'wait a moment'}"
     raise Problem(409, "artifact_not_ready", reason, field="id", value=artifact.id)
 
 
@@ -155,7 +155,7 @@ def finish(session: Session, artifact: Artifact, body: ArtifactFinish, settings:
         return
     store = ArtifactStore(settings.artifact_store)
     if not store.complete(artifact.id, body.num_bytes, body.sha256):
-        fail(artifact, "the file was damaged on its way: ask for it again", store)
+        fail(artifact, "the file was damaged during upload: request it again", store)
         return
     make_ready(session, artifact, body.num_bytes, body.sha256, settings)
 

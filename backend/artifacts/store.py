@@ -33,7 +33,7 @@ class ArtifactStore:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise StoreError(f"the folder of downloads cannot be made: {error.strerror}") from None
+            raise StoreError(f"the downloads folder cannot be created: {error.strerror}") from None
         return path.with_name(path.name + _PARTIAL)
 
     def append(self, artifact_id: str, offset: int, content: bytes) -> int:
@@ -63,7 +63,7 @@ class ArtifactStore:
         """Give a file its name, if size and checksum are these; else it goes."""
         partial, final = self.partial(artifact_id), self.path(artifact_id)
         if final.exists() and not partial.exists():
-            # Told again: the answer was lost.
+            # AlertText again: the answer was lost.
             partial = final
         if not partial.exists() or partial.stat().st_size != num_bytes or digest(partial) != sha256:
             partial.unlink(missing_ok=True)

@@ -58,5 +58,5 @@ def token_in(file: Path) -> str:
     Path(written).unlink()
     token = file.read_text(encoding="utf-8").strip()
     if len(token) < len(new_secret()):
-        raise ValueError(f"{file} holds no full token: delete it, and a new one is written")
+        raise ValueError(f"{file} holds no complete token: delete the file to have a new token written")
     return token

@@ -16,8 +16,8 @@ from bapo.client import SESSION_COOKIE
 router = new_router("account")
 
 MAX_USER_AGENT = 300
-_BAD_CODE = "this code or token is not valid, used or expired: take a new login link (`python -m backend login-code`)"
-_BAD_NAME = "name or password is wrong: check both, or ask an administrator for a link to set a new password"
+_BAD_CODE = "this code or token is invalid, used or expired: get a new login link with `python -m backend login-code`"
+_BAD_NAME = "wrong name or password: check both, or ask an administrator for a password link"
 """The same for unknown and for disabled users."""
 
 

@@ -127,7 +127,7 @@ def _owner_of_link(session: Session, code: str) -> str:
 
 
 def _bad_link() -> Problem:
-    return Problem(401, "link_refused", "this link is used or expired: ask an administrator for a new one")
+    return Problem(401, "link_refused", "this link was used or has expired: ask an administrator for a new one")
 
 
 async def change_password(context: Context, body: PasswordChange, caller: Principal, asker: Asker) -> None:
@@ -138,7 +138,7 @@ async def change_password(context: Context, body: PasswordChange, caller: Princi
         # A stolen session must not find out the password either.
         attempt_id = await _in_transaction(context, partial(throttle.begin, name=caller.name, address=asker.address))
         if not await context.part(Passwords).is_right(stored, body.old or ""):
-            raise Problem(403, "wrong_password", "the old password is not this one: type it again", field="old")
+            raise Problem(403, "wrong_password", "wrong old password: type it again", field="old")
         await _in_transaction(
             context,
             partial(throttle.succeeded, attempt_id=attempt_id, name=caller.name, address=asker.address),
@@ -148,7 +148,7 @@ async def change_password(context: Context, body: PasswordChange, caller: Princi
     def work(session: Session) -> None:
         user = repository.user(session, caller.id)
         if user is None or user.password_hash != stored:
-            raise Problem(409, "password_changed", "the password has changed meanwhile: log in with the new one")
+            raise Problem(409, "password_changed", "the password was changed meanwhile: log in with the new one")
         user.password_hash, user.password_changed_at = new, clock(session)
         ended = repository.end_sessions(session, user.id, but=caller.secret_hash)
         repository.end_login_codes(session, user.id)

@@ -33,11 +33,11 @@ def check_strength(password: str, name: str, field: str) -> None:
     """Raises Problem 422 for a password that is too easy to guess."""
     problem = None
     if len(password) < MIN_PASSWORD:
-        problem = f"a password has {MIN_PASSWORD} characters at least: several words are easy to remember"
+        problem = f"a password needs at least {MIN_PASSWORD} characters: several words are easy to remember"
     elif len(set(password)) < MIN_DIFFERENT:
-        problem = f"a password has {MIN_DIFFERENT} different characters at least"
+        problem = f"a password needs at least {MIN_DIFFERENT} different characters"
     elif name.lower() in password.lower() and len(password) < MIN_PASSWORD + len(name):
-        problem = "a password is more than the own name: add words that nobody connects with you"
+        problem = "a password must be more than your name: add words that nobody connects with you"
     if problem is not None:
         # Without the value, which nobody needs to see again.
         raise Problem(422, "weak_password", problem, field=field)

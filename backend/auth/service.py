@@ -93,7 +93,7 @@ def _least(*roles: Role) -> Role:
 
 
 def _most(scopes: frozenset[Scope] | None) -> Role:
-    """The most that a token of these scopes may do."""
+    """The most that a token with these scopes may do."""
     if scopes is None or "admin" in scopes:
         return "admin"
     return "member" if "write" in scopes else "viewer"

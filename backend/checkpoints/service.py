@@ -47,7 +47,7 @@ def find(session: Session, run: Run, step: int) -> CheckpointInfo:
             return each
     there_are = ", ".join(str(each.step) for each in found) or "none"
     raise Problem(
-        404, "no_checkpoint", f"the run keeps no checkpoint of this step: it has {there_are}", field="step", value=step
+        404, "no_checkpoint", f"the run has no checkpoint of this step: it has {there_are}", field="step", value=step
     )
 
 

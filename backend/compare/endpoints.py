@@ -36,8 +36,8 @@ Group = Annotated[
         description="`config` (everything but the seed), `run` (each alone), `tags`, `group`, or a config field.",
     ),
 ]
-Axis = Annotated[CompareAxis, Query(description="What the runs are lined up by.")]
-Equal = Annotated[bool, Query(description="Cut all runs off at the least that one of them has on that axis.")]
+Axis = Annotated[CompareAxis, Query(description="The horizontal axis.")]
+Equal = Annotated[bool, Query(description="Cut all runs off at the shortest run's end on that axis.")]
 
 
 def _names(keys: str) -> list[str]:
@@ -82,7 +82,7 @@ def compare(
     dataset: Annotated[str | None, Query(max_length=500, description="Held-out set of `reach`.")] = None,
     reach: Annotated[float | None, Query(ge=0, le=1, description="avg@k to reach.")] = None,
     reference: Annotated[
-        str | None, Query(max_length=2_000, description="Label of the group to compare with; the first where empty.")
+        str | None, Query(max_length=2_000, description="Label of the reference group; defaults to the first.")
     ] = None,
 ) -> Comparison:
     """Compare the configs of runs, their held-out accuracy, the prompts that they unlocked and their cost."""
@@ -102,10 +102,10 @@ def compare_curves(
     group: Group = "config",
     x: Axis = "step",
     equal: Equal = False,
-    max_points: Annotated[int, Query(ge=2, le=5_000, description="Most points of a curve.")] = 1_000,
+    max_points: Annotated[int, Query(ge=2, le=5_000, description="Most points per curve.")] = 1_000,
     reduce: Annotated[
         Reduction,
-        Query(description="Which points are kept: those with the `extremes`, or `means` over stretches."),
+        Query(description="How to sample: keep the `extremes`, or take `means` over stretches."),
     ] = "extremes",
 ) -> Response:
     """Metrics of runs over a common axis: mean and 95 % interval of each group, the run itself for a group of one.

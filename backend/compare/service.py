@@ -59,7 +59,7 @@ def _distinct(run_ids: Sequence[str]) -> list[str]:
         raise Problem(
             422,
             "invalid_request",
-            f"at most {MOST_COMPARED} runs are compared at once: leave out {len(distinct) - MOST_COMPARED}",
+            f"at most {MOST_COMPARED} runs can be compared at once: leave out {len(distinct) - MOST_COMPARED}",
             field="run",
             value=len(distinct),
         )

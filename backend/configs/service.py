@@ -61,7 +61,7 @@ def check(
     recipe_name = draft.recipe
     if draft.parent_id is not None:
         if draft.recipe is not None:
-            remedy = "give a recipe or a parent run, not both: leave one out"
+            remedy = "give either a recipe or a parent run, not both"
             raise ConfigError([ConfigProblem("recipe", draft.recipe, remedy)])
         parent = repository.get(session, draft.parent_id)
         explicit, recipe_name = parent.explicit, parent.recipe
@@ -101,7 +101,7 @@ def _capacity_warnings(session: Session, config: RunConfig) -> list[FieldProblem
         return []
     field, reason = never
     value = flatten(config.model_dump(mode="json"))[field]
-    return [FieldProblem(field=field, value=value, remedy=f"{reason}; it waits until one joins that has")]
+    return [FieldProblem(field=field, value=value, remedy=f"{reason}; the run waits until such a worker joins")]
 
 
 def report(session: Session, checked: CheckedDraft) -> ConfigReport:

@@ -70,6 +70,6 @@ def _perform(session: Session, run_id: str, request: BulkRequest, caller: Princi
     if request.action == "untag":
         editing.update(session, run, RunUpdate(tags=others), caller)
     elif len(others) >= MAX_TAGS:
-        raise Problem(422, "too_many_tags", f"the run has {MAX_TAGS} tags already: take one away first", field="tag")
+        raise Problem(422, "too_many_tags", f"the run has {MAX_TAGS} tags already: remove one first", field="tag")
     elif len(others) == len(run.tags):
         editing.update(session, run, RunUpdate(tags=[*others, request.tag]), caller)

@@ -27,13 +27,13 @@ def change_parameters(session: Session, run: Run, change: ParameterChange, calle
     known = steerable_fields(run.method)
     unknown = [field for field in change.set if field not in known]
     if unknown:
-        remedy = f"cannot change while a {run.method} run goes on: only {', '.join(known)} can"
+        remedy = f"cannot change while a {run.method} run is active: only {', '.join(known)} can"
         raise ConfigError([ConfigProblem(field, change.set[field], remedy) for field in unknown])
     if change.at_step is not None and not run.step < change.at_step <= (run.num_steps or change.at_step):
         raise Problem(
             422,
             "step_passed",
-            f"give a step after {run.step}, the last completed one, and up to {run.num_steps}",
+            f"give a step after {run.step}, the last completed step, up to {run.num_steps}",
             field="at_step",
             value=change.at_step,
         )
@@ -56,7 +56,7 @@ def withdraw(session: Session, run: Run, control_id: str, caller: Principal) -> 
         raise Problem(
             409,
             "already_answered",
-            f"this change is {control.state} already: ask for the former values instead",
+            f"this change is {control.state} already: request the former values instead",
             field="control_id",
             value=control_id,
         )

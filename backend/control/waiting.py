@@ -72,7 +72,7 @@ def set_priority(session: Session, run: Run, priority: int, caller: Principal) -
         raise Problem(
             409,
             "illegal_transition",
-            f"a {run.status.value} run waits for nothing: its priority does not matter any more",
+            f"a {run.status.value} run is not waiting: its priority has no effect",
             field="priority",
             value=priority,
         )

@@ -19,7 +19,7 @@ router = new_router("difficulty")
 
 MOST_FLOW_STEPS = 6
 
-Kind = Annotated[MigrationKind, Query(description="`tracked` prompts, or every training prompt as it was `last_seen`.")]
+Kind = Annotated[MigrationKind, Query(description="`tracked` prompts, or every training prompt as `last_seen`.")]
 
 
 @router.get("/runs/{run_id}/migration", summary="Get the migration of accuracies")

@@ -50,7 +50,7 @@ def migration(
         raise Problem(
             422,
             "invalid_request",
-            f"from_step must not be after to_step, which is {to_step}: exchange them",
+            f"from_step must not be after to_step, which is {to_step}: swap them",
             field="from_step",
             value=from_step,
         )

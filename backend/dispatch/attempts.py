@@ -9,7 +9,7 @@ from backend.kit.database import clock
 from backend.kit.errors import Problem, not_found
 from backend.kit.principal import Principal
 from backend.kit.settings import Settings
-from backend.maintenance_jobs import service as chores
+from backend.maintenance_jobs import service as maintenance_jobs
 from backend.models import Attempt, Control, Run, Worker
 from backend.records import ingest
 from backend.records.repository import last_event
@@ -39,7 +39,7 @@ def register(session: Session, body: WorkerRegistration, caller: Principal) -> W
         raise Problem(
             409,
             "name_taken",
-            "a worker with another token has this name: choose another",
+            "a worker with another token has this name: choose another name",
             field="name",
             value=body.name,
         )
@@ -57,7 +57,7 @@ def claim(session: Session, run_id: str, worker_id: str, caller: Principal, sett
         raise Problem(
             409,
             "not_to_be_claimed",
-            "this run is claimed already, or not for this worker: leave it",
+            "this run is already claimed, or was assigned to another worker: skip it",
             field="run_id",
             value=run_id,
         )
@@ -108,7 +108,7 @@ def heartbeat(session: Session, body: WorkerHeartbeat, caller: Principal, settin
         for control in runs.pending_controls(session, held)
     ]
     controls += [_withdrawal(control) for control in runs.pending_controls(session, held) if control.withdrawn_by]
-    has_chores = chores.has_chores(session, worker, settings)
+    has_chores = maintenance_jobs.has_jobs(session, worker, settings)
     hands_on = worker.draining_at is not None and worker.drain_hands_on
     hand_back = held if hands_on else ()
     return HeartbeatAnswer(controls=controls, revoked=revoked, has_chores=has_chores, hand_back=hand_back)
@@ -148,7 +148,7 @@ def _check_owner(session: Session, attempt: Attempt, caller: Principal) -> None:
 
 
 def note_outcome(session: Session, run_id: str, outcome: AttemptOutcome, caller: Principal, settings: Settings) -> None:
-    """The trainer is up, or has ended. Told again, nothing more happens."""
+    """The trainer is up, or has ended. AlertText again, nothing more happens."""
     run = runs.lock(session, run_id)
     attempt = current_attempt(session, run, outcome.fencing_token)
     _check_owner(session, attempt, caller)
@@ -187,7 +187,7 @@ def _note_stopped(session: Session, run: Run, attempt: Attempt) -> None:
     elif author is not None and run.status is RunStatus.RUNNING:
         # A line in a file ends an attempt, and nobody vouches for the name in it: what is lost by waiting for a person
         # is less than what is lost by cancelling.
-        reason = f"stopped through its control file, in the name of {author}: resume it, or stop it for good"
+        reason = f"stopped through its control file by {author}: resume it, or stop it"
         lifecycle.move(session, run, RunStatus.PAUSED, author=lifecycle.SYSTEM, reason=reason)
     else:
         reason = "its machine stopped it after a checkpoint"

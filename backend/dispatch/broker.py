@@ -49,7 +49,7 @@ class Broker:
             self._app.send_task(RUN_TASK, args=[run_id], queue=queue, retry=False)
         except OperationalError as error:
             if not self._is_away:
-                LOG.warning("the broker does not answer; runs wait until it does", extra={"cause": str(error)})
+                LOG.warning("the broker does not answer: runs wait until it does", extra={"cause": str(error)})
             self._is_away = True
             instruments.DELIVERIES.labels("failed").inc()
             instruments.BROKER_UP.set(0)

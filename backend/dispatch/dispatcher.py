@@ -17,7 +17,7 @@ from backend.kit.leadership import LeaderThread
 from backend.kit.settings import Settings
 from backend.models import Attempt, Run
 from backend.queue import planning
-from backend.queue.matching import Room
+from backend.queue.matching import Capacity
 from backend.queue.repository import lock_waiting
 from backend.runs import lifecycle
 from backend.runs import repository as runs
@@ -92,7 +92,7 @@ class Dispatcher(LeaderThread):
     def _round(self) -> None:
         with self._database.session() as session, session.begin():
             if self._clock.is_broken(clock(session)):
-                LOG.warning("the clock was set, or the server was away: all leases begin anew")
+                LOG.warning("the clock jumped, or the server was suspended: all leases are renewed")
                 self._begin_anew(session)
             repository.withdraw_from_stale_workers(session, self._fresh_seconds)
             expired = repository.expired(session)
@@ -121,19 +121,19 @@ class Dispatcher(LeaderThread):
             if attempt is None or attempt.state == "ended" or not repository.is_expired(session, attempt):
                 return
             seconds = self._settings.lease_seconds
-            lost_attempts.lose(session, run, attempt, f"its worker was not heard of for {seconds:g} s", self._settings)
+            lost_attempts.lose(session, run, attempt, f"its worker sent no heartbeat for {seconds:g} s", self._settings)
         instruments.RUNS_LOST.inc()
         LOG.warning("run lost", extra={"run_id": run_id, "attempt": number})
 
     def _assign(self, session: Session) -> None:
         machines = repository.machines(session, self._fresh_seconds)
         num_connected = repository.num_connected(session, self._fresh_seconds)
-        given: dict[str, Room] = {}
+        given: dict[str, Capacity] = {}
         reasons: dict[str, str] = {}
         needs: dict[str, Needs] = {}
         for run, placement in planning.placements(session, self._settings, machines, num_connected):
-            if placement.room is not None:
-                given[run.id], needs[run.id] = placement.room, run.needs
+            if placement.capacity is not None:
+                given[run.id], needs[run.id] = placement.capacity, run.needs
             elif placement.reason is not None and placement.reason != run.reason:
                 reasons[run.id] = placement.reason
         if not given and not reasons:
@@ -145,15 +145,15 @@ class Dispatcher(LeaderThread):
                 locked.status_reason = reasons[locked.id]
                 events.announce_status(session, locked)
 
-    def _promise(self, session: Session, run: Run, room: Room, needs: Needs) -> None:
+    def _promise(self, session: Session, run: Run, capacity: Capacity, needs: Needs) -> None:
         session.add(
             Attempt(
                 run_id=run.id,
                 number=run.attempt + 1,
-                worker_id=room.machine.id,
+                worker_id=capacity.machine.id,
                 state="assigned",
-                gpus=list(room.gpus),
-                num_gpus=len(room.gpus) + needs.cluster_gpus,
+                gpus=list(capacity.gpus),
+                num_gpus=len(capacity.gpus) + needs.cluster_gpus,
                 memory_gib=needs.memory_gib,
             )
         )

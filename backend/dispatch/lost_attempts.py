@@ -22,7 +22,7 @@ MOST_DOUBLINGS = 4
 
 
 DISK_PAUSES = 6.0
-"""A full disk stays full until somebody has made room: its pauses are so many times as long, from the first on."""
+"""A full disk stays full until somebody has freed space: its pauses are so many times as long, from the first on."""
 
 
 def pause_seconds(num_fruitless: int, settings: Settings, *, cannot_write: bool = False) -> float:
@@ -55,7 +55,7 @@ def lose(
     elif run.num_attempts_without_progress > (most := max_retries(run, settings)) or most == 0:
         lifecycle.close_controls(session, run, "the run ended first")
         times = max(1, run.num_attempts_without_progress)
-        given_up = f"lost {times} times without a further step; at last: {reason}" if most else reason
+        given_up = f"lost {times} times without completing a step; last reason: {reason}" if most else reason
         lifecycle.move(session, run, RunStatus.FAILED, author=lifecycle.SYSTEM, reason=given_up)
     else:
         run.retry_reason = reason

@@ -25,11 +25,12 @@ SILENCE_SECONDS = 15.0
 """A comment is sent after this silence, so that proxies keep the connection and both sides notice a dead one."""
 
 Only = Annotated[Literal["step", "evaluation", "tracking", "event", "status", "alert"] | None, Query()]
-LastEventId = Annotated[int | None, Header(ge=0, description="The last event's id that was received.")]
+LastEventId = Annotated[int | None, Header(ge=0, description="ID of the last event received.")]
 After = Annotated[
     int | None,
     Query(
-        ge=0, description="As `Last-Event-ID`, which comes before it: a browser sends no header with its first request."
+        ge=0,
+        description="Like `Last-Event-ID`, which takes precedence; for a browser's first request.",
     ),
 ]
 

@@ -73,7 +73,7 @@ def lock_import(session: Session, run_id: str, caller: Principal) -> Run:
         raise Problem(
             409,
             "not_an_import",
-            "this run was trained here: only imported runs take files",
+            "this run was trained here: only imported runs accept uploads",
             field="run_id",
             value=run_id,
         )

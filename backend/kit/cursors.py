@@ -29,7 +29,7 @@ def _decode(cursor: str, list_name: str) -> Place:
 
 
 def _foreign(cursor: str) -> Problem:
-    remedy = "take the cursor from `next_cursor` of a page of the same list in the same order"
+    remedy = "use the `next_cursor` of a page of the same list in the same order"
     return Problem(422, "invalid_request", remedy, field="cursor", value=cursor)
 
 

@@ -23,8 +23,8 @@ MAX_VALUE_CHARACTERS = 500
 
 _CODES = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}
 _REMEDIES = {
-    404: "there is nothing at this address: check it against /api/v1/openapi.json",
-    405: "this address does not know this method: check it against /api/v1/openapi.json",
+    404: "there is nothing at this address: see /api/v1/openapi.json",
+    405: "this address does not support this method: see /api/v1/openapi.json",
 }
 
 
@@ -55,7 +55,7 @@ DATABASE_AWAY = Problem(503, "database_unavailable", "the database does not answ
 
 def not_found(what: str, identifier: str) -> Problem:
     """404: there is no such thing, or none that the caller may see."""
-    return Problem(404, "not_found", f"there is no {what} {identifier!r}: check the identifier")
+    return Problem(404, "not_found", f"there is no {what} {identifier!r}: check the ID")
 
 
 def invalid_config(error: ConfigError) -> Problem:

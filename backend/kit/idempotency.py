@@ -22,8 +22,8 @@ IdempotencyKey = Annotated[
         alias="Idempotency-Key",
         min_length=1,
         max_length=200,
-        description="A request that is sent again with the same key is answered as the first one was, and does nothing "
-        "more. A key is good for a week.",
+        description="A repeated request with the same key does nothing and gets the first response. "
+        "A key is valid for a week.",
     ),
 ]
 KEPT_SECONDS = 7 * 86_400.0
@@ -53,7 +53,7 @@ def once(
             raise Problem(
                 409,
                 "idempotency_key_reused",
-                "this key came with another request: take a new key",
+                "this key was used for a different request: use a new key",
                 field="Idempotency-Key",
                 value=key,
             )

@@ -75,7 +75,7 @@ class RequestContext:
                 LOG.exception("request failed", extra=facts)
                 if status:
                     raise
-                failure = Problem(500, "internal_error", "the server failed: try again, or report the request id")
+                failure = Problem(500, "internal_error", "the server failed: try again, or report the request ID")
                 await problem_response(failure, request_id)(scope, receive, send_with_headers)
             _note(scope, status, time.perf_counter() - begin)
 
@@ -121,7 +121,7 @@ class HostGuard:
                 raise Problem(
                     421,
                     "unknown_host",
-                    "this server does not answer for that host: name it in BAPO_ALLOWED_HOSTS",
+                    "this server does not serve that host: add it to BAPO_ALLOWED_HOSTS",
                     field="Host",
                     value=headers.get("host"),
                 )
@@ -130,7 +130,7 @@ class HostGuard:
                 raise Problem(
                     403,
                     "foreign_origin",
-                    "changes are only taken from this server's own pages: open them at BAPO_PUBLIC_URL",
+                    "changes are accepted from this server's own pages only: open them at BAPO_PUBLIC_URL",
                     field="Origin",
                     value=origin,
                 )
@@ -179,7 +179,7 @@ class Authentication:
             raise Problem(
                 403,
                 "missing_origin",
-                "a change that is authorised by the session cookie must carry the Origin header",
+                "a change authorised by the session cookie needs the Origin header",
                 field="Origin",
             )
         return principal
@@ -202,7 +202,9 @@ class BodyLimit:
             await self.app(scope, receive, send)
             return
         limit = _limit_of(scope["path"])
-        too_large = Problem(413, "too_large", f"the body is larger than {limit} bytes: send less at once", field="body")
+        too_large = Problem(
+            413, "too_large", f"the body is larger than {limit} bytes: send less at a time", field="body"
+        )
         announced = Headers(scope=scope).get("content-length", "0")
         if not announced.isdecimal() or int(announced) > limit:
             raise too_large
@@ -213,13 +215,13 @@ class BodyLimit:
         async def limited() -> Message:
             nonlocal received, is_complete
             if is_complete:
-                # Told when the client goes away, which may be long after.
+                # AlertText when the client goes away, which may be long after.
                 return await receive()
             try:
                 with anyio.fail_after(max(0.0, deadline - anyio.current_time())):
                     message = await receive()
             except TimeoutError:
-                remedy = f"the body did not come in within {self._seconds:g} s: send less at once"
+                remedy = f"the body was not received within {self._seconds:g} s: send less at a time"
                 raise Problem(408, "too_slow", remedy, field="body", headers={"Connection": "close"}) from None
             is_complete = not message.get("more_body", False)
             received += len(message.get("body", b""))

@@ -110,8 +110,8 @@ class AddressPolicy:
 
 
 def _forbidden(host: str, address: Address, why: str) -> ForbiddenAddressError:
-    remedy = "" if "never" in why else ": the administrator permits a host or network in BAPO_WEBHOOK_ALLOWED_HOSTS"
-    where = str(address) if host == str(address) else f"{host} leads to {address}, which"
+    remedy = "" if "never" in why else ": an administrator can permit a host or network in BAPO_WEBHOOK_ALLOWED_HOSTS"
+    where = str(address) if host == str(address) else f"{host} resolves to {address}, which"
     return ForbiddenAddressError(f"{where} {why}{remedy}")
 
 
@@ -128,23 +128,23 @@ def destination(url: str) -> Destination:
     """Read a webhook's address. Raises ForbiddenAddressError for one that is not plainly http or https."""
     if not _TARGET.fullmatch(url):
         raise ForbiddenAddressError(
-            "an address holds printable ASCII only, and no spaces or backslashes: write names of other alphabets as "
+            "an address may hold printable ASCII only, no spaces or backslashes: write names in other alphabets as "
             "xn--…, and everything else with %"
         )
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise ForbiddenAddressError(f"this is no address: {error}") from None
+        raise ForbiddenAddressError(f"this is not an address: {error}") from None
     if parts.scheme not in DEFAULT_PORTS:
         raise ForbiddenAddressError("give an address that begins with https:// or http://")
     if "@" in parts.netloc:
-        raise ForbiddenAddressError("leave user name and password out: messages are signed instead")
+        raise ForbiddenAddressError("leave out user name and password: messages are signed instead")
     if parts.fragment or "#" in url:
         raise ForbiddenAddressError("leave out # and what follows: it is never sent")
     number = DEFAULT_PORTS[parts.scheme] if port is None else port
     if number not in DEFAULT_PORTS.values() and number < LOWEST_PORT:
-        raise ForbiddenAddressError(f"port {number} belongs to another service: take 80, 443 or one from 1024 on")
+        raise ForbiddenAddressError(f"port {number} is reserved for other services: use 80, 443 or a port from 1024")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Destination(parts.scheme, _host(parts.hostname or "", parts.netloc), number, target)
 
@@ -154,7 +154,7 @@ def _host(host: str, netloc: str) -> str:
         try:
             return str(IPv6Address(host))
         except ValueError:
-            raise ForbiddenAddressError("this is no IPv6 address: write it as in [2001:db8::1]") from None
+            raise ForbiddenAddressError("this is not an IPv6 address: write it as in [2001:db8::1]") from None
     name = host.removesuffix(".")
     if _NUMBER.fullmatch(name.rpartition(".")[2]):
         # 0x7f000001, 2130706433, 0177.0.0.1 and 127.1 are addresses to a resolver, and names to many checks.
@@ -163,7 +163,7 @@ def _host(host: str, netloc: str) -> str:
         except ValueError:
             raise ForbiddenAddressError("write an IPv4 address as four decimal numbers") from None
     if len(name) > 253 or not _NAME.fullmatch(name):
-        raise ForbiddenAddressError("this is no host name: give letters, digits, hyphens and dots")
+        raise ForbiddenAddressError("this is not a host name: use letters, digits, hyphens and dots")
     return name
 
 
@@ -186,9 +186,9 @@ def permitted_addresses(target: Destination, policy: AddressPolicy, resolver: Re
             # A zone, as in fe80::1%eth0, belongs to addresses that are forbidden anyhow.
             addresses = [ipaddress.ip_address(text.partition("%")[0]) for text in texts]
         except (OSError, UnicodeError) as error:
-            raise ForbiddenAddressError(f"the name {target.host} leads nowhere: {error}") from None
+            raise ForbiddenAddressError(f"the name {target.host} does not resolve: {error}") from None
     if not addresses:
-        raise ForbiddenAddressError(f"the name {target.host} leads nowhere")
+        raise ForbiddenAddressError(f"the name {target.host} does not resolve")
     for address in addresses:
         policy.check(target.host, address)
     return list(dict.fromkeys(addresses))[:MAX_ADDRESSES]

@@ -70,8 +70,10 @@ class Require:
             return None
         assert principal is not None, "the middleware lets only open paths through without credentials"
         if self.permission not in permissions_of(principal):
-            who = f"a {principal.role}" if principal.is_whole else "a token of these scopes"
-            raise Problem(403, "forbidden", f"{who} may not do this: it takes the permission {self.permission.value!r}")
+            who = f"a {principal.role}" if principal.is_whole else "a token with these scopes"
+            raise Problem(
+                403, "forbidden", f"{who} may not do this: it requires the permission {self.permission.value!r}"
+            )
         if self.permission is not Permission.WORK:
             await self._check_address(request, principal)
         return principal
@@ -84,7 +86,7 @@ class Require:
             if not caller.sees(project_id):
                 raise not_found("project", project_id)
             if self.permission is Permission.MANAGE and caller.role_in(project_id) != "admin":
-                raise Problem(403, "forbidden", "only the project's administrators do this: ask one of them")
+                raise Problem(403, "forbidden", "only the project's administrators may do this: ask one of them")
 
 
 Anybody = Annotated[None, Depends(Require(Permission.OPEN))]

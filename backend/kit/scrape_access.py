@@ -21,7 +21,7 @@ def admit_scraper(request: Request) -> None:
             raise Problem(
                 403,
                 "forbidden",
-                "without BAPO_METRICS_TOKEN_FILE only this machine itself may read the metrics: set it, and send the "
+                "without BAPO_METRICS_TOKEN_FILE only this machine may read the metrics: set it, and send the "
                 "token as `Authorization: Bearer TOKEN`",
             )
         return

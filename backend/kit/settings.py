@@ -105,14 +105,16 @@ class Settings(ServiceSettings):
     def _is_postgresql(cls, url: str) -> str:
         scheme, _, rest = url.partition("://")
         if scheme not in ("postgresql", "postgres", "postgresql+psycopg") or not rest:
-            raise ValueError("only PostgreSQL is supported: give postgresql+psycopg://user:password@host:5432/name")
+            raise ValueError("only PostgreSQL is supported: use postgresql+psycopg://user:password@host:5432/name")
         return f"postgresql+psycopg://{rest}"
 
     @field_validator("broker_url", "worker_broker_url")
     @classmethod
     def _is_redis(cls, url: str) -> str:
         if url and url.partition("://")[0] not in BROKER_SCHEMES:
-            raise ValueError("the broker is Redis: give redis://:password@host:6379/0, rediss://… or redis+socket://…")
+            raise ValueError(
+                "the broker must be Redis: use redis://:password@host:6379/0, rediss://… or redis+socket://…"
+            )
         return url
 
     @field_validator("public_url")
@@ -120,7 +122,7 @@ class Settings(ServiceSettings):
     def _is_an_address(cls, url: str) -> str:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("give the address that people type, such as https://bapo.example.org")
+            raise ValueError("give the public address, such as https://bapo.example.org")
         return url
 
     @field_validator("webhook_allowed_hosts")

@@ -17,10 +17,10 @@ from bapo.api.maintenance_jobs import (
     MAX_BYTES,
     ArtifactFailure,
     ArtifactFinish,
-    ChoreRequest,
-    Chores,
     DeletionOutcome,
     FolderSizes,
+    MaintenanceJobs,
+    MaintenanceJobsRequest,
     UploadProgress,
 )
 
@@ -44,7 +44,9 @@ Offset = Annotated[int, Query(ge=0, le=MAX_BYTES)]
 
 
 @router.post("/workers/chores", summary="Get maintenance jobs")
-def take_chores(caller: WorkerCaller, session: DbSession, settings: SettingsOf, body: ChoreRequest) -> Chores:
+def get_maintenance_jobs(
+    caller: WorkerCaller, session: DbSession, settings: SettingsOf, body: MaintenanceJobsRequest
+) -> MaintenanceJobs:
     """Get the packing, deleting and measuring jobs for a worker. A job is repeated until its completion is reported."""
     return service.take(session, worker_of(session, body.worker_id, caller), settings)
 

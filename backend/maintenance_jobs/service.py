@@ -14,13 +14,13 @@ from backend.models import Worker
 from backend.runs.fork_source import fork_source
 from backend.workers.freshness import fresh_seconds
 from bapo.api.maintenance_jobs import (
-    Chores,
-    DeleteChore,
+    DeleteJob,
     DeletionOutcome,
     FolderPart,
     FolderSize,
-    MeasureChore,
-    PackChore,
+    MaintenanceJobs,
+    MeasureJob,
+    PackJob,
 )
 from bapo.run.artifacts import ArtifactKind
 
@@ -30,14 +30,14 @@ MAX_DELETED = 20
 MAX_MEASURED = 50
 
 
-def has_chores(session: Session, worker: Worker, settings: Settings) -> bool:
-    """Whether the worker should ask for its chores."""
+def has_jobs(session: Session, worker: Worker, settings: Settings) -> bool:
+    """Whether the worker should ask for its jobs."""
     return repository.any_for(
         session, worker, is_shared=settings.runs_dir_shared, fresh_seconds=fresh_seconds(settings)
     )
 
 
-def take(session: Session, worker: Worker, settings: Settings) -> Chores:
+def take(session: Session, worker: Worker, settings: Settings) -> MaintenanceJobs:
     """Hand the worker what there is to do for it."""
     shared = settings.runs_dir_shared
     packing = artifacts.to_pack(
@@ -47,9 +47,9 @@ def take(session: Session, worker: Worker, settings: Settings) -> Chores:
         artifact.state = "preparing"
         artifact.worker_id = worker.id
         artifact.reason = f"{worker.name} is packing it"
-    return Chores(
+    return MaintenanceJobs(
         pack=[
-            PackChore(
+            PackJob(
                 artifact_id=each.id,
                 run_dir=str(settings.runs_dir / each.run_id),
                 kind=cast(ArtifactKind, each.kind),
@@ -59,13 +59,13 @@ def take(session: Session, worker: Worker, settings: Settings) -> Chores:
             for each in packing
         ],
         delete=[
-            DeleteChore(
+            DeleteJob(
                 deletion_id=each.id, run_dir=str(settings.runs_dir / each.run_id), part=cast(FolderPart, each.part)
             )
             for each in repository.deletions(session, worker, is_shared=shared, limit=MAX_DELETED)
         ],
         measure=[
-            MeasureChore(
+            MeasureJob(
                 run_id=run.id,
                 run_dir=str(settings.runs_dir / run.id),
                 fork=fork_source(run, settings) if run.attempt == 0 else None,

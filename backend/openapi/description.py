@@ -11,37 +11,37 @@ from backend.openapi.examples import Examples
 from backend.openapi.links import add_links
 from bapo.client import SESSION_COOKIE
 
-DESCRIPTION = """Submit training runs, steer them and read what they record.
+DESCRIPTION = """Submit training runs, steer them and read their records.
 
-Send `Authorization: Bearer TOKEN`, or log in and keep the cookie. Times are UTC. Lists answer `items` and
-`next_cursor`. Every error answers `ErrorBody`: code, field, value, remedy and a request id that the server's log
-repeats. Changes that carry the cookie must carry this server's own `Origin`."""
+Send `Authorization: Bearer TOKEN`, or log in and keep the cookie. Times are UTC. Lists return `items` and
+`next_cursor`. Every error returns an `ErrorBody`: code, field, value, remedy and a request ID that is also in the
+server's log. Changes authorised by the cookie need this server's own `Origin`."""
 
 TAGS = [
     {"name": "runs", "description": "Submit, list and steer runs."},
-    {"name": "records", "description": "What runs recorded: metrics, records, responses, logs."},
+    {"name": "records", "description": "Recorded data: metrics, records, logs."},
     {"name": "prompts", "description": "Training prompts over a whole run."},
-    {"name": "events", "description": "Server-sent events: what happens, while it happens."},
-    {"name": "configs", "description": "Recipes, fields and the check of configs."},
-    {"name": "account", "description": "Log in, log out, who am I."},
-    {"name": "workers", "description": "The workers, and the routes that only they may call."},
-    {"name": "queue", "description": "What waits and why; order, limits."},
+    {"name": "events", "description": "Server-sent events: live updates."},
+    {"name": "configs", "description": "Recipes, fields, validation and cost estimates of configs."},
+    {"name": "account", "description": "Login, sessions, tokens."},
+    {"name": "workers", "description": "Workers, and the routes that only they may call."},
+    {"name": "queue", "description": "Waiting runs, their order, and limits."},
     {"name": "studies", "description": "Grids, lists and declared studies: runs made, steered and read together."},
-    {"name": "checkpoints", "description": "What a run can be forked and downloaded from."},
-    {"name": "artifacts", "description": "Files of runs, to be downloaded."},
-    {"name": "samples", "description": "Responses that runs kept as text."},
+    {"name": "checkpoints", "description": "Checkpoints of runs."},
+    {"name": "artifacts", "description": "Downloads of runs."},
+    {"name": "samples", "description": "Responses kept as text."},
     {"name": "difficulty", "description": "How prompts move between accuracies."},
-    {"name": "compare", "description": "Several runs side by side."},
+    {"name": "compare", "description": "Comparison of runs."},
     {"name": "what-if", "description": "A run's batches under other settings."},
     {"name": "views", "description": "Saved views of the run list."},
-    {"name": "resources", "description": "Data, models and verifiers under a name."},
-    {"name": "alerts", "description": "What rules found in runs, and the rules."},
-    {"name": "webhooks", "description": "Addresses that are told what happens."},
-    {"name": "projects", "description": "What runs belong to, and who may see them."},
-    {"name": "people", "description": "Users; for administrators."},
-    {"name": "audit", "description": "Who did what; for administrators."},
-    {"name": "storage", "description": "What runs take up, and what deleting takes away."},
-    {"name": "imports", "description": "Runs that were trained without a server."},
+    {"name": "resources", "description": "Registered data sets, models and verifiers."},
+    {"name": "alerts", "description": "Alerts and alert rules."},
+    {"name": "webhooks", "description": "Messages to other services."},
+    {"name": "projects", "description": "Projects and their members."},
+    {"name": "people", "description": "Users. Requires an administrator."},
+    {"name": "audit", "description": "Audit trail. Requires an administrator."},
+    {"name": "storage", "description": "Storage use and deletion."},
+    {"name": "imports", "description": "Import of runs that trained without a server."},
     {"name": "service", "description": "The server itself."},
 ]
 
@@ -67,27 +67,27 @@ class _Refusal(NamedTuple):
 
 REFUSALS = {
     "401": _Refusal(
-        "Nobody is logged in, or the token is not valid (any more).",
+        "No credentials, or they are not valid.",
         "not_authenticated",
         "log in, or send `Authorization: Bearer TOKEN` with a valid token",
     ),
     "403": _Refusal(
         "The caller may not do this.",
         "forbidden",
-        "a viewer may not do this: it takes the permission 'write'",
+        "a viewer may not do this: it requires the permission 'write'",
     ),
     "404": _Refusal(
-        "There is no such thing, or none that the caller may see.",
+        "It does not exist, or the caller may not see it.",
         "not_found",
-        "there is no run 'kzx3f0a9qe': check the identifier",
+        "there is no run 'kzx3f0a9qe': check the ID",
     ),
     "409": _Refusal(
-        "It does not go together with the present state.",
+        "It conflicts with the present state.",
         "illegal_transition",
         "a run that has ended cannot be paused",
     ),
     "422": _Refusal(
-        "Something in the request is wrong: each problem names field, value and remedy.",
+        "The request is invalid: each problem names field, value and remedy.",
         "invalid_config",
         "must be at least 0 and less than 1",
         "method.c1",

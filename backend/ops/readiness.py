@@ -71,7 +71,7 @@ def _database(database: Database) -> ReadinessCheck:
         with database.session() as session:
             session.execute(text("SELECT 1"))
     except SQLAlchemyError:
-        return _check("database", "PostgreSQL does not answer: see the server's log, then PostgreSQL's")
+        return _check("database", "PostgreSQL does not answer: see the log of the server, then that of PostgreSQL")
     return _check("database", None)
 
 
@@ -87,7 +87,7 @@ def _schema(database: Database) -> ReadinessCheck:
 
 def _dispatcher(database: Database, dispatcher: Dispatcher) -> ReadinessCheck:
     if not dispatcher.is_alive():
-        return _check("dispatcher", "this server's dispatcher has ended: restart the server")
+        return _check("dispatcher", "this server's dispatcher has stopped: restart the server")
     stuck = dispatcher.seconds_in_round()
     if stuck is not None and stuck > STUCK_SECONDS:
         return _check("dispatcher", f"its round has taken {stuck:.0f} s: see the server's log")
@@ -96,7 +96,7 @@ def _dispatcher(database: Database, dispatcher: Dispatcher) -> ReadinessCheck:
             found = has_leader(session)
     except SQLAlchemyError:
         return _check("dispatcher", "PostgreSQL does not answer")
-    return _check("dispatcher", None if found else "no server gives out runs yet: wait some seconds")
+    return _check("dispatcher", None if found else "no server is the dispatcher yet: wait a few seconds")
 
 
 def _broker(dispatcher: Dispatcher) -> ReadinessCheck:

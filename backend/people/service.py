@@ -45,7 +45,7 @@ def infos(session: Session, users: Sequence[User]) -> list[PersonInfo]:
 def create(session: Session, body: PersonCreate, caller: Principal, settings: Settings) -> NewPerson:
     """A user and the link with which they set a password. Raises Problem 409 for a name that is taken, 422."""
     if body.name.lower() == SYSTEM or repository.like(session, body.name) is not None:
-        remedy = "somebody has this name already, or one that differs in capitals only: choose another"
+        remedy = "this name is taken, or differs from another only in case: choose another"
         raise Problem(409, "name_taken", remedy, field="name", value=body.name)
     user = User(name=body.name, role=body.role)
     session.add(user)
@@ -93,7 +93,7 @@ def update(session: Session, user_id: str, body: PersonUpdate, caller: Principal
         raise Problem(
             409,
             "last_administrator",
-            f"{user.name} is the only administrator: make somebody else one first",
+            f"{user.name} is the only administrator: make another user administrator first",
             field="disabled" if body.disabled else "role",
             value=body.disabled or body.role,
         )

@@ -32,29 +32,33 @@ def for_new(session: Session, caller: Principal, name: str | None, *, beside: st
         chosen = next((each for each in writable if first is not None and each.id == first.id), None)
     if chosen is None:
         names = ", ".join(each.name for each in writable)
-        remedy = f"say which project it belongs to, one of {names}" if names else _NOWHERE
+        remedy = f"name the project, one of {names}" if names else _NOWHERE
         raise Problem(422, "no_project", remedy, field="project")
     return chosen
 
 
-_NOWHERE = "you may submit to no project: ask an administrator to make you a member of one"
+_NOWHERE = "you may not submit to any project: ask an administrator to add you to one"
 
 
 def _named(visible: Sequence[Project], caller: Principal, name: str) -> Project:
     found = next((each for each in visible if each.name == name), None)
     if found is None:
         names = ", ".join(each.name for each in visible if caller.may_write_in(each.id))
-        remedy = f"no such project: take one of {names}" if names else _NOWHERE
+        remedy = f"unknown project: use one of {names}" if names else _NOWHERE
         raise Problem(422, "unknown_project", remedy, field="project", value=name)
     if not caller.may_write_in(found.id):
         raise Problem(
-            403, "forbidden", "you may only look into this project: ask its administrators", field="project", value=name
+            403,
+            "forbidden",
+            "you have read access only to this project: ask its administrators",
+            field="project",
+            value=name,
         )
     if found.archived_at is not None:
         raise Problem(
             409,
             "project_archived",
-            "an archived project takes nothing new: take another, or bring it back",
+            "the project is archived: use another, or restore it",
             field="project",
             value=name,
         )
@@ -70,8 +74,8 @@ def for_reading(session: Session, name: str | None, *, beside: str | None = None
     if name is not None:
         found = next((each for each in visible if each.name == name), None)
         if found is None:
-            names = ", ".join(each.name for each in visible) or "none, as you are a member of none"
-            raise Problem(422, "unknown_project", f"no such project: take one of {names}", field="project", value=name)
+            names = ", ".join(each.name for each in visible) or "none: you are not a member of any"
+            raise Problem(422, "unknown_project", f"unknown project: use one of {names}", field="project", value=name)
         return found.id
     if beside is not None or len(visible) == 1:
         return beside or visible[0].id

@@ -54,7 +54,7 @@ def named(session: Session, name: str, *, field: str) -> Project:
     """The project of that name. Raises Problem 422."""
     project = repository.named(session, name)
     if project is None:
-        raise Problem(422, "unknown_project", "no such project: make it first", field=field, value=name)
+        raise Problem(422, "unknown_project", "unknown project: create it first", field=field, value=name)
     return project
 
 
@@ -86,7 +86,7 @@ def update(session: Session, project_id: str, body: ProjectUpdate, caller: Princ
 
 
 def _rename(session: Session, project: Project, name: str) -> None:
-    taken = Problem(409, "name_taken", "a project has this name already: choose another", field="name", value=name)
+    taken = Problem(409, "name_taken", "a project with this name exists: choose another name", field="name", value=name)
     if repository.is_taken(session, name, but=project.id):
         raise taken
     try:
@@ -112,7 +112,7 @@ def set_member(session: Session, project_id: str, body: MemberWrite, caller: Pri
     project = get(session, project_id)
     user = session.scalars(select(User).where(User.name == body.name)).one_or_none()
     if user is None:
-        remedy = "nobody has this name: check it, or ask an administrator to make the user"
+        remedy = "no user has this name: check it, or ask an administrator to create the user"
         raise Problem(422, "unknown_person", remedy, field="name", value=body.name)
     accounts.set_membership(session, project_id, user.id, body.role)
     detail = {"project_id": project_id, "project": project.name, "name": user.name, "role": body.role}

@@ -18,8 +18,8 @@ router = new_router("prompts")
 class PromptQuery(PromptFilter):
     """A filter and a page."""
 
-    cursor: Annotated[str | None, Query(max_length=4_000, description="`next_cursor` of the page before.")] = None
-    offset: Annotated[int, Query(ge=0, le=10_000_000, description="Leave out so many, for numbered pages.")] = 0
+    cursor: Annotated[str | None, Query(max_length=4_000, description="`next_cursor` of the previous page.")] = None
+    offset: Annotated[int, Query(ge=0, le=10_000_000, description="Number of prompts to skip, for numbered pages.")] = 0
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100
 
 

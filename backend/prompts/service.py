@@ -81,7 +81,7 @@ def _place(cursor: str, list_name: str) -> tuple[float, int]:
     try:
         return float(key), int(number)
     except ValueError as error:
-        remedy = "take the cursor from `next_cursor` of a page of the same list in the same order"
+        remedy = "use the `next_cursor` of a page of the same list in the same order"
         raise Problem(422, "invalid_request", remedy, field="cursor", value=cursor) from error
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from backend.queue.matching import Room, best_room
+from backend.queue.matching import Capacity, best_capacity
 from backend.workers.machines import Gpu, Machine
 from bapo.api.queue import HeldRun, WorkerSlots
 from bapo.config.resources import Needs
@@ -25,10 +25,10 @@ class Waiting(NamedTuple):
 
 
 class _Taken(NamedTuple):
-    """Room that a run in line will take; how long it will keep it is not guessed."""
+    """Capacity that a run in line will take; how long it will keep it is not guessed."""
 
     seconds: float
-    room: Room
+    capacity: Capacity
     needs: Needs
 
 
@@ -62,7 +62,7 @@ class _Future(NamedTuple):
     def _at(self, seconds: float) -> tuple[int, frozenset[int], float]:
         runs = [run for run in self.worker.runs if not _has_ended(run, seconds)]
         coming = [each for each in self.taken if each.seconds <= seconds]
-        gpus = [*(run.gpus for run in runs), *(each.room.gpus for each in coming)]
+        gpus = [*(run.gpus for run in runs), *(each.capacity.gpus for each in coming)]
         memory = sum(run.memory_gib for run in runs) + sum(each.needs.memory_gib for each in coming)
         return len(runs) + len(coming), frozenset().union(*gpus), memory
 
@@ -74,10 +74,10 @@ def _has_ended(run: HeldRun, seconds: float) -> bool:
 def expected_seconds(waiting: Sequence[Waiting], online: Sequence[WorkerSlots]) -> list[float | None]:
     """When each waiting run, in order, is expected to find its slot, GPUs and memory on one worker.
 
-    Only runs whose remaining time is known make room, and a run that finds it keeps it. None where nobody knows.
+    Only runs whose remaining time is known free capacity, and a run that finds it keeps it. None where nobody knows.
     """
     futures = [_Future(worker, []) for worker in online if not worker.draining]
-    # Room only ever becomes less for those behind.
+    # Capacity only ever becomes less for those behind.
     hopeless: set[tuple[Needs, str | None]] = set()
     found: list[float | None] = []
     for run in waiting[:MOST_EXPECTED]:
@@ -95,8 +95,8 @@ def expected_seconds(waiting: Sequence[Waiting], online: Sequence[WorkerSlots]) 
 def _earliest(run: Waiting, futures: Sequence[_Future]) -> float | None:
     allowed = {each.worker.id: each for each in futures if run.host in (None, each.worker.host)}
     for seconds in sorted({moment for each in allowed.values() for moment in each.moments()}):
-        room = best_room(run.needs, [each.from_then_on(seconds) for each in allowed.values()])
-        if room is not None:
-            allowed[room.machine.id].taken.append(_Taken(seconds, room, run.needs))
+        capacity = best_capacity(run.needs, [each.from_then_on(seconds) for each in allowed.values()])
+        if capacity is not None:
+            allowed[capacity.machine.id].taken.append(_Taken(seconds, capacity, run.needs))
             return seconds
     return None

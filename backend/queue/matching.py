@@ -1,7 +1,7 @@
 """Matches runs with machines: pure functions of needs and free capacity.
 
 Runs are offered machines in the order of `backend.queue.order`. The first one that a machine could take, if it were
-less busy, keeps that machine's room: later runs get of it only what leaves enough for the first when the runs that are
+less busy, reserves that machine's capacity: later runs get only what leaves enough for the first when the runs that are
 there now have ended. So a run that needs four GPUs is not overtaken for ever by runs that need one.
 """
 
@@ -14,7 +14,7 @@ from backend.workers.machines import Machine
 from bapo.config.resources import Needs
 
 
-class Room(NamedTuple):
+class Capacity(NamedTuple):
     """The part of a machine that one run takes."""
 
     machine: Machine
@@ -40,42 +40,42 @@ def could_take(needs: Needs, machine: Machine) -> bool:
     return has_memory and gpus_on(needs, machine) <= len(suitable_gpus(needs, machine))
 
 
-def room_on(needs: Needs, machine: Machine) -> Room | None:
+def capacity_on(needs: Needs, machine: Machine) -> Capacity | None:
     """What the run would take of the machine now; None where that is not free."""
     wanted = gpus_on(needs, machine)
     free = [index for index in suitable_gpus(needs, machine) if index not in machine.gpus_held]
     has_memory = machine.memory_gib is None or machine.memory_held_gib + needs.memory_gib <= machine.memory_gib
     if machine.slots_held >= machine.slots or len(free) < wanted or not has_memory:
         return None
-    return Room(machine, tuple(sorted(free[:wanted])))
+    return Capacity(machine, tuple(sorted(free[:wanted])))
 
 
-def taken(room: Room, needs: Needs) -> Machine:
+def taken(capacity: Capacity, needs: Needs) -> Machine:
     """The machine once the run is there."""
-    machine = room.machine
+    machine = capacity.machine
     return machine._replace(
         slots_held=machine.slots_held + 1,
-        gpus_held=machine.gpus_held | frozenset(room.gpus),
+        gpus_held=machine.gpus_held | frozenset(capacity.gpus),
         memory_held_gib=machine.memory_held_gib + needs.memory_gib,
     )
 
 
 class Reservation(NamedTuple):
-    """Room that the first run that waits for it keeps."""
+    """Capacity that the first run that waits for it keeps."""
 
     machine_id: str
     needs: Needs
 
-    def admits(self, room: Room, needs: Needs) -> bool:
-        """Whether a later run may take this room: of each thing that it takes there must be enough for both."""
-        if room.machine.id != self.machine_id:
+    def admits(self, capacity: Capacity, needs: Needs) -> bool:
+        """Whether a later run may take this capacity: of each thing that it takes there must be enough for both."""
+        if capacity.machine.id != self.machine_id:
             return True
-        after = taken(room, needs)
+        after = taken(capacity, needs)
         kept_gpus = gpus_on(self.needs, after)
         free = [index for index in suitable_gpus(self.needs, after) if index not in after.gpus_held]
         return (
             after.slots_held + 1 <= after.slots
-            and (not room.gpus or len(free) >= kept_gpus)
+            and (not capacity.gpus or len(free) >= kept_gpus)
             and (
                 not needs.memory_gib
                 or after.memory_gib is None
@@ -84,16 +84,18 @@ class Reservation(NamedTuple):
         )
 
 
-def best_room(needs: Needs, machines: Sequence[Machine], reservation: Reservation | None = None) -> Room | None:
-    """The room that wastes least: a machine without GPUs for a run without, else with fewest GPUs left, then with most
+def best_capacity(needs: Needs, machines: Sequence[Machine], reservation: Reservation | None = None) -> Capacity | None:
+    """The capacity that wastes least: a machine without GPUs for a run without, else with fewest GPUs left, then most
     free slots. Runs that can use a GPU but need none prefer a machine that has one."""
-    rooms = [room for room in (room_on(needs, machine) for machine in machines) if room is not None]
-    allowed = [room for room in rooms if reservation is None or reservation.admits(room, needs)]
+    capacities = [
+        capacity for capacity in (capacity_on(needs, machine) for machine in machines) if capacity is not None
+    ]
+    allowed = [capacity for capacity in capacities if reservation is None or reservation.admits(capacity, needs)]
 
-    def waste(room: Room) -> tuple[int, int, int]:
-        machine = room.machine
-        left = len(machine.gpus) - len(machine.gpus_held) - len(room.gpus)
-        misses_gpu = int(needs.gpus_optional and not room.gpus)
+    def waste(capacity: Capacity) -> tuple[int, int, int]:
+        machine = capacity.machine
+        left = len(machine.gpus) - len(machine.gpus_held) - len(capacity.gpus)
+        misses_gpu = int(needs.gpus_optional and not capacity.gpus)
         return misses_gpu, left, machine.slots_held - machine.slots
 
     return min(allowed, key=waste, default=None)
@@ -130,7 +132,7 @@ def why_never(needs: Needs, machines: Sequence[Machine], known: str = "connected
     wanted = 0 if needs.gpus_optional and any(not machine.gpus for machine in machines) else needs.gpus
     if wanted > most:
         has = f"the largest has {most}" if most else "none has any"
-        return "resources.gpus", f"needs {_gpus(wanted)}, and no {known} worker has so many: {has}"
+        return "resources.gpus", f"needs {_gpus(wanted)}, and no {known} worker has that many: {has}"
     if needs.gpu_memory_gib and not any(wanted <= len(suitable_gpus(needs, machine)) for machine in machines):
         has = _largest_gpu(machines, known)
         return "resources.gpu_memory_gib", (
@@ -141,7 +143,7 @@ def why_never(needs: Needs, machines: Sequence[Machine], known: str = "connected
         return "resources.memory_gib", (
             f"needs {needs.memory_gib:g} GiB of memory, and the largest {known} worker has {largest:.4g} GiB"
         )
-    return "resources.gpus", f"no {known} worker has {_gpus(wanted)} and the memory that it needs together"
+    return "resources.gpus", f"no {known} worker has {_gpus(wanted)} together with the memory that it needs"
 
 
 def _gpus(number: int) -> str:
@@ -151,8 +153,8 @@ def _gpus(number: int) -> str:
 def _largest_gpu(machines: Sequence[Machine], known: str) -> str:
     sizes = [gpu.memory_gib for machine in machines for gpu in machine.gpus if gpu.memory_gib is not None]
     if not sizes:
-        return f"no {known} worker says how much its GPUs have"
-    return f"no {known} worker has so many: the largest GPU has {max(sizes):.4g} GiB"
+        return f"no {known} worker reports the memory of its GPUs"
+    return f"no {known} worker has that much: the largest GPU has {max(sizes):.4g} GiB"
 
 
 def why_not_now(needs: Needs, machines: Sequence[Machine]) -> str:
@@ -167,16 +169,16 @@ def why_not_now(needs: Needs, machines: Sequence[Machine]) -> str:
         for machine in with_slot
     )
     if free < wanted:
-        return f"waits for {_gpus(wanted)} of one worker to be free"
-    if all(room_on(needs, machine) is None for machine in with_slot):
+        return f"waits for {_gpus(wanted)} on one worker to be free"
+    if all(capacity_on(needs, machine) is None for machine in with_slot):
         return f"waits for {needs.memory_gib:g} GiB of free memory"
-    return "waits because the room is kept for a larger run that has waited longer"
+    return "waits because capacity is reserved for a larger run that has waited longer"
 
 
 class Placement(NamedTuple):
-    """What a round gives one run: room, or the reason why it waits."""
+    """What a round gives one run: capacity, or the reason why it waits."""
 
-    room: Room | None
+    capacity: Capacity | None
     reason: str | None
 
 
@@ -190,7 +192,7 @@ def place_all(
     """Offer each run, in order, what is free.
 
     `may_go` says whether a machine sees a run's folder, and `avoided` names machines that a run gets only where no
-    other has room. `refusal` says why a run is not to start whatever is free, such as that its owner has enough runs;
+    other has capacity. `refusal` says why a run may not start whatever is free, such as that its owner has enough runs;
     it is asked when the run's turn comes, after the caller has seen what the runs before it got.
     """
     now = {machine.id: machine for machine in machines}
@@ -203,10 +205,10 @@ def place_all(
         open_to = [machine for machine in now.values() if may_go(run_id, machine)]
         shunned = avoided(run_id)
         preferred = [machine for machine in open_to if machine.id not in shunned]
-        room = best_room(needs, preferred, reservation) or best_room(needs, open_to, reservation)
-        if room is not None:
-            now[room.machine.id] = taken(room, needs)
-            yield run_id, Placement(room, None)
+        capacity = best_capacity(needs, preferred, reservation) or best_capacity(needs, open_to, reservation)
+        if capacity is not None:
+            now[capacity.machine.id] = taken(capacity, needs)
+            yield run_id, Placement(capacity, None)
             continue
         never = why_never(needs, open_to)
         if never is None and reservation is None:

@@ -36,7 +36,7 @@ def move(session: Session, run_id: str, request: QueueMove, caller: Principal, s
     run = access.lock_own(session, run_id, caller)
     if run.status is not RunStatus.QUEUED or run.held_at is not None:
         state = "held" if run.held_at is not None else run.status.value
-        remedy = f"a {state} run has no place in the queue: only runs that wait to start do"
+        remedy = f"a {state} run has no place in the queue: only queued runs do"
         raise Problem(409, "not_in_the_queue", remedy, field="status", value=state)
     line, _ = planning.line(session, settings)
     owned = [each for each in line if each.owner_id == run.owner_id]
@@ -49,7 +49,7 @@ def move(session: Session, run_id: str, request: QueueMove, caller: Principal, s
         raise Problem(
             403,
             "not_your_run",
-            f"you order your own runs, and this one is {target.owner}'s: name another of yours",
+            f"you may reorder only your own runs, and this one is {target.owner}'s: name one of yours",
             field="before" if is_before else "after",
             value=target.id,
         )
@@ -79,7 +79,7 @@ def _target(
     runs.get(session, named)
     target = next((each for each in line if each.id == named and each.id != run_id), None)
     if target is None:
-        raise Problem(422, "not_in_the_queue", "name another run that waits to start", field=field, value=named)
+        raise Problem(422, "not_in_the_queue", "name another queued run", field=field, value=named)
     return target, field == "before"
 
 

@@ -60,12 +60,12 @@ def placements(
         if most is not None and num_held[run.owner_id] >= most:
             return f"waits: {run.owner} has {num_held[run.owner_id]} of {most} runs"
         if run.not_before is not None and run.not_before > now:
-            return f"is tried again at {run.not_before:%H:%M:%S} UTC: {run.retry_reason}"
+            return f"will be retried at {run.not_before:%H:%M:%S} UTC: {run.retry_reason}"
         if not machines:
-            drained = "all that are connected are draining" if num_connected else "none is connected"
+            drained = "all online workers are draining" if num_connected else "none is connected"
             return f"waits for a worker: {drained}"
         if not any(may_go(run_id, machine) for machine in machines):
-            return f"waits for a worker on {run.host}, where its folder is"
+            return f"waits for a worker on {run.host}, which has its folder"
         return None
 
     def avoided(run_id: str) -> Sequence[str]:
@@ -74,6 +74,6 @@ def placements(
 
     offers = [(run.id, run.needs) for run in waiting.values()]
     for run_id, placement in place_all(offers, machines, may_go, refusal, avoided):
-        if placement.room is not None:
+        if placement.capacity is not None:
             num_held[waiting[run_id].owner_id] += 1
         yield waiting[run_id], placement

@@ -94,7 +94,7 @@ def _retry(run: Run, settings: Settings) -> str | None:
     if run.retry_reason is None:
         return None
     number, most = run.num_attempts_without_progress, max_retries(run, settings)
-    return f"retry {number} of {most} after: {run.retry_reason}" if number else f"goes on after: {run.retry_reason}"
+    return f"retry {number} of {most} after: {run.retry_reason}" if number else f"resumes after: {run.retry_reason}"
 
 
 def _waiting(row: WaitingRow, place: int, seconds: float | None, caller: Principal, settings: Settings) -> WaitingRun:

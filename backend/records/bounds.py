@@ -43,7 +43,7 @@ def outside(values: Sequence[int], lowest: int, highest: int) -> str | None:
 
 
 def _complaint(value: object) -> str:
-    return f"{str(value)[:40]} is no number that can be stored here"
+    return f"{str(value)[:40]} is not a number that can be stored here"
 
 
 def _integers(record: AnyRecord) -> Iterator[int]:

@@ -30,7 +30,7 @@ def get_records(
     session: DbSession,
     run_id: str,
     type: Annotated[
-        Literal["step", "evaluation", "tracking", "event"] | None, Query(description="All where empty.")
+        Literal["step", "evaluation", "tracking", "event"] | None, Query(description="Defaults to all.")
     ] = None,
     from_step: FromStep = 0,
     to_step: ToStep = MAX_STEP,
@@ -58,14 +58,14 @@ def get_log(
     _: Reader,
     session: DbSession,
     run_id: str,
-    offset: Annotated[LogOffset, Query(description="`next_offset` of the piece before.")] = None,
-    before: Annotated[LogOffset, Query(description="`first_offset` of the piece after.")] = None,
-    attempt: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="Of this attempt. All where empty.")] = None,
+    offset: Annotated[LogOffset, Query(description="`next_offset` of the previous part.")] = None,
+    before: Annotated[LogOffset, Query(description="`first_offset` of the next part.")] = None,
+    attempt: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="Only this attempt; defaults to all.")] = None,
 ) -> LogChunk:
     """The output after `offset`, or before `before`; its end without either. Offset 0 is the beginning."""
     run = runs.get(session, run_id)
     if attempt is not None and attempt > run.attempt:
-        remedy = f"the run has had {run.attempt} attempts: name one of them, or none"
+        remedy = f"the run has had {run.attempt} attempts: name one of them, or leave it out"
         raise Problem(422, "invalid_request", remedy, field="attempt", value=attempt)
     log = repository.Log(run_id, attempt)
     pieces = log.after(session, offset, LOG_PIECES) if offset is not None else log.before(session, before, LOG_PIECES)

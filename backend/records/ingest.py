@@ -31,7 +31,7 @@ def accept(session: Session, run: Run, attempt: Attempt, batch: RecordBatch) -> 
         raise Problem(
             422,
             "invalid_request",
-            f"the run's newest attempt is {attempt.number}: send files of attempts up to that",
+            f"the run's newest attempt is {attempt.number}: send files of attempts up to that one",
             field="attempt",
             value=batch.attempt,
         )
@@ -70,7 +70,7 @@ def _check_offsets(batch: RecordBatch) -> None:
         raise Problem(
             422,
             "invalid_request",
-            f"{len(batch.lines)} lines do not fill bytes {batch.start_offset}..{batch.end_offset}: send whole lines",
+            f"{len(batch.lines)} lines do not match bytes {batch.start_offset}..{batch.end_offset}: send whole lines",
             field="end_offset",
             value=batch.end_offset,
         )

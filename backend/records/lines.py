@@ -164,6 +164,6 @@ def _complaint(line: Line, run: Run, attempt: int, error: Exception) -> EventRec
         attempt=attempt,
         step=run.step,
         event="warning",
-        message=f"the line at byte {line.position} of attempt-{attempt}/records.jsonl is no record: {cause}",
+        message=f"the line at byte {line.position} of attempt-{attempt}/records.jsonl is not a record: {cause}",
         data={"line": line.text[:1_000]},
     )

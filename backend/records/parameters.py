@@ -12,6 +12,6 @@ MAX_KEYS = 500
 
 FromStep = Annotated[int, Query(ge=0, le=MAX_STEP, description="First step.")]
 ToStep = Annotated[int, Query(ge=0, le=MAX_STEP, description="Last step.")]
-MaxPoints = Annotated[int | None, Query(ge=2, le=100_000, description="Most steps to answer.")]
-Cursor = Annotated[str | None, Query(max_length=2_000, description="`next_cursor` of the page before.")]
+MaxPoints = Annotated[int | None, Query(ge=2, le=100_000, description="Most steps to return.")]
+Cursor = Annotated[str | None, Query(max_length=2_000, description="`next_cursor` of the previous page.")]
 Limit = Annotated[int, Query(ge=1, le=1_000)]

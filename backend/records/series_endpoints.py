@@ -24,7 +24,7 @@ router = new_router("records")
 
 MAX_GROUPS = 50
 
-_SAMPLED = {"X-Sampled": {"description": "`no`, or how steps were left out.", "schema": {"type": "string"}}}
+_SAMPLED = {"X-Sampled": {"description": "`no`, or how steps were sampled.", "schema": {"type": "string"}}}
 
 
 @router.get("/runs/{run_id}/metric-keys", summary="List metric names")
@@ -75,12 +75,13 @@ def get_metric_groups(
     groups: Annotated[
         str, Query(max_length=50_000, description="Names separated by commas, groups separated by `|`; may be empty.")
     ] = "",
-    along: Annotated[str, Query(max_length=5_000, description="Names that come with every group.")] = "",
+    along: Annotated[str, Query(max_length=5_000, description="Names to return with every group.")] = "",
     from_step: FromStep = 1,
     to_step: ToStep = MAX_STEP,
     max_points: MaxPoints = None,
     smooth: Annotated[
-        str | None, Query(pattern=PATTERN, description="`mean:STEPS`, or `ema:STEPS` for an exponential mean.")
+        str | None,
+        Query(pattern=PATTERN, description="`mean:STEPS`, or `ema:STEPS` for an exponential moving average."),
     ] = None,
 ) -> Response:
     """Training steps only. Each group has its own sample of steps, which keeps the extremes of its own columns.
@@ -94,7 +95,7 @@ def get_metric_groups(
             "too_many_keys",
             field="groups",
             value=len(wanted),
-            remedy=f"ask for at most {MAX_GROUPS} groups and {MAX_KEYS} keys at a time",
+            remedy=f"request at most {MAX_GROUPS} groups and {MAX_KEYS} keys at a time",
         )
 
     def work_out() -> Answer:

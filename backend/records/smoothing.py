@@ -34,7 +34,7 @@ def smoothing_of(text: str) -> Smoothing:
     """`mean:10`, `ema:20`. Raises ValueError for anything else."""
     match = re.fullmatch(PATTERN, text)
     if match is None:
-        raise ValueError(f"{text!r} is no smoothing: give mean:STEPS or ema:STEPS")
+        raise ValueError(f"{text!r} is not a smoothing: use mean:STEPS or ema:STEPS")
     kind: Literal["mean", "ema"] = "mean" if match[1] == "mean" else "ema"
     return Smoothing(kind, int(text.partition(":")[2]))
 

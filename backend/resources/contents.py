@@ -168,7 +168,7 @@ def _model_config(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise _refused(path, f"config.json is not JSON ({error}): download the model again") from None
     if not isinstance(config, dict) or "model_type" not in config:
-        raise _refused(path, "config.json names no model_type: this is no model in Hugging Face format")
+        raise _refused(path, "config.json has no model_type: this is not a model in Hugging Face format")
     return config
 
 
@@ -204,12 +204,12 @@ def _signature(path: Path, function: str | None) -> str:
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     if function not in functions:
         known = ", ".join(functions) or "none"
-        remedy = f"the file has no function of that name (found: {known}): write `def {function}(problem, response)`"
+        remedy = f"the file has no function of that name (found: {known}): define `def {function}(problem, response)`"
         raise Problem(422, "invalid_request", remedy, field="function", value=function)
     arguments = functions[function].args
     num_needed = len(arguments.posonlyargs) + len(arguments.args) - len(arguments.defaults)
     if num_needed > 2 or (len(arguments.args) + len(arguments.posonlyargs) < 2 and arguments.vararg is None):
-        remedy = f"a verifier takes two arguments: write `def {function}(problem, response)`"
+        remedy = f"a verifier takes two arguments: define `def {function}(problem, response)`"
         raise Problem(422, "invalid_request", remedy, field="function", value=function)
     return f"{function}({ast.unparse(arguments)})"
 

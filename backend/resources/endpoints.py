@@ -21,7 +21,7 @@ from bapo.api.resources import (
 
 router = new_router("resources")
 
-Kind = Annotated[ResourceKind | None, Query(description="All kinds where empty.")]
+Kind = Annotated[ResourceKind | None, Query(description="Defaults to all kinds.")]
 
 
 @router.get("/resources", summary="List resources")

@@ -51,13 +51,13 @@ def _path(
     """What stands in a config for what its author wrote."""
     if not isinstance(value, str):
         return value
-    known = f"take one of {_known(session, project_id, kind)}"
+    known = f"use one of {_known(session, project_id, kind)}"
     if not value.startswith("@"):
         if kind != "verifier" or not is_file_reference(value):
             return value
         if repository.is_registered(session, project_id, kind, value):
             return value
-        remedy = f"workers run only files that an administrator has registered in the project: {known}"
+        remedy = f"workers run only files that an administrator registered in the project: {known}"
         return ConfigProblem(field, value, remedy)
     resource = repository.named(session, project_id, kind, value.removeprefix("@"))
     if resource is None:

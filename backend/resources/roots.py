@@ -20,14 +20,14 @@ def permitted(path: str, roots: Sequence[Path], kind: ResourceKind) -> Path:
     if not roots:
         raise _refused(
             path,
-            "this deployment permits no folder for data and models: its administrator sets BAPO_RESOURCE_ROOTS",
+            "this deployment permits no folder for data and models: an administrator can set BAPO_RESOURCE_ROOTS",
         )
     named = Path(path)
     # Outside the roots not even whether something exists is told.
     real = Path(os.path.realpath(named)) if named.is_absolute() else None
     if real is None or not any(real.is_relative_to(root) for root in roots):
         names = ", ".join(map(str, roots))
-        raise _refused(path, f"give an absolute path beneath one of the permitted folders: {names}")
+        raise _refused(path, f"give an absolute path in one of the permitted folders: {names}")
     if not fits(real, kind):
         raise _refused(path, _EXPECTED[kind])
     return real

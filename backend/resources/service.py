@@ -23,7 +23,9 @@ def register(session: Session, body: ResourceCreate, caller: Principal, permitte
     """Its identifier. Raises Problem 403, 409 or 422."""
     if body.kind == "verifier" and caller.role != "admin":
         # It will be run by the workers.
-        raise Problem(403, "forbidden", "a verifier is a program that workers run: only administrators register one")
+        raise Problem(
+            403, "forbidden", "a verifier is a program that workers run: only administrators may register one"
+        )
     if body.kind != "verifier" and body.function is not None:
         raise Problem(
             422,
@@ -47,7 +49,7 @@ def register(session: Session, body: ResourceCreate, caller: Principal, permitte
         with session.begin_nested():
             session.add(resource)
     except IntegrityError:
-        remedy = f"a {body.kind} of this name is registered already: take another name, or remove that one first"
+        remedy = f"a {body.kind} with this name is already registered: choose another name, or remove that one first"
         raise Problem(409, "name_taken", remedy, field="name", value=body.name) from None
     add_audit(session, None, caller.name, "registered", {"kind": body.kind, "name": body.name, "path": str(path)})
     return resource.id
@@ -99,7 +101,7 @@ def remove(session: Session, resource_id: str, caller: Principal) -> None:
     """Take the name away. Raises Problem 403 or 404."""
     resource = get(session, resource_id).resource
     if not _may_remove(resource, caller):
-        raise Problem(403, "forbidden", "only who registered it, or an administrator, takes a name away")
+        raise Problem(403, "forbidden", "only its owner or an administrator may remove a resource")
     repository.remove(session, resource)
     add_audit(session, None, caller.name, "removed", {"kind": resource.kind, "name": resource.name})
 

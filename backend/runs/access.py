@@ -17,7 +17,7 @@ def lock_own(session: Session, run_id: str, caller: Principal) -> Run:
         raise Problem(
             403,
             "not_your_run",
-            "only its owner and administrators change a run: clone it instead",
+            "only its owner and administrators may change a run: clone it instead",
             field="id",
             value=run_id,
         )
@@ -31,7 +31,7 @@ def require(run: Run, action: states.Action) -> None:
         raise Problem(
             409,
             "illegal_transition",
-            f"a {run.status.value} run cannot do this ({action}): possible now is {possible}",
+            f"a {run.status.value} run does not allow {action}: possible actions are {possible}",
             field="status",
             value=run.status.value,
         )
@@ -44,7 +44,7 @@ def current_attempt(session: Session, run: Run, fencing_token: int) -> Attempt:
         raise Problem(
             409,
             "stale_fencing_token",
-            "the run belongs to another attempt by now: end this trainer",
+            "the run now belongs to another attempt: end this trainer",
             field="fencing_token",
             value=fencing_token,
         )

@@ -74,7 +74,7 @@ def list_runs(session: Session, query: RunQuery, viewer_id: str) -> RunRows:
         raise Problem(
             422,
             "invalid_request",
-            "give either a cursor or an offset: leave one out",
+            "give either a cursor or an offset, not both",
             field="offset",
             value=query.offset,
         )

@@ -20,7 +20,7 @@ router = new_router("samples")
 class SampleQuery(SampleFilter):
     """A filter and a page."""
 
-    cursor: Annotated[str | None, Query(max_length=2_000, description="`next_cursor` of the page before.")] = None
+    cursor: Annotated[str | None, Query(max_length=2_000, description="`next_cursor` of the previous page.")] = None
     limit: Annotated[int, Query(ge=1, le=1_000)] = 50
 
 

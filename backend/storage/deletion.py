@@ -54,7 +54,7 @@ def _run(session: Session, run_id: str) -> Run:
 def _item(session: Session, run: Run, caller: Principal) -> DeletionItem:
     refusal = None
     if not caller.may_change(run):
-        refusal = "only its owner and administrators delete a run"
+        refusal = "only its owner and administrators may delete a run"
     elif "delete" not in states.actions(run.status):
         refusal = f"a {run.status.value} run cannot be deleted: stop it first"
     children = session.scalars(select(Run.id).where(Run.parent_id == run.id).order_by(Run.created_at)).all()
@@ -90,7 +90,7 @@ def give_up(session: Session, deletion_id: int, author: str) -> None:
     found = session.get(FolderDeletion, deletion_id, with_for_update=True)
     if found is None:
         raise Problem(
-            404, "not_found", "there is no such deletion: it may be done", field="deletion_id", value=deletion_id
+            404, "not_found", "there is no such deletion: it may be complete", field="deletion_id", value=deletion_id
         )
     detail = {"run_id": found.run_id, "name": found.run_name, "part": found.part, "host": found.host}
     add_audit(session, None, author, "deletion_given_up", detail)

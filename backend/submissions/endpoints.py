@@ -44,7 +44,7 @@ def clone_run(
         raise Problem(
             422,
             "invalid_request",
-            "leave parent_id out: it is the run in the address",
+            "leave out parent_id: it is the run in the address",
             field="parent_id",
             value=body.parent_id,
         )

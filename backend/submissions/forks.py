@@ -36,11 +36,13 @@ def fork(session: Session, parent: Run, body: RunFork, idempotency_key: str | No
 
 def _create(session: Session, parent: Run, body: RunFork, caller: Principal) -> Run:
     if parent.import_source is not None:
-        remedy = "an imported run's checkpoints are not here: clone it to start anew"
+        remedy = "an imported run has no checkpoints here: clone it instead"
         raise Problem(409, "no_checkpoints", remedy, field="id", value=parent.id)
     require(parent, "fork")
     if not caller.may_write_in(parent.project_id):
-        raise Problem(403, "forbidden", "you may only look into this run's project: ask its administrators", field="id")
+        raise Problem(
+            403, "forbidden", "you have read access only to this run's project: ask its administrators", field="id"
+        )
     draft = ConfigDraft(parent_id=parent.id, changes=body.changes)
     resolution = configs.check(session, draft, parent.project_id, fork_step=body.step).resolution
     run = new_run(session, body.name, resolution.config, caller, project_id=parent.project_id, group=body.group)

@@ -75,13 +75,13 @@ def once(session: Session, caller: Principal, key: str | None, digest: str, crea
 
 def _same(run: Run, key: str, digest: str, caller: Principal) -> Run:
     if not caller.sees(run.project_id):
-        remedy = "this key made a run in a project that you have left: take a new key"
+        remedy = "this key was used for a run in a project that you have left: use a new key"
         raise Problem(409, "idempotency_key_reused", remedy, field="Idempotency-Key", value=key)
     if run.request_hash != digest:
         raise Problem(
             409,
             "idempotency_key_reused",
-            f"this key made run {run.id} from another body: take a new key",
+            f"this key was used for run {run.id} with a different body: use a new key",
             field="Idempotency-Key",
             value=key,
         )

@@ -75,7 +75,7 @@ def _own(session: Session, view_id: str, caller: Principal) -> ViewRow:
     row = get(session, view_id)
     if row.view.owner_id != caller.id:
         raise Problem(
-            403, "not_your_view", f"only {row.owner} changes this view: keep one of your own", field="id", value=view_id
+            403, "not_your_view", f"only {row.owner} may change this view: save your own", field="id", value=view_id
         )
     return row
 
@@ -90,5 +90,5 @@ def _store(session: Session, view: SavedView, body: ViewWrite) -> None:
             session.add(view)
     except IntegrityError as error:
         raise Problem(
-            409, "name_taken", "you have a view of this name: choose another", field="name", value=body.name
+            409, "name_taken", "you have a view with this name: choose another name", field="name", value=body.name
         ) from error

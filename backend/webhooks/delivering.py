@@ -143,7 +143,7 @@ def note(session: Session, webhook: Webhook, delivery: Delivery, outcome: Outcom
     webhook.failing_since = webhook.failing_since or now
     webhook.num_failures += 1
     if outcome.is_gone:
-        switch_off(session, webhook, "its receiver answered 410: it wants no more messages", now)
+        switch_off(session, webhook, "its receiver answered 410: it no longer accepts messages", now)
         return
     given_up = now - timedelta(seconds=GIVE_UP_SECONDS)
     if delivery.first_try_at <= given_up:
@@ -154,7 +154,7 @@ def note(session: Session, webhook: Webhook, delivery: Delivery, outcome: Outcom
         pause = timedelta(seconds=LONGEST_PAUSE_SECONDS)
         webhook.resume_at = now + min(pause, _wait(webhook.num_failures))
     if webhook.failing_since <= given_up:
-        reason = f"it took no message for {GIVE_UP_SECONDS / 3_600:g} hours; the last try: {outcome.problem}"
+        reason = f"it accepted no message for {GIVE_UP_SECONDS / 3_600:g} hours; last error: {outcome.problem}"
         switch_off(session, webhook, reason, now)
 
 

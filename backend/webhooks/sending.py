@@ -157,7 +157,7 @@ def send(
     except ForbiddenAddressError as error:
         return unreachable(str(error))
     except (_Timeout, httpcore.TimeoutException):
-        return unreachable(f"no answer within {try_seconds:g} s: answer first and work later")
+        return unreachable(f"no answer within {try_seconds:g} s: answer first, work later")
     except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
         return unreachable(f"the connection failed: {error or type(error).__name__}")
 
@@ -168,8 +168,8 @@ def _problem(status: int) -> str | None:
     if 300 <= status < 400:
         return f"answered {status}: redirects are not followed, give the final address"
     if status == GONE:
-        return "answered 410: it wants no more messages"
-    return f"answered {status}: any 2xx says that the message was taken"
+        return "answered 410: it no longer accepts messages"
+    return f"answered {status}: any 2xx confirms the message"
 
 
 def _excerpt(response: bytes) -> str | None:

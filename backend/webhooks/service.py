@@ -128,7 +128,7 @@ def _lock(session: Session, webhook_id: str, caller: Principal) -> Webhook:
     if webhook is None:
         raise not_found("webhook", webhook_id)
     if not caller.may_change(webhook):
-        raise Problem(403, "forbidden", "you may only look into its project by now: ask its administrators")
+        raise Problem(403, "forbidden", "you now have read access only to its project: ask its administrators")
     return webhook
 
 
@@ -188,7 +188,7 @@ def list_deliveries(
 def send_test(session: Session, webhook_id: str, caller: Principal) -> Delivery:
     """A message that says that it is a test. Raises Problem 404, 409 for a webhook that is switched off."""
     webhook = _enabled(_lock(session, webhook_id, caller))
-    body = {"message": f"{caller.name} tries whether messages of BAPO arrive at “{webhook.name}”."}
+    body = {"message": f"{caller.name} is testing whether BAPO's messages reach “{webhook.name}”."}
     delivery = Delivery(webhook_id=webhook.id, event="test", body=body, state="waiting", num_tries=0)
     session.add(delivery)
     session.flush()

@@ -39,11 +39,13 @@ def forget(session: Session, worker_id: str, caller: Principal, settings: Settin
     """Leave a worker that is gone out of the lists. Raises Problem 404, and 409 while it is there or has runs."""
     worker = _lock(session, worker_id)
     if repository.is_fresh(session, worker, fresh_seconds(settings)):
-        remedy = "it is connected: drain it and end it first"
+        remedy = "it is online: drain and stop it first"
         raise Problem(409, "worker_connected", remedy, field="worker_id", value=worker_id)
     repository.withdraw(session, worker.id)
     if repository.num_held(session, worker):
-        remedy = f"it has runs that may still go on: they are lost {settings.lease_seconds:g} s after it was last heard"
+        remedy = (
+            f"it has runs that may still be active: they are lost {settings.lease_seconds:g} s after its last heartbeat"
+        )
         raise Problem(409, "worker_has_runs", remedy, field="worker_id", value=worker_id)
     worker.forgotten_at, worker.draining_at, worker.drain_hands_on = clock(session), None, False
     _note(session, worker, caller, "worker_forgotten", {})

@@ -15,13 +15,13 @@ FolderPart = Literal["folder", "checkpoints", "samples", "log"]
 MAX_BYTES = 2**62
 
 
-class ChoreRequest(Body):
+class MaintenanceJobsRequest(Body):
     """A worker asks what there is to do for it."""
 
     worker_id: str
 
 
-class PackChore(Body):
+class PackJob(Body):
     """Pack an artifact and upload it."""
 
     artifact_id: str
@@ -31,7 +31,7 @@ class PackChore(Body):
     file_name: str
 
 
-class DeleteChore(Body):
+class DeleteJob(Body):
     """Delete a run's folder, or a part of it."""
 
     deletion_id: int
@@ -39,7 +39,7 @@ class DeleteChore(Body):
     part: FolderPart
 
 
-class MeasureChore(Body):
+class MeasureJob(Body):
     """Say how large a run's folder is."""
 
     run_id: str
@@ -48,12 +48,12 @@ class MeasureChore(Body):
     """A checkpoint to copy into it first: the run waits, and the other may not keep it for so long."""
 
 
-class Chores(Body):
+class MaintenanceJobs(Body):
     """All that the worker should do now; what it has begun before is named again until it is done."""
 
-    pack: Sequence[PackChore] = ()
-    delete: Sequence[DeleteChore] = ()
-    measure: Sequence[MeasureChore] = ()
+    pack: Sequence[PackJob] = ()
+    delete: Sequence[DeleteJob] = ()
+    measure: Sequence[MeasureJob] = ()
 
 
 class UploadProgress(Body):

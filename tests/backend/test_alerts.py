@@ -184,7 +184,7 @@ def test_an_attempt_that_goes_another_way_is_told(
     worker.upload(again, [filled(number, 0.9, attempt=2) for number in (2, 3, 4)])
     followed(admin, database)
     assert [(alert.step, alert.resolution) for alert in alerts_of(admin, run)] == [
-        (3, "the run went on from an earlier step without it")
+        (3, "the run resumed from an earlier step without it")
     ]
 
 
@@ -292,7 +292,7 @@ def test_a_standstill_counts_only_the_time_in_which_somebody_looked(
     assert alerts_of(admin, run) == [], "59 of 60 seconds since the last step"
     pass_by(30)
     wait_until(lambda: len(alerts_of(admin, run)) == 1)
-    assert "Nothing was recorded for 1 minute; the last finished step is 2." in alerts_of(admin, run)[0].message
+    assert "Nothing was recorded for 1 minute; the last completed step is 2." in alerts_of(admin, run)[0].message
     pass_by(600)
     assert admin.alert_rule(rule.id).num_open == 1, "one standstill is one alert"
     worker.upload(claim, [step(3)])

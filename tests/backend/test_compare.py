@@ -109,7 +109,7 @@ def test_unknown_runs_are_named(admin: Client, recorded: Mapping[str, str]) -> N
 def test_fifty_runs_are_the_most(admin: Client) -> None:
     with pytest.raises(ApiError, match="no runs"):
         admin.compare([str(number) for number in range(50)])
-    with pytest.raises(ApiError, match="at most 50 runs are compared at once: leave out 1") as caught:
+    with pytest.raises(ApiError, match="at most 50 runs can be compared at once: leave out 1") as caught:
         admin.compare([str(number) for number in range(51)])
     assert (caught.value.status, caught.value.body.field, caught.value.body.value) == (422, "run", 51)
 

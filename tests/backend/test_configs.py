@@ -1,4 +1,4 @@
-"""Recipes, fields and the check of configs."""
+"""Recipes, fields, validation and cost estimates of configs."""
 
 from __future__ import annotations
 

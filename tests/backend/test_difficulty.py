@@ -206,7 +206,7 @@ def test_a_from_step_after_the_to_step_is_refused(admin: Client, recorded: Recor
     with pytest.raises(ApiError) as refusal:
         admin.migration(recorded.id, from_step=9, to_step=8)
     assert (refusal.value.status, refusal.value.body.field, refusal.value.body.value) == (422, "from_step", 9)
-    assert "exchange them" in refusal.value.body.remedy
+    assert "swap them" in refusal.value.body.remedy
 
 
 def test_a_run_that_is_not_there_has_no_migration(admin: Client) -> None:

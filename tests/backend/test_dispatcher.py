@@ -106,7 +106,7 @@ def test_a_started_run_stays_on_its_host(server: BackendServer, people: Client, 
 
     def waits_for_its_host() -> bool:
         second.heartbeat()
-        return people.run(run.id).status_reason == "waits for a worker on one, where its folder is"
+        return people.run(run.id).status_reason == "waits for a worker on one, which has its folder"
 
     wait_until(waits_for_its_host)
     assert first.claim(run.id).attempt == 2

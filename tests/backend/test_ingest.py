@@ -258,4 +258,4 @@ def test_prompts_with_numbers_that_no_column_holds_are_refused(
     worker.upload_lines(claim, [orjson.dumps(line).decode(), *lines_of([step(2)])])
     assert [item["step"] for item in admin.records(run.id, "step").items] == [2]
     (warning,) = admin.records(run.id, "event").items
-    assert f"{value} is no number that can be stored here" in warning["message"]
+    assert f"{value} is not a number that can be stored here" in warning["message"]

@@ -189,7 +189,7 @@ def test_no_gpu_has_two_runs_and_each_is_free_after_its_run(server: BackendServe
     claims = {run_id: worker.claim(run_id) for run_id in (two, one)}
     assert [list(claims[run_id].gpus or ()) for run_id in (two, one)] == [[0, 2], [3]]
     assert [people.run(run_id).num_gpus for run_id in (two, one)] == [2, 1]
-    wait_until(lambda: people.run(other).status_reason == "waits for 1 GPU of one worker to be free")
+    wait_until(lambda: people.run(other).status_reason == "waits for 1 GPU on one worker to be free")
     (slots,) = people.queue().workers
     assert [(gpu.index, gpu.run_id) for gpu in slots.gpus] == [(0, two), (2, two), (3, one)]
     assert [run.memory_gib for run in slots.runs] == [40.0, 0.0]
@@ -205,11 +205,11 @@ def test_memory_is_reserved_and_needs_that_nothing_has_are_named(server: Backend
     never = submit(people, "never", **{"resources.gpus": 4})
     worker.claim(first)
     wait_until(lambda: people.run(second).status_reason == "waits for 25 GiB of free memory")
-    reason = "needs 4 GPUs, and no connected worker has so many: none has any"
+    reason = "needs 4 GPUs, and no connected worker has that many: none has any"
     wait_until(lambda: people.run(never).status_reason == reason)
     draft = ConfigDraft(recipe="countdown-demo", changes={"resources.gpus": 4})
     (warning,) = [each for each in people.validate(draft).warnings if each.field == "resources.gpus"]
-    assert warning.remedy.startswith("needs 4 GPUs, and no known worker has so many")
+    assert warning.remedy.startswith("needs 4 GPUs, and no known worker has that many")
     worker.close()
 
 
@@ -239,7 +239,7 @@ def test_a_draining_worker_gets_nothing_and_hands_its_runs_on(server: BackendSer
     assert people.drain_worker(worker.id).draining
     assert worker.try_claim(promised) is None
     assert worker.heartbeat(claim).hand_back == []
-    wait_until(lambda: people.run(promised).status_reason == "waits for a worker: all that are connected are draining")
+    wait_until(lambda: people.run(promised).status_reason == "waits for a worker: all online workers are draining")
     people.drain_worker(worker.id, DrainRequest(hand_on=True))
     assert worker.heartbeat(claim).hand_back == [claim.run_id]
     worker.report(claim, "stopped")
@@ -295,7 +295,7 @@ def test_a_run_is_tried_again_as_often_as_it_says_and_shows_why(
     assert (detail.num_retries, detail.max_retries, detail.retry_reason) == (1, 2, "killed once")
     worker.report(worker.claim(run_id), "lost", "killed twice")
     # From the second time on it waits a while.
-    wait_until(lambda: "is tried again at" in (people.run(run_id).status_reason or ""))
+    wait_until(lambda: "will be retried at" in (people.run(run_id).status_reason or ""))
     (run,) = people.queue().waiting
     assert run.retry == "retry 2 of 2 after: killed twice"
     with rows.session() as session, session.begin():

@@ -136,7 +136,7 @@ def test_a_step_that_is_no_record_leaves_its_chunk_in_rows(
     assert stored(database, run.id) == (0, 119)
     assert admin.metrics(run.id, [LOSS]).steps == [*range(1, 50), *range(51, 121)]
     (warning,) = admin.records(run.id, "event").items
-    assert "attempt-1/records.jsonl is no record" in warning["message"]
+    assert "attempt-1/records.jsonl is not a record" in warning["message"]
 
 
 # ---------------------------------------------------------------- sampling

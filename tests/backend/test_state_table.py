@@ -39,7 +39,7 @@ ENDS: Mapping[RunAction, Mapping[RunStatus, RunStatus]] = {
     "clone": {status: status for status in S},
     "fork": {status: status for status in S if status is not S.DRAFT},
 }
-"""Where each action leads. What is not here is refused; deleting leads nowhere."""
+"""Where each action leads. What is not here is refused; deleting does not resolve."""
 DELETABLE = {S.DRAFT, S.SUCCEEDED, S.FAILED, S.CANCELLED}
 
 ACTIONS: Mapping[RunAction, Callable[[Client, str], object]] = {
@@ -125,7 +125,7 @@ def test_an_action_leads_where_the_table_says_or_is_refused_with_why(stage: Stag
             assert (refusal.value.status, body.code, body.field) == (409, "illegal_transition", "status"), action
             assert body.value == status.value
             possible = ", ".join(actions(status))
-            assert body.remedy == f"a {status.value} run cannot do this ({action}): possible now is {possible}"
+            assert body.remedy == f"a {status.value} run does not allow {action}: possible actions are {possible}"
             assert admin.run(untouched.id).status is status
             continue
         # What changes nothing needs no run of its own.

@@ -142,11 +142,11 @@ def test_a_test_says_at_once_what_became_of_it(admin: Client, receiver: Receiver
         receiver.answer = lambda handler: respond(handler, 200, b"thanks")
         told = try_now(admin, made)
         assert (told.state, told.status_code, told.response, told.num_tries) == ("delivered", 200, "thanks", 1)
-        assert receiver.received[-1].body["message"] == "admin tries whether messages of BAPO arrive at “team”."
+        assert receiver.received[-1].body["message"] == "admin is testing whether BAPO's messages reach “team”."
         receiver.answer = lambda handler: respond(handler, 500, b"\x00oops" * 500)
         told = try_now(admin, made)
         assert (told.state, told.status_code) == ("given_up", 500)
-        assert told.problem == "answered 500: any 2xx says that the message was taken"
+        assert told.problem == "answered 500: any 2xx confirms the message"
         assert told.response is not None
         assert len(told.response) == 500
         assert admin.webhook(made.id).failing_since is None, "a test is no failure"
@@ -196,7 +196,7 @@ def test_silence_and_drips_end_with_the_time_of_a_try(quick: Deliverer, receiver
         misbehave(receiver)
         begin = time.monotonic()
         outcome = sent_by(quick, receiver)
-        assert outcome.problem == "no answer within 0.5 s: answer first and work later"
+        assert outcome.problem == "no answer within 0.5 s: answer first, work later"
         assert outcome.is_unreachable
         assert 0.4 < time.monotonic() - begin < 5
 
@@ -265,7 +265,7 @@ def test_a_receiver_that_wants_no_more_gets_no_more(admin: Client, run: RunDetai
         admin.stop(run.id)
         wait_until(lambda: not admin.webhook(made.id).enabled)
         off = admin.webhook(made.id)
-        assert off.disabled_reason == "its receiver answered 410: it wants no more messages"
+        assert off.disabled_reason == "its receiver answered 410: it no longer accepts messages"
         assert only_delivery(admin, made).state == "given_up"
         assert admin.alert_summary().num_disabled_webhooks == before + 1
         with pytest.raises(ApiError) as refusal:
@@ -316,7 +316,7 @@ def test_after_a_day_a_message_is_given_up_and_its_webhook_switched_off(
         assert (first.state, row.enabled) == ("waiting", True)
         note(session, row, first, FAILURE, moment(86_400))
         assert (first.state, row.enabled) == ("given_up", False)
-        assert row.disabled_reason == "it took no message for 24 hours; the last try: answered 500"
+        assert row.disabled_reason == "it accepted no message for 24 hours; last error: answered 500"
 
 
 def test_one_success_forgets_all_failures(database: Database, admin: Client, receiver: Receiver) -> None:

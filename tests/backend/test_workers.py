@@ -222,7 +222,7 @@ def test_a_stop_through_the_control_file_itself_pauses(worker: FakeWorker, admin
     now = admin.run(run.id)
     assert (now.status, now.status_reason) == (
         RunStatus.PAUSED,
-        "stopped through its control file, in the name of anna: resume it, or stop it for good",
+        "stopped through its control file by anna: resume it, or stop it",
     )
     (control,) = admin.history(run.id).controls
     assert (control.id, control.author, control.state) == ("by-hand", "anna", "applied")
@@ -394,7 +394,7 @@ def test_a_run_that_never_gets_further_fails(worker: FakeWorker, admin: Client, 
     now = admin.run(run.id)
     assert (now.status, now.status_reason) == (
         RunStatus.FAILED,
-        "lost 3 times without a further step; at last: killed",
+        "lost 3 times without completing a step; last reason: killed",
     )
 
 

@@ -16,7 +16,7 @@ from bapo.run.checkpoint import write_checkpoint
 from tests.backend.fake_worker import FakeWorker
 from tests.browser.conftest import PlayedRun, play
 from tests.services import BackendServer
-from worker.maintenance_jobs import ChoreThread
+from worker.maintenance_jobs import MaintenanceJobThread
 
 pytestmark = pytest.mark.browser
 
@@ -39,13 +39,13 @@ def test_a_checkpoint_is_prepared_downloaded_and_taken_away(
     played = play(admin, worker, "to download")
     played.advance(4)
     _write_checkpoint(played, backend_server)
-    chores = ChoreThread(worker.client, tmp_path / "outgoing")
-    chores.wake(worker.id)
+    jobs = MaintenanceJobThread(worker.client, tmp_path / "outgoing")
+    jobs.wake(worker.id)
     page.goto(f"/runs/{played.run.id}?tab=artifacts")
     row = page.locator("[data-step='4']")
     row.get_by_role("button", name="Prepare").click()
-    expect(row.get_by_text("waits for the worker on box")).to_be_visible()
-    chores.work()
+    expect(row.get_by_text("waiting for the worker on box")).to_be_visible()
+    jobs.work()
     link = row.get_by_role("link", name="Download")
     expect(link).to_be_visible()
     expect(page.locator(".artifact-snippet")).to_contain_text(f"to-download-{played.run.id}-step-000004")

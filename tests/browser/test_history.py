@@ -245,7 +245,7 @@ def test_what_is_refused_is_named_with_its_reason(visitor: Visitor, history: Non
     page.locator("#runs-bulk").get_by_role("button", name="Delete").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete this run").click()
     expect(page.get_by_text("1 run refused")).to_be_visible()
-    expect(page.get_by_text(re.compile("“refusing one”: a queued run cannot do this"))).to_be_visible()
+    expect(page.get_by_text(re.compile("“refusing one”: a queued run does not allow"))).to_be_visible()
     page.unroute("**/live/runs?*")
 
 

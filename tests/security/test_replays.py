@@ -16,10 +16,10 @@ from bapo.api.artifacts import ArtifactCreate
 from bapo.api.maintenance_jobs import (
     ArtifactFailure,
     ArtifactFinish,
-    ChoreRequest,
     DeletionOutcome,
     FolderSize,
     FolderSizes,
+    MaintenanceJobsRequest,
 )
 from bapo.api.runs import RunCreate, RunDetail
 from bapo.api.workers import AttemptOutcome, RecordBatch, WorkerRegistration
@@ -101,7 +101,7 @@ def test_records_for_somebody_elses_run_are_refused(
     attacks = [
         lambda: client.post_records(run.id, batch(lines_of([step(1)]), token=claim.fencing_token)),
         lambda: client.post_outcome(run.id, AttemptOutcome(fencing_token=claim.fencing_token, status="succeeded")),
-        lambda: client.chores(ChoreRequest(worker_id=worker.id)),
+        lambda: client.jobs(MaintenanceJobsRequest(worker_id=worker.id)),
         lambda: client.note_folder_sizes(FolderSizes(worker_id=worker.id, folders=[])),
     ]
     for attack in attacks:
@@ -120,7 +120,7 @@ def test_nobody_uploads_an_artifact_that_another_worker_packs(
     client, worker_id = intruder
     worker.begin(run)
     asked = admin.request_artifact(run.id, ArtifactCreate(kind="journal"))
-    assert client.chores(ChoreRequest(worker_id=worker_id)).pack == []
+    assert client.jobs(MaintenanceJobsRequest(worker_id=worker_id)).pack == []
     sha256 = hashlib.sha256(b"evil").hexdigest()
     finish = ArtifactFinish(worker_id=worker_id, num_bytes=4, sha256=sha256)
     for _ in range(2):
@@ -133,7 +133,7 @@ def test_nobody_uploads_an_artifact_that_another_worker_packs(
                 attack()
             assert _refused(404, "not_found", error)
         # And once more when its own worker has begun.
-        worker.client.chores(ChoreRequest(worker_id=worker.id))
+        worker.client.maintenance_jobs(MaintenanceJobsRequest(worker_id=worker.id))
     assert admin.artifact(run.id, asked.id).state == "preparing"
     worker.client.fail_artifact(asked.id, ArtifactFailure(worker_id=worker.id, reason="the next test's turn"))
 
@@ -144,7 +144,7 @@ def test_pieces_of_an_artifact_in_any_order_make_the_file_or_none(
     worker.begin(run)
     content = bytes(range(200)) * 5
     asked = admin.request_artifact(run.id, ArtifactCreate(kind="journal"))
-    worker.client.chores(ChoreRequest(worker_id=worker.id))
+    worker.client.maintenance_jobs(MaintenanceJobsRequest(worker_id=worker.id))
 
     def put(begin: int, end: int) -> int:
         return worker.client.upload_artifact(asked.id, worker.id, begin, 1000, content[begin:end]).next_offset

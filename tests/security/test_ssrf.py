@@ -218,8 +218,8 @@ def test_a_name_that_leads_nowhere_says_so() -> None:
         raise OSError("Name or service not known")
 
     outcome = send("https://nowhere.example.org", {}, b"", AddressPolicy(), resolver=nowhere)
-    assert outcome.problem == "the name nowhere.example.org leads nowhere: Name or service not known"
-    assert attempt("https://nowhere.example.org", []).problem == "the name nowhere.example.org leads nowhere"
+    assert outcome.problem == "the name nowhere.example.org does not resolve: Name or service not known"
+    assert attempt("https://nowhere.example.org", []).problem == "the name nowhere.example.org does not resolve"
 
 
 def test_proxies_of_the_environment_are_not_used(inside: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:

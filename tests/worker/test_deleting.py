@@ -13,7 +13,7 @@ from backend.models import AuditRow, Run
 from backend.storage import retention
 from backend.storage.repository import RECORD_TABLES
 from bapo.api.artifacts import ArtifactCreate
-from bapo.api.maintenance_jobs import ChoreRequest, DeletionOutcome
+from bapo.api.maintenance_jobs import MaintenanceJobsRequest, DeletionOutcome
 from bapo.api.runs import BulkRequest, RunCreate, RunDetail, RunUpdate
 from bapo.api.storage import DeletionRequest
 from bapo.client import ApiError, Client
@@ -21,7 +21,7 @@ from tests.backend.fake_worker import FakeWorker
 from tests.services import BackendServer, wait_until
 from tests.simulation import Simulation
 from worker.deleting import DeletingError, delete_part
-from worker.maintenance_jobs import ChoreThread
+from worker.maintenance_jobs import MaintenanceJobThread
 
 STEPS = 30
 
@@ -34,9 +34,9 @@ def worker(backend_server: BackendServer) -> Iterator[FakeWorker]:
 
 
 @pytest.fixture
-def chores(worker: FakeWorker, tmp_path: Path) -> ChoreThread:
+def jobs(worker: FakeWorker, tmp_path: Path) -> MaintenanceJobThread:
     """The real thing, not started: its rounds are the test's."""
-    thread = ChoreThread(worker.client, tmp_path / "outgoing")
+    thread = MaintenanceJobThread(worker.client, tmp_path / "outgoing")
     thread.wake(worker.id)
     return thread
 
@@ -68,7 +68,7 @@ def _rows_of(database: Database, run_id: str) -> int:
 
 
 def test_records_downloads_and_folder_go_and_the_audit_stays(
-    admin: Client, worker: FakeWorker, backend_server: BackendServer, database: Database, chores: ChoreThread
+    admin: Client, worker: FakeWorker, backend_server: BackendServer, database: Database, jobs: MaintenanceJobThread
 ) -> None:
     run = _trained(admin, worker, backend_server)
     child = admin.clone(run.id, RunCreate(name="child", recipe=None, parent_id=run.id, start=False))
@@ -86,7 +86,7 @@ def test_records_downloads_and_folder_go_and_the_audit_stays(
     assert _rows_of(database, run.id) == 0
     (waiting,) = [each for each in admin.storage().deletions if each.run_id == run.id]
     assert (waiting.part, waiting.host, waiting.author) == ("folder", "box", "admin")
-    chores.work()
+    jobs.work()
     assert not folder.exists()
     assert [each for each in admin.storage().deletions if each.run_id == run.id] == []
     wait_until(lambda: not file.exists(), timeout_seconds=40)
@@ -122,41 +122,41 @@ def test_space_in_the_database_comes_back(
 
 
 def test_a_deletion_is_tried_until_it_is_done(
-    admin: Client, worker: FakeWorker, backend_server: BackendServer, database: Database, chores: ChoreThread
+    admin: Client, worker: FakeWorker, backend_server: BackendServer, database: Database, jobs: MaintenanceJobThread
 ) -> None:
-    chores.work()
+    jobs.work()
     run = _trained(admin, worker, backend_server)
     admin.delete_run(run.id)
-    (task,) = worker.client.chores(ChoreRequest(worker_id=worker.id)).delete
+    (task,) = worker.client.maintenance_jobs(MaintenanceJobsRequest(worker_id=worker.id)).delete
     refused = DeletionOutcome(worker_id=worker.id, reason="the disk is read-only")
     worker.client.note_deletion(task.deletion_id, refused)
     (waiting,) = admin.storage().deletions
     assert (waiting.num_tries, waiting.reason) == (1, "the disk is read-only")
     # Not again at once.
-    assert worker.client.chores(ChoreRequest(worker_id=worker.id)).delete == []
+    assert worker.client.maintenance_jobs(MaintenanceJobsRequest(worker_id=worker.id)).delete == []
     with database.session() as session, session.begin():
         session.execute(text("UPDATE folder_deletions SET tried_at = now() - interval '31 s'"))
     assert worker.heartbeat().has_chores
-    chores.work()
+    jobs.work()
     assert not (backend_server.settings.runs_dir / run.id).exists()
-    # Told again, nothing happens.
+    # AlertText again, nothing happens.
     worker.client.note_deletion(task.deletion_id, DeletionOutcome(worker_id=worker.id))
 
 
 def test_a_folder_stays_until_the_forks_that_need_it_have_begun(
-    admin: Client, worker: FakeWorker, backend_server: BackendServer, database: Database, chores: ChoreThread
+    admin: Client, worker: FakeWorker, backend_server: BackendServer, database: Database, jobs: MaintenanceJobThread
 ) -> None:
-    chores.work()
+    jobs.work()
     run = _trained(admin, worker, backend_server)
     fork = admin.create_run(RunCreate(name="fork", recipe="countdown-demo", start=False))
     with database.session() as session, session.begin():
         session.execute(update(Run).where(Run.id == fork.id).values(forked_from=run.id, fork_step=5, step=5))
     assert list(admin.preview_deletion(DeletionRequest(run_ids=[run.id])).items[0].waiting_forks) == [fork.id]
     admin.delete_run(run.id)
-    assert worker.client.chores(ChoreRequest(worker_id=worker.id)).delete == []
+    assert worker.client.maintenance_jobs(MaintenanceJobsRequest(worker_id=worker.id)).delete == []
     with database.session() as session, session.begin():
         session.execute(update(Run).where(Run.id == fork.id).values(step=6))
-    chores.work()
+    jobs.work()
     assert not (backend_server.settings.runs_dir / run.id).exists()
 
 
@@ -167,7 +167,7 @@ def test_a_machine_that_is_gone_is_given_up(
     with database.session() as session, session.begin():
         session.execute(update(Run).where(Run.id == run.id).values(host="long gone"))
     admin.delete_run(run.id)
-    assert worker.client.chores(ChoreRequest(worker_id=worker.id)).delete == []
+    assert worker.client.maintenance_jobs(MaintenanceJobsRequest(worker_id=worker.id)).delete == []
     (waiting,) = [each for each in admin.storage().deletions if each.host == "long gone"]
     admin.give_up_deletion(waiting.id)
     with pytest.raises(ApiError, match="no such deletion"):
@@ -175,7 +175,7 @@ def test_a_machine_that_is_gone_is_given_up(
 
 
 def test_only_what_has_ended_long_ago_goes_by_itself(
-    admin: Client, worker: FakeWorker, backend_server: BackendServer, database: Database, chores: ChoreThread
+    admin: Client, worker: FakeWorker, backend_server: BackendServer, database: Database, jobs: MaintenanceJobThread
 ) -> None:
     names = ("old", "starred", "tagged", "young", "put away")
     runs = {name: _trained(admin, worker, backend_server, name) for name in names}
@@ -204,7 +204,7 @@ def test_only_what_has_ended_long_ago_goes_by_itself(
     assert due["archived"] == {runs["put away"].id}
     retention.carry_out(database, settings)
     assert retention.carry_out(database, settings) == 0, "each once"
-    chores.work()
+    jobs.work()
     folder = backend_server.settings.runs_dir / runs["old"].id
     assert sorted(path.name for path in folder.rglob("*")) == ["attempt-1", "records.jsonl"]
     assert admin.checkpoints(runs["old"].id).items == []

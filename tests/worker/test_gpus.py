@@ -150,7 +150,7 @@ def test_no_two_trainers_see_one_gpu_also_after_the_worker_was_killed(
         people.stop(cpu)
         wait_until(lambda: people.run(cpu).status is RunStatus.CANCELLED, 60)
         # The slot is free now, the GPUs are not: the trainers were found again.
-        wait_until(lambda: people.run(runs["c"]).status_reason == "waits for 1 GPU of one worker to be free")
+        wait_until(lambda: people.run(runs["c"]).status_reason == "waits for 1 GPU on one worker to be free")
         assert visible(server, runs["a"]).keys() == trainers
         assert not visible(server, runs["c"])
         people.stop(runs["a"])

@@ -22,7 +22,7 @@ from bapo.run.checkpoint import CheckpointError, newest_sound, write_checkpoint
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import lines_of, step
 from tests.services import BackendServer, wait_until
-from worker.maintenance_jobs import ChoreThread
+from worker.maintenance_jobs import MaintenanceJobThread
 from worker.run_folders import prepare
 
 MODEL = SHIPPED_MODELS / "countdown-base"
@@ -36,9 +36,9 @@ def worker(backend_server: BackendServer) -> Iterator[FakeWorker]:
 
 
 @pytest.fixture
-def chores(worker: FakeWorker, tmp_path: Path) -> ChoreThread:
+def jobs(worker: FakeWorker, tmp_path: Path) -> MaintenanceJobThread:
     """The real thing, not started: its rounds are the test's."""
-    thread = ChoreThread(worker.client, tmp_path / "outgoing")
+    thread = MaintenanceJobThread(worker.client, tmp_path / "outgoing")
     thread.wake(worker.id)
     return thread
 
@@ -69,14 +69,14 @@ def _fill(target: Path) -> None:
 
 
 def test_a_checkpoint_comes_as_a_folder_that_hugging_face_loads(
-    admin: Client, worker: FakeWorker, backend_server: BackendServer, chores: ChoreThread, tmp_path: Path
+    admin: Client, worker: FakeWorker, backend_server: BackendServer, jobs: MaintenanceJobThread, tmp_path: Path
 ) -> None:
     run, _ = _trained(admin, worker, backend_server)
     asked = admin.request_artifact(run.id, ArtifactCreate(kind="checkpoint", step=5))
-    assert (asked.state, asked.reason) == ("requested", "waits for the worker on box, where the run's folder is")
+    assert (asked.state, asked.reason) == ("requested", "waiting for the worker on box, which has the run's folder")
     assert admin.request_artifact(run.id, ArtifactCreate(kind="checkpoint", step=5)).id == asked.id
     assert worker.heartbeat().has_chores
-    chores.work()
+    jobs.work()
     ready = wait_until_ready(admin, asked, 1.0)
     target = tmp_path / ready.file_name
     assert ready.file_name == f"To-be-fetched-100-{run.id}-step-000005.zip"
@@ -91,11 +91,11 @@ def test_a_checkpoint_comes_as_a_folder_that_hugging_face_loads(
 
 
 def test_a_journal_comes_as_a_folder_that_can_be_imported(
-    admin: Client, worker: FakeWorker, backend_server: BackendServer, chores: ChoreThread, tmp_path: Path
+    admin: Client, worker: FakeWorker, backend_server: BackendServer, jobs: MaintenanceJobThread, tmp_path: Path
 ) -> None:
     run, folder = _trained(admin, worker, backend_server)
     asked = admin.request_artifact(run.id, ArtifactCreate(kind="journal"))
-    chores.work()
+    jobs.work()
     ready = wait_until_ready(admin, asked, 1.0)
     first, second = tmp_path / "first.zip", tmp_path / "second.zip"
     download(admin, ready, first)
@@ -108,7 +108,7 @@ def test_a_journal_comes_as_a_folder_that_can_be_imported(
     # The same content makes the same bytes.
     admin.delete_artifact(run.id, ready.id)
     again = admin.request_artifact(run.id, ArtifactCreate(kind="journal"))
-    chores.work()
+    jobs.work()
     download(admin, wait_until_ready(admin, again, 1.0), second)
     assert first.read_bytes() == second.read_bytes()
     with zipfile.ZipFile(first) as archive:
@@ -134,27 +134,27 @@ def test_a_checkpoint_that_is_not_kept_is_refused_at_once(
 
 
 def test_a_damaged_checkpoint_is_not_handed_out(
-    admin: Client, worker: FakeWorker, backend_server: BackendServer, chores: ChoreThread
+    admin: Client, worker: FakeWorker, backend_server: BackendServer, jobs: MaintenanceJobThread
 ) -> None:
     run, folder = _trained(admin, worker, backend_server)
     with (folder / "checkpoints/step-000005/model/model.safetensors").open("r+b") as file:
         file.seek(1000)
         file.write(b"x")
     asked = admin.request_artifact(run.id, ArtifactCreate(kind="checkpoint", step=5))
-    chores.work()
+    jobs.work()
     failed = admin.artifact(run.id, asked.id)
     assert failed.state == "failed"
     assert failed.reason == "the checkpoint of step 5 is damaged: model/model.safetensors has another checksum"
 
 
 def test_the_size_of_a_folder_reaches_the_list_of_checkpoints(
-    admin: Client, worker: FakeWorker, backend_server: BackendServer, chores: ChoreThread
+    admin: Client, worker: FakeWorker, backend_server: BackendServer, jobs: MaintenanceJobThread
 ) -> None:
     run, folder = _trained(admin, worker, backend_server)
 
     def measured() -> bool:
         worker.heartbeat()
-        chores.work()
+        jobs.work()
         return admin.checkpoints(run.id).items[0].num_bytes is not None
 
     wait_until(measured, timeout_seconds=40)
@@ -163,7 +163,7 @@ def test_the_size_of_a_folder_reaches_the_list_of_checkpoints(
 
 
 def test_a_fork_that_waits_keeps_the_checkpoint_that_its_parent_takes_away(
-    admin: Client, worker: FakeWorker, backend_server: BackendServer, chores: ChoreThread
+    admin: Client, worker: FakeWorker, backend_server: BackendServer, jobs: MaintenanceJobThread
 ) -> None:
     parent = admin.create_run(RunCreate(name="trains on", recipe="countdown-demo"))
     claim = worker.begin(parent)
@@ -172,7 +172,7 @@ def test_a_fork_that_waits_keeps_the_checkpoint_that_its_parent_takes_away(
     worker.upload(claim, [step(number) for number in range(1, 6)] + [_checkpoint(5)])
     fork = admin.fork(parent.id, RunFork(step=5, name="waits", start=False))
     worker.heartbeat(claim)
-    chores.work()
+    jobs.work()
     weights = "checkpoints/step-000005/model/model.safetensors"
     kept = backend_server.settings.runs_dir / fork.id / weights
     assert kept.samefile(folder / weights), "linked, so that it takes no room"
@@ -188,21 +188,21 @@ def test_a_fork_that_waits_keeps_the_checkpoint_that_its_parent_takes_away(
     assert newest_sound(kept.parents[3])[0] == kept.parents[1]
     # A deleted draft leaves nothing, though no worker has begun it.
     draft = admin.fork(parent.id, RunFork(step=10, name="draft", start=False))
-    chores.work()
+    jobs.work()
     assert (backend_server.settings.runs_dir / draft.id).is_dir()
     admin.delete_run(draft.id)
-    chores.work()
+    jobs.work()
     assert not (backend_server.settings.runs_dir / draft.id).exists()
 
 
-def test_a_checkpoint_that_is_gone_is_said_by_the_forks_start_and_by_no_chore(
-    admin: Client, worker: FakeWorker, backend_server: BackendServer, chores: ChoreThread
+def test_a_checkpoint_that_is_gone_is_said_by_the_forks_start_and_by_no_job(
+    admin: Client, worker: FakeWorker, backend_server: BackendServer, jobs: MaintenanceJobThread
 ) -> None:
     parent = admin.create_run(RunCreate(name="lost its folder", recipe="countdown-demo"))
     claim = worker.begin(parent)
     worker.upload(claim, [step(number) for number in range(1, 6)] + [_checkpoint(5)])
     fork = admin.fork(parent.id, RunFork(step=5, name="too late", start=False))
-    chores.work()
+    jobs.work()
     assert not worker.heartbeat(claim).has_chores
     assert admin.run(fork.id).status == "draft"
     admin.start(fork.id)

@@ -20,13 +20,13 @@ LOG = logging.getLogger(__name__)
 
 REASONS: tuple[tuple[str, str], ...] = (
     # First, as it repeats why the try before went wrong.
-    ("tried_again_later", "is tried again at"),
+    ("tried_again_later", "will be retried at"),
     ("limit", "waits: "),
     ("no_worker", "waits for a worker: none"),
     ("drained", "drain"),
-    ("folder_elsewhere", "where its folder is"),
+    ("folder_elsewhere", "which has its folder"),
     ("no_free_slot", "free slot"),
-    ("room_kept", "room is kept"),
+    ("room_kept", "capacity is reserved"),
     ("held", "held"),
     ("needs", "gpu"),
     ("needs", "memory"),
@@ -78,20 +78,20 @@ class StateCollector:
             waiting = dict.fromkeys(((label,) for label, _ in REASONS), 0) | {("promised",): 0, ("other",): 0}
             for reason, count in repository.waiting_by_reason(session).items():
                 waiting[(reason_label(reason),)] += count
-            yield _gauge("bapo_queue_runs", "Queued runs by why they wait.", waiting, ["reason"])
+            yield _gauge("bapo_queue_runs", "Queued runs by reason.", waiting, ["reason"])
             yield _gauge("bapo_queue_longest_wait_seconds", "Longest wait.", {(): repository.longest_wait(session)}, [])
             silence = {(): repository.longest_silence(session)}
-            yield _gauge("bapo_run_longest_silence_seconds", "Longest silence of a running run.", silence, [])
+            yield _gauge("bapo_run_longest_silence_seconds", "Longest time without news of a running run.", silence, [])
             found = repository.workers(session, fresh_seconds(self._context.settings))
             online, offline = found.get(True, (0, 0, 0)), found.get(False, (0, 0, 0))
             states = {("online",): online[0], ("offline",): offline[0]}
-            yield _gauge("bapo_workers", "Workers by whether they are heard of.", states, ["state"])
-            yield _gauge("bapo_worker_slots", "Slots of the workers that are online.", {(): online[1]}, [])
+            yield _gauge("bapo_workers", "Workers by whether they are online.", states, ["state"])
+            yield _gauge("bapo_worker_slots", "Slots of online workers.", {(): online[1]}, [])
             yield _gauge("bapo_worker_slots_busy", "Slots in use.", {(): repository.busy_slots(session)}, [])
-            yield _gauge("bapo_worker_gpus", "GPUs of the workers that are online.", {(): online[2]}, [])
+            yield _gauge("bapo_worker_gpus", "GPUs of online workers.", {(): online[2]}, [])
             used, most = repository.connections(session)
             yield _gauge("bapo_database_connections", "Connections to PostgreSQL.", {(): used}, [])
-            yield _gauge("bapo_database_max_connections", "Connections that PostgreSQL takes.", {(): most}, [])
+            yield _gauge("bapo_database_max_connections", "Connections that PostgreSQL allows.", {(): most}, [])
             yield _gauge("bapo_database_bytes", "Size of the database.", {(): repository.database_bytes(session)}, [])
 
 

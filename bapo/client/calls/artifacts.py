@@ -8,10 +8,10 @@ from bapo.api.artifacts import ArtifactCreate, ArtifactInfo, ArtifactPage
 from bapo.api.maintenance_jobs import (
     ArtifactFailure,
     ArtifactFinish,
-    ChoreRequest,
-    Chores,
     DeletionOutcome,
     FolderSizes,
+    MaintenanceJobs,
+    MaintenanceJobsRequest,
     UploadProgress,
 )
 from bapo.client.call import Call, Endpoint, answer, get, nothing, post, run_path
@@ -45,9 +45,9 @@ class ArtifactCalls:
         return Call("DELETE", run_path(run_id, "artifacts", quote(artifact_id, safe="")), nothing)
 
     @Endpoint
-    def chores(self, body: ChoreRequest) -> Call[Chores]:
+    def maintenance_jobs(self, body: MaintenanceJobsRequest) -> Call[MaintenanceJobs]:
         """A worker asks what to pack, measure and delete."""
-        return post("/workers/chores", Chores, body)
+        return post("/workers/chores", MaintenanceJobs, body)
 
     @Endpoint
     def upload_artifact(
