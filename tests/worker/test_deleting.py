@@ -13,7 +13,7 @@ from backend.models import AuditRow, Run
 from backend.storage import retention
 from backend.storage.repository import RECORD_TABLES
 from bapo.api.artifacts import ArtifactCreate
-from bapo.api.maintenance_jobs import MaintenanceJobsRequest, DeletionOutcome
+from bapo.api.maintenance_jobs import DeletionOutcome, MaintenanceJobsRequest
 from bapo.api.runs import BulkRequest, RunCreate, RunDetail, RunUpdate
 from bapo.api.storage import DeletionRequest
 from bapo.client import ApiError, Client
