@@ -24,81 +24,81 @@ class Settings(ServiceSettings):
     """Environment variables, each with the prefix `BAPO_`."""
 
     database_url: str
-    """PostgreSQL, as `postgresql+psycopg://user@host/name`."""
+    """PostgreSQL database, as `postgresql+psycopg://user@host/name`."""
     broker_url: str
-    """Celery's broker, `redis://…` or `redis+socket:///…`."""
+    """Celery broker, `redis://…` or `redis+socket:///…`."""
     worker_broker_url: str = ""
-    """The same broker as workers on other machines reach it; without it they are given `BAPO_BROKER_URL`."""
+    """Address of the broker for workers on other machines; defaults to `BAPO_BROKER_URL`."""
     runs_dir: Path
-    """Folder that holds the runs' folders."""
+    """Folder of the run folders."""
     runs_dir_shared: bool = False
-    """Whether all workers see the same `runs_dir`; otherwise a run stays on the host that began it."""
+    """Whether all workers share `runs_dir`; otherwise a run stays on the host that started it."""
     admin_token_file: Path
-    """Holds the administrator's token; created with mode 600 where missing."""
+    """File with the administrator's token; created with mode 600 if missing."""
     worker_token_file: Path
-    """Holds the token of the workers on this machine; created with mode 600 where missing."""
+    """File with the token of the workers on this machine; created with mode 600 if missing."""
     metrics_token_file: Path | None = None
-    """Holds the token that reads `/metrics`; created with mode 600 where missing. Without it only this machine may."""
+    """File with the token for `/metrics`; created with mode 600 if missing. If unset, only this machine may."""
     public_url: str = "http://127.0.0.1:8000"
-    """Address that people type: its host and origin are allowed."""
+    """Public address of the dashboard; its host and origin are allowed."""
     allowed_hosts: str = ""
-    """More host names that requests may name, separated by commas."""
+    """Additional host names that requests may use, separated by commas."""
     lease_seconds: float = Field(default=25.0, gt=0)
-    """A run whose worker is silent for longer is lost and queued again: with the second between two looks, within 30 s.
+    """A run whose worker sends no heartbeat for this long is lost and queued again.
     """
     trusted_proxies: str = ""
-    """Addresses or networks of dashboards and proxies whose `X-Forwarded-For` is believed, separated by commas; those
+    """Addresses or networks of dashboards and proxies whose `X-Forwarded-For` is trusted, separated by commas; those
     of this machine always are."""
     session_seconds: float = Field(default=30 * 86_400.0, gt=0)
-    """How long a login lasts."""
+    """Lifetime of a login."""
     login_code_seconds: float = Field(default=3_600.0, gt=0)
-    """How long a one-time code is good for."""
+    """Lifetime of a one-time code."""
     password_link_seconds: float = Field(default=3 * 86_400.0, gt=0)
-    """How long a link to set a password is good for."""
+    """Lifetime of a password link."""
     max_attempts_without_progress: int = Field(default=3, ge=1)
-    """A run that its machines failed this often in a row, without completing a further step, has failed; a run's
-    `resources.retries` goes before."""
+    """A run fails after this many attempts in a row that completed no further step; a run's `resources.retries`
+    takes precedence."""
     retry_delay_seconds: float = Field(default=10.0, ge=0)
-    """How long a run waits that its machines failed twice in a row without a further step; twice as long after each
-    further time, and at most sixteen times as long. After a full disk it waits six times as long, from the first on."""
+    """Delay before a retry after two failures in a row without a further step; doubled after each further failure, up
+    to sixteen times. After a full disk the delay is six times as long, from the first failure."""
     max_running_per_user: int | None = Field(default=None, ge=0)
-    """Most runs of one person that workers hold at a time; without it no limit. Administrators set a person's own."""
+    """Maximum runs per user on workers at a time; unlimited if unset. Administrators can set a user's own limit."""
     queue_patience_seconds: float = Field(default=4 * 3_600.0, gt=0)
-    """A run that has waited longer comes before all younger ones of its priority, whoever has how much."""
+    """A run that has waited longer starts before all younger runs of its priority, regardless of fair shares."""
     stream_retention_seconds: float = Field(default=86_400.0, gt=0)
-    """How long an interrupted event stream can be taken up again."""
+    """How long an interrupted event stream can be resumed."""
     gpu_hour_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """Price of one hour of one GPU; without it no costs of runs on GPUs are shown."""
+    """Price of a GPU-hour; if unset, no costs of runs on GPUs are shown."""
     cpu_hour_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """Price of one hour of one slot of a machine without GPUs; without it no costs of runs on the CPU are shown."""
+    """Price of a slot-hour on a machine without GPUs; if unset, no costs of runs on the CPU are shown."""
     currency: str = Field(default="USD", min_length=1, max_length=10)
-    """What the prices are in."""
+    """Currency of the prices, an ISO 4217 code."""
 
     body_seconds: float = Field(default=60.0, gt=0)
-    """How long the body of a request may take to come in."""
+    """Maximum time to receive the body of a request."""
     artifacts_dir: Path | None = None
-    """Folder of the files that people download, which all servers share; by default `artifacts` beside `runs_dir`."""
+    """Folder of the downloads, shared by all servers; defaults to `artifacts` beside `runs_dir`."""
     artifact_quota_bytes: int = Field(default=200_000_000_000, ge=1)
-    """What all downloads together may take up; with more, the next one is refused until others have gone."""
+    """Maximum size of all downloads; beyond it, new ones are refused until others expire."""
     artifact_days: float = Field(default=7.0, gt=0)
-    """A download goes by itself after so many days; it can be asked for again."""
+    """Downloads expire after this many days; they can be requested again."""
 
     retention_samples_days: float | None = Field(default=None, gt=0)
-    """Responses kept as text go so many days after a run has ended; by default never."""
+    """Days after a run's end at which its sampled responses are deleted; never by default."""
     retention_log_days: float | None = Field(default=None, gt=0)
-    """Logs go so many days after a run has ended; by default never."""
+    """Days after a run's end at which its logs are deleted; never by default."""
     retention_checkpoints_days: float | None = Field(default=None, gt=0)
-    """Checkpoints go so many days after a run has ended; by default never."""
+    """Days after a run's end at which its checkpoints are deleted; never by default."""
     retention_archived_days: float | None = Field(default=None, gt=0)
-    """Archived runs are deleted after so many days in the archive; by default never."""
+    """Days after archiving at which a run is deleted; never by default."""
 
     resource_roots: str = ""
-    """Folders beneath which data sets, models and verifiers may be registered, separated by the system's path
-    separator; the workers must see them under the same paths."""
+    """Folders in which data sets, models and verifiers may be registered, separated by the system's path separator;
+    workers must see them under the same paths."""
 
     webhook_allowed_hosts: str = ""
-    """Receivers of webhooks that may be inside: host names (`*.example.org` for all beneath), addresses and networks
-    such as `10.1.0.0/16`, separated by commas. Without it only public addresses are reached."""
+    """Internal receivers that webhooks may call: host names (`*.example.org` for all below), addresses and networks
+    such as `10.1.0.0/16`, separated by commas. If unset, webhooks call public addresses only."""
 
     @field_validator("database_url")
     @classmethod

@@ -1,4 +1,4 @@
-"""Who calls."""
+"""Users, sessions and tokens."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Scope = Literal["read", "write", "admin"]
 
 
 class MembershipInfo(Body):
-    """A project, and what the caller may do there."""
+    """A project, and the caller's role in it."""
 
     id: str
     name: str
@@ -31,21 +31,21 @@ class MembershipInfo(Body):
 
 
 class UserInfo(Body):
-    """The caller."""
+    """The calling user."""
 
     id: str
     name: str
     role: Role
-    """The most that the caller may do anywhere."""
+    """The caller's highest role anywhere."""
     projects: Sequence[MembershipInfo] = ()
-    """By name; for administrators all."""
+    """By name; all projects for administrators."""
     may_manage_account: bool = True
-    """False for a token without the scope `admin`, which changes no passwords and makes no tokens."""
+    """False for a token without the scope `admin`, which may not change passwords or create tokens."""
     has_password: bool = False
 
 
 class Login(Body):
-    """What a browser or a script logs in with: name and password, a one-time code, or a token."""
+    """Credentials: name and password, a one-time code, or a token."""
 
     code: str | None = Field(default=None, max_length=200, examples=["a code from a login link"])
     token: str | None = Field(default=None, max_length=200)
@@ -54,24 +54,24 @@ class Login(Body):
 
 
 class PasswordSet(Body):
-    """A first or a forgotten password, with the code of a one-time link."""
+    """A new password, with the code of a one-time link."""
 
     code: Text = Field(max_length=200, repr=False)
     password: Text = Field(max_length=MAX_PASSWORD, repr=False)
 
 
 class PasswordChange(Body):
-    """A new password; all other sessions end."""
+    """A new password; ends all other sessions."""
 
     old: Text | None = Field(default=None, max_length=MAX_PASSWORD, repr=False)
-    """Needed by whoever has one."""
+    """Required if a password is set."""
     new: Text = Field(max_length=MAX_PASSWORD, repr=False)
     end_tokens: bool = False
-    """Whether the caller's tokens are revoked too."""
+    """Whether to revoke the caller's tokens too."""
 
 
 class SessionInfo(Body):
-    """A login from a browser."""
+    """A browser's login."""
 
     id: str
     created_at: datetime
@@ -79,13 +79,13 @@ class SessionInfo(Body):
     """To the minute."""
     expires_at: datetime
     user_agent: str
-    """As the browser names itself."""
+    """The browser's own name."""
     is_current: bool
-    """Whether the caller came with it."""
+    """Whether the request used it."""
 
 
 class SessionPage(Page):
-    """The caller's logins, the latest first."""
+    """The caller's sessions, latest first."""
 
     items: Sequence[SessionInfo]
 
@@ -95,7 +95,7 @@ class TokenCreate(Body):
 
     name: Text = Field(min_length=1, max_length=100, examples=["nightly sweep"])
     scopes: Sequence[Scope] = Field(default=("read",), min_length=1, max_length=3)
-    """`read`: see; `write`: also submit runs and change one's own; `admin`: everything that the owner may."""
+    """`read`: read only; `write`: also submit runs and change one's own; `admin`: everything the owner may do."""
     expires_in_days: int | None = Field(default=90, ge=1, le=3_650)
     """Null for a token that does not expire."""
 
@@ -122,19 +122,19 @@ class TokenInfo(Body):
     """To the minute."""
     is_expired: bool
     is_current: bool = False
-    """Whether the caller came with it."""
+    """Whether the request used it."""
     workers: Sequence[str] = ()
-    """Of a workers' token: who registered with it."""
+    """Workers registered with it, of a worker token."""
 
 
 class TokenPage(Page):
-    """Tokens that are not revoked, the newest first."""
+    """Valid tokens, newest first."""
 
     items: Sequence[TokenInfo]
 
 
 class NewToken(TokenInfo):
-    """A token that was just made."""
+    """A new token."""
 
     secret: str = Field(repr=False)
-    """Shown this once; only its hash is kept."""
+    """Returned only once; the server keeps a hash."""

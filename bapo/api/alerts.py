@@ -1,4 +1,4 @@
-"""Alert rules: what is watched in which runs; and the alerts that they opened."""
+"""Alert rules and alerts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Condition(Body):
 
 
 class FinishedCondition(_Condition):
-    """A run has done all its steps."""
+    """A run has finished."""
 
     kind: Literal["finished"] = "finished"
 
@@ -33,30 +33,30 @@ class FailedCondition(_Condition):
 
 
 class LostCondition(_Condition):
-    """A run's worker, or its trainer, is gone; resolved when the run goes on."""
+    """A run's worker or trainer is lost; resolved when the run resumes."""
 
     kind: Literal["lost"] = "lost"
 
 
 class StalledCondition(_Condition):
-    """A worker holds the run and nothing was recorded for a while."""
+    """A worker holds the run, and nothing has been recorded for a while."""
 
     kind: Literal["stalled"] = "stalled"
     minutes: float = Field(default=30.0, gt=0, le=10_080, allow_inf_nan=False)
-    """Minutes in which a server was watching; those in which none ran do not count."""
+    """Minutes in which a server was running; others do not count."""
 
 
 class EntropyCondition(_Condition):
-    """The policy's entropy collapses: it is low, or it fell much in few steps.
+    """The policy's entropy collapses: it is low, or has fallen far in few steps.
 
     The level is the median of five steps, so that one step means nothing. Give one of the two limits or both.
     """
 
     kind: Literal["entropy_collapse"] = "entropy_collapse"
     below: Annotated[float, Field(gt=0, le=1_000, allow_inf_nan=False)] | None = 0.05
-    """Nats per token. Empty: any level."""
+    """Nats per token. Empty: no limit."""
     fall_percent: Annotated[float, Field(gt=0, lt=100, allow_inf_nan=False)] | None = 50.0
-    """The level is by more than this lower than `within_steps` steps before. Empty: any fall."""
+    """Fall of the level within `within_steps` steps. Empty: no limit."""
     within_steps: Steps = 20
 
     @model_validator(mode="after")
@@ -67,23 +67,23 @@ class EntropyCondition(_Condition):
 
 
 class EmptyBatchesCondition(_Condition):
-    """Nothing was trained on, several steps in a row."""
+    """Nothing was trained on for several steps in a row."""
 
     kind: Literal["empty_batches"] = "empty_batches"
     steps: Steps = 3
 
 
 class FillRateCondition(_Condition):
-    """Batches are far from full, several steps in a row."""
+    """Batches are far from full for several steps in a row."""
 
     kind: Literal["fill_rate"] = "fill_rate"
     below: float = Field(default=0.5, gt=0, le=1, allow_inf_nan=False)
-    """Share of the batch size B."""
+    """As a share of the batch size B."""
     steps: Steps = 10
 
 
 class RatioCondition(_Condition):
-    """The mean importance ratio leaves its range, several steps in a row."""
+    """The mean importance ratio is out of range for several steps in a row."""
 
     kind: Literal["ratio"] = "ratio"
     low: float = Field(default=0.5, ge=0, le=1, allow_inf_nan=False)
@@ -99,9 +99,9 @@ class MetricCondition(_Condition):
     comparison: Literal["<", "<=", ">", ">="]
     threshold: Figure
     steps: Steps = 1
-    """Values of the metric in a row; steps that have none are passed over."""
+    """Number of consecutive values; steps without a value are skipped."""
     smoothing: str | None = Field(default=None, pattern=r"^(mean|ema):[1-9]\d{0,2}$", examples=["mean:10"])
-    """Compare a mean of so many values: `mean:10` of the last ten, `ema:20` with weights that fade."""
+    """`mean:10` compares the mean of the last ten values, `ema:20` an exponential moving average."""
 
 
 AlertCondition = Annotated[
@@ -122,7 +122,7 @@ AlertKind = Literal[
 
 
 class RuleScope(Body):
-    """The runs that a rule watches: those that are all of it. Empty: every run of the project."""
+    """The runs that a rule watches: those that match every field. Empty: every run of the project."""
 
     tag: Text | None = Field(default=None, min_length=1, max_length=100)
     method: Text | None = Field(default=None, min_length=1, max_length=100)
@@ -130,23 +130,23 @@ class RuleScope(Body):
 
 
 class RuleDraft(Body):
-    """What a rule watches, and where."""
+    """A condition, and the runs to watch."""
 
     condition: AlertCondition
     scope: RuleScope = RuleScope()
     project: Text | None = Field(default=None, max_length=200)
-    """Name of the project whose runs it watches; empty: the one that the caller submits to."""
+    """Name of the project to watch; empty: the project that the caller submits to."""
 
 
 class RuleWrite(RuleDraft):
-    """A rule under a name."""
+    """A named rule."""
 
     name: Text = Field(min_length=1, max_length=200, examples=["Entropy collapses"])
     enabled: bool = True
 
 
 class RuleInfo(RuleWrite):
-    """A rule of the project: its author and the project's administrators change it."""
+    """A rule of a project. Its author and the project's administrators may change it."""
 
     id: str
     sentence: str
@@ -167,44 +167,44 @@ class RulePage(Page):
 
 
 class PreviewFiring(Body):
-    """Once that a rule would have opened an alert."""
+    """One alert that the rule would have opened."""
 
     step: int
     value: float | None
     resolved_step: int | None
-    """None where it would still be open."""
+    """Null if it would still be open."""
 
 
 class PreviewRun(Body):
-    """What a rule would have said of one run."""
+    """Result of the rule on one run."""
 
     run_id: str
     name: str
     step: int
-    """Steps that it completed."""
+    """Completed steps of the run."""
     num_values: int
-    """Values that the rule saw; 0 where the run never recorded the metric."""
+    """Values that the rule read; 0 if the run never recorded the metric."""
     firings: Sequence[PreviewFiring]
 
 
 class RulePreview(Body):
-    """A rule, replayed over what the newest runs recorded."""
+    """A rule replayed over the records of the newest runs."""
 
     sentence: str
     num_runs: int
     num_firings: int
     runs: Sequence[PreviewRun]
-    """The newest first."""
+    """Newest first."""
 
 
 class AlertInfo(Body):
-    """Something that a rule found in a run."""
+    """An alert that a rule opened on a run."""
 
     id: int
     rule_id: str | None
-    """None where the rule was deleted."""
+    """Null if the rule was deleted."""
     rule: str
-    """The rule's name when it found it."""
+    """The rule's name at that time."""
     kind: AlertKind
     run_id: str
     run: str
@@ -215,43 +215,43 @@ class AlertInfo(Body):
     advice: str
     """What to do."""
     link: str
-    """Where the dashboard shows more."""
+    """Page of the dashboard with more."""
     opened_at: datetime
     resolved_at: datetime | None
     resolved_step: int | None
     resolution: str | None
-    """Why it is over."""
+    """Why it was resolved."""
     acknowledged_at: datetime | None
     acknowledged_by: str | None
 
 
 class AlertPage(Page):
-    """Alerts, the newest first."""
+    """Alerts, newest first."""
 
     items: Sequence[AlertInfo]
 
 
 class AlertSummary(Body):
-    """What a glance needs."""
+    """Counts of open alerts."""
 
     num_open: int
     """Neither resolved nor acknowledged."""
     num_runs: int
-    """Runs that have such."""
+    """Runs with such alerts."""
     newest: Sequence[AlertInfo]
     """Up to five of them."""
     num_disabled_webhooks: int
-    """Own webhooks that were given up for their failures."""
+    """The caller's webhooks that were switched off after failures."""
 
 
 class AlertsAcknowledge(Body):
-    """Alerts that somebody has seen."""
+    """Alerts to acknowledge."""
 
     ids: Sequence[Annotated[int, Field(ge=1, lt=2**63)]] = Field(min_length=1, max_length=500)
 
 
 class AlertsAcknowledged(Body):
-    """What became of it."""
+    """Result of acknowledging alerts."""
 
     num_acknowledged: int
-    """Alerts that nobody had acknowledged before."""
+    """Alerts that were not acknowledged before."""

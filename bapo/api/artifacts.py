@@ -1,4 +1,4 @@
-"""Downloads of a run."""
+"""Downloads of runs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ ArtifactState = Literal["requested", "preparing", "ready", "expired", "failed"]
 
 
 class ArtifactCreate(Body):
-    """Ask for a file of a run."""
+    """Request for a download."""
 
     kind: ArtifactKind = Field(examples=["journal"])
     """`checkpoint`: the model as a Hugging Face folder; `journal`: all that the run's trainers wrote, for `bapo
     import`; `report`: the paper's figures in one HTML file; `config`: TOML; `log` and `samples`: of all attempts."""
     step: int | None = Field(default=None, ge=0, le=2**31 - 1)
-    """Of the checkpoint; for nothing else."""
+    """Step of the checkpoint; only for checkpoints."""
 
     @model_validator(mode="after")
     def _step_of_a_checkpoint(self) -> Self:
@@ -31,27 +31,27 @@ class ArtifactCreate(Body):
 
 
 class ArtifactInfo(Body):
-    """A file made for somebody to download."""
+    """A download."""
 
     id: str
     run_id: str
     kind: ArtifactKind
     step: int | None
     run_step: int
-    """Steps that the run had completed when it was asked for."""
+    """Completed steps of the run at the time of the request."""
     state: ArtifactState
     reason: str | None
-    """Why it waits, or failed."""
+    """Why it waits or has failed."""
     author: str
     requested_at: datetime
     ready_at: datetime | None
     expires_at: datetime | None
-    """When the file goes by itself."""
+    """When the file will be deleted."""
     file_name: str
     num_bytes: int | None
     """Known once it is packed."""
     received_bytes: int
-    """How much of it has come from the machine that packs it."""
+    """Bytes uploaded so far by the machine that packs it."""
     sha256: str | None
 
 

@@ -1,4 +1,4 @@
-"""What all bodies of the API share: storable values, pages, errors."""
+"""Bases of all bodies of the API: storable values, pages, errors."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ class ErrorBody(Body):
     field: str | None = None
     value: Any = None
     remedy: str
-    """What is wrong and what to do."""
+    """What is wrong and how to fix it."""
     problems: Sequence[FieldProblem] = ()
-    """All problems where there are several; the first is repeated above."""
+    """All problems if there are several; the first is repeated above."""
     request_id: str
 
 
@@ -71,4 +71,4 @@ class Page(Body):
     """One page of a list."""
 
     next_cursor: str | None = None
-    """Ask again with it for the next page; None on the last."""
+    """Cursor of the next page; null on the last."""

@@ -1,4 +1,4 @@
-"""The checkpoints of a run."""
+"""Checkpoints of runs."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from bapo.api.base import Body, Page
 
 
 class CheckpointInfo(Body):
-    """A checkpoint that the run keeps."""
+    """A checkpoint of a run."""
 
     step: int
     """Completed training steps."""
     name: str
     """Such as `step-000025`."""
     attempt: int
-    """That wrote it."""
+    """The attempt that wrote it."""
     written_at: datetime | None = None
     num_bytes: int | None = None
-    """All of it, the optimizer included; None where its machine has not measured it yet."""
+    """Total size with the optimizer; null if not measured yet."""
     evaluations: Mapping[str, float] = {}
     """Accuracy of the evaluations at that step, by name, such as "CD-34 avg@8"."""
 
 
 class CheckpointPage(Page):
-    """All that a run keeps, newest first."""
+    """All checkpoints of a run, newest first."""
 
     items: Sequence[CheckpointInfo]
     host: str | None = None
-    """The machine that holds them; None where nobody's worker trained the run, as after an import."""
+    """The machine that has them; null if no worker trained the run, as after an import."""

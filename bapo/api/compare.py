@@ -1,4 +1,4 @@
-"""Several runs side by side."""
+"""Comparison of runs."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ class RunsSeries(Body):
     """Metrics of several runs."""
 
     series: dict[str, Series]
-    """By run, each with steps of its own."""
+    """By run; each has its own steps."""
 
 
 class Spent(Body):
-    """What a run had taken by some point."""
+    """Resources used up to some point."""
 
     step: int
     rollouts: float
     seconds: float
-    """In training steps: evaluations, waiting and pauses are left out."""
+    """Time in training steps, without evaluations, waiting and pauses."""
     compute_hours: float
-    """GPU-hours; slot-hours where it trained without a GPU."""
+    """GPU-hours; slot-hours for training without a GPU."""
     cost: float | None
-    """None where the deployment sets no price."""
+    """Null if the deployment sets no price."""
 
 
 class EvaluationResult(Body):
-    """A run on one held-out set; intervals are over its problems."""
+    """Results of a run on one held-out set, with intervals over its problems."""
 
     dataset: str
     num_samples: int
@@ -51,12 +51,12 @@ class EvaluationResult(Body):
     final: MeanEstimate
     final_step: int
     best: MeanEstimate
-    """The best of all evaluations, which chance favours: the more there are, the more."""
+    """The best of all evaluations: favoured by chance, the more so the more evaluations there are."""
     best_step: int
     change: MeanEstimate | None
-    """Final against base, problem by problem; None where the two had different problems."""
+    """Final minus base, paired by problem; null if the two had different problems."""
     at_budget: float | None
-    """At the common budget, linearly between the evaluations beside it; None without such evaluations."""
+    """At the common budget, interpolated linearly; null without evaluations on both sides."""
 
 
 class TrackedResult(Body):
@@ -65,21 +65,21 @@ class TrackedResult(Body):
     step: int
     rates: MigrationSummary
     null: MigrationSummary | None
-    """The base model sampled again: what chance alone moves."""
+    """The base model sampled again: moves by chance alone."""
 
 
 class ReachedAccuracy(Body):
-    """What a run had spent at its first evaluation with the accuracy asked for."""
+    """Resources used until the first evaluation with the requested accuracy."""
 
     reached: bool
     accuracy: float | None
-    """Of that evaluation; of the best one where none reached it."""
+    """Of that evaluation; of the best one if none reached it."""
     spent: Spent | None
-    """None where it was not reached."""
+    """Null if it was not reached."""
 
 
 class ComparedRunInfo(Body):
-    """A run of the comparison."""
+    """One run of the comparison."""
 
     id: str
     name: str
@@ -87,7 +87,7 @@ class ComparedRunInfo(Body):
     method: str
     seed: int | None
     label: str
-    """Of its group."""
+    """Label of its group."""
     step: int
     num_steps: int
     tags: Sequence[str]
@@ -98,11 +98,11 @@ class ComparedRunInfo(Body):
     results: Sequence[EvaluationResult]
     tracked: TrackedResult | None
     to_reach: ReachedAccuracy | None
-    """None where no accuracy was asked for."""
+    """Null if no accuracy was requested."""
 
 
 class GroupEvaluation(Body):
-    """A group on one held-out set; intervals are over its runs."""
+    """Results of a group on one held-out set, with intervals over its runs."""
 
     dataset: str
     num_samples: int
@@ -117,12 +117,12 @@ class GroupEvaluation(Body):
 
 
 class GroupReached(Body):
-    """What the runs of a group had spent to reach the accuracy asked for."""
+    """Resources that the runs of a group used to reach the requested accuracy."""
 
     num_reached: int
     num_runs: int
     step: CostSpread | None
-    """Over the runs that reached it; None where none did."""
+    """Over the runs that reached it; null if none did."""
     rollouts: CostSpread | None
     seconds: CostSpread | None
     compute_hours: CostSpread | None
@@ -130,13 +130,13 @@ class GroupReached(Body):
 
 
 class ComparedGroup(Body):
-    """Runs that are one thing to compare."""
+    """A group of runs."""
 
     label: str
     run_ids: Sequence[str]
     results: Sequence[GroupEvaluation]
     unlocked: MeanEstimate | None
-    """Mean over the runs of the unlock rate."""
+    """Mean unlock rate over the runs."""
     unlocked_null: MeanEstimate | None
     strictly_unlocked: MeanEstimate | None
     strictly_unlocked_null: MeanEstimate | None
@@ -150,43 +150,43 @@ class ComparedGroup(Body):
 
 
 class ConfigDifference(Body):
-    """A config field on which the runs differ."""
+    """A config field in which the runs differ."""
 
     field: str
     values: Sequence[Any]
-    """One per run, in their order."""
+    """One per run, in order."""
     known: Sequence[bool]
-    """False where the run's method does not have the field."""
+    """False if the run's method does not have the field."""
 
 
 class EqualBudget(Body):
-    """Where runs are cut off to be equal."""
+    """The common budget at which runs are cut off."""
 
     x: CompareAxis
     until: float
-    """The least that one of the runs has."""
+    """The smallest end of any run."""
 
 
 class Comparison(Body):
-    """Runs side by side."""
+    """A comparison of runs."""
 
     runs: Sequence[ComparedRunInfo]
-    """In the order asked for."""
+    """In the requested order."""
     groups: Sequence[ComparedGroup]
-    """In the order in which their runs come."""
+    """In the order of their runs."""
     grouped_by: str
     reference: str
-    """Label of the group that the others are compared with."""
+    """Label of the reference group."""
     differences: Sequence[ConfigDifference]
     fields: Sequence[str]
-    """Config fields that runs can be grouped by, those first on which they differ."""
+    """Config fields to group by, differing ones first."""
     datasets: Sequence[str]
-    """Held-out sets, the one with most runs first."""
+    """Held-out sets, those with most runs first."""
     dataset: str | None
-    """The one that the accuracy to reach is meant on."""
+    """The held-out set of the accuracy to reach."""
     reach: float | None
     budget: EqualBudget | None
-    """None where runs are compared as they are."""
+    """Null if runs are not cut off."""
     currency: str
 
 
@@ -198,31 +198,31 @@ class ComparedCurve(Body):
     x: Sequence[float]
     mean: Sequence[float | None]
     low: Sequence[float | None]
-    """95 % interval over the runs; empty for a curve of one run."""
+    """95 % interval over the runs; empty for a single run."""
     high: Sequence[float | None]
     n: Sequence[int]
-    """Runs behind each point; empty for a curve of one run."""
+    """Runs behind each point; empty for a single run."""
     num_positions: int
-    """Before sampling; as many as there are points where nothing was left out."""
+    """Number of points before sampling."""
 
 
 class CurveGroup(Body):
-    """Runs behind one curve."""
+    """The runs behind a curve."""
 
     label: str
     run_ids: Sequence[str]
     names: Sequence[str]
-    """Of the runs."""
+    """Names of the runs."""
 
 
 class ComparedCurves(Body):
-    """Metrics of runs or groups, overlaid."""
+    """Curves of runs or groups over a common axis."""
 
     x: CompareAxis
     groups: Sequence[CurveGroup]
-    """All of them, those too that a metric has no curve of."""
+    """All groups, including those without a curve for a metric."""
     curves: dict[str, Sequence[ComparedCurve]]
     """By metric."""
     budget: EqualBudget | None
     is_interpolated: bool
-    """Whether values stand between measurements: at budgets, and in means of runs that were measured elsewhere."""
+    """Whether values lie between measurements: at budgets, and in means of runs measured at other positions."""

@@ -1,4 +1,4 @@
-"""Recipes, config fields and the check of a config."""
+"""Recipes, config fields and validation of configs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bapo.api.base import Body, FieldProblem, JsonObject, Page, Text
 
 
 class RecipeInfo(Body):
-    """A named starting point."""
+    """A recipe."""
 
     name: str
     title: str
@@ -23,13 +23,13 @@ class RecipeInfo(Body):
 
 
 class RecipePage(Page):
-    """The recipes that the server knows."""
+    """All recipes."""
 
     items: Sequence[RecipeInfo]
 
 
 class ConfigFieldVariant(Body):
-    """What is otherwise about a config field in one method, or of one type of tasks."""
+    """What differs for a config field in one method or type of tasks."""
 
     description: str
     default: Any
@@ -39,7 +39,7 @@ class ConfigFieldVariant(Body):
 
 
 class ConfigFieldInfo(Body):
-    """What a form needs to know of one config field."""
+    """Description of a config field, for forms."""
 
     path: str
     """Dotted, such as `method.c1`."""
@@ -54,11 +54,11 @@ class ConfigFieldInfo(Body):
     maximum: float | None
     choices: Sequence[str]
     method_types: Sequence[str]
-    """Methods that know the field; empty for fields of all methods."""
+    """Methods that have the field; empty: all."""
     variants: Mapping[str, ConfigFieldVariant] = {}
-    """Method, or type of tasks → what differs there from the above, which is that of the first of them."""
+    """Method or type of tasks → differences to the above, which describes the first of them."""
     task_types: Sequence[str] = ()
-    """Types of tasks that know the field; empty for fields of all tasks."""
+    """Types of tasks that have the field; empty: all."""
 
 
 class ConfigFieldPage(Page):
@@ -68,7 +68,7 @@ class ConfigFieldPage(Page):
 
 
 class ConfigDraft(Body):
-    """A config to check: a recipe or a parent run, and changes to it."""
+    """A recipe or a parent run, with changes."""
 
     recipe: Text | None = Field(default=None, examples=["countdown-demo"])
     parent_id: Text | None = None
@@ -76,11 +76,11 @@ class ConfigDraft(Body):
     changes: JsonObject = Field(default={}, examples=[{"method.c1": 0.25, "training.steps": 50}])
     """Dotted fields and their new values."""
     project: Text | None = Field(default=None, max_length=200, examples=["default"])
-    """Name of what the run belongs to; empty: the parent's project, or the caller's only one, or the first."""
+    """Name of the run's project; empty: the parent's project, else the caller's only or first one."""
 
 
 class ConfigCheck(ConfigDraft):
-    """A config to check before a run, or a fork, is made of it."""
+    """A config to validate before submitting a run or a fork."""
 
     fork_step: int | None = Field(default=None, ge=1, le=2**31 - 1)
     """Start from the parent's config as it was in force at its checkpoint of this step, and say what a fork of that
@@ -88,7 +88,7 @@ class ConfigCheck(ConfigDraft):
 
 
 class ThresholdMapRow(Body):
-    """What each number of correct responses is at one mean accuracy."""
+    """Role of each number of correct responses at one mean accuracy."""
 
     r_tot: float
     c2: float
@@ -98,21 +98,21 @@ class ThresholdMapRow(Body):
 
 
 class ConfigReport(Body):
-    """A checked config."""
+    """A validated config."""
 
     config: dict[str, Any]
     """Complete, with every default."""
     warnings: Sequence[FieldProblem]
     diff: dict[str, tuple[Any, Any]]
-    """Dotted field → (parent's value, this value); against the recipe where there is no parent."""
+    """Dotted field → (parent's value, this value); against the recipe without a parent."""
     threshold_map: Sequence[ThresholdMapRow]
     """Empty for methods without thresholds."""
     constants: dict[str, float | None]
-    """K1, K2, K3 of Theorem 3.2 (`K3` at r_tot = 0), and `K2_exact`; None where not defined."""
+    """K1, K2, K3 of Theorem 3.2 (`K3` at r_tot = 0), and `K2_exact`; null where undefined."""
 
 
 class EstimateRange(Body):
-    """A median over similar runs, and the least and the most of them."""
+    """Median, minimum and maximum over similar runs."""
 
     value: float
     low: float
@@ -120,40 +120,40 @@ class EstimateRange(Body):
 
 
 class SimilarRun(Body):
-    """A run that an estimate rests on."""
+    """A run that the estimate is based on."""
 
     id: str
     name: str
     steps: int
     differs: Sequence[str]
-    """What it has otherwise of the fields that matter for cost, such as "B 64"."""
+    """Differences in fields that affect the cost, such as "B 64"."""
 
 
 class RunEstimate(Body):
-    """What a config will take. Rollouts by purpose follow from it; the rest rests on similar runs that have ended."""
+    """Estimated cost of a config: rollouts from the config itself, the rest from similar finished runs."""
 
     steps: int | None
-    """None, as the next three, where `training.epochs` counts them and how many problems a file has is not known."""
+    """Null, like the next three, if `training.epochs` is set and the number of problems in a file is unknown."""
     fresh: int | None
     """Rollouts of fresh prompts."""
     reevaluated_at_most: int | None
-    """Rollouts of difficult prompts answered again, if every re-evaluation is as large as it may be."""
+    """Rollouts of re-evaluated prompts, if every re-evaluation is as large as it may be."""
     tracking: int | None
     evaluation: int | None
-    """None too where the number of held-out problems is not known."""
+    """Also null if the number of held-out problems is unknown."""
     further_at_most: int | None = 0
-    """Rollouts of batches of prompts beyond the first one of a step, if every step takes all its rounds (DAPO)."""
+    """Rollouts of further rounds in a step, if every step takes all its rounds (DAPO)."""
     rollouts: EstimateRange | None = None
-    """Of training: fresh and re-evaluated. None, as all that follows, where no run is similar."""
+    """Training rollouts, fresh and re-evaluated. Null, like all that follow, without similar runs."""
     tokens: EstimateRange | None = None
     """Of these rollouts."""
     seconds: EstimateRange | None = None
     compute_hours: EstimateRange | None = None
     """GPU-hours, or slot-hours on the CPU."""
     num_gpus: int = 0
-    """GPUs that the most similar run held; 0 on the CPU."""
+    """GPUs of the most similar run; 0 on the CPU."""
     cost: EstimateRange | None = None
-    """None too where the deployment sets no price."""
+    """Also null if the deployment sets no price."""
     currency: str = "USD"
     similar_runs: Sequence[SimilarRun] = ()
-    """The most similar first: same model, engine and G, and sizes at most four times as large or small."""
+    """Most similar first: same model, engine and G, and sizes within a factor of four."""

@@ -16,17 +16,17 @@ evaluated by then, each at a step and by a policy of its own."""
 
 
 class Migration(Body):
-    """Accuracy of prompts at one step against another."""
+    """Prompts by accuracy at one step against another."""
 
     kind: MigrationKind
     group_size: int
     from_step: int
-    """The step really used: of tracked prompts the last sampling up to the step asked for."""
+    """The step used: for tracked prompts, the last sampling up to the requested step."""
     to_step: int
     steps: Sequence[int]
-    """Steps at which the prompts were tracked; empty for `last_seen`, which any step from 0 to `last_step` has."""
+    """Steps with samplings of the tracked prompts; empty for `last_seen`, which has any step up to `last_step`."""
     last_step: int
-    """The last step that could be asked for."""
+    """Last step that can be requested."""
     matrix: MigrationMatrix
     null: MigrationMatrix | None
     """The base model sampled twice, which is what chance alone moves; None until it was, and for `last_seen`, for which
@@ -34,17 +34,17 @@ class Migration(Body):
 
 
 class FlowClass(Body):
-    """Accuracies that flows do not tell apart."""
+    """A class of accuracies."""
 
     name: str
     """`unsolved` (0/G), `low`, `middle`, `high`, `solved` (G/G) or `not_seen`."""
     lowest: int
-    """Smallest number of correct responses, the largest follows; -1 for prompts that were not seen yet."""
+    """Smallest number of correct responses, the largest follows; -1 for prompts not seen yet."""
     highest: int
 
 
 class FlowPath(Body):
-    """Prompts that went the same way."""
+    """Prompts with the same sequence of classes."""
 
     classes: Sequence[int]
     """Index of the class at each step."""
@@ -52,13 +52,13 @@ class FlowPath(Body):
 
 
 class Flows(Body):
-    """How prompts moved over some steps."""
+    """Moves of prompts over several steps."""
 
     kind: MigrationKind
     group_size: int
     steps: Sequence[int]
-    """The steps really used, one for each step asked for."""
+    """The steps used, one for each requested."""
     classes: Sequence[FlowClass]
     paths: Sequence[FlowPath]
-    """Most prompts first; prompts that were not seen at any of the steps are left out."""
+    """Most prompts first; prompts not seen at any of the steps are left out."""
     num_prompts: int

@@ -1,4 +1,4 @@
-"""Runs that were trained without a server."""
+"""Imports of runs that trained without a server."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from bapo.api.base import Body, JsonObject, Text
 
 
 class ImportCreate(Body):
-    """A run that was trained without a server."""
+    """A run that trained without a server."""
 
     name: Text = Field(min_length=1, max_length=200)
     source: Text = Field(min_length=1, max_length=200)
-    """Identifies the folder, such as a digest of its config and first record: a second import continues the first."""
+    """Identifies the folder, such as a digest of its config and first record; importing it again continues the import.
+    """
     config: JsonObject
     """The folder's config.json."""
     attempts: int = Field(ge=1, le=100_000)
@@ -23,13 +24,13 @@ class ImportCreate(Body):
     notes: Text = Field(default="", max_length=100_000)
     group: Text | None = Field(default=None, max_length=200)
     project: Text | None = Field(default=None, max_length=200)
-    """Name of the project that it belongs to; empty: the caller's only one, or the first."""
+    """Name of the run's project; empty: the caller's only or first one."""
 
 
 class ImportInfo(Body):
-    """Where to post the folder's lines."""
+    """The imported run, and the token for uploading its lines."""
 
     run_id: str
     fencing_token: int
     is_new: bool
-    """False when the folder was imported before; its lines are then only completed."""
+    """False if the folder was imported before; the upload then adds what is missing."""

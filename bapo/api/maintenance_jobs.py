@@ -1,4 +1,4 @@
-"""What a worker does with run folders beside training: pack, measure, delete."""
+"""Jobs of workers on run folders: pack, measure, delete."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ MAX_BYTES = 2**62
 
 
 class MaintenanceJobsRequest(Body):
-    """A worker asks what there is to do for it."""
+    """A worker asks for its jobs."""
 
     worker_id: str
 
 
 class PackJob(Body):
-    """Pack an artifact and upload it."""
+    """Pack a download and upload it."""
 
     artifact_id: str
     run_dir: str
@@ -40,16 +40,16 @@ class DeleteJob(Body):
 
 
 class MeasureJob(Body):
-    """Say how large a run's folder is."""
+    """Measure a run's folder."""
 
     run_id: str
     run_dir: str
     fork: ForkSource | None = None
-    """A checkpoint to copy into it first: the run waits, and the other may not keep it for so long."""
+    """A checkpoint to copy into the folder first, before its own run deletes it."""
 
 
 class MaintenanceJobs(Body):
-    """All that the worker should do now; what it has begun before is named again until it is done."""
+    """All jobs of the worker now; unfinished jobs are repeated."""
 
     pack: Sequence[PackJob] = ()
     delete: Sequence[DeleteJob] = ()
@@ -57,15 +57,15 @@ class MaintenanceJobs(Body):
 
 
 class UploadProgress(Body):
-    """How much of an artifact the server has."""
+    """How much of a download the server has."""
 
     next_offset: int
     refused: str | None = None
-    """Why it is not taken; the worker forgets it then."""
+    """Why it was refused; the worker then drops it."""
 
 
 class ArtifactFinish(Body):
-    """All of an artifact is uploaded."""
+    """A download is uploaded completely."""
 
     worker_id: str
     num_bytes: int = Field(ge=0, le=MAX_BYTES)
@@ -73,18 +73,18 @@ class ArtifactFinish(Body):
 
 
 class ArtifactFailure(Body):
-    """An artifact cannot be made."""
+    """A download cannot be made."""
 
     worker_id: str
     reason: Text = Field(min_length=1, max_length=2_000)
 
 
 class DeletionOutcome(Body):
-    """What became of a deletion; one that was not done is tried again."""
+    """Outcome of a deletion; a failed one is retried."""
 
     worker_id: str
     reason: Text | None = Field(default=None, max_length=2_000)
-    """Why it was not done; None where it was."""
+    """Why it failed; null if it succeeded."""
 
 
 class CheckpointSize(Body):
@@ -95,7 +95,7 @@ class CheckpointSize(Body):
 
 
 class FolderSize(Body):
-    """What a run's folder takes up."""
+    """Size of a run's folder."""
 
     run_id: str
     num_bytes: int = Field(ge=0, le=MAX_BYTES)

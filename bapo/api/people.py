@@ -1,4 +1,4 @@
-"""People and projects, for those who look after them."""
+"""Users, projects and members."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAME_PATTERN = r"^[^\W_]([\w .@+-]*[\w.+-])?$"
 
 
 class MembershipWrite(Body):
-    """What somebody shall be in a project."""
+    """A role in a project."""
 
     project: Text = Field(max_length=200, examples=["default"])
     role: Role
@@ -27,16 +27,16 @@ class PersonCreate(Body):
 
     name: Text = Field(min_length=1, max_length=100, pattern=NAME_PATTERN, examples=["ada"])
     role: Role = "member"
-    """The most that they may do anywhere; an administrator may do everything."""
+    """The user's highest role anywhere; an administrator may do everything."""
     projects: Sequence[MembershipWrite] = Field(default=(), max_length=1_000)
 
 
 class PersonUpdate(Body):
-    """What changes; what is left out stays."""
+    """Fields to change; omitted fields stay as they are."""
 
     role: Role | None = None
     disabled: bool | None = None
-    """A disabled user's sessions and tokens end."""
+    """Disabling ends the user's sessions and tokens."""
 
 
 class PersonInfo(Body):
@@ -60,15 +60,15 @@ class PersonPage(Page):
 
 
 class PasswordLink(Body):
-    """A one-time link with which somebody sets a password."""
+    """A one-time link to set a password."""
 
     path: str = Field(repr=False)
-    """To be opened on the dashboard's address; shown this once."""
+    """Path on the dashboard's address; returned only once."""
     expires_at: datetime
 
 
 class NewPerson(PersonInfo):
-    """A user who was just made."""
+    """A new user and their password link."""
 
     link: PasswordLink
 
@@ -81,12 +81,12 @@ class ProjectCreate(Body):
 
 
 class ProjectUpdate(Body):
-    """What changes; what is left out stays."""
+    """Fields to change; omitted fields stay as they are."""
 
     name: Text | None = Field(default=None, min_length=1, max_length=100, pattern=NAME_PATTERN)
     description: Text | None = Field(default=None, max_length=10_000)
     archived: bool | None = None
-    """An archived project keeps its runs and takes no new ones."""
+    """An archived project keeps its runs and accepts no new ones."""
 
 
 class ProjectInfo(Body):
@@ -100,7 +100,7 @@ class ProjectInfo(Body):
     num_runs: int
     num_members: int
     role: Role
-    """What the caller may do there."""
+    """The caller's role in it."""
     may_manage: bool
     """Whether the caller may change it and its members."""
 
@@ -112,7 +112,7 @@ class ProjectPage(Page):
 
 
 class MemberWrite(Body):
-    """Who shall be what in a project."""
+    """A user and their role in the project."""
 
     name: Text = Field(min_length=1, max_length=100, examples=["ada"])
     role: Role
@@ -128,13 +128,13 @@ class MemberInfo(Body):
 
 
 class MemberPage(Page):
-    """All members by name; administrators of the server, who see everything, are none of them by that."""
+    """All members by name. Administrators of the server may do everything without being members."""
 
     items: Sequence[MemberInfo]
 
 
 class AuditRecord(Body):
-    """Who did what, when."""
+    """An entry of the audit trail."""
 
     id: int
     at: datetime
@@ -145,6 +145,6 @@ class AuditRecord(Body):
 
 
 class AuditPage(Page):
-    """The newest first."""
+    """Entries, newest first."""
 
     items: Sequence[AuditRecord]

@@ -1,4 +1,4 @@
-"""What waits and why, and what runs where."""
+"""The queue of runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bapo.api.workers import GpuInfo
 
 
 class WaitingRun(Body):
-    """A run that no trainer works on yet."""
+    """A queued run."""
 
     id: str
     name: str

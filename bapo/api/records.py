@@ -1,4 +1,4 @@
-"""What a run recorded: series, histograms, whole records, the log."""
+"""Recorded data of runs: series, histograms, records, logs."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ from bapo.api.base import Body, Page
 
 
 class MetricKeys(Page):
-    """Names of the metrics that a run has recorded so far."""
+    """Names of the metrics recorded so far."""
 
     items: Sequence[str]
 
 
 class Series(Body):
-    """Columnar metrics: `columns[key][i]` belongs to `steps[i]`; None where a step lacks the key."""
+    """Metrics by column: `columns[key][i]` belongs to `steps[i]`; null if a step lacks the key."""
 
     steps: Sequence[int]
     columns: dict[str, Sequence[float | None]]
 
 
 class SeriesGroup(Body):
-    """Columns that were sampled together, for themselves."""
+    """Columns that share one sample of steps."""
 
     steps: Sequence[int]
     columns: dict[str, Sequence[float | None]]
     smoothed: dict[str, Sequence[float | None]]
-    """Means over all steps up to each of these; empty unless asked for."""
+    """Means over all steps up to each of these; empty unless requested."""
     sampled: str
-    """`no`, or how steps were left out."""
+    """`no`, or how steps were sampled."""
 
 
 class SeriesGroups(Body):
-    """Columns of metrics for several charts, in the order in which they were asked for."""
+    """Metrics for several charts, in the requested order."""
 
     groups: Sequence[SeriesGroup]
 
 
 class RatioSeries(Body):
-    """How far ρ = π_θ / behaviour policy lay from 1: tokens per bin."""
+    """Histogram of the probability ratio ρ = π_θ / behaviour policy, in tokens per bin."""
 
     edges: Sequence[float]
     """Between the bins, of which the outer two are open: bin i is [edge i-1, edge i)."""
@@ -50,10 +50,10 @@ class RatioSeries(Body):
 
 
 class StalenessSeries(Body):
-    """How old the groups were that a run trained on: step - 1 - version of the policy that generated them."""
+    """Histogram of the staleness of trained groups: step - 1 - version of the policy that generated them."""
 
     ages: Sequence[int]
-    """Those that occur, in order."""
+    """The values that occur, in order."""
     first_steps: Sequence[int]
     steps: Sequence[int]
     counts: dict[str, Sequence[Sequence[int]]]
@@ -76,10 +76,10 @@ class RecordPage(Page):
 
 
 class LogChunk(Body):
-    """A piece of the trainer's output."""
+    """Part of the trainer's output."""
 
     text: str
     next_offset: int
-    """Ask again with it as `offset` for what came later."""
+    """Use as `offset` to get what follows."""
     first_offset: int
-    """Ask again with it as `before` for what came earlier; 0 where this is the beginning."""
+    """Use as `before` to get what precedes; 0 at the beginning."""

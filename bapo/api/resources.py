@@ -1,4 +1,4 @@
-"""Data sets, models and verifiers that are registered under a name."""
+"""Registered data sets, models and verifiers."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class ResourceCreate(Body):
     name: Text = Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", examples=["planning"])
     """Configs refer to it as `@name`."""
     path: Text = Field(min_length=1, max_length=4_000, examples=["/data/countdown/train.parquet"])
-    """File or folder beneath one of the deployment's permitted roots, as the workers see it too."""
+    """File or folder in one of the deployment's permitted folders, at the path that workers see."""
     function: Text | None = Field(default=None, max_length=200, examples=["reward"])
-    """Of a verifier: the function in the file, `reward(problem, response) -> int`."""
+    """Name of a verifier's function in the file, `reward(problem, response) -> int`."""
     description: Text = Field(default="", max_length=10_000)
     project: Text | None = Field(default=None, max_length=200)
-    """Whose runs may refer to it; empty: the caller's only one, or the first."""
+    """Project whose runs may use it; empty: the caller's only or first one."""
 
 
 class ResourceInfo(Body):
@@ -40,17 +40,17 @@ class ResourceInfo(Body):
     author: str
     created_at: datetime
     details: dict[str, Any]
-    """What was found in it: rows, columns and bytes of a data set; architecture and parameters of a model."""
+    """Rows, columns and bytes of a data set; architecture and parameters of a model."""
     fields: Sequence[str]
     """Config fields that may refer to it."""
     num_runs: int
-    """Runs that use it, whether they were submitted by its name or by its path."""
+    """Runs that use it by name or by path."""
     is_present: bool
-    """Whether the file or folder is there now."""
+    """Whether the file or folder exists now."""
     may_remove: bool
-    """Whether the caller may take the name away; the file stays."""
+    """Whether the caller may remove it."""
     project: str = ""
-    """Whose runs may refer to it."""
+    """Project whose runs may use it."""
 
 
 class ResourcePage(Page):
@@ -58,7 +58,7 @@ class ResourcePage(Page):
 
     items: Sequence[ResourceInfo]
     roots: Sequence[str]
-    """Folders beneath which a resource may lie; empty where the deployment permits none."""
+    """Folders that resources may be in; empty if the deployment permits none."""
 
 
 class ResourceRun(Body):
@@ -79,20 +79,20 @@ class ResourceUse(Page):
 
 
 class ResourcePreview(Body):
-    """What is in a resource."""
+    """Preview of a resource."""
 
     columns: Sequence[str]
     """Of a data set, and `field`, `value` of a model; empty for a verifier."""
     rows: Sequence[Sequence[Any]]
-    """JSON values; long ones are cut, and say so."""
+    """JSON values; long ones are truncated and marked."""
     num_rows: int | None
-    """Rows in all, where they were counted."""
+    """Total number of rows, if counted."""
     text: str | None
     """Source of a verifier."""
 
 
 class ResourceFile(Body):
-    """Something beneath a permitted root that can be registered."""
+    """A file or folder that can be registered."""
 
     path: str
     num_bytes: int

@@ -1,4 +1,4 @@
-"""Runs: submitted, listed, read, steered."""
+"""Runs: submission, lists, details, requests."""
 
 from __future__ import annotations
 
@@ -45,34 +45,34 @@ Tag = Annotated[Text, StringConstraints(strip_whitespace=True, min_length=1, max
 
 
 class RunCreate(ConfigDraft):
-    """Submit a run."""
+    """A run to submit."""
 
     name: Text = Field(min_length=1, max_length=200, examples=["BAPO with a wider c1"])
     tags: Sequence[Tag] = Field(default=(), max_length=MAX_TAGS, examples=[["demo"]])
     notes: Text = Field(default="", max_length=100_000)
     group: Text | None = Field(default=None, max_length=200)
-    """Runs with the same group belong together."""
+    """Name of the group that the run belongs to."""
     priority: int = Field(default=50, ge=0, le=100)
     """Higher starts first."""
     start: bool = True
-    """False leaves a draft."""
+    """False keeps the run as a draft."""
 
 
 class RunUpdate(Body):
-    """Change what people wrote about a run, or put it away."""
+    """Fields to change; omitted fields stay as they are."""
 
     name: Text | None = Field(default=None, min_length=1, max_length=200, examples=["a better name"])
     tags: Sequence[Tag] | None = Field(default=None, max_length=MAX_TAGS)
     notes: Text | None = Field(default=None, max_length=100_000)
     """Markdown."""
     priority: int | None = Field(default=None, ge=0, le=100)
-    """Higher starts first; it matters while the run waits."""
+    """Higher starts first; applies while the run waits."""
     archived: bool | None = None
-    """Lists leave archived runs out. A run that waits or runs cannot be archived."""
+    """Lists leave out archived runs. A waiting or active run cannot be archived."""
 
 
 class RunFilters(Body):
-    """Which runs; what is left out does not narrow the list."""
+    """Filters of the run list; omitted filters match every run."""
 
     search: Text | None = Field(default=None, max_length=200)
     """Words, or parts of words, that all occur in name, id, notes, tags, group, owner, or what the config sets, which
@@ -90,41 +90,41 @@ class RunFilters(Body):
     project: Sequence[Text] = Field(default=(), max_length=100)
     """Names; any of these."""
     starred: bool = False
-    """Only those that the caller has starred."""
+    """Only runs that the caller has starred."""
     archived: Literal["hidden", "shown", "only"] = "hidden"
-    """Whether archived runs are among them."""
+    """Whether to include archived runs."""
     created_after: AwareDatetime | None = None
-    """At that moment or later."""
+    """At that time or later."""
     created_before: AwareDatetime | None = None
-    """Earlier than that moment."""
+    """Before that time."""
     min_step: int | None = Field(default=None, ge=0, le=2**31 - 1)
     max_step: int | None = Field(default=None, ge=0, le=2**31 - 1)
     min_best: float | None = Field(default=None, ge=0, le=1)
-    """Least best evaluation, as a share."""
+    """Lowest best evaluation, as a share."""
     max_best: float | None = Field(default=None, ge=0, le=1)
 
 
 class RunQuery(RunFilters):
-    """A page of the list, or the one that a cursor or an offset begins."""
+    """A page of the run list."""
 
     sort: str = Field(default="-created_at", max_length=100)
-    """A column, with - before it for descending."""
+    """Column, prefixed with - for descending."""
     cursor: str | None = Field(default=None, max_length=2_000)
-    """Goes on after the page that answered it; each run that stays in the list is met once."""
+    """`next_cursor` of the previous page; each run is returned once."""
     offset: int = Field(default=0, ge=0, le=10_000_000)
-    """Rows left out at the beginning, for a table that jumps; not together with a cursor."""
+    """Number of rows to skip; not together with a cursor."""
     limit: int = Field(default=50, ge=1, le=500)
 
 
 class RunExport(RunFilters):
-    """All runs of the list, in an order."""
+    """Filters and order of an export."""
 
     sort: str = Field(default="-created_at", max_length=100)
-    """A column, with - before it for descending."""
+    """Column, prefixed with - for descending."""
 
 
 class RunSummary(Body):
-    """A row of the run history."""
+    """A row of the run list."""
 
     id: str
     name: str
@@ -152,71 +152,71 @@ class RunSummary(Body):
     eval_latest: float | None
     eta_seconds: float | None
     status_reason: str | None
-    """Why it failed, was lost or waits."""
+    """Why it failed, was lost, or waits."""
     eval_best: float | None = None
     """Best evaluation of that name."""
     eval_best_step: int | None = None
-    """Its step; the first of several."""
+    """Step of the best evaluation; the first of several."""
     num_gpus: int = 0
     """GPUs of the newest attempt; 0 on the CPU."""
     compute_hours: float = 0.0
-    """Time of all attempts until now, times their GPUs: GPU-hours; hours of a slot where an attempt has none."""
+    """GPU-hours of all attempts until now; slot-hours of attempts without GPUs."""
     cost: float | None = None
-    """Price of those hours so far; None where the deployment sets no price for them."""
+    """Cost of those hours; null if the deployment sets no price for them."""
     currency: str = "USD"
-    """Of the cost."""
+    """Currency of the cost."""
     notes_start: str = ""
     """First characters of the notes."""
     is_starred: bool = False
     """By the caller."""
     archived_at: datetime | None = None
     project: str = ""
-    """Name of the project that it belongs to."""
+    """Name of its project."""
     storage_bytes: int | None = None
-    """What its folder and its records take up; None before they were measured."""
+    """Size of its folder and records; null if not measured yet."""
 
 
 RunAction = Literal["start", "stop", "pause", "resume", "retry", "hold", "release", "change", "clone", "fork", "delete"]
 
 
 class RunDetail(RunSummary):
-    """One run."""
+    """A run."""
 
     config: dict[str, Any]
-    """Complete."""
+    """The complete config."""
     explicit: dict[str, Any]
-    """What was set."""
+    """The fields that were set."""
     diff: dict[str, tuple[Any, Any]]
-    """Against the parent, or the recipe."""
+    """Differences to the parent or the recipe."""
     notes: str
     priority: int
     worker: str | None
     allowed_actions: Sequence[RunAction]
     held_by: str | None = None
-    """Who keeps the waiting run from starting, until it is released."""
+    """Who holds the waiting run."""
     num_retries: int = 0
-    """How often in a row, until now, it was tried again because its machine failed before a further step."""
+    """Retries in a row until now without a further step."""
     max_retries: int = 0
-    """Most of these before the run has failed."""
+    """Most such retries before the run fails."""
     retry_reason: str | None = None
-    """Why it was last tried again."""
+    """Why it was retried last."""
     may_edit: bool = False
     """Whether the caller may change name, tags and notes."""
     may_archive: bool = False
-    """Whether the caller may archive it now, or take it out again."""
+    """Whether the caller may archive or unarchive it now."""
     parent_name: str | None = None
     fork_step: int | None = None
-    """Completed steps of the parent's checkpoint that it goes on from; None where it began by itself."""
+    """Step of the parent's checkpoint that it started from; null if it is not a fork."""
     study_id: str | None = None
-    """The study that it is a part of."""
+    """The study that it belongs to."""
     stopping_when: StopMoment | None = None
-    """When the stop or pause under way ends the attempt."""
+    """When the stop or pause under way takes effect."""
     last_event_id: int | None = None
-    """Where the run is read: the newest event that this state has in it. Its stream goes on after it, without a gap."""
+    """The newest event included in this state; its event stream continues after it without a gap."""
 
 
 class StopRequest(Body):
-    """How soon a run stops for good; where nothing trains, it is cancelled at once."""
+    """When to stop a run. A run that is not training is cancelled at once."""
 
     when: StopMoment = "step"
     """`now`: the trainer is killed where it does not end within seconds, and steps after the newest checkpoint are
@@ -225,14 +225,14 @@ class StopRequest(Body):
 
 
 class PauseRequest(Body):
-    """How soon a run pauses."""
+    """When to pause a run."""
 
     when: Literal["step", "checkpoint"] = "step"
     """`step`: at the next step boundary, after a checkpoint; `checkpoint`: after the next regular checkpoint."""
 
 
 class StopAnswer(RunDetail):
-    """The run, and what its stop costs."""
+    """The run, and the cost of stopping it."""
 
     steps_lost: int
     """Completed steps that no checkpoint holds: what `now` loses, with the step under way. 0 where the stop waits for
@@ -240,10 +240,10 @@ class StopAnswer(RunDetail):
 
 
 class RunFork(Body):
-    """A run that goes on from a checkpoint of another one."""
+    """A fork of a run at one of its checkpoints."""
 
     step: int = Field(ge=1, examples=[25])
-    """Completed steps of one of the parent's checkpoints."""
+    """Step of one of the parent's checkpoints."""
     name: Text = Field(min_length=1, max_length=200, examples=["wider c1 from step 25"])
     changes: JsonObject = Field(default={}, examples=[{"method.c1": 0.25}])
     """Dotted fields and their new values, against the config in force at that step."""
@@ -252,26 +252,26 @@ class RunFork(Body):
     group: Text | None = Field(default=None, max_length=200)
     priority: int = Field(default=50, ge=0, le=100)
     start: bool = True
-    """False leaves a draft."""
+    """False keeps the fork as a draft."""
 
 
 class RunPage(Page):
-    """Runs, in the order that was asked for."""
+    """Runs in the requested order."""
 
     items: Sequence[RunSummary]
     total: int
-    """Runs that the filter matches, on all pages."""
+    """Number of matching runs on all pages."""
 
 
 class NamedCount(Body):
-    """A value that runs have, and how many have it."""
+    """A value and the number of runs that have it."""
 
     name: str
     count: int
 
 
 class RunFacets(Body):
-    """What there is to filter by, the most frequent first."""
+    """Values to filter by, most frequent first."""
 
     methods: Sequence[NamedCount]
     tags: Sequence[NamedCount]
@@ -299,7 +299,7 @@ BulkAction = Literal[
 
 
 class BulkRequest(Body):
-    """Do one thing to several runs."""
+    """One action for several runs."""
 
     run_ids: Sequence[Text] = Field(min_length=1, max_length=MAX_BULK, examples=[["kzx3f0a9qe"]])
     action: BulkAction
@@ -318,33 +318,33 @@ class BulkRequest(Body):
 
 
 class BulkResult(Body):
-    """What became of one run."""
+    """Result for one run."""
 
     run_id: str
     done: bool
     code: str | None = None
-    """Of the refusal, such as `not_your_run`."""
+    """Code of the error, such as `not_your_run`."""
     reason: str | None = None
     """Why it was refused, and what to do."""
 
 
 class BulkAnswer(Body):
-    """What became of each run, in the order of the request; a run that is refused does not hold up the others."""
+    """Result for each run, in the requested order."""
 
     results: Sequence[BulkResult]
     num_done: int
 
 
 class ParameterChange(Body):
-    """New values for a running run, at a step boundary."""
+    """New values of parameters, applied at a step boundary."""
 
     set: JsonObject = Field(min_length=1, examples=[{"method.c1": 0.25}])
     at_step: int | None = Field(default=None, ge=1)
-    """First step that they hold for; empty: the next one."""
+    """First step with the new values; empty: the next one."""
 
 
 class ControlInfo(Body):
-    """A stop, pause or parameter change that somebody asked for, and what became of it."""
+    """A requested stop, pause or parameter change, and its outcome."""
 
     id: str
     kind: Literal["stop", "pause", "change"]
@@ -356,13 +356,13 @@ class ControlInfo(Body):
     applied_step: int | None
     reason: str | None
     when: StopMoment | None = None
-    """Of a stop or pause."""
+    """When a stop or pause takes effect."""
     withdrawn_by: str | None = None
-    """Who took it back; `state` says whether in time."""
+    """Who withdrew it; `state` says whether in time."""
 
 
 class AuditEntry(Body):
-    """Who did what, when."""
+    """An entry of the audit trail."""
 
     at: datetime
     author: str
@@ -371,7 +371,7 @@ class AuditEntry(Body):
 
 
 class History(Body):
-    """A run's audit trail and control requests."""
+    """The audit trail of a run, and the requests to it."""
 
     audit: Sequence[AuditEntry]
     controls: Sequence[ControlInfo]

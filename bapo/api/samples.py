@@ -1,4 +1,4 @@
-"""Groups that are kept with their responses as text."""
+"""Responses kept as text."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ MAX_STEP = 2**31 - 1
 
 
 class SampleFilter(Body):
-    """Which groups. Everything that is given must hold."""
+    """Filters of sampled groups; a group must match all of them."""
 
     step: int | None = Field(default=None, ge=0, le=MAX_STEP)
-    """This step only, whatever the range says."""
+    """Only this step, regardless of the range."""
     from_step: int | None = Field(default=None, ge=0, le=MAX_STEP)
     to_step: int | None = Field(default=None, ge=0, le=MAX_STEP)
     prompt_id: Text | None = Field(default=None, max_length=1_000)
@@ -26,7 +26,7 @@ class SampleFilter(Body):
     """Fewest correct responses."""
     max_correct: int | None = Field(default=None, ge=0, le=100_000)
     search: Text | None = Field(default=None, max_length=200)
-    """Part of the prompt or of a response, whatever its case."""
+    """Part of the prompt or of a response, in any case."""
 
 
 class SamplePage(Page):
@@ -34,12 +34,12 @@ class SamplePage(Page):
 
     items: Sequence[dict[str, Any]]
     total: int | None = None
-    """Groups that match on all pages; None where only a search of all of them would tell."""
+    """Number of matching groups on all pages; null if only a full search could tell."""
     num_searched: int | None = None
-    """Groups that this page's search read; None without one."""
+    """Groups searched for this page; null without a search."""
     first_step: int | None = None
-    """First step with groups of this filter, its steps and its search left aside."""
+    """First step with matching groups, regardless of steps and search."""
     newest_step: int | None = None
     previous_step: int | None = None
-    """Nearest such step before `step`, or before the newest."""
+    """Nearest such step before `step` or before the newest."""
     next_step: int | None = None

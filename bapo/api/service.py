@@ -1,4 +1,4 @@
-"""The server about itself."""
+"""Health and diagnosis of the server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bapo.api.base import Body
 
 
 class ReadinessCheck(Body):
-    """One part that the server cannot do without."""
+    """Result of one check."""
 
     name: str
     ok: bool
@@ -17,7 +17,7 @@ class ReadinessCheck(Body):
 
 
 class Readiness(Body):
-    """Whether the server can do its work, and what is missing."""
+    """Whether the server is ready, and the checks behind it."""
 
     ready: bool
     version: str
@@ -29,7 +29,7 @@ class DatabaseFacts(Body):
 
     version: str
     revision: str | None
-    """Of the schema."""
+    """Revision of the schema."""
     needed_revision: str
     connections: int
     max_connections: int
@@ -37,7 +37,7 @@ class DatabaseFacts(Body):
 
 
 class BrokerFacts(Body):
-    """Redis, as the server sees it; None for what it does not tell."""
+    """Redis, as the server sees it; null for what it does not report."""
 
     reachable: bool
     problem: str | None = None
@@ -47,7 +47,7 @@ class BrokerFacts(Body):
     used_memory_bytes: int | None = None
     append_only: bool | None = None
     write_failed: bool | None = None
-    """Its last attempt to write to its disk."""
+    """Whether its last write to disk failed."""
 
 
 class FolderFacts(Body):
@@ -61,7 +61,7 @@ class FolderFacts(Body):
 
 
 class SecretFile(Body):
-    """A file that holds a token."""
+    """A file with a token."""
 
     path: str
     mode: str
@@ -69,7 +69,7 @@ class SecretFile(Body):
 
 
 class WorkerFacts(Body):
-    """A worker, as its last heartbeat tells it."""
+    """A worker, as of its last heartbeat."""
 
     name: str
     host: str
@@ -80,13 +80,13 @@ class WorkerFacts(Body):
     """Its clock minus the database's."""
     runs_dir_writable: bool | None = None
     sees_runs_dir: bool | None = None
-    """Whether its folder of the runs is the server's."""
+    """Whether its folder of runs is the server's."""
     runs_dir_free_bytes: int | None = None
     num_gpus: int = 0
 
 
 class Diagnosis(Body):
-    """What `bapo doctor` needs to know of a server."""
+    """Facts about a server, for `bapo doctor`."""
 
     version: str
     now: datetime

@@ -1,4 +1,4 @@
-"""What runs take up, what goes after a while, and what deleting would take away."""
+"""Storage use, retention and deletion."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ RetainedPart = Literal["samples", "log", "checkpoints", "artifacts", "archived"]
 
 
 class RunSpace(Body):
-    """What a run takes up."""
+    """Storage used by a run."""
 
     run_id: str
     name: str
     owner: str
     status: RunStatus
     host: str | None
-    """The machine with its folder."""
+    """The machine that has its folder."""
     num_bytes: int
     """Folder, records and downloads together."""
     folder_bytes: int | None
-    """None where its machine has not measured it yet."""
+    """Null if not measured yet."""
     checkpoint_bytes: int | None
     """Part of the folder."""
     database_bytes: int | None
     artifact_bytes: int
     is_kept: bool
-    """Starred by somebody or tagged `keep`: nothing of it goes by itself."""
+    """Starred by somebody or tagged `keep`: never deleted automatically."""
 
 
 class PendingDeletion(Body):
-    """A folder, or a part of one, that a worker still has to delete."""
+    """A folder, or part of one, that a worker has yet to delete."""
 
     id: int
     run_id: str
@@ -52,28 +52,28 @@ class PendingDeletion(Body):
 
 
 class RetentionRule(Body):
-    """What goes by itself, and what would go now."""
+    """A retention rule, and what it would delete now."""
 
     part: RetainedPart
     days: float | None
-    """After the end of a run, after it was archived, or after a download was made; None: never."""
+    """Days after the end of a run, after archiving, or after a download was made; null: never."""
     num_due: int
-    """Runs, or downloads, that the next rounds take it from."""
+    """Number of runs or downloads that are due."""
     due: Sequence[str]
-    """Identifiers of the first of them."""
+    """IDs of the first of them."""
 
 
 class StorageState(Body):
-    """What all runs take up, the largest first."""
+    """Storage used by all runs, largest first."""
 
     runs: Sequence[RunSpace]
     num_runs: int
     folder_bytes: int
-    """Of all folders that were measured."""
+    """Total of all measured folders."""
     record_bytes: int
-    """Of all runs' records, as measured."""
+    """Total of all measured records."""
     database_bytes: int
-    """The whole database on disk, with free space inside it."""
+    """Size of the database on disk, including free space."""
     artifact_bytes: int
     artifact_quota_bytes: int
     deletions: Sequence[PendingDeletion]
@@ -81,20 +81,20 @@ class StorageState(Body):
 
 
 class CompactReport(Body):
-    """The database before and after free space inside it was given back."""
+    """Size of the database before and after compacting."""
 
     before_bytes: int
     after_bytes: int
 
 
 class DeletionRequest(Body):
-    """Runs that somebody means to delete."""
+    """Runs to delete."""
 
     run_ids: Sequence[Text] = Field(min_length=1, max_length=MAX_BULK, examples=[["kzx3f0a9qe"]])
 
 
 class DeletionItem(Body):
-    """What deleting a run takes away for good."""
+    """What deleting one run would remove."""
 
     run_id: str
     name: str
@@ -107,14 +107,14 @@ class DeletionItem(Body):
     num_bytes: int
     """As measured; the folder included."""
     children: Sequence[str]
-    """Identifiers of runs that were cloned or forked from it: they stay, and lose the link to it."""
+    """IDs of its clones and forks: they stay, and lose the link to it."""
     waiting_forks: Sequence[str]
-    """Forks that still need its checkpoint: its folder stays until they have begun."""
+    """Forks that still need its checkpoint: its folder stays until they have started."""
 
 
 class DeletionPreview(Body):
-    """What deleting would take away; nothing has happened yet."""
+    """What deleting would remove. Nothing is deleted."""
 
     items: Sequence[DeletionItem]
     num_bytes: int
-    """Of all that can be deleted."""
+    """Total of the runs that can be deleted."""

@@ -1,4 +1,4 @@
-"""Views of the run list that somebody keeps."""
+"""Saved views of the run list."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from bapo.api.runs import RunFilters
 
 
 class ViewWrite(Body):
-    """Filters, order and columns under a name."""
+    """A named view: filters, order and columns."""
 
     name: Text = Field(min_length=1, max_length=100, examples=["BAPO, failed this week"])
     filters: RunFilters = RunFilters()
     sort: Text = Field(default="-created_at", max_length=100)
     columns: Sequence[Text] = Field(default=(), max_length=100)
-    """Names of the columns shown, in their order; none: the usual ones."""
+    """Names of the columns in order; empty: the default columns."""
     project: Text | None = Field(default=None, max_length=200)
-    """Whose members can open it; empty: the caller's only one, or the first."""
+    """Project whose members can open it; empty: the caller's only or first one."""
 
 
 class ViewInfo(ViewWrite):
-    """A view that everybody in the project can open, and its author change."""
+    """A saved view. Everybody in the project can open it; its author may change it."""
 
     id: str
     owner: str

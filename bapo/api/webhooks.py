@@ -1,4 +1,4 @@
-"""Webhooks: addresses that are told what happens, and each message that was sent to them."""
+"""Webhooks and their messages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WebhookFormat = Literal["json", "slack", "discord", "text"]
 
 
 class WebhookWrite(Body):
-    """Where to send what."""
+    """A webhook: address, format and events."""
 
     name: Text = Field(min_length=1, max_length=100, examples=["Team channel"])
     url: Text = Field(min_length=1, max_length=2_000, examples=["https://hooks.example.org/bapo"])
@@ -42,30 +42,30 @@ class WebhookWrite(Body):
     )
     enabled: bool = True
     project: Text | None = Field(default=None, max_length=200)
-    """Name of the project that it is told about; empty: the one that the caller submits to."""
+    """Name of the project to report on; empty: the project that the caller submits to."""
 
 
 class WebhookInfo(WebhookWrite):
-    """A webhook; its author and the project's administrators see it."""
+    """A webhook. Its author and the project's administrators see it."""
 
     id: str
     owner: str
     created_at: datetime
     updated_at: datetime
     failing_since: datetime | None
-    """First failure after the last success."""
+    """First failure since the last success."""
     disabled_reason: str | None
-    """Why it was switched off without anybody asking."""
+    """Why it was switched off automatically."""
     num_waiting: int
-    """Messages that are still to be sent."""
+    """Messages waiting to be sent."""
     last_delivered_at: datetime | None
 
 
 class WebhookCreated(WebhookInfo):
-    """A webhook and what its messages are signed with."""
+    """A new webhook, with the secret that signs its messages."""
 
     secret: str
-    """Shown only now."""
+    """Returned only once."""
 
 
 class WebhookPage(Page):
@@ -75,10 +75,10 @@ class WebhookPage(Page):
 
 
 class DeliveryInfo(Body):
-    """One message to one webhook."""
+    """One message to a webhook."""
 
     id: int
-    """The same at every try; a later message has a larger one."""
+    """The same for every try; later messages have larger ones."""
     event: WebhookEvent | Literal["test"]
     run_id: str | None
     created_at: datetime
@@ -88,16 +88,16 @@ class DeliveryInfo(Body):
     next_try_at: datetime | None
     status_code: int | None
     response: str | None
-    """The answer's beginning."""
+    """Beginning of the response."""
     problem: str | None
-    """Why the last try did not succeed, and what to do."""
+    """Why the last try failed, and what to do."""
     seconds: float | None
-    """Time that the last try took."""
+    """Duration of the last try."""
     body: dict[str, Any]
-    """What is told, before it is put into the webhook's format."""
+    """The content, before conversion to the webhook's format."""
 
 
 class DeliveryPage(Page):
-    """Messages, the newest first."""
+    """Messages, newest first."""
 
     items: Sequence[DeliveryInfo]

@@ -1,4 +1,4 @@
-"""What workers and the server say to one another."""
+"""Messages between workers and the server."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from bapo.run.control import StopMoment
 
 
 class GpuInfo(Body):
-    """A GPU that a worker may give to runs."""
+    """A GPU that a worker may use."""
 
     index: int = Field(ge=0, le=65_535)
-    """As `CUDA_VISIBLE_DEVICES` counts."""
+    """As in `CUDA_VISIBLE_DEVICES`."""
     name: Text = Field(default="GPU", max_length=200)
     memory_gib: float | None = Field(default=None, ge=0, le=1_000_000)
-    """None where the machine cannot say."""
+    """Null if the machine cannot tell."""
 
 
 class WorkerInfo(Body):
-    """A worker, for people."""
+    """A worker."""
 
     id: str
     name: str
     host: str
     slots: int
     busy: int
-    """Slots in use or promised."""
+    """Slots in use or assigned."""
     gpus: Sequence[GpuInfo]
     version: str
     online: bool
-    """Its last heartbeat is fresh."""
+    """Whether its last heartbeat is recent."""
     draining: bool = False
-    """It gets no new runs."""
+    """Whether it is being drained: it gets no new runs."""
     last_seen_at: datetime
     run_ids: Sequence[str]
     system: dict[str, float]
 
 
 class DrainRequest(Body):
-    """Let a worker run empty."""
+    """How to drain a worker."""
 
     hand_on: bool = False
     """Also end the runs that it has, at the next step boundary and after a checkpoint, and queue them again for other
@@ -51,13 +51,13 @@ class DrainRequest(Body):
 
 
 class WorkerPage(Page):
-    """The workers that have ever registered."""
+    """All registered workers."""
 
     items: Sequence[WorkerInfo]
 
 
 class WorkerRegistration(Body):
-    """A worker introduces itself at every start."""
+    """Sent by a worker at every start."""
 
     name: Text = Field(min_length=1, max_length=200)
     host: Text
@@ -77,7 +77,7 @@ class WorkerRegistration(Body):
 
 
 class WorkerWelcome(Body):
-    """What the worker needs to take work."""
+    """What the worker needs to accept runs."""
 
     worker_id: str
     queue: str
@@ -88,7 +88,7 @@ class WorkerWelcome(Body):
 
 
 class ClaimRequest(Body):
-    """A worker takes the run that was assigned to it."""
+    """Claims the run that was assigned to the worker."""
 
     worker_id: str
 
@@ -102,18 +102,18 @@ class ForkSource(Body):
 
 
 class Claim(Body):
-    """A run handed to one worker, once."""
+    """A claimed run."""
 
     run_id: str
     attempt: int
     fencing_token: int
-    """Every later message about this attempt carries it; an old one is refused."""
+    """Sent with every later message about this attempt; old tokens are refused."""
     config: dict[str, Any]
-    """Complete."""
+    """The complete config."""
     run_dir: str
-    """Where the trainer writes."""
+    """Folder that the trainer writes to."""
     fork: ForkSource | None = None
-    """What the run goes on from, where it does not begin at step 0."""
+    """The checkpoint that the run starts from, if it is a fork."""
     settled: Sequence[str] = ()
     """Requests of the control file that need no answer any more: the run was stopped or paused otherwise, or they
     were withdrawn."""
@@ -123,7 +123,7 @@ class Claim(Body):
 
 
 class AttemptHeartbeat(Body):
-    """One attempt as its worker sees it."""
+    """An attempt, as its worker sees it."""
 
     run_id: str
     fencing_token: int
@@ -148,21 +148,21 @@ class PendingControl(Body):
     set: dict[str, Any]
     stop: bool
     when: StopMoment = "step"
-    """Of a stop."""
+    """When a stop takes effect."""
     withdraws: str | None = None
-    """Identifier of an earlier request that shall not take effect."""
+    """ID of an earlier request to withdraw."""
 
 
 class HeartbeatAnswer(Body):
-    """What the server wants the worker to do."""
+    """What the server asks of the worker."""
 
     controls: Sequence[PendingControl]
     revoked: Sequence[str]
     """Runs that no longer belong to this worker: end their trainers."""
     has_chores: bool = False
-    """Whether there is something to pack, delete or measure: `POST /workers/chores` says what."""
+    """Whether there are maintenance jobs: get them with `POST /workers/chores`."""
     hand_back: Sequence[str] = ()
-    """Runs to be ended at the next step boundary, after a checkpoint, and given back: the worker is draining."""
+    """Runs to stop at the next step boundary, after a checkpoint, and to give back: the worker is draining."""
 
 
 class RecordBatch(Body):
@@ -189,13 +189,13 @@ class BatchAccepted(Body):
 
 
 class AttemptOutcome(Body):
-    """How the trainer process ended."""
+    """Whether the trainer runs, or how it ended."""
 
     fencing_token: int
     status: Literal["running", "succeeded", "failed", "stopped", "lost"]
-    """`running` is sent once, when the trainer is up; `stopped` answers a stop or a pause; what is `lost` is tried
-    again."""
+    """`running`: sent once, when the trainer is up; `stopped`: stopped or paused on request; `lost`: will be retried.
+    """
     step: int = 0
     reason: str | None = None
     cannot_write: bool = False
-    """Of what is `lost`: its disk took no more. It is tried again after a pause, as room seldom comes at once."""
+    """Of a lost attempt: its disk is full. It is retried after a delay."""
