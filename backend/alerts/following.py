@@ -103,7 +103,7 @@ class AlertFollower(LeaderThread):
         return [rule for each in stored if (rule := read_rule(each)) is not None]
 
     def _look(self) -> None:
-        """Add up for how long each run that a worker holds has told nothing."""
+        """Add up the time without news of each active run."""
         with self._database.session() as session, session.begin():
             follower = repository.lock_follower(session)
             now = self._clock(session)
@@ -246,7 +246,7 @@ class RunJudge:
             self._note(rule, found, memory, last)
 
     def _begin(self, rule: Rule, first: int) -> tuple[int, Memory]:
-        """From which step on a rule reads, and what it remembers until there."""
+        """First step that a rule reads, and its memory up to that step."""
         watch = self._watches.get((rule.id, self._run.id))
         if watch is None:
             return 0, {}
@@ -281,7 +281,7 @@ class RunJudge:
             self._book.resolve(alert, messages.resolution(rule.condition, finding), step=finding.step)
 
     def _reconcile(self, rule: Rule, is_open: bool, found: Sequence[Finding], last: int) -> None:
-        """Steps that were read without telling may have ended otherwise than what was told."""
+        """Correct alerts after steps that were read without opening any."""
         alert = self._book.open_of(rule)
         opened = [finding for finding in found if finding.change == "opened"]
         if is_open and alert is None and opened:

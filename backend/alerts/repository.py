@@ -16,13 +16,13 @@ from backend.models import Alert, AlertFollower, AlertRule, AlertWatch, Project,
 
 
 def lock_follower(session: Session) -> AlertFollower:
-    """How far the log was followed, held against any other server."""
+    """Lock the place up to which the event log was followed."""
     query = select(AlertFollower).with_for_update().execution_options(populate_existing=True)
     return session.scalars(query).one()
 
 
 def runs(session: Session, run_ids: Collection[str]) -> Sequence[Run]:
-    """Those of the runs that were trained here, without their configs."""
+    """The runs among these that trained here, without their configs."""
     query = select(Run).where(Run.id.in_(run_ids), Run.import_source.is_(None))
     return session.scalars(_light(query)).all()
 
@@ -52,7 +52,7 @@ def enabled_rules_of_kind(session: Session, kind: str) -> Sequence[AlertRule]:
 
 
 def watches(session: Session, run_ids: Collection[str]) -> dict[tuple[str, str], AlertWatch]:
-    """What rules remember of these runs, by rule and run."""
+    """Memory of rules about these runs, by rule and run."""
     query = select(AlertWatch).where(AlertWatch.run_id.in_(run_ids)).execution_options(populate_existing=True)
     return {(watch.rule_id, watch.run_id): watch for watch in session.scalars(query)}
 
@@ -80,7 +80,7 @@ def add_alert(session: Session, alert: Alert) -> bool:
 
 
 def newest_events(session: Session, run_ids: Collection[str]) -> dict[str, int]:
-    """Identifier of the newest event of each run that tells of its training."""
+    """ID of the newest event of each run that reports training."""
     query = (
         select(StreamRow.run_id, func.max(StreamRow.id))
         .where(StreamRow.run_id.in_(run_ids), StreamRow.event != "alert")
@@ -191,7 +191,7 @@ def count_unseen(session: Session, conditions: Sequence[ColumnElement[bool]]) ->
 
 
 def lock_unacknowledged(session: Session, alert_ids: Collection[int]) -> Sequence[Alert]:
-    """Those of the alerts that nobody acknowledged, held."""
+    """The unacknowledged ones of these alerts, locked."""
     query = (
         select(Alert)
         .join(Run, Run.id == Alert.run_id)

@@ -35,12 +35,12 @@ class Rule:
 
     @property
     def watch(self) -> Watch | None:
-        """What reads its metric, where it has one."""
+        """The watch of its metric, if it reads one."""
         return watch_of(self.condition)
 
     @property
     def draft(self) -> RuleDraft:
-        """As somebody wrote it."""
+        """The rule as submitted."""
         return RuleDraft(condition=self.condition, scope=scope_of(self.stored))
 
     def watches(self, run: Run) -> bool:

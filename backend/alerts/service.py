@@ -31,7 +31,7 @@ NUM_NEWEST = 5
 
 
 def rule_info(row: RuleRow, caller: Principal) -> RuleInfo:
-    """As the API shows it. Raises Problem 409 where a newer version wrote it."""
+    """Render a rule for the API. Raises Problem 409 if a newer version wrote it."""
     rule = read_rule(row.rule)
     if rule is None:
         raise Problem(
@@ -79,7 +79,7 @@ def create_rule(session: Session, body: RuleWrite, caller: Principal) -> RuleRow
 
 
 def replace_rule(session: Session, rule_id: str, body: RuleWrite, caller: Principal) -> RuleRow:
-    """Another rule under the same identifier: its open alerts are resolved, and runs are judged anew."""
+    """Replace a rule under its ID; resolves its open alerts and evaluates runs from the beginning."""
     rule = _own_rule(session, rule_id, caller)
     if body.project is not None:
         rule.project_id = choice.for_new(session, caller, body.project).id
@@ -154,7 +154,7 @@ def _note(session: Session, rule: AlertRule, caller: Principal, action: str) -> 
 
 
 def alert_info(row: AlertRow) -> AlertInfo:
-    """As the API shows it."""
+    """Render an alert for the API."""
     alert = row.alert
     names = (
         *("id", "rule_id", "kind", "run_id", "step", "value", "message", "advice", "link", "opened_at"),
@@ -184,7 +184,7 @@ def get_alert(session: Session, alert_id: int) -> AlertRow:
 
 
 def summary(session: Session, caller: Principal) -> AlertSummary:
-    """What a glance needs."""
+    """Count open alerts."""
     unseen = [Alert.resolved_at.is_(None), Alert.acknowledged_at.is_(None)]
     num_open, num_runs = repository.count_unseen(session, unseen)
     newest = repository.alerts(session, unseen, None, NUM_NEWEST) if num_open else []
@@ -197,7 +197,7 @@ def summary(session: Session, caller: Principal) -> AlertSummary:
 
 
 def acknowledge(session: Session, alert_ids: Sequence[int], caller: Principal) -> int:
-    """Somebody has seen these alerts: how many of them nobody had. A failure is over with that.
+    """Acknowledge alerts; returns how many were not acknowledged before. Resolves alerts about failures.
 
     Raises Problem 404 where one of them is not there, 403 where the caller only looks into its project.
     """

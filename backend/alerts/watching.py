@@ -53,7 +53,7 @@ class Watch(Protocol):
 
 
 def watch_of(condition: AlertCondition) -> Watch | None:
-    """What reads a metric for this condition; None where it watches none."""
+    """The watch for this condition; None if it reads no metric."""
     match condition:
         case EntropyCondition():
             return EntropyWatch(condition)

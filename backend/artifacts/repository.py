@@ -36,14 +36,14 @@ def lock(session: Session, artifact_id: str) -> Artifact | None:
 
 
 def used_bytes(session: Session, but: str) -> int:
-    """What all downloads take up, or will, except one."""
+    """Bytes that all downloads except one take up, or will."""
     size = func.coalesce(Artifact.num_bytes, Artifact.received_bytes)
     query = select(func.coalesce(func.sum(size), 0))
     return int(session.scalars(query.where(Artifact.state.in_(("preparing", "ready")), Artifact.id != but)).one())
 
 
 def to_pack(session: Session, worker: Worker, *, is_shared: bool, fresh_seconds: float, limit: int) -> list[Artifact]:
-    """What this worker should pack: what it began, what nobody began, and what a silent worker left; locked."""
+    """Downloads for this worker to pack: its own, unassigned ones, and those of silent workers; locked."""
     query = open_for(worker, is_shared=is_shared, fresh_seconds=fresh_seconds).order_by(
         Artifact.state, Artifact.requested_at
     )
@@ -69,13 +69,13 @@ def of_server(session: Session) -> Artifact | None:
 
 
 def expired(session: Session, limit: int) -> Sequence[Artifact]:
-    """Those whose time is over, locked."""
+    """Expired downloads, locked."""
     query = select(Artifact).where(Artifact.state == "ready", Artifact.expires_at < func.now())
     return session.scalars(query.limit(limit).with_for_update(skip_locked=True)).all()
 
 
 def with_files(session: Session, artifact_ids: Collection[str]) -> set[str]:
-    """Those of the identifiers that should have a file."""
+    """The IDs among these that should have a file."""
     query = select(Artifact.id).where(
         Artifact.id.in_(artifact_ids), Artifact.state.in_(("requested", "preparing", "ready"))
     )

@@ -172,7 +172,7 @@ def make_ready(session: Session, artifact: Artifact, num_bytes: int, sha256: str
 
 
 def fail(artifact: Artifact, reason: str, store: ArtifactStore) -> None:
-    """There will be no file."""
+    """Mark a download as failed and remove its file."""
     artifact.state = "failed"
     artifact.reason = reason.replace("\x00", "\ufffd")
     artifact.received_bytes = 0

@@ -23,12 +23,12 @@ class ArtifactStore:
         self._folder = folder
 
     def path(self, artifact_id: str) -> Path:
-        """Where a complete file lies."""
+        """Path of a complete file."""
         assert _ID.fullmatch(artifact_id), "identifiers come from the database"
         return self._folder / artifact_id
 
     def partial(self, artifact_id: str) -> Path:
-        """Where a file lies that is still being made; its folder is there."""
+        """Path of an incomplete file, in an existing folder."""
         path = self.path(artifact_id)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ class ArtifactStore:
         """Give a file its name, if size and checksum are these; else it goes."""
         partial, final = self.partial(artifact_id), self.path(artifact_id)
         if final.exists() and not partial.exists():
-            # AlertText again: the answer was lost.
+            # Told again: the answer was lost.
             partial = final
         if not partial.exists() or partial.stat().st_size != num_bytes or digest(partial) != sha256:
             partial.unlink(missing_ok=True)
@@ -80,7 +80,7 @@ class ArtifactStore:
         path.with_name(path.name + _PARTIAL).unlink(missing_ok=True)
 
     def identifiers(self) -> Iterator[str]:
-        """Of all files, complete or not."""
+        """IDs of all files, complete or not."""
         if not self._folder.is_dir():
             return
         for path in self._folder.iterdir():

@@ -32,7 +32,7 @@ Entry = tuple[UserInfo, str]
 
 @dataclass(frozen=True)
 class Asker:
-    """Who knocks."""
+    """The client that logs in."""
 
     address: str
     visit: Visit

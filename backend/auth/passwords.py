@@ -50,7 +50,7 @@ class Passwords:
         self._limiter = anyio.CapacityLimiter(MOST_AT_ONCE)
 
     async def hashed(self, password: str) -> str:
-        """What is stored."""
+        """Hash of a password."""
         return await anyio.to_thread.run_sync(HASHER.hash, _normal(password), limiter=self._limiter)
 
     async def is_right(self, stored: str | None, password: str) -> bool:

@@ -77,7 +77,7 @@ def memberships(session: DbSession, user_id: str) -> Sequence[tuple[str, Role]]:
 
 
 def set_membership(session: DbSession, project_id: str, user_id: str, role: Role) -> None:
-    """Make somebody a member, or change what they are."""
+    """Add a member, or change their role."""
     query = insert(Membership).values(project_id=project_id, user_id=user_id, role=role)
     session.execute(query.on_conflict_do_update(constraint="pk_memberships", set_={"role": role}))
 

@@ -59,7 +59,7 @@ def owner_of(session: Session, *, code: str | None, token: str | None) -> User |
 
 @dataclass(frozen=True)
 class Visit:
-    """How long a login lasts, and the browser that asks for it."""
+    """Duration of a login, and the browser that requested it."""
 
     seconds: float
     user_agent: str

@@ -42,5 +42,5 @@ def evaluations(session: Session, run_id: str, steps: Sequence[int]) -> list[tup
 
 
 def storage(session: Session, run_id: str) -> RunStorage | None:
-    """What was measured of the run's folder."""
+    """Measured size of the run's folder."""
     return session.get(RunStorage, run_id)

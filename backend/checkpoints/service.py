@@ -52,7 +52,7 @@ def find(session: Session, run: Run, step: int) -> CheckpointInfo:
 
 
 def remaining(written: Sequence[Written], keep: int) -> list[Written]:
-    """What is left of checkpoints written in this order, oldest first.
+    """The checkpoints that remain of those written in this order, oldest first.
 
     Each takes those of its own and of later steps away, as the run went back behind them, and the oldest beyond `keep`.
     """

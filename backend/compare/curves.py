@@ -35,14 +35,14 @@ AXIS_KEYS = (ROLLOUTS_KEY, SECONDS_KEY)
 
 
 class Budget(NamedTuple):
-    """Where runs are cut off to be equal."""
+    """The common budget at which runs are cut off."""
 
     x: CompareAxis
     until: float
 
 
 class Axes(NamedTuple):
-    """What a run had taken after each of its steps."""
+    """Resources used by a run after each of its steps."""
 
     steps: NDArray[np.int64]
     rollouts: Floats
@@ -55,12 +55,12 @@ class Axes(NamedTuple):
         return cumulative_at(self.steps, self.rollouts if x == "rollouts" else self.seconds, steps)
 
     def end(self, x: CompareAxis) -> float:
-        """How far the run has come."""
+        """Position of the run's last step on this axis."""
         return float(self.at(x, self.steps[-1:])[-1]) if len(self.steps) else 0.0
 
 
 def axes_of(columns: RunColumns) -> Axes:
-    """From the metrics of `AXIS_KEYS`; a step without a time took none."""
+    """Axes from the metrics of `AXIS_KEYS`; a step without a time took none."""
     whole = series.table({key: columns[key] for key in AXIS_KEYS})
     seconds = np.cumsum(np.nan_to_num(whole.values[SECONDS_KEY]))
     rollouts = np.maximum.accumulate(np.nan_to_num(whole.values[ROLLOUTS_KEY]))

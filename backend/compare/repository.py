@@ -20,13 +20,13 @@ class NamedRun(NamedTuple):
 
 
 def named_runs(session: Session, run_ids: Sequence[str]) -> dict[str, NamedRun]:
-    """Those of the runs that exist."""
+    """The runs among these that exist."""
     query = select(Run, RunGroup.name).join(RunGroup, Run.group_id == RunGroup.id, isouter=True)
     return {run.id: NamedRun(run, group) for run, group in session.execute(query.where(Run.id.in_(run_ids)))}
 
 
 def existing(session: Session, run_ids: Sequence[str]) -> set[str]:
-    """Those of the identifiers that are of runs."""
+    """The IDs among these that belong to runs."""
     return set(session.scalars(select(Run.id).where(Run.id.in_(run_ids))))
 
 
@@ -67,7 +67,7 @@ def evaluations(session: Session, run_ids: Sequence[str]) -> list[EvaluationRow]
 
 
 class Answers(NamedTuple):
-    """How many responses to each problem were right."""
+    """Number of correct responses per problem."""
 
     run_id: str
     step: int
@@ -95,12 +95,12 @@ _ENDS = text("""
 
 
 def first_and_last_evaluations(session: Session, run_ids: Sequence[str]) -> list[Answers]:
-    """Of each run and held-out set the first and the last evaluation."""
+    """First and last evaluation of each run and held-out set."""
     parameters: dict[str, Any] = {"run_ids": list(run_ids), "type": "evaluation", "num_samples": "num_samples"}
     return [Answers(*row) for row in session.execute(_ENDS, parameters)]
 
 
 def first_and_last_trackings(session: Session, run_ids: Sequence[str]) -> list[Answers]:
-    """Of each run both samplings of the base model, and the last one."""
+    """Both samplings of the base model and the last sampling of each run."""
     parameters: dict[str, Any] = {"run_ids": list(run_ids), "type": "tracking", "num_samples": "group_size"}
     return [Answers(*row) for row in session.execute(_ENDS, parameters)]

@@ -23,7 +23,7 @@ from bapo.api.compare import MOST_COMPARED, CompareAxis, ComparedRunInfo, Compar
 
 
 class Chosen(NamedTuple):
-    """The runs of a comparison and how they are put together."""
+    """The runs of a comparison, and their groups."""
 
     rows: Sequence[repository.NamedRun]
     runs: Sequence[ComparedRun]
@@ -31,12 +31,12 @@ class Chosen(NamedTuple):
 
     @property
     def ids(self) -> list[str]:
-        """Of the runs, in their order."""
+        """IDs of the runs, in order."""
         return [row.run.id for row in self.rows]
 
 
 class Question(NamedTuple):
-    """What is asked about the runs."""
+    """Options of a comparison."""
 
     group: str
     x: CompareAxis
@@ -164,7 +164,7 @@ def compare(session: Session, chosen: Chosen, question: Question, prices: Prices
 
 
 def equal_budget(budget: Budget | None) -> EqualBudget | None:
-    """As the API shows it."""
+    """Render the budget for the API."""
     return None if budget is None else EqualBudget(x=budget.x, until=budget.until)
 
 

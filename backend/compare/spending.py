@@ -14,7 +14,7 @@ from bapo.api.compare import ReachedAccuracy, Spent
 
 
 class Meter(NamedTuple):
-    """How the machines of a run count."""
+    """Rates by which a run's compute is counted."""
 
     num_gpus: int
     """Of its newest attempt; 0 on the CPU."""
@@ -25,7 +25,7 @@ class Meter(NamedTuple):
 
 
 def meter_of(usage: Usage | None, prices: Prices) -> Meter:
-    """From the run's attempts; `usage` is None where no worker took it."""
+    """Rates from the run's attempts; `usage` is None if no worker took it."""
     if usage is None:
         return Meter(0, None, None, prices)
     return Meter(usage.num_gpus, usage.compute_hours, usage.cost(prices), prices)
@@ -40,7 +40,7 @@ def total(axes: Axes, meter: Meter) -> Spent:
 
 
 def reached(accuracies: Accuracies | None, axes: Axes, meter: Meter, target: float) -> ReachedAccuracy:
-    """What the run had spent at its first evaluation with at least this accuracy.
+    """Resources that the run used until its first evaluation with at least this accuracy.
 
     Hours are those of its training steps: evaluations cost as much as one wants to know.
     """

@@ -39,7 +39,7 @@ MOST_RATIO = 4.0
 
 
 class _Rates(NamedTuple):
-    """What a similar run took, per unit."""
+    """Cost rates of a similar run."""
 
     run: SimilarRun
     seconds_per_rollout: float
@@ -157,7 +157,7 @@ def _distance(config: Mapping[str, Any], other: Mapping[str, Any]) -> float | No
 
 
 def _rates(run: Run, num_tokens: int, usage: Usage, config: Mapping[str, Any]) -> _Rates | None:
-    """None where nobody knows how long the run took."""
+    """Cost rates of a run; None if its duration is unknown."""
     if usage.compute_hours:
         seconds = usage.compute_hours * SECONDS_PER_HOUR / max(1, usage.num_gpus)
     elif run.step_seconds:

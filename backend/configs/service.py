@@ -81,7 +81,7 @@ def check(
 
 
 def _config_in_force(session: Session, run: Run, step: int) -> ExplicitConfig:
-    """What the run set, with the changes that its checkpoint of `step` completed steps contains."""
+    """The run's config with the changes in its checkpoint of `step` completed steps."""
     explicit: ExplicitConfig = run.explicit
     applied = [
         control
@@ -105,7 +105,7 @@ def _capacity_warnings(session: Session, config: RunConfig) -> list[FieldProblem
 
 
 def report(session: Session, checked: CheckedDraft) -> ConfigReport:
-    """What the form shows of a checked config."""
+    """Render a validated config for the form."""
     config = checked.resolution.config
     return ConfigReport(
         config=config.model_dump(mode="json"),

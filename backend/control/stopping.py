@@ -15,7 +15,7 @@ from bapo.run.control import StopMoment
 
 
 def stop(session: Session, run: Run, caller: Principal, when: StopMoment = "step") -> None:
-    """End the run: at once where nothing trains, else when the request says.
+    """Stop the run: at once if nothing trains, else at the requested moment.
 
     Of a run that stops already only a more urgent moment asks for something; all else does nothing more.
     """

@@ -40,7 +40,7 @@ def retry(session: Session, run: Run, caller: Principal) -> None:
 
 
 def hold(session: Session, run: Run, caller: Principal) -> None:
-    """Keep a waiting run from starting. Again does nothing more."""
+    """Keep a queued run from starting. Repeated calls change nothing."""
     if run.held_at is not None:
         return
     require(run, "hold")

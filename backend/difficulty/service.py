@@ -70,7 +70,7 @@ def migration(
 
 
 def flows_over(session: Session, context: Context, run: Run, kind: MigrationKind, steps: Sequence[int] | None) -> Flows:
-    """How prompts moved over the steps; over four, evenly spaced, where none are named."""
+    """Moves of prompts over the steps; over four evenly spaced steps by default."""
     wanted: Sequence[int | None] = [None] * NUM_FLOW_STEPS if steps is None else steps
     prompts = _prompts(session, context, run, kind, wanted)
     group_size = run.config["rollout"]["group_size"]
@@ -118,7 +118,7 @@ def _tracked(session: Session, run: Run, wanted: Sequence[int | None]) -> Prompt
 
 
 def _filled(wanted: Sequence[int | None], *, first: int, last: int) -> list[int]:
-    """The steps asked for, none later than the last; where nothing was asked for, evenly spaced between two steps."""
+    """The requested steps, none after the last; evenly spaced ones by default."""
     spread = len(wanted) - 1
     return [
         round(first + (last - first) * place / spread) if step is None else min(step, last)

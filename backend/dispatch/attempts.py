@@ -128,7 +128,7 @@ def _withdrawal(control: Control) -> PendingControl:
 
 
 def _is_held(session: Session, attempt: Attempt) -> bool:
-    """Whether the attempt is its worker's, also again: one that was given up goes on where nobody took its run."""
+    """Whether the attempt is still its worker's; a lost attempt is taken back if no other has claimed its run."""
     if attempt.state != "ended":
         return True
     return lost_attempts.take_back(session, runs.lock(session, attempt.run_id), attempt)
@@ -148,7 +148,7 @@ def _check_owner(session: Session, attempt: Attempt, caller: Principal) -> None:
 
 
 def note_outcome(session: Session, run_id: str, outcome: AttemptOutcome, caller: Principal, settings: Settings) -> None:
-    """The trainer is up, or has ended. AlertText again, nothing more happens."""
+    """Record that the trainer is up or has ended. Repeated calls change nothing."""
     run = runs.lock(session, run_id)
     attempt = current_attempt(session, run, outcome.fencing_token)
     _check_owner(session, attempt, caller)

@@ -70,7 +70,7 @@ class Broker:
         return None
 
     def info(self) -> dict[str, Any]:
-        """What Redis says of itself. Raises redis.RedisError."""
+        """Redis's own information. Raises redis.RedisError."""
         found: dict[str, Any] = self._redis.info()
         return found
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 
 class ClockWatch:
-    """Compares the database's clock, which somebody may set, with one that only goes forward."""
+    """Compares the database's clock, which may be set, with a monotonic one."""
 
     def __init__(self, tolerance_seconds: float, longest_round_seconds: float) -> None:
         self._tolerance = tolerance_seconds

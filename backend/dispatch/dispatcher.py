@@ -63,7 +63,7 @@ class Dispatcher(LeaderThread):
         self.broker.close()
 
     def begin_leading(self) -> None:
-        """Begin all leases anew: nobody may have kept them meanwhile."""
+        """Renew all leases: nobody may have extended them meanwhile."""
         instruments.DISPATCHER_LEADER.set(1)
         with self._database.session() as session, session.begin():
             self._begin_anew(session)

@@ -26,7 +26,7 @@ DISK_PAUSES = 6.0
 
 
 def pause_seconds(num_fruitless: int, settings: Settings, *, cannot_write: bool = False) -> float:
-    """How long a run waits after so many failures in a row without a further step.
+    """Delay before the next retry after this many failures in a row without a further step.
 
     The first time not at all, unless the disk took no more.
     """
@@ -66,7 +66,7 @@ def lose(
 
 
 def take_back(session: Session, run: Run, attempt: Attempt) -> bool:
-    """An attempt that was given up is heard of again: it goes on, if no other has begun. The run must be locked.
+    """Take back an attempt that was given up, if no other has begun. The run must be locked.
 
     What its worker was promised meanwhile is taken back; where another run got its GPUs already, it is gone for good.
     """

@@ -121,7 +121,7 @@ async def _still_valid(context: Context, caller: Principal) -> Principal | None:
 
 
 def _beginning(context: Context, caller: Principal, run_id: str | None, last_event_id: int | None) -> list[StreamEvent]:
-    """What the reader missed; for a new reader of one run, how the run stands."""
+    """Events that the reader missed; for a new reader of one run, its status."""
     with context.database.session() as session:
         project_scope.limit(session, caller.memberships)
         if last_event_id is not None:

@@ -49,7 +49,7 @@ class Context:
     answers: AnswerCache = field(default_factory=AnswerCache)
 
     def part(self, kind: type[Part]) -> Part:
-        """The part of this type, given to the context when the application was put together."""
+        """The part of this type."""
         return next(part for part in self.parts if isinstance(part, kind))
 
     def forget_run(self, run_id: str) -> None:
@@ -84,7 +84,7 @@ def _prices(request: Request) -> Prices:
 
 @dataclass(frozen=True)
 class RecordAnswers:
-    """Answers this request about what runs recorded, worked out only where something new is stored."""
+    """Answers this request from recorded data, computed only if something new is stored."""
 
     cache: AnswerCache
     question: str
@@ -92,7 +92,7 @@ class RecordAnswers:
     """Whether the caller sees some projects only."""
 
     def of(self, session: Session, run_ids: Sequence[str], work_out: Callable[[], Answer]) -> Response:
-        """What a route returns. The answer may depend on nothing but path, query and the records of these runs."""
+        """The response of a route. It may depend only on path, query and the records of these runs."""
         if self.is_limited:
             # What was kept for somebody else is not for everybody.
             seen = set(session.scalars(select(Run.id).where(Run.id.in_(run_ids))))
@@ -154,7 +154,7 @@ class CommittingRoute(APIRoute):
         super().__init__(path, _committing(endpoint), **options)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """What answers a request to the route."""
+        """The handler of a request to the route."""
         handler = super().get_route_handler()
 
         async def handle(request: Request) -> Response:

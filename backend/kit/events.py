@@ -48,7 +48,7 @@ def announce_deletion(session: Session, run_id: str) -> None:
 
 
 def status_data(run: Run) -> dict[str, Any]:
-    """What a `status` event says."""
+    """Data of a `status` event."""
     return {
         "status": run.status.value,
         "name": run.name,
@@ -97,7 +97,7 @@ def publish_on_commit(session_class: type[Session]) -> None:
 
 
 def events_after(session: Session, last_id: int, run_id: str | None) -> Sequence[StreamEvent]:
-    """What was published since, of one run or of all, oldest first."""
+    """Events published since, of one run or all, oldest first."""
     # The join leaves out what the session does not see.
     query = select(StreamRow).join(Run, Run.id == StreamRow.run_id).where(StreamRow.id > last_id)
     query = query.order_by(StreamRow.id).limit(REPLAY_LIMIT)

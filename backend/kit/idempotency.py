@@ -34,7 +34,7 @@ Answer = TypeVar("Answer", bound=BaseModel)
 def once(
     session: Session, caller: Principal, key: str | None, request: str, model: type[Answer], act: Callable[[], Answer]
 ) -> Answer:
-    """Do what is asked for, or answer what was answered before; without a key it is done each time.
+    """Perform a request, or return the response to the same earlier request; without a key, always perform it.
 
     `request` says what is asked for, with everything that decides it; `model` is the form of the answer. All of it
     happens in one transaction, so that of two requests at the same time one waits for the other, and one that fails

@@ -81,7 +81,7 @@ class RequestContext:
 
 
 def _note(scope: Scope, status: int, seconds: float) -> None:
-    """What somebody changed, and what was slow; the rest the metrics count."""
+    """Log changes and slow requests; metrics count the rest."""
     facts = {"method": scope["method"], "path": scope["path"], "status": status, "seconds": round(seconds, 3)}
     facts |= {"request_id": scope["state"]["request_id"], **subjects(scope)}
     principal = scope["state"].get("principal")
@@ -215,7 +215,7 @@ class BodyLimit:
         async def limited() -> Message:
             nonlocal received, is_complete
             if is_complete:
-                # AlertText when the client goes away, which may be long after.
+                # Told when the client goes away, which may be long after.
                 return await receive()
             try:
                 with anyio.fail_after(max(0.0, deadline - anyio.current_time())):

@@ -64,14 +64,14 @@ class Destination(NamedTuple):
 
     @property
     def authority(self) -> str:
-        """For the Host header."""
+        """Value of the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
 
 @dataclass(frozen=True)
 class AddressPolicy:
-    """Which addresses are permitted: public ones, and those that the deployment names."""
+    """Permitted addresses: public ones, and those that the deployment names."""
 
     names: frozenset[str] = frozenset()
     """Hosts that may be inside; `*.example.org` stands for all beneath."""
@@ -173,7 +173,7 @@ def resolve(host: str, port: int) -> list[str]:
 
 
 def permitted_addresses(target: Destination, policy: AddressPolicy, resolver: Resolver = resolve) -> list[Address]:
-    """What a message may be sent to. Raises ForbiddenAddressError, also where only one of several is forbidden."""
+    """Addresses that a message may be sent to. Raises ForbiddenAddressError if any is forbidden."""
     try:
         literal: Address | None = ipaddress.ip_address(target.host)
     except ValueError:

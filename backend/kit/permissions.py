@@ -18,7 +18,7 @@ from backend.kit.scrape_access import admit_scraper
 
 
 class Permission(StrEnum):
-    """What a caller may do."""
+    """Permissions of callers."""
 
     OPEN = "open"
     """Anybody, without credentials."""
@@ -51,7 +51,7 @@ GRANTED: Mapping[str, frozenset[Permission]] = {
 
 
 def permissions_of(caller: Principal) -> frozenset[Permission]:
-    """What the caller may do with what it came with: a token for one purpose does not make others."""
+    """Permissions of the caller with its present credentials."""
     return GRANTED[caller.role] if caller.is_whole else GRANTED[caller.role] - _ACCOUNT - {Permission.MANAGE}
 
 

@@ -8,7 +8,7 @@ SECONDS_PER_HOUR = 3600.0
 
 
 class Prices(NamedTuple):
-    """What an hour costs here; None where the deployment sets no price (see `Settings.prices`)."""
+    """Price of an hour; None where the deployment sets none (see `Settings.prices`)."""
 
     gpu_hour: float | None
     """One hour of one GPU."""
@@ -32,7 +32,7 @@ def hour_price(num_gpus: int, prices: Prices) -> float | None:
 
 
 def cost(hours: float, num_gpus: int, prices: Prices) -> float | None:
-    """What so many compute hours cost, in `prices.currency`: hours · price; None where the deployment sets no price.
+    """Cost of compute hours in `prices.currency`: hours · price; None where the deployment sets no price.
 
     `hours` are those of `compute_hours`, so that the number of GPUs only chooses the price.
     """

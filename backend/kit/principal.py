@@ -17,7 +17,7 @@ ALL_SCOPES: tuple[Scope, ...] = ("read", "write", "admin")
 
 
 class Owned(Protocol):
-    """Something in a project that is somebody's."""
+    """Something in a project that has an owner."""
 
     project_id: str
     owner_id: str
@@ -48,7 +48,7 @@ class Principal:
         return self.memberships is None or project_id in self.memberships
 
     def role_in(self, project_id: str) -> Role | None:
-        """What the caller is in a project; None where it does not exist for the caller."""
+        """The caller's role in a project; None if the caller may not see it."""
         assert self.role != "worker", "a worker's token opens only the worker's routes"
         return self.role if self.memberships is None else self.memberships.get(project_id)
 
@@ -68,10 +68,10 @@ def new_secret() -> str:
 
 
 def visible_prefix(secret: str) -> str:
-    """As much of a secret as may be shown: 24 of its 256 bits, which help nobody to guess the rest."""
+    """The part of a secret that may be shown: 24 of its 256 bits."""
     return secret[: len(secret) - 39]
 
 
 def hash_of(secret: str) -> str:
-    """What is stored of a secret."""
+    """Stored hash of a secret."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

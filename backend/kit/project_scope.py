@@ -18,7 +18,7 @@ ALL_PROJECTS = "all_projects"
 
 
 def limit(session: Session, project_ids: Collection[str] | None) -> None:
-    """From now on the session's ORM queries find only what belongs to these projects; None for all."""
+    """Limit the session's ORM queries to these projects; None lifts the limit."""
     if project_ids is None:
         session.info.pop(_SCOPE, None)
         return

@@ -30,13 +30,13 @@ class Answer(NamedTuple):
 
     @classmethod
     def of(cls, content: object, headers: Mapping[str, str] = MappingProxyType({})) -> Answer:
-        """Of plain data and arrays, whose NaN become null."""
+        """Encode plain data and arrays as JSON; NaN becomes null."""
         # The default is asked for arrays that do not lie in one piece.
         body = orjson.dumps(content, default=np.ascontiguousarray, option=orjson.OPT_SERIALIZE_NUMPY)
         return cls(body, headers)
 
     def response(self) -> Response:
-        """As it is sent."""
+        """The HTTP response."""
         return Response(self.content, media_type="application/json", headers=dict(self.headers))
 
 
@@ -54,7 +54,7 @@ class _Entry:
 
 
 class AnswerCache:
-    """Answers by question; those not asked for longest are forgotten when all take more than `max_bytes`."""
+    """Responses by question; the least recently used are dropped beyond `max_bytes`."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -62,7 +62,7 @@ class AnswerCache:
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
 
     def answer(self, session: Session, question: str, run_ids: Sequence[str], work_out: Callable[[], Answer]) -> Answer:
-        """The answer to a question about the records of these runs, worked out anew when one of them has more.
+        """The answer to a question about the records of these runs, computed again when one of them has more.
 
         The question names everything that the answer depends on but the records: path and query.
         """
@@ -95,8 +95,7 @@ class AnswerCache:
 
 
 def revisions(session: Session, run_ids: Sequence[str]) -> Sequence[int]:
-    """For each run a number that grows with every record that is stored of it: bytes read of all its attempts'
-    journals. Responses and log lines, which no kept answer is made from, do not count."""
+    """A number per run that grows with every stored record: the bytes read of all its attempts' journals."""
     query = (
         select(IngestOffset.run_id, func.sum(IngestOffset.next_offset))
         .where(IngestOffset.run_id.in_(run_ids), IngestOffset.kind == "records")

@@ -133,12 +133,12 @@ class Settings(ServiceSettings):
 
     @cached_property
     def webhook_policy(self) -> AddressPolicy:
-        """Where webhooks may lead."""
+        """Addresses that webhooks may call."""
         return AddressPolicy.of(self.webhook_allowed_hosts)
 
     @cached_property
     def permitted_roots(self) -> tuple[Path, ...]:
-        """The folders beneath which resources may lie, links followed."""
+        """Folders that resources may be in, links followed."""
         return tuple(Path(root).resolve() for root in self.resource_roots.split(os.pathsep) if root.strip())
 
     @cached_property
@@ -160,7 +160,7 @@ class Settings(ServiceSettings):
 
     @property
     def prices(self) -> Prices:
-        """What an hour of compute costs here."""
+        """Prices of compute hours."""
         return Prices(self.gpu_hour_price, self.cpu_hour_price, self.currency)
 
     @property

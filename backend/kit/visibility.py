@@ -29,7 +29,7 @@ class Visibility:
         return caller.sees(project_id)
 
     def forget(self, run_id: str) -> None:
-        """A run is deleted: it exists for nobody."""
+        """Drop a deleted run."""
         self._projects.pop(run_id, None)
 
     def _look_up(self, run_id: str) -> str | None:

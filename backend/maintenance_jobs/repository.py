@@ -17,7 +17,7 @@ RETRY_SECONDS = 30.0
 
 
 def deletions(session: Session, worker: Worker, *, is_shared: bool, limit: int) -> Sequence[FolderDeletion]:
-    """What this worker should delete now, oldest first."""
+    """Deletions for this worker, oldest first."""
     return session.scalars(_deletions(worker, is_shared).order_by(FolderDeletion.id).limit(limit)).all()
 
 
@@ -43,7 +43,7 @@ def to_measure(session: Session, worker: Worker, *, is_shared: bool, limit: int)
 
 
 def is_new_fork() -> ColumnElement[bool]:
-    """Whether the run goes on from another's checkpoint, and no worker has begun it."""
+    """Whether the run is a fork that no worker has started."""
     return Run.forked_from.is_not(None) & (Run.attempt == 0)
 
 

@@ -56,7 +56,7 @@ ERROR = {"$ref": "#/components/schemas/ErrorBody"}
 
 
 class _Refusal(NamedTuple):
-    """What a status means, with a body as it comes."""
+    """Meaning of an error status, with an example."""
 
     description: str
     code: str

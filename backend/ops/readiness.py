@@ -39,7 +39,7 @@ class ReadinessCache:
         self._found: tuple[float, Readiness] | None = None
 
     def get(self, ask: Callable[[], Readiness]) -> Readiness:
-        """How the server stands, not older than `KEPT_SECONDS`."""
+        """The server's readiness, at most `KEPT_SECONDS` old."""
         with self._lock:
             if self._found is None or time.monotonic() - self._found[0] > KEPT_SECONDS:
                 found = ask()

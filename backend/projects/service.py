@@ -108,7 +108,7 @@ def _member(user: User, role: str) -> MemberInfo:
 
 
 def set_member(session: Session, project_id: str, body: MemberWrite, caller: Principal) -> MemberInfo:
-    """Make somebody a member, or change what they are. Raises Problem 404, and 422 where there is no such user."""
+    """Add a member or change their role. Raises Problem 404, and 422 if there is no such user."""
     project = get(session, project_id)
     user = session.scalars(select(User).where(User.name == body.name)).one_or_none()
     if user is None:

@@ -12,7 +12,7 @@ from backend.models import PromptText, Run
 
 
 def beginnings(session: Session, run_id: str, prompt_ids: Sequence[str], num_letters: int) -> dict[str, str]:
-    """How the texts of those prompts begin of which one is stored."""
+    """Beginnings of the stored texts of these prompts."""
     query = select(PromptText.prompt_id, func.left(PromptText.content, num_letters)).where(
         PromptText.run_id == run_id, PromptText.prompt_id.in_(prompt_ids)
     )
@@ -117,6 +117,6 @@ def newest_runs(session: Session, limit: int) -> list[Run]:
 
 
 def courses(session: Session, run_ids: Sequence[str], prompt_id: str) -> dict[str, CourseRow]:
-    """What those of the runs that met a prompt made of it."""
+    """Summaries of a prompt in the runs that visited it."""
     rows = session.execute(_COURSES, {"run_ids": list(run_ids), "prompt_id": prompt_id})
     return {row[0]: CourseRow(*row) for row in rows}

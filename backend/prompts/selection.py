@@ -66,7 +66,7 @@ _KEYS: Mapping[PromptOrder, Callable[[PromptColumns], NDArray[np.float64]]] = {
 
 
 class Selection(NamedTuple):
-    """What a filter finds."""
+    """Prompts that match a filter."""
 
     numbers: NDArray[np.int64]
     """Rows of the prompts, in the order that was asked for; prompts alike in the order in which they were met."""
@@ -76,7 +76,7 @@ class Selection(NamedTuple):
     """Prompts of each story that the rest of the filter matches."""
 
     def after(self, key: float, number: int) -> Selection:
-        """What comes behind a place, whether or not there still is a prompt there."""
+        """The rows after a place, whether or not a prompt is still there."""
         behind = np.logical_or(self.keys > key, (self.keys == key) & (self.numbers > number))
         return self._replace(numbers=self.numbers[behind], keys=self.keys[behind])
 

@@ -40,7 +40,7 @@ SEARCHED_RUNS = 20
 
 
 class PageOf(NamedTuple):
-    """Which page of a list."""
+    """A page of a list."""
 
     cursor: str | None
     offset: int
@@ -177,7 +177,7 @@ def _neighbours(prompts: RunPrompts, selection: Selection, number: int) -> Promp
 
 
 def in_runs(session: Session, prompt_id: str) -> PromptInRuns:
-    """What the newest runs made of a prompt, newest first."""
+    """Summaries of a prompt in the newest runs, newest first."""
     runs = repository.newest_runs(session, SEARCHED_RUNS)
     courses = repository.courses(session, [run.id for run in runs], prompt_id)
     items = []

@@ -72,7 +72,7 @@ def _has_ended(run: HeldRun, seconds: float) -> bool:
 
 
 def expected_seconds(waiting: Sequence[Waiting], online: Sequence[WorkerSlots]) -> list[float | None]:
-    """When each waiting run, in order, is expected to find its slot, GPUs and memory on one worker.
+    """Expected wait of each queued run, in order, for a slot, GPUs and memory on one worker.
 
     Only runs whose remaining time is known free capacity, and a run that finds it keeps it. None where nobody knows.
     """

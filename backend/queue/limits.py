@@ -16,7 +16,7 @@ from bapo.api.runs import RunStatus
 
 
 def limits(session: Session, settings: Settings) -> UserLimits:
-    """Of everybody who can log in."""
+    """Limits of all users who can log in."""
     holdings = repository.holdings(session)
     counted = select(Run.owner_id, func.count()).where(Run.status == RunStatus.QUEUED).group_by(Run.owner_id)
     waiting = {row[0]: row[1] for row in session.execute(counted)}
@@ -36,7 +36,7 @@ def limits(session: Session, settings: Settings) -> UserLimits:
 
 
 def set_limit(session: Session, user: str, change: LimitChange, caller: Principal) -> None:
-    """Give somebody a limit of their own, or the server's again. Raises Problem 404."""
+    """Set a user's own limit, or return to the server's default. Raises Problem 404."""
     person = session.scalars(select(User).where(User.name == user)).one_or_none()
     if person is None:
         raise not_found("user", user)

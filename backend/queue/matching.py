@@ -41,7 +41,7 @@ def could_take(needs: Needs, machine: Machine) -> bool:
 
 
 def capacity_on(needs: Needs, machine: Machine) -> Capacity | None:
-    """What the run would take of the machine now; None where that is not free."""
+    """The capacity that the run would take of the machine now; None if it is not free."""
     wanted = gpus_on(needs, machine)
     free = [index for index in suitable_gpus(needs, machine) if index not in machine.gpus_held]
     has_memory = machine.memory_gib is None or machine.memory_held_gib + needs.memory_gib <= machine.memory_gib
@@ -158,7 +158,7 @@ def _largest_gpu(machines: Sequence[Machine], known: str) -> str:
 
 
 def why_not_now(needs: Needs, machines: Sequence[Machine]) -> str:
-    """What a run waits for that one of these machines could take."""
+    """Why a run waits that one of these machines could take."""
     large = [machine for machine in machines if could_take(needs, machine)]
     with_slot = [machine for machine in large if machine.slots_held < machine.slots]
     if not with_slot:
@@ -176,7 +176,7 @@ def why_not_now(needs: Needs, machines: Sequence[Machine]) -> str:
 
 
 class Placement(NamedTuple):
-    """What a round gives one run: capacity, or the reason why it waits."""
+    """Capacity for a run, or the reason why it waits."""
 
     capacity: Capacity | None
     reason: str | None

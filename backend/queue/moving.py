@@ -84,7 +84,7 @@ def _target(
 
 
 def _between(line: Sequence[Candidate], run_id: str, target_id: str) -> Sequence[Candidate]:
-    """From the one to the other, both counted."""
+    """The runs from one to the other, inclusive."""
     places = sorted(index for index, each in enumerate(line) if each.id in (run_id, target_id))
     return line[places[0] : places[-1] + 1]
 
@@ -98,7 +98,7 @@ def _moved(line: Sequence[Candidate], run_id: str, target: Candidate, is_before:
 
 
 def _exchange(session: Session, order: Sequence[Candidate]) -> None:
-    """Runs of one owner share out the places that they have, so that nobody else's place changes."""
+    """Reorder an owner's runs among their own places, so that nobody else's place changes."""
     rows = {row.id: row for row in lock_waiting(session, [each.id for each in order], waits=True)}
     moving = [rows[each.id] for each in order if each.id in rows]
     places = sorted(

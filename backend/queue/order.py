@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class WaitingPlace(NamedTuple):
-    """What decides the place of a waiting run."""
+    """Facts that decide the place of a waiting run."""
 
     id: str
     owner_id: str

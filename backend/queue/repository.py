@@ -15,7 +15,7 @@ from bapo.config.resources import Needs
 
 
 class Candidate(NamedTuple):
-    """What decides when and where a queued run starts."""
+    """Facts that decide when and where a queued run starts."""
 
     id: str
     owner_id: str
@@ -38,7 +38,7 @@ class Candidate(NamedTuple):
 
     @property
     def share(self) -> int:
-        """What it will hold: GPUs, or one slot."""
+        """Number of GPUs that it will hold, or one slot."""
         return max(1, self.needs.gpus + self.needs.cluster_gpus)
 
 
@@ -85,7 +85,7 @@ def candidates(session: Session) -> list[Candidate]:
 
 
 class Holdings(NamedTuple):
-    """What the runs of one owner hold of all workers."""
+    """Capacity held by the runs of one owner on all workers."""
 
     num_runs: int
     share: int
@@ -93,7 +93,7 @@ class Holdings(NamedTuple):
 
 
 def holdings(session: Session) -> Mapping[str, Holdings]:
-    """By owner, promised runs counted, in all projects."""
+    """Holdings by owner, assigned runs included, in all projects."""
     query = (
         select(Run.owner_id, func.count(), func.sum(func.greatest(1, Attempt.num_gpus)))
         .join(Run, Run.id == Attempt.run_id)
@@ -148,7 +148,7 @@ def held(session: Session) -> list[HeldRow]:
 
 
 def lock_waiting(session: Session, run_ids: Sequence[str], *, waits: bool = False) -> Sequence[Run]:
-    """Those of the runs that are still queued, locked and without their configs.
+    """The runs among these that are still queued, locked and without their configs.
 
     What somebody else has locked is left out, or waited for, in the one order in which all who wait lock runs.
     """

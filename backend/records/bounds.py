@@ -12,7 +12,7 @@ MAX_BIGINT = 2**63 - 1
 
 
 def fault(record: AnyRecord) -> str | None:
-    """What is wrong with a record that is one by its form; None where nothing is."""
+    """Error of a well-formed record with unstorable values; None if there is none."""
     for value in _integers(record):
         if not is_integer(value):
             return _complaint(value)
@@ -36,7 +36,7 @@ def is_integer(value: int) -> bool:
 
 
 def outside(values: Sequence[int], lowest: int, highest: int) -> str | None:
-    """What is wrong with the first of these numbers that is out of bounds; None where none is."""
+    """Error naming the first number out of bounds; None if there is none."""
     if not values or (lowest <= min(values) and max(values) <= highest):
         return None
     return _complaint(next(value for value in values if not lowest <= value <= highest))

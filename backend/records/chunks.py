@@ -42,7 +42,7 @@ Metrics = Mapping[str, float]
 def completed(
     session: Session, run_id: str, chunks: Collection[int], new: Collection[int]
 ) -> dict[int, dict[int, Metrics]]:
-    """Those of the chunks that have all their steps with the new ones, and the metrics of their other steps."""
+    """The chunks that the new steps complete, and the metrics of their other steps."""
     found: dict[int, dict[int, Metrics]] = {chunk: {} for chunk in chunks}
     if _lacking(found, new):
         query = select(StepRow.step, StepRow.metrics).where(

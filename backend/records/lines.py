@@ -99,7 +99,7 @@ def _storable(line: str) -> str:
 
 
 def load(line: Line) -> Loaded:
-    """What a line of records.jsonl is about; the rest is for `parse` to see."""
+    """Read a line of records.jsonl without checking it."""
     try:
         content = orjson.loads(line.text)
     except ValueError:
@@ -152,7 +152,7 @@ def _take_visits(content: object) -> VisitColumns:
 
 
 def _visits_fault(visits: VisitColumns) -> str | None:
-    """What is wrong with the prompts of a step."""
+    """Error of a step's prompts; None if there is none."""
     return bounds.outside(visits.num_correct, 0, bounds.MAX_INTEGER) or bounds.outside(
         visits.policy_version, -bounds.MAX_BIGINT, bounds.MAX_BIGINT
     )

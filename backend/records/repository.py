@@ -53,7 +53,7 @@ def _quoted(text: str) -> str:
 
 
 def next_offset(session: Session, run_id: str, attempt: int, kind: str) -> int:
-    """How far a file is stored."""
+    """Offset up to which a file is stored."""
     offset = session.get(IngestOffset, (run_id, attempt, kind))
     return 0 if offset is None else offset.next_offset
 
@@ -67,7 +67,7 @@ def set_next_offset(session: Session, run_id: str, attempt: int, kind: str, offs
 
 
 def steps_of_later_attempts(session: Session, run_id: str, attempt: int, steps: Sequence[int]) -> set[int]:
-    """Those of the steps that a later attempt has recorded."""
+    """The steps among these that a later attempt has recorded."""
     query = select(StepRow.step).where(
         StepRow.run_id == run_id, StepRow.step == any_(literal(steps, ARRAY(Integer))), StepRow.attempt > attempt
     )
@@ -75,7 +75,7 @@ def steps_of_later_attempts(session: Session, run_id: str, attempt: int, steps: 
 
 
 def replace_steps(session: Session, run_id: str, steps: Sequence[int], rows: Iterable[StepColumns]) -> None:
-    """Store steps in place of what an earlier attempt recorded of them. The run must be locked.
+    """Store steps, replacing those of an earlier attempt. The run must be locked.
 
     A row that is made while it is asked for is made while PostgreSQL takes in the one before.
     """
@@ -116,7 +116,7 @@ def add_log(session: Session, run_id: str, attempt: int, content: str) -> None:
 
 
 class StepRange(NamedTuple):
-    """From and to, both included."""
+    """A range of steps, both ends included."""
 
     first: int
     last: int
@@ -160,7 +160,7 @@ def ratio_histograms(session: Session, run_id: str, steps: StepRange) -> list[tu
 
 
 class Place(NamedTuple):
-    """Where a record stands in the order of all records of a run."""
+    """Place of a record in the order of a run's records."""
 
     step: int
     identifier: int

@@ -42,7 +42,7 @@ class Rows(NamedTuple):
 
 
 def details_of(path: Path, kind: ResourceKind, function: str | None) -> dict[str, Any]:
-    """What a list says about it. Raises Problem 422 where it cannot be read as what it should be."""
+    """Summary of a resource. Raises Problem 422 if it is not readable as its kind."""
     match kind:
         case "dataset":
             columns, num_rows = _shape(path)
@@ -173,7 +173,7 @@ def _model_config(path: Path) -> dict[str, Any]:
 
 
 def _num_parameters(path: Path) -> int | None:
-    """From the headers of the safetensors files; None where the weights lie otherwise."""
+    """Number of parameters from safetensors headers; None for other formats."""
     total = 0
     files = sorted(path.glob("*.safetensors"))
     for file in files:

@@ -48,7 +48,7 @@ def resolved(session: Session, explicit: ExplicitConfig, project_id: str | None)
 def _path(
     session: Session, field: str, kind: ResourceKind, value: object, project_id: str | None
 ) -> object | ConfigProblem:
-    """What stands in a config for what its author wrote."""
+    """Path for a value of a config."""
     if not isinstance(value, str):
         return value
     known = f"use one of {_known(session, project_id, kind)}"

@@ -25,7 +25,7 @@ class ResourceRow(NamedTuple):
 
 
 def _reference() -> ColumnElement[str]:
-    """What stands in a config that uses the resource."""
+    """Value of a config field that uses the resource."""
     return Resource.path + func.coalesce(":" + Resource.function, "")
 
 

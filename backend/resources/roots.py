@@ -45,7 +45,7 @@ def fits(path: Path, kind: ResourceKind) -> bool:
 
 
 def candidates(roots: Sequence[Path], kind: ResourceKind) -> Iterator[Path]:
-    """What fits beneath the roots, by path, at most `MOST_FILES`; hidden folders and links out are left out."""
+    """Files of this kind in the permitted folders by path, at most `MOST_FILES`, without hidden folders."""
     found = 0
     for root in roots:
         for folder, folders, files in os.walk(root):

@@ -56,7 +56,7 @@ def register(session: Session, body: ResourceCreate, caller: Principal, permitte
 
 
 def info(row: ResourceRow, caller: Principal) -> ResourceInfo:
-    """As the API shows it."""
+    """Render a resource for the API."""
     resource = row.resource
     kind: ResourceKind = resource.kind  # type: ignore[assignment]
     return ResourceInfo(
@@ -88,7 +88,7 @@ def get(session: Session, resource_id: str) -> ResourceRow:
 def preview(
     session: Session, resource_id: str, permitted_roots: Sequence[Path], offset: int, limit: int
 ) -> ResourcePreview:
-    """What is in it. Raises Problem 404, and 422 where the file is gone or no longer permitted."""
+    """Preview a resource. Raises Problem 404, and 422 if the file is gone or no longer permitted."""
     resource = get(session, resource_id).resource
     kind: ResourceKind = resource.kind  # type: ignore[assignment]
     # The permitted folders, or a link on the way, may have changed since.
@@ -107,7 +107,7 @@ def remove(session: Session, resource_id: str, caller: Principal) -> None:
 
 
 def files(session: Session, kind: ResourceKind, permitted_roots: Sequence[Path]) -> list[ResourceFile]:
-    """What can be registered."""
+    """Files that can be registered."""
     known = repository.names_by_path(session, kind)
     return [
         ResourceFile(

@@ -12,7 +12,7 @@ from bapo.api.runs import NamedCount, RunFacets, RunFilters
 
 
 def conditions(filters: RunFilters, viewer_id: str) -> list[ColumnElement[bool]]:
-    """What a run must be to match, all of it; the session itself leaves out what the caller may not see."""
+    """Conditions that a run must meet; the session itself hides what the caller may not see."""
     found: list[ColumnElement[bool]] = []
     if filters.project:
         found.append(Run.project_id.in_(select(Project.id).where(Project.name.in_(filters.project))))

@@ -68,14 +68,14 @@ def close_controls(session: Session, run: Run, reason: str) -> None:
 
 
 def settle_stops(session: Session, run: Run) -> None:
-    """The run has stopped: the stops and pauses that asked for it are done with."""
+    """Settle the stops and pauses of a run that has stopped."""
     for control in repository.pending_stops(session, run.id):
         control.state = "applied"
         control.applied_step = run.step
 
 
 def max_retries(run: Run, settings: Settings) -> int:
-    """How often in a row the run is tried again without a further step."""
+    """Most retries in a row of the run without a further step."""
     return settings.max_attempts_without_progress - 1 if run.max_retries is None else run.max_retries
 
 

@@ -116,7 +116,7 @@ def _ordered(query: Select[*Columns], column: ColumnElement[Any], is_descending:
 
 
 def rows_by_id(session: Session, run_ids: Sequence[str], viewer_id: str) -> list[RunRow]:
-    """Those of the runs that exist, in the order given, without their configs."""
+    """The existing runs among these, in the given order, without their configs."""
     found = session.execute(rows(with_config=False).where(Run.id.in_(run_ids))).all()
     by_id = {row[0].id: RunRow(*row) for row in found}
     return completed(session, [by_id[run_id] for run_id in run_ids if run_id in by_id], viewer_id)

@@ -74,7 +74,7 @@ def summary(row: RunRow, prices: Prices) -> RunSummary:
 
 
 class Surroundings(NamedTuple):
-    """What other tables say of a run."""
+    """Facts about a run from other tables."""
 
     worker: str | None = None
     parent_name: str | None = None
@@ -123,7 +123,7 @@ def run_detail(session: Session, settings: Settings, run_id: str, caller: Princi
 
 
 def allowed_actions(row: RunRow, caller: Principal) -> list[states.Action]:
-    """What this caller can do with the run now."""
+    """Actions that this caller may take on the run now."""
     if Permission.WRITE not in GRANTED[caller.role]:
         # Not even a clone.
         return []

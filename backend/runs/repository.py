@@ -71,7 +71,7 @@ def row(session: Session, run_id: str, viewer_id: str) -> RunRow:
 
 
 def set_star(session: Session, run_id: str, user_id: str, *, is_starred: bool) -> None:
-    """Mark a run for somebody, or take the mark away."""
+    """Star a run for a user, or remove the star."""
     if is_starred:
         session.execute(insert(RunStar).values(run_id=run_id, user_id=user_id).on_conflict_do_nothing())
     else:
@@ -121,7 +121,7 @@ def study_of(session: Session, run_id: str) -> str | None:
 
 
 def delete_run(session: Session, run: Run) -> None:
-    """Forget a run with everything that it recorded; every server process is told when that is committed."""
+    """Delete a run and its records; announced to every server process on commit."""
     session.execute(delete(Run).where(Run.id == run.id))
     events.announce_deletion(session, run.id)
 
@@ -205,13 +205,13 @@ _RECORDED_TIMES = text("""
 
 
 def recorded_times(session: Session, run: Run) -> tuple[datetime | None, datetime | None]:
-    """When a run began and ended by its own records."""
+    """Start and end of a run by its own records."""
     first, last = session.execute(_RECORDED_TIMES, {"run_id": run.id}).one()
     return first, last
 
 
 def _bytes_of(session: Session, run_ids: Sequence[str]) -> dict[str, int]:
-    """What the folders and records of these runs take up, of those that were measured."""
+    """Measured sizes of these runs' folders and records."""
     size = func.coalesce(RunStorage.folder_bytes, 0) + func.coalesce(RunStorage.database_bytes, 0)
     query = select(RunStorage.run_id, size).where(RunStorage.run_id.in_(run_ids))
     query = query.where(or_(RunStorage.folder_bytes.is_not(None), RunStorage.database_bytes.is_not(None)))

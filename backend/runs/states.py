@@ -68,7 +68,7 @@ def check_move(before: RunStatus, after: RunStatus) -> None:
 
 
 def actions(status: RunStatus) -> tuple[Action, ...]:
-    """What a person can do with a run in this state."""
+    """Actions that the state allows."""
     return _ACTIONS[status]
 
 

@@ -18,7 +18,7 @@ _hours = _seconds / SECONDS_PER_HOUR * func.greatest(Attempt.num_gpus, 1)
 
 
 class Usage(NamedTuple):
-    """What a run has taken; attempts may have run on different machines."""
+    """Compute used by a run."""
 
     gpu_hours: float = 0.0
     slot_hours: float = 0.0
@@ -41,7 +41,7 @@ class Usage(NamedTuple):
 
 
 def usage_of(session: Session, run_ids: Sequence[str]) -> Mapping[str, Usage]:
-    """By run; runs that no worker has taken are left out."""
+    """Compute used by each run; runs that no worker took are left out."""
     on_gpus = case((Attempt.num_gpus > 0, _hours), else_=0.0)
     on_cpu = case((Attempt.num_gpus == 0, _hours), else_=0.0)
     newest = func.array_agg(aggregate_order_by(Attempt.num_gpus, Attempt.number.desc()))

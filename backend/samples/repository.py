@@ -14,14 +14,14 @@ Columns = TypeVarTuple("Columns")
 
 
 class Place(NamedTuple):
-    """Where a group stands in the order of a run's groups."""
+    """Place of a group in the order of a run's groups."""
 
     step: int
     position: int
 
 
 class Wanted(NamedTuple):
-    """Which groups of a run; None leaves a matter open."""
+    """Filters of a run's groups; None matches all."""
 
     run_id: str
     prompt_id: str | None = None
@@ -61,7 +61,7 @@ def page(session: Session, wanted: Wanted, after: Place | None, limit: int) -> l
 
 
 def count(session: Session, wanted: Wanted) -> int:
-    """How many groups there are."""
+    """Number of matching groups."""
     return int(session.scalars(_where(select(func.count()).select_from(Sample), wanted)).one())
 
 
@@ -85,7 +85,7 @@ _SAYS_ASCII, _SAYS_ANY = (text(_SAYS.format(collation=collation)) for collation 
 def saying(
     session: Session, wanted: Wanted, part: str, after: Place | None, until: Place, limit: int
 ) -> list[tuple[Place, dict[str, Any]]]:
-    """Of the groups up to a place, those whose prompt or responses contain the text, whatever its case."""
+    """The groups up to a place whose prompt or responses contain the text, in any case."""
     says = _SAYS_ASCII if part.isascii() else _SAYS_ANY
     query = _where(select(Sample.step, Sample.position, Sample.record), wanted)
     query = query.where(tuple_(Sample.step, Sample.position) >= until, says.bindparams(part=part))

@@ -58,7 +58,7 @@ def _search(session: Session, wanted: Wanted, part: str, after: Place | None, li
 
 
 def _affordable(sizes: Sequence[int]) -> int:
-    """How many groups one search reads: at least one, and no more than either bound allows."""
+    """Number of groups that one search reads: at least one, at most what both bounds allow."""
     total = 0
     for number, size in enumerate(sizes[:SEARCHED_GROUPS]):
         total += size

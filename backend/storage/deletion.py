@@ -38,7 +38,7 @@ def leave_to_worker(session: Session, run: Run, part: str, author: str) -> None:
 
 
 def preview(session: Session, run_ids: Sequence[str], caller: Principal) -> DeletionPreview:
-    """What deleting would take away. Raises Problem 404 for a run that is not there."""
+    """What deleting would remove. Raises Problem 404 for a missing run."""
     items = [_item(session, _run(session, run_id), caller) for run_id in dict.fromkeys(run_ids)]
     return DeletionPreview(items=items, num_bytes=sum(item.num_bytes for item in items if item.refusal is None))
 

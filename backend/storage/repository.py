@@ -109,7 +109,7 @@ DATABASE_BYTES = text("SELECT pg_database_size(current_database())")
 
 
 class SpaceRow(NamedTuple):
-    """A run with what it takes up."""
+    """A run and its size."""
 
     run: Run
     owner: str
@@ -146,7 +146,7 @@ def _artifact_bytes() -> Select[str, int | None]:
 
 
 class Totals(NamedTuple):
-    """Of all runs."""
+    """Total sizes of all runs."""
 
     num_runs: int
     folder_bytes: int
@@ -155,7 +155,7 @@ class Totals(NamedTuple):
 
 
 def totals(session: Session) -> Totals:
-    """What all runs take up, as measured."""
+    """Total measured sizes of all runs."""
     num_runs = session.scalars(select(func.count()).select_from(Run)).one()
     sums = select(func.sum(RunStorage.folder_bytes), func.sum(RunStorage.database_bytes))
     folder_bytes, record_bytes = session.execute(sums).one()
@@ -169,7 +169,7 @@ def database_bytes(session: Session) -> int:
 
 
 def pending_deletions(session: Session) -> Sequence[FolderDeletion]:
-    """What workers still have to delete, oldest first."""
+    """Deletions that workers have yet to make, oldest first."""
     return session.scalars(select(FolderDeletion).order_by(FolderDeletion.id).limit(1_000)).all()
 
 

@@ -41,7 +41,7 @@ def days_of(settings: Settings) -> Mapping[RetainedPart, float | None]:
 
 
 def plan(session: Session, settings: Settings) -> list[RetentionRule]:
-    """What the next rounds would take; nothing happens."""
+    """What the next rounds would delete. Deletes nothing."""
     rules = []
     for part, days in days_of(settings).items():
         due: Sequence[str] = ()
@@ -55,7 +55,7 @@ def plan(session: Session, settings: Settings) -> list[RetentionRule]:
 
 
 def is_kept() -> ColumnElement[bool]:
-    """Whether nothing of a run goes by itself."""
+    """Whether a run is exempt from retention."""
     starred = select(RunStar.run_id).where(RunStar.run_id == Run.id).exists()
     return or_(starred, Run.tags.contains([KEEP_TAG]))
 

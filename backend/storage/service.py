@@ -67,7 +67,7 @@ def _checkpoint_bytes(row: repository.SpaceRow) -> int | None:
 
 
 def compact(engine: Engine) -> CompactReport:
-    """Write the tables of records anew without the free space inside them, one after the other.
+    """Rewrite the tables of records one after the other without their free space.
 
     Deleted rows leave space that PostgreSQL uses again but does not give back to the disk, least of all that of long
     values, which lie in tables of their own. Whoever writes to a table waits while it is its turn.

@@ -47,7 +47,7 @@ _select: Callable[..., Select[Any]] = select
 
 
 def _copy(session: Session, table: type[Base], run: Run, parent: Run, *conditions: Any) -> None:
-    """Copy rows to the new run; identities are made anew."""
+    """Copy rows to the new run, with new row IDs."""
     columns: Table = table.__table__  # type: ignore[assignment]
     given = {"run_id": literal(run.id), "attempt": literal(INHERITED_ATTEMPT)}
     names = [column.name for column in columns.columns if column.identity is None]

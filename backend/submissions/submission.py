@@ -51,7 +51,7 @@ def submit(session: Session, submission: Submission, caller: Principal) -> Run:
 
 
 def once(session: Session, caller: Principal, key: str | None, digest: str, create: Callable[[], Run]) -> Run:
-    """Make a run, or find the one that an earlier request with this key made.
+    """Create a run, or find the one that an earlier request with this key created.
 
     `digest` tells whether it was the same request. Raises Problem 409 where it was not.
     """

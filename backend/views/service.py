@@ -19,7 +19,7 @@ from bapo.api.views import ViewInfo, ViewWrite
 
 
 def info(row: ViewRow, caller: Principal) -> ViewInfo:
-    """As the API shows it. Filters that this version does not know are left out."""
+    """Render a view for the API, without filters that this version does not know."""
     view = row.view
     content: dict[str, Any] = {
         "id": view.id,
@@ -54,7 +54,7 @@ def create(session: Session, body: ViewWrite, caller: Principal) -> ViewRow:
 
 
 def replace(session: Session, view_id: str, body: ViewWrite, caller: Principal) -> ViewRow:
-    """Change one's own view. Raises Problem 404, 403, 409 and 422."""
+    """Replace a view of the caller. Raises Problem 404, 403, 409 and 422."""
     check_sort(body.sort)
     row = _own(session, view_id, caller)
     row.view.updated_at = clock(session)
@@ -67,7 +67,7 @@ def replace(session: Session, view_id: str, body: ViewWrite, caller: Principal) 
 
 
 def delete(session: Session, view_id: str, caller: Principal) -> None:
-    """Delete one's own view. Raises Problem 404 and 403."""
+    """Delete a view of the caller. Raises Problem 404 and 403."""
     session.delete(_own(session, view_id, caller).view)
 
 

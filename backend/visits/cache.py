@@ -27,7 +27,7 @@ class _Entry:
 
 
 class VisitCache:
-    """Visits by run; the runs not asked for longest are forgotten when all take more than `max_bytes`."""
+    """Visits by run; the least recently used are dropped beyond `max_bytes`."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -66,7 +66,7 @@ class VisitCache:
 
 
 def _current(session: Session, run_id: str, known: RunColumns) -> RunColumns:
-    """What is stored now; of what is known, the steps before the first that another attempt recorded are kept."""
+    """The stored visits; known ones are kept up to the first step recorded by another attempt."""
     stored = repository.steps(session, run_id)
     num_equal = next(
         (index for index, (old, new) in enumerate(zip(known.steps, stored, strict=False)) if old != new),

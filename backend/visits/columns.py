@@ -20,7 +20,7 @@ _SOURCE_NUMBER = {source.value: number for number, source in enumerate(SOURCES)}
 
 
 class RunColumns(NamedTuple):
-    """What is stored of a run."""
+    """Stored visits of a run as columns."""
 
     steps: Sequence[StepOf]
     """Each step and the attempt that recorded it, by step."""
@@ -45,7 +45,7 @@ def no_steps(group_size: int) -> RunColumns:
 
 
 def up_to(columns: RunColumns, num_steps: int) -> RunColumns:
-    """The first steps only. Prompts are numbered as they come, so that those seen by then are the first ones."""
+    """The first steps. Prompts are numbered in order of appearance, so that those seen by then come first."""
     if num_steps == len(columns.steps):
         return columns
     end = int(columns.first_visits[num_steps])

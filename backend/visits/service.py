@@ -11,7 +11,7 @@ from bapo.analysis.visits import Visits
 
 
 def visits_of_run(session: Session, context: Context, run: Run) -> Visits:
-    """Every visit of the run's prompts that is stored by now, of repeated steps the latest attempt's.
+    """All stored visits of the run's prompts; of repeated steps, those of the latest attempt.
 
     Kept in the process: a call costs a query over a few rows as long as nothing was added, afterwards a reading of the
     new steps only. The arrays belong to all requests and cannot be written to; the same object comes back as long as

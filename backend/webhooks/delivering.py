@@ -102,7 +102,7 @@ class Deliverer(LeaderThread):
             self.wake()
 
     def try_once(self, item: Due) -> Outcome | None:
-        """Send a message, and note what became of it; None where it need not be sent any more.
+        """Send a message and record the outcome; None if it need not be sent anymore.
 
         Killed in between, the message is sent again: its receiver knows it by its identifier.
         """
@@ -122,7 +122,7 @@ class Deliverer(LeaderThread):
 
 
 def note(session: Session, webhook: Webhook, delivery: Delivery, outcome: Outcome, now: datetime) -> None:
-    """What follows from a try."""
+    """Record the outcome of a try."""
     delivery.num_tries += 1
     delivery.first_try_at = delivery.first_try_at or now
     delivery.last_try_at = now
@@ -163,7 +163,7 @@ def _wait(num_tries: int) -> timedelta:
 
 
 def switch_off(session: Session, webhook: Webhook, reason: str, now: datetime) -> None:
-    """Nothing is sent to it any more until somebody switches it on."""
+    """Switch a webhook off until somebody switches it on."""
     webhook.enabled = False
     webhook.disabled_reason = reason
     webhook.updated_at = now

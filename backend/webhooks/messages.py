@@ -19,14 +19,14 @@ SIGNATURE_VERSION = "v1"
 
 
 class Message(NamedTuple):
-    """What is sent."""
+    """A message to send."""
 
     headers: dict[str, str]
     content: bytes
 
 
 def message(webhook: Webhook, delivery: Delivery, unix_time: int) -> Message:
-    """The delivery as its webhook wants it; signed anew at each try, under the same identifier."""
+    """The message in its webhook's format, signed for each try under the same ID."""
     body = {
         "id": delivery.id,
         "event": delivery.event,

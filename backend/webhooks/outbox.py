@@ -35,7 +35,7 @@ def add(session: Session, run: Run, event: str, body: dict[str, Any]) -> None:
 
 
 def run_body(run: Run, public_url: str) -> dict[str, Any]:
-    """What every message says of its run."""
+    """Facts about the run in every message."""
     return {
         "run": {
             "id": run.id,

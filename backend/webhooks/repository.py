@@ -43,7 +43,7 @@ def _webhooks() -> Select[Webhook, str, str, int, datetime | None]:
 
 
 def webhooks(session: Session, conditions: Collection[ColumnElement[bool]]) -> list[WebhookRow]:
-    """By name."""
+    """Webhooks by name."""
     query = _webhooks().where(*conditions).order_by(func.lower(Webhook.name), Webhook.id)
     return [WebhookRow(*row) for row in session.execute(query)]
 
@@ -60,7 +60,7 @@ def count(session: Session, project_id: str) -> int:
 
 
 def count_given_up(session: Session, owner_id: str) -> int:
-    """Somebody's webhooks that were switched off for their failures."""
+    """Number of a user's webhooks that were switched off after failures."""
     query = select(func.count()).where(Webhook.owner_id == owner_id, Webhook.disabled_reason.is_not(None))
     return session.execute(query.select_from(Webhook)).scalar_one()
 
@@ -114,7 +114,7 @@ def lock_both(session: Session, item: Due) -> tuple[Webhook, Delivery] | None:
 
 
 def give_up_waiting(session: Session, webhook_id: str, problem: str) -> None:
-    """What waits is not sent."""
+    """Give up all waiting messages."""
     query = update(Delivery).where(Delivery.webhook_id == webhook_id, Delivery.state == "waiting")
     session.execute(query.values(state="given_up", problem=problem, next_try_at=None))
 
@@ -127,6 +127,6 @@ def prune(session: Session, seconds: float) -> None:
 
 
 def send_now(session: Session, webhook_id: str) -> None:
-    """What waits need not wait any longer."""
+    """Make waiting messages due now."""
     query = update(Delivery).where(Delivery.webhook_id == webhook_id, Delivery.state == "waiting")
     session.execute(query.values(next_try_at=None))

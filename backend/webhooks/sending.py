@@ -31,7 +31,7 @@ GONE = 410
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a try."""
+    """Outcome of a try."""
 
     status_code: int | None
     response: str | None

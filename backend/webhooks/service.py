@@ -27,12 +27,12 @@ SECRET_PREFIX = "whsec_"  # noqa: S105 - says what the random rest is for
 
 
 def info(row: WebhookRow) -> WebhookInfo:
-    """As the API shows it."""
+    """Render a webhook for the API."""
     return WebhookInfo.model_validate(_content(row))
 
 
 def created(row: WebhookRow) -> WebhookCreated:
-    """As the API shows it once."""
+    """Render a new webhook with its secret."""
     return WebhookCreated.model_validate(_content(row) | {"secret": row.webhook.secret})
 
 
@@ -51,7 +51,7 @@ def _content(row: WebhookRow) -> dict[str, object]:
 
 
 def visible(caller: Principal) -> Sequence[ColumnElement[bool]]:
-    """One's own, and all of a project for its administrators: an address may itself be a secret."""
+    """The caller's webhooks, and all of a project for its administrators: an address may itself be a secret."""
     if caller.memberships is None:
         return [] if caller.role == "admin" else [Webhook.owner_id == caller.id]
     managed = [project_id for project_id, role in caller.memberships.items() if role == "admin"]
@@ -59,7 +59,7 @@ def visible(caller: Principal) -> Sequence[ColumnElement[bool]]:
 
 
 def list_webhooks(session: Session, caller: Principal) -> list[WebhookRow]:
-    """By name."""
+    """Webhooks by name."""
     return repository.webhooks(session, visible(caller))
 
 
@@ -165,7 +165,7 @@ def _note(session: Session, webhook: Webhook, caller: Principal, action: str) ->
 
 
 def delivery_info(delivery: Delivery) -> DeliveryInfo:
-    """As the API shows it."""
+    """Render a message for the API."""
     names = (
         *("id", "event", "run_id", "created_at", "state", "num_tries", "last_try_at", "next_try_at"),
         *("status_code", "response", "problem", "seconds", "body"),

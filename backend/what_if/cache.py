@@ -22,7 +22,7 @@ class _Entry(NamedTuple):
 
 
 class RecordingCache:
-    """Recordings by run, made anew when a run has recorded more."""
+    """Recordings by run, rebuilt when a run has recorded more."""
 
     def __init__(self, most_runs: int = MOST_RUNS) -> None:
         self._most_runs = most_runs
@@ -30,7 +30,7 @@ class RecordingCache:
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
 
     def recording(self, run_id: str, visits: Visits, make: Callable[[], Recording]) -> Recording:
-        """The recording of these visits, which are the same object as long as the run has recorded nothing more."""
+        """The recording of these visits, which are the same object until the run records more."""
         with self._lock:
             entry = self._entries.get(run_id)
             if entry is not None and entry.visits is visits:

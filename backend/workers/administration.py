@@ -16,7 +16,7 @@ from bapo.api.workers import DrainRequest
 
 
 def drain(session: Session, worker_id: str, request: DrainRequest, caller: Principal) -> Worker:
-    """It gets no new runs; what it was promised and has not taken goes back. Raises Problem 404."""
+    """Give the worker no new runs and withdraw unclaimed assignments. Raises Problem 404."""
     worker = _lock(session, worker_id)
     if worker.draining_at is None:
         worker.draining_at = clock(session)
@@ -27,7 +27,7 @@ def drain(session: Session, worker_id: str, request: DrainRequest, caller: Princ
 
 
 def undrain(session: Session, worker_id: str, caller: Principal) -> Worker:
-    """It gets runs again. Raises Problem 404."""
+    """Give the worker new runs again. Raises Problem 404."""
     worker = _lock(session, worker_id)
     if worker.draining_at is not None:
         worker.draining_at, worker.drain_hands_on = None, False

@@ -111,7 +111,7 @@ def end_all_pauses(session: Session) -> None:
 
 
 def begin_all_leases_anew(session: Session, seconds: float) -> None:
-    """Times from before cannot be compared with the clock: nobody could send a heartbeat, or the clock was set.
+    """Renew all leases after a time in which nobody could send heartbeats, or after a change of the clock.
 
     A lease that ended long ago must not lose a run whose worker is well, and one that ends in an hour not hide a dead
     one; likewise when workers were heard of and messages sent.

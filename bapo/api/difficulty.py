@@ -1,4 +1,4 @@
-"""How a run's prompts move between accuracies."""
+"""Moves of a run's prompts between accuracies."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ class Migration(Body):
     """Last step that can be requested."""
     matrix: MigrationMatrix
     null: MigrationMatrix | None
-    """The base model sampled twice, which is what chance alone moves; None until it was, and for `last_seen`, for which
-    there is no such measurement."""
+    """The base model sampled twice: moves by chance alone. Null until sampled, and for `last_seen`."""
 
 
 class FlowClass(Body):

@@ -1,4 +1,4 @@
-"""Training prompts over a whole run, and over all runs."""
+"""Training prompts of a run, or across runs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ PromptOrder = Literal["first_step", "last_step", "last_accuracy", "first_accurac
 
 
 class PromptFilter(Body):
-    """Which prompts, and in which order. Everything that is given must hold."""
+    """Filters and order of prompts; a prompt must match all filters."""
 
     story: Story | None = None
-    """A course that the prompt took; `GET …/prompts` counts each."""
+    """How the prompt's accuracy developed; `GET …/prompts` counts each."""
     source: BatchSource | None = None
-    """Visited from this source at least once."""
+    """Visited at least once from this source."""
     search: Text | None = Field(default=None, max_length=200)
-    """Part of the identifier, or of the text where it is stored."""
+    """Part of the ID, or of the text if stored."""
     min_first: int | None = Field(default=None, ge=0, le=100_000)
     """Fewest correct responses at the first evaluation."""
     max_first: int | None = Field(default=None, ge=0, le=100_000)
@@ -38,12 +38,11 @@ class PromptFilter(Body):
 
 
 class PromptSummary(Body):
-    """One training prompt over the whole run. First and last are its first and last evaluation: a reused group repeats
-    an earlier one."""
+    """A training prompt over the whole run."""
 
     prompt_id: str
     text: str | None
-    """Its beginning, where a group of it was stored with its responses."""
+    """Beginning of its text, if stored."""
     num_visits: int
     num_evaluations: int
     first_correct: int
@@ -54,18 +53,18 @@ class PromptSummary(Body):
     gain: float
     """Last minus first accuracy."""
     variance: float
-    """Of the accuracy over the evaluations."""
+    """Variance of the accuracy over the evaluations."""
     first_step: int
     last_step: int
     stories: Sequence[Story]
     steps: Sequence[int]
-    """Of its visits; of more than a hundred, a hundred evenly spaced ones, the first and the last among them."""
+    """Steps of its visits; at most a hundred, evenly spaced, with the first and the last."""
     num_correct: Sequence[int]
     sources: Sequence[BatchSource]
 
 
 class PromptTotals(Body):
-    """All prompts of a run, whatever the filter."""
+    """Totals over all prompts of a run, regardless of the filter."""
 
     num_prompts: int
     num_visits: int
@@ -73,20 +72,20 @@ class PromptTotals(Body):
     num_never_solved: int
     """Prompts with 0/G at every evaluation."""
     first_accuracy: float | None
-    """Mean over the prompts; None without any."""
+    """Mean over the prompts; null without prompts."""
     last_accuracy: float | None
     last_step: int
-    """Last step that is recorded."""
+    """Last recorded step."""
 
 
 class PromptPage(Page):
-    """Prompts, in the order that was asked for."""
+    """Prompts in the requested order."""
 
     items: Sequence[PromptSummary]
     total: int
-    """Prompts that the filter matches, on all pages."""
+    """Number of matching prompts on all pages."""
     stories: dict[Story, int]
-    """Prompts of each story that the rest of the filter matches."""
+    """Number of prompts by story, with all other filters applied."""
     totals: PromptTotals
 
 
@@ -98,44 +97,44 @@ class PromptVisits(Body):
     num_correct: Sequence[int]
     policy_version: Sequence[int]
     staleness: Sequence[int]
-    """Steps that the policy that answered was behind: step - 1 - policy version."""
+    """Staleness of the responses: step - 1 - policy version."""
     in_batch: Sequence[bool]
     reason: Sequence[str | None]
     """Why it was not trained on."""
 
 
 class PromptTrackings(Body):
-    """Columns, one row per sampling apart from training."""
+    """Columns, one row per tracking sample."""
 
     step: Sequence[int]
     replicate: Sequence[int]
-    """1 is the base model sampled again."""
+    """1: the base model sampled a second time."""
     num_correct: Sequence[int]
     group_size: Sequence[int]
 
 
 class PromptNeighbours(Body):
-    """Where the prompt stands in the list that the filter gives."""
+    """Position of the prompt in the filtered list."""
 
     total: int
     position: int | None
-    """From 1; None where the filter does not match it."""
+    """From 1; null if the filter does not match it."""
     previous_id: str | None
     next_id: str | None
 
 
 class PromptDetail(PromptSummary):
-    """One training prompt with all that is stored of it."""
+    """A training prompt with everything stored about it."""
 
     answer: dict[str, Any] | None
-    """Ground truth that the verifier used, where a group of it was stored."""
+    """Ground truth used by the verifier, if stored."""
     visits: PromptVisits
     trackings: PromptTrackings
     neighbours: PromptNeighbours
 
 
 class PromptInRun(Body):
-    """What one run made of a prompt."""
+    """Summary of a prompt in one run."""
 
     run_id: str
     run_name: str
@@ -149,7 +148,7 @@ class PromptInRun(Body):
 
 
 class PromptInRuns(Page):
-    """The newest of the runs that trained on a prompt."""
+    """Summaries of a prompt in the newest runs that trained on it."""
 
     items: Sequence[PromptInRun]
     num_runs_searched: int

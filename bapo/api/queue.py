@@ -21,37 +21,36 @@ class WaitingRun(Body):
     owner: str
     method: str
     attempt: int
-    """Attempts so far: above 0, it goes on from a checkpoint."""
+    """Number of attempts so far; above 0, it resumes from a checkpoint."""
     step: int
     """Completed training steps."""
     num_steps: int
     position: int | None
-    """1 is the next one; None while it is held."""
+    """1 is the next to start; null while it is held."""
     priority: int
     queued_at: datetime
     gpus: int = 0
-    """GPUs of one worker that it needs."""
+    """Number of GPUs that it needs on one worker."""
     gpus_optional: bool = False
-    """A worker without any GPU will do too."""
+    """Whether a worker without GPUs can take it."""
     memory_gib: float = 0.0
-    """Memory that it needs to itself."""
+    """Memory that it needs."""
     gpu_memory_gib: float | None = None
-    """Least memory of each of its GPUs."""
+    """Minimum memory of each of its GPUs."""
     held_by: str | None = None
-    """Who keeps it from starting, until it is released."""
+    """Who holds it."""
     is_placed: bool = False
-    """An administrator gave it its place: no fair share changes it."""
+    """Whether an administrator gave it its place: fair shares do not change it."""
     retry: str | None = None
     """Such as "try 2 of 3 again after: the trainer was ended by SIGKILL"."""
     reason: str | None
-    """Why it waits; None in the second before the server has looked."""
+    """Why it waits; null until the server has looked."""
     promised_to: str | None
-    """Name of the worker that it was sent to and that has not taken it yet."""
+    """Name of the worker that it is assigned to and that has not claimed it yet."""
     expected_seconds: float | None
-    """Until a slot is expected to be free for it, from the remaining time of what runs; None where that is not
-    known."""
+    """Expected wait, from the remaining time of active runs; null if unknown."""
     may_cancel: bool
-    """Whether the caller may; also hold it, move it and change its priority."""
+    """Whether the caller may cancel, hold and move it and change its priority."""
 
 
 class HeldRun(Body):
@@ -64,32 +63,32 @@ class HeldRun(Body):
     status: RunStatus
     attempt: int
     state: Literal["assigned", "claimed", "running"]
-    """`assigned`: sent and not taken yet; `claimed`: its trainer starts; `running`: its trainer is up."""
+    """`assigned`: sent, not claimed yet; `claimed`: its trainer is starting; `running`: its trainer is up."""
     since: datetime
-    """When the attempt was given to the worker."""
+    """When the attempt was assigned to the worker."""
     lease_expires_at: datetime | None
-    """Without a heartbeat by then, the run is lost and queued again."""
+    """Without a heartbeat until then, the run is lost and queued again."""
     step: int
     num_steps: int
     eta_seconds: float | None
     may_cancel: bool
     gpus: Sequence[int] = ()
-    """Indices of the worker's GPUs that are reserved for it."""
+    """Indices of the GPUs reserved for it."""
     memory_gib: float = 0.0
-    """Memory that is reserved for it."""
+    """Memory reserved for it."""
 
 
 class GpuSlot(GpuInfo):
-    """A GPU of a worker, and who has it."""
+    """A GPU of a worker."""
 
     is_held: bool = False
-    """It is reserved for a run."""
+    """Whether it is reserved for a run."""
     run_id: str | None = None
-    """That run, where the caller may see it."""
+    """That run, if the caller may see it."""
 
 
 class WorkerSlots(Body):
-    """A worker with what its slots hold."""
+    """A worker and the runs in its slots."""
 
     id: str
     name: str
@@ -98,43 +97,43 @@ class WorkerSlots(Body):
     slots: int
     gpus: Sequence[GpuSlot]
     online: bool
-    """Its last heartbeat is fresh."""
+    """Whether its last heartbeat is recent."""
     last_seen_at: datetime
     registered_at: datetime
-    """Its latest start."""
+    """When it last started."""
     system: dict[str, float]
-    """What it reported last: memory in bytes, utilisation in percent."""
+    """Last reported memory in bytes and utilisation in percent."""
     runs: Sequence[HeldRun]
-    """Those that the caller may see."""
+    """Runs that the caller may see."""
     busy: int = 0
-    """Slots in use or promised, also by runs that the caller may not see."""
+    """Slots in use or assigned, including by runs that the caller may not see."""
     memory_gib: float | None = None
-    """None where it has not said."""
+    """Null if not reported."""
     draining: bool = False
-    """It gets no new runs."""
+    """Whether it is being drained: it gets no new runs."""
     hands_on: bool = False
-    """While it drains: it also gives back the runs that it has."""
+    """Whether it also gives back its runs while it drains."""
 
 
 class QueueState(Body):
     """The whole queue at one moment."""
 
     waiting: Sequence[WaitingRun]
-    """Of the first 500 those that the caller may see; their places count the others too."""
+    """The first 500 that the caller may see; their places count the others too."""
     num_waiting: int
-    """Also of those that the caller may not see."""
+    """Including those that the caller may not see."""
     workers: Sequence[WorkerSlots]
     """Online ones first, each by name."""
     slots: int
-    """Of the workers that are online."""
+    """Slots of online workers."""
     busy: int
-    """Of these, in use or promised."""
+    """Slots of these that are in use or assigned."""
     may_administer: bool = False
     """Whether the caller may drain and forget workers, move any run and set limits."""
 
 
 class QueueMove(Body):
-    """Where a waiting run shall be: give one of the three.
+    """New place of a queued run: set exactly one of the three.
 
     It takes the priority of the run that it is moved to, where that is another. Its owner moves it among their own
     runs, which exchange their places; what an administrator moves past somebody else's runs gets its place there and
@@ -142,11 +141,11 @@ class QueueMove(Body):
     """
 
     before: Text | None = Field(default=None, max_length=200)
-    """Identifier of a waiting run."""
+    """ID of a queued run."""
     after: Text | None = Field(default=None, max_length=200)
-    """Identifier of a waiting run."""
+    """ID of a queued run."""
     to: Literal["top", "bottom"] | None = None
-    """For an administrator of the whole queue, else of one's own runs."""
+    """Top or bottom of the whole queue for administrators, else of one's own runs."""
 
     @model_validator(mode="after")
     def _one_of_them(self) -> Self:
@@ -156,27 +155,27 @@ class QueueMove(Body):
 
 
 class UserLimit(Body):
-    """How many runs somebody may have on workers at a time."""
+    """Limit of a user's runs on workers."""
 
     user: str
-    """Name."""
+    """Name of the user."""
     max_running: int | None
-    """This person's own limit; None: the server's."""
+    """The user's own limit; null: the server's default."""
     running: int
-    """Runs that workers hold now, promised ones counted."""
+    """Runs on workers now, including assigned ones."""
     waiting: int
 
 
 class UserLimits(Body):
-    """The limits of everybody, by name."""
+    """Limits of all users by name."""
 
     default: int | None
-    """For who has none of their own; None: no limit."""
+    """For users without their own limit; null: unlimited."""
     items: Sequence[UserLimit]
 
 
 class LimitChange(Body):
-    """A person's own limit."""
+    """A user's new limit."""
 
     max_running: int | None = Field(ge=0, le=100_000)
-    """None: the server's."""
+    """Null: the server's default."""

@@ -139,7 +139,7 @@ def test_a_deletion_is_tried_until_it_is_done(
     assert worker.heartbeat().has_chores
     jobs.work()
     assert not (backend_server.settings.runs_dir / run.id).exists()
-    # AlertText again, nothing happens.
+    # Told again, nothing happens.
     worker.client.note_deletion(task.deletion_id, DeletionOutcome(worker_id=worker.id))
 
 

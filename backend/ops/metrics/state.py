@@ -43,7 +43,7 @@ def reason_label(reason: str) -> str:
 
 
 class StateCollector:
-    """Asks the database at each scrape; without one, what this process knows is still told."""
+    """Reads the database at each scrape; if it fails, still reports what this process knows."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
