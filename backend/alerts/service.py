@@ -14,7 +14,7 @@ from backend.alerts.rules import read_rule, scope_of
 from backend.audit.repository import add_audit
 from backend.kit.cursors import decode_numbers, encode
 from backend.kit.database import clock
-from backend.kit.errors import Problem, not_found
+from backend.kit.errors import Problem, existing
 from backend.kit.principal import Principal
 from backend.models import Alert, AlertRule
 from backend.projects import choice
@@ -59,10 +59,7 @@ def rule_info(row: RuleRow, caller: Principal) -> RuleInfo:
 
 def get_rule(session: Session, rule_id: str) -> RuleRow:
     """One rule of the caller's projects. Raises Problem 404."""
-    row = repository.rule(session, rule_id)
-    if row is None:
-        raise not_found("alert rule", rule_id)
-    return row
+    return existing(repository.rule(session, rule_id), "alert rule", rule_id)
 
 
 def create_rule(session: Session, body: RuleWrite, caller: Principal) -> RuleRow:
@@ -177,10 +174,7 @@ def list_alerts(
 
 def get_alert(session: Session, alert_id: int) -> AlertRow:
     """One alert of a run that the caller sees. Raises Problem 404."""
-    row = repository.alert(session, alert_id)
-    if row is None:
-        raise not_found("alert", str(alert_id))
-    return row
+    return existing(repository.alert(session, alert_id), "alert", str(alert_id))
 
 
 def summary(session: Session, caller: Principal) -> AlertSummary:

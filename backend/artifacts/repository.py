@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.orm import Session
 
 from backend.kit.database import seconds_from_now
-from backend.kit.errors import not_found
+from backend.kit.errors import existing
 from backend.models import Artifact, Run, Worker
 
 OPEN_STATES = ("requested", "preparing")
@@ -23,10 +23,7 @@ def of_run(session: Session, run_id: str) -> Sequence[Artifact]:
 def get(session: Session, run_id: str, artifact_id: str) -> Artifact:
     """One of a run. Raises Problem 404."""
     query = select(Artifact).join(Run).where(Artifact.id == artifact_id, Artifact.run_id == run_id)
-    artifact = session.scalars(query).one_or_none()
-    if artifact is None:
-        raise not_found("artifact", artifact_id)
-    return artifact
+    return existing(session.scalars(query).one_or_none(), "artifact", artifact_id)
 
 
 def lock(session: Session, artifact_id: str) -> Artifact | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from fastapi import FastAPI, Request, Response
@@ -17,6 +17,8 @@ from bapo.api.base import ErrorBody, FieldProblem
 from bapo.config import ConfigError
 
 LOG = logging.getLogger(__name__)
+
+Row = TypeVar("Row")
 
 MAX_VALUE_CHARACTERS = 500
 """A value is repeated up to this length."""
@@ -56,6 +58,13 @@ DATABASE_AWAY = Problem(503, "database_unavailable", "the database does not answ
 def not_found(what: str, identifier: str) -> Problem:
     """404: there is no such thing, or none that the caller may see."""
     return Problem(404, "not_found", f"there is no {what} {identifier!r}: check the ID")
+
+
+def existing(row: Row | None, what: str, identifier: str) -> Row:
+    """The row of a query. Raises Problem 404 where there is none."""
+    if row is None:
+        raise not_found(what, identifier)
+    return row
 
 
 def invalid_config(error: ConfigError) -> Problem:

@@ -11,7 +11,7 @@ from backend.audit.repository import add_audit
 from backend.auth import repository as accounts
 from backend.auth.service import new_login_code
 from backend.kit.database import clock
-from backend.kit.errors import Problem, not_found
+from backend.kit.errors import Problem, existing
 from backend.kit.principal import Principal
 from backend.kit.settings import Settings
 from backend.models import User
@@ -77,10 +77,7 @@ def _link(session: Session, user: User, settings: Settings) -> PasswordLink:
 
 def get(session: Session, user_id: str) -> User:
     """One user. Raises Problem 404."""
-    user = repository.get(session, user_id)
-    if user is None:
-        raise not_found("user", user_id)
-    return user
+    return existing(repository.get(session, user_id), "user", user_id)
 
 
 def update(session: Session, user_id: str, body: PersonUpdate, caller: Principal) -> User:

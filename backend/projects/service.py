@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from backend.audit.repository import add_audit
 from backend.auth import repository as accounts
 from backend.kit.database import clock
-from backend.kit.errors import Problem, not_found
+from backend.kit.errors import Problem, existing, not_found
 from backend.kit.principal import Principal
 from backend.models import Project, User
 from backend.projects import repository
@@ -44,10 +44,7 @@ def infos(session: Session, projects: Sequence[Project], caller: Principal) -> l
 
 def get(session: Session, project_id: str) -> Project:
     """One project. Raises Problem 404."""
-    project = repository.get(session, project_id)
-    if project is None:
-        raise not_found("project", project_id)
-    return project
+    return existing(repository.get(session, project_id), "project", project_id)
 
 
 def named(session: Session, name: str, *, field: str) -> Project:

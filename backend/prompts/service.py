@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from backend.kit.context import Context
 from backend.kit.cursors import decode_texts, encode
-from backend.kit.errors import Problem, not_found
+from backend.kit.errors import Problem, existing
 from backend.models import Run
 from backend.prompts import repository
 from backend.prompts.selection import RunPrompts, Selection, select
@@ -133,9 +133,7 @@ def _totals(prompts: RunPrompts) -> PromptTotals:
 def one_prompt(session: Session, context: Context, run: Run, prompt_id: str, wanted: PromptFilter) -> PromptDetail:
     """All that is stored of a prompt, and its neighbours in a list. Raises Problem 404."""
     prompts, selection = _find(session, context, run, wanted)
-    number = prompts.number_of(prompt_id)
-    if number is None:
-        raise not_found("prompt", prompt_id)
+    number = existing(prompts.number_of(prompt_id), "prompt", prompt_id)
     steps = np.unique(prompts.visits.step[prompts.columns.visits_of(number)]).tolist()
     visits = repository.visits(session, run.id, prompt_id, steps)
     trackings = repository.trackings(session, run.id, prompt_id)

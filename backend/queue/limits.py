@@ -6,7 +6,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from backend.audit.repository import add_audit
-from backend.kit.errors import not_found
+from backend.kit.errors import existing
 from backend.kit.principal import Principal
 from backend.kit.settings import Settings
 from backend.models import Run, User
@@ -37,8 +37,6 @@ def limits(session: Session, settings: Settings) -> UserLimits:
 
 def set_limit(session: Session, user: str, change: LimitChange, caller: Principal) -> None:
     """Set a user's own limit, or return to the server's default. Raises Problem 404."""
-    person = session.scalars(select(User).where(User.name == user)).one_or_none()
-    if person is None:
-        raise not_found("user", user)
+    person = existing(session.scalars(select(User).where(User.name == user)).one_or_none(), "user", user)
     before, person.max_running = person.max_running, change.max_running
     add_audit(session, None, caller.name, "limit", {"user": user, "from": before, "to": change.max_running})

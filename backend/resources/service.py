@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from backend.audit.repository import add_audit
-from backend.kit.errors import Problem, not_found
+from backend.kit.errors import Problem, existing
 from backend.kit.principal import Principal
 from backend.models import Resource
 from backend.projects import choice
@@ -79,10 +79,7 @@ def info(row: ResourceRow, caller: Principal) -> ResourceInfo:
 
 def get(session: Session, resource_id: str) -> ResourceRow:
     """One. Raises Problem 404."""
-    row = repository.row(session, resource_id)
-    if row is None:
-        raise not_found("resource", resource_id)
-    return row
+    return existing(repository.row(session, resource_id), "resource", resource_id)
 
 
 def preview(

@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, defer
 
 from backend.kit import events
-from backend.kit.errors import not_found
+from backend.kit.errors import existing
 from backend.models import Attempt, Control, Project, Run, RunGroup, RunStar, RunStorage, StudyRun, User, Worker
 from backend.runs.usage import Usage, usage_of
 
@@ -64,9 +64,7 @@ def completed(session: Session, found: Sequence[RunRow], viewer_id: str) -> list
 
 def row(session: Session, run_id: str, viewer_id: str) -> RunRow:
     """One run for this caller. Raises Problem 404."""
-    found = session.execute(rows().where(Run.id == run_id)).one_or_none()
-    if found is None:
-        raise not_found("run", run_id)
+    found = existing(session.execute(rows().where(Run.id == run_id)).one_or_none(), "run", run_id)
     return completed(session, [RunRow(*found)], viewer_id)[0]
 
 
@@ -80,19 +78,13 @@ def set_star(session: Session, run_id: str, user_id: str, *, is_starred: bool) -
 
 def get(session: Session, run_id: str) -> Run:
     """One run without its names. Raises Problem 404."""
-    run = session.get(Run, run_id)
-    if run is None:
-        raise not_found("run", run_id)
-    return run
+    return existing(session.get(Run, run_id), "run", run_id)
 
 
 def lock(session: Session, run_id: str) -> Run:
     """One run, held against every other change until the transaction ends. Raises Problem 404."""
     query = select(Run).where(Run.id == run_id).with_for_update(key_share=True)
-    run = session.scalars(query.execution_options(populate_existing=True)).one_or_none()
-    if run is None:
-        raise not_found("run", run_id)
-    return run
+    return existing(session.scalars(query.execution_options(populate_existing=True)).one_or_none(), "run", run_id)
 
 
 def with_idempotency_key(session: Session, owner_id: str, key: str) -> Run | None:

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from backend.audit.repository import add_audit
 from backend.checkpoints import service as checkpoints
-from backend.kit.errors import Problem, not_found
+from backend.kit.errors import Problem, existing
 from backend.kit.principal import Principal
 from backend.models import Artifact, FolderDeletion, Run, RunStorage, Sample
 from backend.runs import repository as runs
@@ -45,10 +45,7 @@ def preview(session: Session, run_ids: Sequence[str], caller: Principal) -> Dele
 
 def _run(session: Session, run_id: str) -> Run:
     # A query, not the identity map: what is elsewhere does not exist for the caller.
-    run = session.scalars(select(Run).where(Run.id == run_id)).one_or_none()
-    if run is None:
-        raise not_found("run", run_id)
-    return run
+    return existing(session.scalars(select(Run).where(Run.id == run_id)).one_or_none(), "run", run_id)
 
 
 def _item(session: Session, run: Run, caller: Principal) -> DeletionItem:

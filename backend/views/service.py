@@ -8,7 +8,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from backend.kit.database import clock
-from backend.kit.errors import Problem, not_found
+from backend.kit.errors import Problem, existing
 from backend.kit.principal import Principal
 from backend.models import SavedView
 from backend.projects import choice
@@ -38,10 +38,7 @@ def info(row: ViewRow, caller: Principal) -> ViewInfo:
 
 def get(session: Session, view_id: str) -> ViewRow:
     """One view. Raises Problem 404."""
-    row = repository.view(session, view_id)
-    if row is None:
-        raise not_found("view", view_id)
-    return row
+    return existing(repository.view(session, view_id), "view", view_id)
 
 
 def create(session: Session, body: ViewWrite, caller: Principal) -> ViewRow:

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from backend.audit.repository import add_audit
 from backend.kit.cursors import decode_numbers, encode
 from backend.kit.database import clock
-from backend.kit.errors import Problem, not_found
+from backend.kit.errors import Problem, existing, not_found
 from backend.kit.outbound_addresses import AddressPolicy, ForbiddenAddressError, destination, permitted_addresses
 from backend.kit.principal import Principal
 from backend.models import Delivery, Webhook
@@ -124,9 +124,7 @@ def renew_secret(session: Session, webhook_id: str, caller: Principal) -> Webhoo
 
 def _lock(session: Session, webhook_id: str, caller: Principal) -> Webhook:
     get(session, webhook_id, caller)
-    webhook = repository.lock(session, webhook_id)
-    if webhook is None:
-        raise not_found("webhook", webhook_id)
+    webhook = existing(repository.lock(session, webhook_id), "webhook", webhook_id)
     if not caller.may_change(webhook):
         raise Problem(403, "forbidden", "you now have read access only to its project: ask its administrators")
     return webhook
@@ -199,9 +197,7 @@ def send_test(session: Session, webhook_id: str, caller: Principal) -> Delivery:
 def send_again(session: Session, webhook_id: str, delivery_id: int, caller: Principal) -> Delivery:
     """The same message once more, under the same identifier. Raises Problem 404, 409 where it is under way."""
     webhook = _enabled(_lock(session, webhook_id, caller))
-    delivery = repository.delivery(session, webhook_id, delivery_id)
-    if delivery is None:
-        raise not_found("delivery", str(delivery_id))
+    delivery = existing(repository.delivery(session, webhook_id, delivery_id), "delivery", str(delivery_id))
     if delivery.state == "waiting":
         delivery.next_try_at = None
     else:

@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 
 from backend.audit.repository import add_audit
 from backend.kit.database import clock
-from backend.kit.errors import Problem, not_found
+from backend.kit.errors import Problem, existing, not_found
 from backend.kit.principal import Principal
 from backend.kit.settings import Settings
 from backend.models import Worker
@@ -64,7 +64,4 @@ def _note(session: Session, worker: Worker, caller: Principal, action: str, deta
 
 def worker_of(session: Session, worker_id: str, caller: Principal) -> Worker:
     """A worker of this token. Raises Problem 404."""
-    worker = repository.get(session, caller.id, worker_id)
-    if worker is None:
-        raise not_found("worker", worker_id)
-    return worker
+    return existing(repository.get(session, caller.id, worker_id), "worker", worker_id)
