@@ -209,7 +209,7 @@ def test_a_changed_rule_resolves_what_it_found_and_judges_anew(
     worker.upload(claim, [filled(1, 0.4)])
     followed(admin, database)
     body = RuleWrite(name="lower", condition=FillRateCondition(below=0.3, steps=1), scope=RuleScope(run_id=run.id))
-    assert admin.replace_alert_rule(rule.id, body).sentence.startswith("Tell when less than 30 % of the batch")
+    assert admin.replace_alert_rule(rule.id, body).sentence.startswith("Alert when less than 30 % of the batch")
     worker.upload(claim, [filled(2, 0.4), filled(3, 0.2)])
     followed(admin, database)
     assert [(alert.rule, alert.step, alert.resolution) for alert in alerts_of(admin, run)] == [

@@ -106,7 +106,7 @@ def test_workers_run_only_files_that_an_administrator_has_registered(admin: Clie
             submit(unknown)
         body = caught.value.body
         assert (caught.value.status, body.field, body.value) == (422, "task.verifier", unknown)
-        assert "workers run only files that an administrator has registered" in body.remedy
+        assert "workers run only files that an administrator registered" in body.remedy
     info = register(admin, "verifier", "theirs", roots / "mine.py", function="reward")
     assert submit(f"{roots / 'mine.py'}:reward") == submit("@theirs")
     admin.remove_resource(info.id)

@@ -131,7 +131,7 @@ def test_means_leave_gaps_out() -> None:
 def test_a_smoothing_is_named_by_its_kind_and_span() -> None:
     assert smoothing_of("mean:25") == ("mean", 25)
     assert smoothing_of("ema:20") == ("ema", 20)
-    with pytest.raises(ValueError, match="'mean:x' is no smoothing"):
+    with pytest.raises(ValueError, match="'mean:x' is not a smoothing"):
         smoothing_of("mean:x")
 
 

@@ -49,7 +49,7 @@ def test_a_rule_is_written_previewed_and_saved(page: Page, visitor: Visitor, peo
     page.get_by_role("link", name="Create rules").click()
     page.get_by_role("button", name="New rule").click()
     drawer = page.get_by_role("dialog")
-    expect(drawer.get_by_text("Tell when a run fails, in every run of the project.")).to_be_visible()
+    expect(drawer.get_by_text("Alert when a run fails, in every run of the project.")).to_be_visible()
     drawer.get_by_role("textbox", name="What to watch").click()
     page.get_by_role("option", name="Any metric").click()
     metric = drawer.get_by_role("textbox", name="Metric")
@@ -78,7 +78,9 @@ def test_a_rule_is_written_previewed_and_saved(page: Page, visitor: Visitor, peo
     drawer.get_by_role("button", name="Save").click()
     expect(drawer).to_be_hidden()
     card = page.locator(".rule-card")
-    expect(card).to_contain_text(f"Tell when actor/entropy is below 0.1 for 2 values in a row, in run {played.run.id}.")
+    expect(card).to_contain_text(
+        f"Alert when actor/entropy is below 0.1 for 2 values in a row, in run {played.run.id}."
+    )
     # Edited, switched off and on, deleted.
     card.get_by_role("button", name="Edit").click()
     expect(drawer.get_by_role("textbox", name="Name")).to_have_value("Entropy low")

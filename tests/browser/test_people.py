@@ -48,7 +48,7 @@ def test_members_are_added_to_a_project(page: Page, visitor: Visitor) -> None:
     visitor.expected = ("422",)
     page.get_by_label("Add a member").fill("nobody")
     page.get_by_role("button", name="Add", exact=True).click()
-    expect(page.get_by_text("nobody has this name")).to_be_visible()
+    expect(page.get_by_text("no user has this name")).to_be_visible()
     page.get_by_label("Add a member").fill("ada")
     page.get_by_role("button", name="Add", exact=True).click()
     expect(page.locator("#members")).to_contain_text("ada")
