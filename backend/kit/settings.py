@@ -113,7 +113,7 @@ class Settings(ServiceSettings):
     def _is_redis(cls, url: str) -> str:
         if url and url.partition("://")[0] not in BROKER_SCHEMES:
             raise ValueError(
-                "the broker must be Redis: use redis://:password@host:6379/0, rediss://… or redis+socket://…"
+                "the broker is Redis: give redis://:password@host:6379/0, rediss://… or redis+socket://…"
             )
         return url
 
