@@ -112,9 +112,7 @@ class Settings(ServiceSettings):
     @classmethod
     def _is_redis(cls, url: str) -> str:
         if url and url.partition("://")[0] not in BROKER_SCHEMES:
-            raise ValueError(
-                "the broker is Redis: give redis://:password@host:6379/0, rediss://… or redis+socket://…"
-            )
+            raise ValueError("the broker is Redis: give redis://:password@host:6379/0, rediss://… or redis+socket://…")
         return url
 
     @field_validator("public_url")
