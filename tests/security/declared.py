@@ -186,10 +186,7 @@ DASH_PATHS = {
     "/_favicon.ico",
     "/_reload-hash",
     "/assets",
-    "/docs",
-    "/docs/oauth2-redirect",
-    "/openapi.json",
-    "/redoc",
+    "/assets/report",
 }
 """What Dash serves behind the gate: all of it to those who have logged in only, and the WebSocket to nobody."""
 

@@ -23,6 +23,7 @@ from backend.models import ApiToken
 from bapo.api.accounts import Login, TokenCreate
 from bapo.api.runs import RunCreate
 from bapo.client import SESSION_COOKIE, Client
+from bapo.report.document import ASSETS as REPORT_ASSETS
 from frontend.app import PAGES
 from frontend.app import create_app as create_dashboard
 from frontend.settings import FrontendSettings
@@ -169,6 +170,7 @@ def test_every_path_of_the_dashboard_is_declared_and_closed(dashboard: str) -> N
     assets = Path(frontend.__file__).parent / "assets"
     paths = {path.replace("{package_name}", "dash").replace("{fingerprinted_path:path}", "x.js") for path in DASH_PATHS}
     paths |= {f"/assets/{file.relative_to(assets)}" for file in assets.rglob("*") if file.is_file()}
+    paths |= {f"/assets/report/{file.name}" for file in REPORT_ASSETS.iterdir()}
     paths |= {
         page.pattern.pattern.replace("(?P<run_id>[^/]+)", "x").replace("(?P<prompt_id>.+)", "y") for page in PAGES
     }
