@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
 
-from bapo.report.document import ASSETS
+from bapo.report.document import ASSETS, SCRIPTS
 from frontend import shell
 from frontend.components import confirm
 from frontend.components.actions import in_toast
@@ -99,7 +99,7 @@ def create_app(settings: FrontendSettings) -> Gate:
         assets_ignore=r"first\.js|logo\.svg|icons",
         # The drawings of reports look and work here as in their own file.
         external_stylesheets=[_report_asset("paper.css")],
-        external_scripts=[_report_asset("paper.js")],
+        external_scripts=[_report_asset(name) for name in SCRIPTS],
         index_string=shell.INDEX,
         title="BAPO",
         update_title="",

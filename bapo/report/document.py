@@ -28,6 +28,7 @@ TITLE = "Runs as the paper's figures and tables"
 SAVED_AS = ("svg", "png", "csv")
 """What a reader can save a figure as."""
 ASSETS = Path(__file__).parent / "assets"
+SCRIPTS = ("files.js", "paper.js")
 
 _STYLE = """
 html { background: var(--bapo-page); color-scheme: light dark; }
@@ -84,7 +85,7 @@ def document(title: str, facts: str, before: Sequence[str], sections: Sequence[S
             for palette in (LIGHT, DARK)
         ),
         f"<script>{plotly_script()}</script>",
-        f"<script>{(ASSETS / 'paper.js').read_text()}</script>",
+        *(f"<script>{(ASSETS / name).read_text()}</script>" for name in SCRIPTS),
     ]
     parts = [
         '<!DOCTYPE html>\n<html lang="en" data-mantine-color-scheme="light" data-paper-report>\n<head>',

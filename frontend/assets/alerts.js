@@ -3,8 +3,7 @@
 (function () {
   "use strict";
 
-  window.dash_clientside = window.dash_clientside || {};
-  const clientside = window.dash_clientside;
+  const { clientside, find, plural, setProps } = window.bapo;
 
   const GATHER_MS = 300; // Several alerts of one step are one question.
   const LONGEST_WAIT_MS = 60000;
@@ -15,7 +14,7 @@
   let retryTimer = null;
   let gather = null;
 
-  const bell = () => document.getElementById("bell");
+  const bell = () => find("bell");
 
   async function count() {
     gather = null;
@@ -23,38 +22,38 @@
     try {
       const answer = await fetch("/api/v1/alerts/summary");
       if (answer.ok) show(await answer.json());
-    } catch (error) {
+    } catch {
       // What is shown stays; the stream tells when there is something new.
     }
   }
 
-  function show({ num_open: open, num_runs: runs }) {
-    const label = open ? `${open} open ${open === 1 ? "alert" : "alerts"} in ${runs} ${runs === 1 ? "run" : "runs"}` : "No open alerts";
-    document.getElementById("bell-count").textContent = open > 99 ? "99+" : open || "";
+  function show({ num_open: number, num_runs: runs }) {
+    const label = number ? `${plural(number, "open alert")} in ${plural(runs, "run")}` : "No open alerts";
+    find("bell-count").textContent = number > 99 ? "99+" : number || "";
     bell().title = label;
     bell().setAttribute("aria-label", label);
   }
 
   function changed() {
     if (gather === null) gather = setTimeout(count, GATHER_MS);
-    if (document.getElementById("alerts-list")) clientside.set_props("alerts-poke", { data: Date.now() });
+    if (find("alerts-list")) setProps("alerts-poke", { data: Date.now() });
   }
 
   function open() {
     clearTimeout(retryTimer);
     if (stream || document.hidden || !bell()) return;
     stream = new EventSource("/api/v1/events?only=alert");
-    stream.onopen = () => {
+    stream.addEventListener("open", () => {
       retries = 0;
       changed();
-    };
+    });
     stream.addEventListener("alert", changed);
-    stream.onerror = () => {
+    stream.addEventListener("error", () => {
       if (stream && stream.readyState === EventSource.CLOSED) {
         close();
         retryTimer = setTimeout(open, Math.min(LONGEST_WAIT_MS, 2000 * 2 ** retries++));
       }
-    };
+    });
   }
 
   function close() {
@@ -72,10 +71,10 @@
   let typing = null;
 
   function preview() {
-    if (busy || !document.getElementById("rule-preview")) return;
+    if (busy || !find("rule-preview")) return;
     busy = true;
     previewed = typed;
-    clientside.set_props("rule-typed", { data: typed });
+    setProps("rule-typed", { data: typed });
   }
 
   clientside.alerts = {

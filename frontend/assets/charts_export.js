@@ -2,7 +2,8 @@
 (function () {
   "use strict";
 
-  const charts = (window.bapoCharts = window.bapoCharts || {});
+  const { csv, fileName, save } = window.bapo;
+  const charts = (window.bapoCharts = {}); // Filled by the other files on charts, which load after this one.
 
   const cardOf = (name) => document.querySelector(`[data-chart="${name}"]`);
   const titleOf = (name) => cardOf(name).querySelector(".chart-title").textContent;
@@ -10,9 +11,7 @@
   const style = (variable) => getComputedStyle(document.documentElement).getPropertyValue(variable).trim();
   const shown = (graph) => graph.data.filter((trace) => trace.visible !== "legendonly" && trace.hoverinfo !== "skip");
 
-  function fileOf(name) {
-    return `${runName()}-${name}`.toLowerCase().replace(/[^a-z0-9]+/g, "-").slice(0, 80);
-  }
+  const fileOf = (name) => fileName(`${runName()}-${name}`);
 
   charts.saveImage = (name, format) => {
     const graph = charts.plot(name);
@@ -32,18 +31,14 @@
   const plainX = (graph, values) =>
     Array.from(values, (x) => (isTime(graph) && typeof x === "number" ? new Date(charts.toUtc(x)).toISOString() : x));
 
-  charts.saveCsv = (name) => {
-    const graph = charts.plot(name);
-    save(`${fileOf(name)}.csv`, contentOf(graph), "text/csv");
-  };
+  charts.saveCsv = (name) => save(`${fileOf(name)}.csv`, csv(charts.tableOf(charts.plot(name))), "text/csv");
 
-  function contentOf(graph) {
+  // What a chart shows, as rows of a table.
+  charts.tableOf = (graph) => {
     const [first] = graph.data;
     return first?.type === "sankey" ? bands(first) : first?.z ? cells(graph) : columns(graph);
-  }
+  };
 
-  const quoted = (value) => (/[",\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : value ?? "");
-  const table = (rows) => rows.map((row) => row.map(quoted).join(",")).join("\n") + "\n";
   const axisTitle = (graph, axis) => graph.layout[axis]?.title?.text || axis[0];
 
   function columns(graph) {
@@ -54,12 +49,12 @@
       const positions = plainX(graph, isSideways ? trace.y : trace.x);
       const values = isSideways ? trace.x : trace.y;
       positions.forEach((x, index) => {
-        if (!rows.has(x)) rows.set(x, new Array(traces.length).fill(""));
+        if (!rows.has(x)) rows.set(x, traces.map(() => ""));
         rows.get(x)[column] = values[index];
       });
     });
     const head = [axisTitle(graph, isSideways ? "yaxis" : "xaxis"), ...traces.map((trace) => trace.name || "value")];
-    return table([head, ...[...rows].map(([x, values]) => [x, ...values])]);
+    return [head, ...[...rows].map(([x, values]) => [x, ...values])];
   }
 
   // Heat maps: a row for each cell that holds something.
@@ -71,14 +66,14 @@
       const value = customdata[row][column];
       if (value !== null && value !== 0) rows.push([position, name, value]);
     }));
-    return table([[axisTitle(graph, "xaxis"), axisTitle(graph, "yaxis"), "value"], ...rows]);
+    return [[axisTitle(graph, "xaxis"), axisTitle(graph, "yaxis"), "value"], ...rows];
   }
 
   // Flows: a row for each band.
   function bands({ node, link }) {
     const end = (index) => [node.customdata[index], node.label[index]];
     const rows = [...link.value].map((value, index) => [...end(link.source[index]), ...end(link.target[index]), value]);
-    return table([["from", "class", "to", "class", "prompts"], ...rows]);
+    return [["from", "class", "to", "class", "prompts"], ...rows];
   }
 
   charts.saveJson = (name) => {
@@ -96,13 +91,4 @@
     };
     save(`${fileOf(name)}.json`, JSON.stringify(content, null, 1), "application/json");
   };
-
-  charts.save = save;
-  function save(name, text, type) {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([text], { type }));
-    link.download = name;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  }
 })();

@@ -2,7 +2,7 @@
 (function () {
   "use strict";
 
-  const charts = (window.bapoCharts = window.bapoCharts || {});
+  const charts = window.bapoCharts;
   const LEAST_MS = 60; // Each hover is drawn by every chart in sight.
 
   let wanted = null;

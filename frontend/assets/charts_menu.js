@@ -2,7 +2,8 @@
 (function () {
   "use strict";
 
-  const charts = (window.bapoCharts = window.bapoCharts || {});
+  const { button: makeButton, icon: makeIcon, make } = window.bapo;
+  const charts = window.bapoCharts;
   let menu = null;
   let button = null;
   let openedAt = 0;
@@ -44,38 +45,28 @@
     navigator.clipboard.writeText(address.toString());
   }
 
+  function item(icon, label, act, isOn) {
+    const element = makeButton(makeIcon(isOn ? "check" : icon), "chart-menu-item", () => {
+      const back = button;
+      close();
+      back.focus();
+      act();
+    });
+    element.append(label);
+    element.setAttribute("role", isOn === undefined ? "menuitem" : "menuitemcheckbox");
+    if (isOn !== undefined) element.setAttribute("aria-checked", String(isOn));
+    element.tabIndex = -1;
+    return element;
+  }
+
   function open(opener) {
     close();
     button = opener;
     const card = opener.closest(".chart-card");
-    menu = document.createElement("div");
-    menu.className = "chart-menu";
+    menu = make("div", "chart-menu");
     menu.setAttribute("role", "menu");
     menu.setAttribute("aria-label", opener.getAttribute("aria-label"));
-    for (const entry of entries(card)) {
-      if (entry === null) {
-        menu.append(Object.assign(document.createElement("div"), { className: "chart-menu-line" }));
-        continue;
-      }
-      const [icon, label, act, isOn] = entry;
-      const item = document.createElement("button");
-      item.type = "button";
-      item.className = "chart-menu-item";
-      item.setAttribute("role", isOn === undefined ? "menuitem" : "menuitemcheckbox");
-      if (isOn !== undefined) item.setAttribute("aria-checked", String(isOn));
-      item.tabIndex = -1;
-      const sign = document.createElement("span");
-      sign.className = `icon icon-${isOn ? "check" : icon}`;
-      sign.setAttribute("aria-hidden", "true");
-      item.append(sign, label);
-      item.addEventListener("click", () => {
-        const back = button;
-        close();
-        back.focus();
-        act();
-      });
-      menu.append(item);
-    }
+    menu.append(...entries(card).map((entry) => (entry === null ? make("div", "chart-menu-line") : item(...entry))));
     document.body.append(menu);
     const at = opener.getBoundingClientRect();
     openedAt = at.top;

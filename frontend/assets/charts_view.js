@@ -4,9 +4,8 @@
 (function () {
   "use strict";
 
-  const charts = (window.bapoCharts = window.bapoCharts || {});
-  window.dash_clientside = window.dash_clientside || {};
-  const setProps = (id, props) => window.dash_clientside.set_props(id, props);
+  const { clientside, find, noUpdate, setProps } = window.bapo;
+  const charts = window.bapoCharts;
 
   charts.plot = (name) => document.querySelector(`[data-chart="${name}"] .js-plotly-plot`);
   charts.nameOf = (graph) => graph.closest("[data-chart]")?.dataset.chart;
@@ -127,8 +126,8 @@
       charts.change(name, { hide: hidden.filter((index) => index !== null) });
     });
     graph.on("plotly_clickannotation", ({ annotation }) => {
-      if (!annotation.name || !document.getElementById("run-tabs")) return;
-      if (annotation.name.startsWith("alert-")) document.getElementById("run-alerts")?.scrollIntoView({ block: "center" });
+      if (!annotation.name || !find("run-tabs")) return;
+      if (annotation.name.startsWith("alert-")) find("run-alerts")?.scrollIntoView({ block: "center" });
       else charts.openTab("history", annotation.name);
     });
     charts.synced(graph);
@@ -146,11 +145,7 @@
 
   // Another tab, and the mark that shall stand out there.
   charts.openTab = (tab, mark) => {
-    const query = window.bapoView.read();
-    const page = ["x", "smooth"];
-    const left = [...query.keys()].filter((key) => !page.includes(key));
-    const changes = Object.fromEntries(left.map((key) => [key, null]));
-    window.bapoView.write({ ...changes, tab: tab === "overview" ? null : tab, mark }, { push: true });
+    window.bapoView.write({ tab: tab === "overview" ? null : tab, mark }, { push: true, keep: ["x", "smooth"] });
     setProps("run-tabs", { value: tab });
   };
 
@@ -176,7 +171,7 @@
   function viewAgain() {
     const mounted = charts.mounted;
     // Other tabs draw charts of their own.
-    if (mounted && document.getElementById("charts-grid")) setProps("charts-view", { data: asViewed(mounted) });
+    if (mounted && find("charts-grid")) setProps("charts-view", { data: asViewed(mounted) });
   }
 
   function asViewed(mounted) {
@@ -197,7 +192,7 @@
     };
   }
 
-  window.dash_clientside.charts = {
+  clientside.charts = {
     view(mounted, x, smooth) {
       charts.mounted = mounted;
       const query = window.bapoView.read();
@@ -205,7 +200,7 @@
       if (x !== (query.get("x") || "step")) for (const name of mounted.charts) charts.change(name, { h: null });
       window.bapoView.write({ x: x === "step" ? null : x, smooth: smooth === "auto" ? null : smooth });
       showFull();
-      if (document.getElementById("funnel-from")) {
+      if (find("funnel-from")) {
         const ends = (query.get("steps") || "..").split("..");
         setProps("funnel-from", { value: ends[0] ? Number(ends[0]) : "" });
         setProps("funnel-to", { value: ends[1] ? Number(ends[1]) : "" });
@@ -218,10 +213,9 @@
         window.bapoView.write({ steps });
         viewAgain();
       }
-      return window.dash_clientside.no_update;
+      return noUpdate();
     },
   };
-  charts.viewAgain = viewAgain;
 
   addEventListener("bapo:view", () => {
     showFull();

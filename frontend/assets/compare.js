@@ -2,8 +2,7 @@
 (function () {
   "use strict";
 
-  window.dash_clientside = window.dash_clientside || {};
-  const clientside = window.dash_clientside;
+  const { clientside, csv, fileName, find, noUpdate, save, setProps } = window.bapo;
   // The server has searched already.
   const functions = (window.dashMantineFunctions = window.dashMantineFunctions || {});
   functions.compareFound = ({ options }) => options;
@@ -11,11 +10,10 @@
   const FASTEST_MS = 5000;
   const SLOWEST_MS = 20000; // Many runs.
   const page = () => document.querySelector(".compare-page");
-  const setProps = (id, props) => clientside.set_props(id, props);
 
   clientside.compare = {
     address(runs, group, x, equal, smooth, metrics, dataset, reach, reference, other) {
-      if (!page() || location.pathname !== "/compare") return clientside.no_update;
+      if (!page() || location.pathname !== "/compare") return noUpdate();
       const changed = clientside.callback_context.triggered.map((each) => each.prop_id.split(".")[0]);
       const told = {
         runs: (runs || []).join(","), group: group === "config" ? null : group, x: x === "step" ? null : x,
@@ -31,7 +29,7 @@
     },
 
     drawn(data) {
-      if (!data) return clientside.no_update;
+      if (!data) return noUpdate();
       requestAnimationFrame(() => { applyHidden(); resort(); });
       lastDrawn = Date.now();
       const columns = innerWidth < 600 ? 1 : innerWidth < 1000 ? 2 : 4;
@@ -135,17 +133,13 @@
   function act(card, action) {
     const graph = card && card.querySelector(".js-plotly-plot");
     if (!graph) return;
-    const file = `compare-${card.dataset.chart}`.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+    const file = fileName(`compare-${card.dataset.chart}`);
     if (action === "fullscreen") card.requestFullscreen();
     if (action === "svg") window.Plotly.downloadImage(graph, { format: "svg", filename: file, width: 1200, height: 600 });
-    if (action === "csv") save(`${file}.csv`, card.dataset.chart === "migration" ? cells(graph) : points(graph));
+    if (action === "csv") saveCsv(file, card.dataset.chart === "migration" ? cells(graph) : points(graph));
   }
 
-  const quote = (value) => {
-    const text = value === null || value === undefined || Number.isNaN(value) ? "" : String(value);
-    return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-  };
-  const lines = (rows) => rows.map((row) => row.map(quote).join(",")).join("\n") + "\n";
+  const saveCsv = (name, rows) => save(`${name}.csv`, csv(rows), "text/csv");
   const unescaped = (text) => new DOMParser().parseFromString(text, "text/html").body.textContent;
 
   function points(graph) {
@@ -154,44 +148,33 @@
       if (trace.hoverinfo === "skip" || !trace.x) continue;
       const axis = (trace.xaxis || "x").replace("x", "");
       const title = graph._fullLayout.annotations?.[axis ? Number(axis) - 1 : 0]?.hovertext;
-      const name = title ? `${unescaped(title)} ${trace.name}` : unescaped(trace.name);
+      const name = [title, trace.name].filter(Boolean).map(unescaped).join(" ");
       for (let index = 0; index < trace.x.length; index++) rows.push([name, trace.x[index], trace.y[index]]);
     }
-    return lines(rows);
+    return rows;
   }
 
   function cells(graph) {
     const [map] = graph._fullData;
     const rows = [["before", "after", "percentage points"]];
     map.y.forEach((before, row) => map.x.forEach((after, column) => rows.push([before, after, map.z[row][column]])));
-    return lines(rows);
+    return rows;
   }
 
-  function rowsOf(box, separator) {
-    const table = box.querySelector("table");
-    return [...table.rows].map((row) => [...row.cells].flatMap((cell) => {
-      const value = cell.closest("thead") ? cell.textContent : cell.dataset.raw ?? cell.textContent;
-      return separator ? [value] : [value];
-    }));
+  function rowsOf(box) {
+    const text = (cell) => (cell.closest("thead") ? cell.textContent : cell.dataset.raw ?? cell.textContent);
+    return [...box.querySelector("table").rows].map((row) => [...row.cells].map(text));
   }
 
   async function hand(button, box) {
     if (button.dataset.compareTable === "csv") {
-      save(`compare-${box.dataset.compareName}.csv`, lines(rowsOf(box)));
+      saveCsv(`compare-${box.dataset.compareName}`, rowsOf(box));
       return;
     }
     await navigator.clipboard.writeText(rowsOf(box).map((row) => row.join("\t")).join("\n"));
     const before = button.textContent;
     button.textContent = "Copied";
     setTimeout(() => { button.textContent = before; }, 1500);
-  }
-
-  function save(name, text) {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
-    link.download = name;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }
 
   // ---------------------------------------------------------------- sorting
@@ -208,19 +191,21 @@
     order(heading.closest("[data-compare-name]"));
   }
 
+  function compared(one, other, direction) {
+    if (one === "" || other === "") return (one === "") - (other === ""); // What is missing comes last either way.
+    const numbers = Number(one) - Number(other);
+    return direction * (Number.isNaN(numbers) ? one.localeCompare(other, undefined, { numeric: true }) : numbers);
+  }
+
   function order(box) {
     const [column, direction] = orders.get(box.dataset.compareName) || [];
     const body = box.querySelector("tbody");
     const rows = [...body.rows];
     rows.forEach((row, index) => { row.dataset.place = row.dataset.place ?? index; });
     const value = (row) => row.cells[column]?.dataset.raw ?? "";
-    rows.sort((a, b) => {
-      if (column === undefined) return a.dataset.place - b.dataset.place;
-      const [x, y] = [value(a), value(b)];
-      if (x === "" || y === "") return (x === "") - (y === ""); // What is missing comes last either way.
-      const numbers = Number(x) - Number(y);
-      return direction * (Number.isNaN(numbers) ? x.localeCompare(y, undefined, { numeric: true }) : numbers);
-    });
+    rows.sort((a, b) => (
+      column === undefined ? a.dataset.place - b.dataset.place : compared(value(a), value(b), direction)
+    ));
     body.append(...rows);
     for (const cell of box.querySelectorAll("thead th")) {
       const sorted = cell.cellIndex === column;
@@ -233,6 +218,8 @@
       if (orders.has(box.dataset.compareName)) order(box);
     }
   }
+
+  window.bapoCompare = { compared, points, cells };
 
   // ---------------------------------------------------------------- zoom
 
@@ -272,7 +259,7 @@
 
   let lastDrawn = 0;
   setInterval(() => {
-    if (!page() || document.hidden || !document.getElementById("compare-active")) return;
+    if (!page() || document.hidden || !find("compare-active")) return;
     const graphs = [...document.querySelectorAll(".compare-page .js-plotly-plot")];
     const wait = document.querySelectorAll(".compare-key").length > 10 ? SLOWEST_MS : FASTEST_MS;
     if (Date.now() - lastDrawn < wait || graphs.some((graph) => graph._dragging)) return;

@@ -2,9 +2,9 @@
 (function () {
   "use strict";
 
-  window.dash_clientside = window.dash_clientside || {};
+  const { clientside, find } = window.bapo;
 
-  window.dash_clientside.config = {
+  clientside.config = {
     filter(text, onlySet) {
       const wanted = (text || "").trim().toLowerCase().split(/\s+/).filter(Boolean);
       const rows = [...document.querySelectorAll("[data-field-row]")];
@@ -15,7 +15,7 @@
         row.hidden = !fits;
         shown += fits;
       }
-      document.getElementById("config-none").hidden = shown > 0;
+      find("config-none").hidden = shown > 0;
       window.bapoView.write({ q: text || null, only: onlySet ? "set" : null });
       return shown === rows.length ? `${rows.length} fields` : `${shown} of ${rows.length} fields`;
     },

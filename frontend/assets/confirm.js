@@ -2,12 +2,11 @@
 (function () {
   "use strict";
 
-  window.dash_clientside = window.dash_clientside || {};
-  const clientside = window.dash_clientside;
+  const { clientside, noUpdate } = window.bapo;
 
   clientside.confirm = {
     ask(question) {
-      if (!question) return Array(10).fill(clientside.no_update);
+      if (!question) return Array(10).fill(noUpdate());
       const { title, subject = "", text = "", button, colour = "red", typed = "" } = question;
       const label = typed ? `Type ${typed} to confirm` : "";
       return [true, title, subject, text, button, colour, label, typed ? {} : { display: "none" }, "", ""];
@@ -19,7 +18,7 @@
       return false;
     },
     answered(answer, question) {
-      if (!answer || !question) return [clientside.no_update, clientside.no_update];
+      if (!answer || !question) return [noUpdate(), noUpdate()];
       return answer.error ? [true, answer.error] : [false, ""];
     },
   };

@@ -9,10 +9,9 @@
   const MOST_MARKS = 12; // With more, marks would touch one another.
   const MOUNTING_MS = 20000;
   const DEFAULT_KIND = "tracked";
+  const RATE_PARTS = ["label", "value", "chance", "note"];
 
-  const setProps = (id, props) => window.dash_clientside.set_props(id, props);
-  const find = (id) => document.getElementById(id);
-  const scheme = () => document.documentElement.getAttribute("data-mantine-color-scheme");
+  const { ask, clientside, count, find, make, noUpdate, scheme, setProps } = window.bapo;
   const figureId = (name) => ({ name, type: "difficulty" });
 
   let state = null; // Of the section on the page.
@@ -62,13 +61,11 @@
       if (self.busy) return;
       self.busy = true;
       try {
-        const answer = await fetch(`/live/runs/${owner.run}/${part}?${question}`);
-        const content = await answer.json();
+        const answer = await ask(`/live/runs/${owner.run}/${part}?${question}`);
         if (!isHere(owner)) return;
-        if (!answer.ok) throw new Error(content.remedy || answer.statusText);
         if (answers.size >= MOST_ANSWERS) answers.delete(answers.keys().next().value);
-        answers.set(question, content);
-        if (query(owner).toString() === question) draw(content);
+        answers.set(question, answer);
+        if (query(owner).toString() === question) draw(answer);
       } catch (error) {
         if (!isHere(owner)) return;
         stop();
@@ -166,43 +163,58 @@
     for (const rate of rates) {
       let tile = box.querySelector(`[data-rate="${rate.name}"]`);
       if (!tile) {
-        tile = document.createElement("div");
-        tile.className = "rate-tile";
+        tile = make("div", "rate-tile", ...RATE_PARTS.map((part) => make("span", `rate-${part}`)));
         tile.dataset.rate = rate.name;
-        for (const part of ["label", "value", "chance", "note"]) {
-          const span = document.createElement("span");
-          span.className = `rate-${part}`;
-          tile.append(span);
-        }
         box.append(tile);
       }
       tile.title = rate.explanation;
-      for (const part of ["label", "value", "chance", "note"]) tile.querySelector(`.rate-${part}`).textContent = rate[part];
+      for (const part of RATE_PARTS) tile.querySelector(`.rate-${part}`).textContent = rate[part];
     }
   }
 
   // ---------------------------------------------------------------- steps
 
-  // Where only some steps were sampled, a slider goes over those: its value is the place among them.
-  const lastValue = ({ steps, last_step }) => (state.kind === "tracked" ? Math.max(steps.length - 1, 0) : last_step);
-  const stepAt = ({ steps }, value) => (state.kind === "tracked" ? steps[value] ?? 0 : value);
-  const valueOf = ({ steps }, step) => (state.kind === "tracked" ? Math.max(steps.indexOf(step), 0) : step);
+  // What the values of a slider stand for. Where only some steps were sampled, it goes over those: a value is the place
+  // among them.
+  function scaleOf(kind, { steps, last_step: lastStep }) {
+    if (kind !== "tracked") return { last: lastStep, stepAt: (value) => value, valueOf: (step) => step };
+    return {
+      last: Math.max(steps.length - 1, 0),
+      stepAt: (value) => steps[value] ?? 0,
+      valueOf: (step) => Math.max(steps.indexOf(step), 0),
+    };
+  }
+
+  // The labels below a slider: the ends, or as many of the sampled steps as do not touch one another.
+  function marksOf(kind, answer) {
+    const { last, stepAt } = scaleOf(kind, answer);
+    const named = (value) => ({ value, label: count(stepAt(value)) });
+    const { steps } = answer;
+    if (kind !== "tracked" || steps.length > 5 * MOST_MARKS) return last ? [0, last].map(named) : [];
+    const labelled = Math.ceil(steps.length / MOST_MARKS);
+    return steps.map((_, value) => {
+      const isNamed = value === last || (value % labelled === 0 && last - value >= labelled / 2);
+      return isNamed ? named(value) : { value };
+    });
+  }
+
+  const scale = () => scaleOf(state.kind, state.answer);
 
   function drawSliders(answer) {
-    const last = lastValue(answer);
-    const places = { from: valueOf(answer, answer.from_step), to: valueOf(answer, answer.to_step) };
+    const { last, stepAt, valueOf } = scale();
+    const places = { from: valueOf(answer.from_step), to: valueOf(answer.to_step) };
     const shape = JSON.stringify([state.kind, last, answer.steps]);
     for (const [name, value] of Object.entries(places)) {
       const change = {};
       if (shape !== state.sliders) {
-        Object.assign(change, { value, min: 0, max: Math.max(last, 1), marks: marks(answer, last), disabled: last === 0 });
+        Object.assign(change, { value, min: 0, max: Math.max(last, 1), marks: marksOf(state.kind, answer), disabled: last === 0 });
       } else if (state.placed[name] !== value) {
         // Where the thumb stands already it is left alone: it may have been moved on meanwhile.
         change.value = value;
       }
       if ("value" in change) setProps(`migration-${name}`, change);
       state.placed[name] = value;
-      find(`migration-${name}-step`).textContent = stepAt(answer, value).toLocaleString("en");
+      find(`migration-${name}-step`).textContent = count(stepAt(value));
     }
     if (shape !== state.sliders) setProps("migration-play", { disabled: last === 0 });
     setProps("migration-difference", { disabled: !answer.has_null });
@@ -210,33 +222,23 @@
     state.shown = places;
   }
 
-  function marks({ steps, last_step }, last) {
-    const ends = [0, last].map((value) => ({ value, label: stepAt({ steps }, value).toLocaleString("en") }));
-    if (state.kind !== "tracked" || steps.length > 5 * MOST_MARKS) return last ? ends : [];
-    const labelled = steps.length <= MOST_MARKS ? 1 : Math.ceil(steps.length / MOST_MARKS);
-    return steps.map((step, value) => {
-      const isNamed = value === last || (value % labelled === 0 && last - value >= labelled / 2);
-      return isNamed ? { value, label: step.toLocaleString("en") } : { value };
-    });
-  }
-
   // A thumb was moved to a value: the other one never stands on the wrong side of it.
   function move(name, value) {
     const { answer } = state;
-    if (!answer || value === state.shown[name]) return false;
+    if (!answer || value === state.shown[name]) return;
+    const { last, stepAt } = scale();
     const steps = { from: answer.from_step, to: answer.to_step };
     const places = { ...state.shown, [name]: value };
     if (places.from > places.to) places[name === "from" ? "to" : "from"] = value;
     for (const each of ["from", "to"]) {
-      if (places[each] !== state.shown[each]) steps[each] = stepAt(answer, places[each]);
+      if (places[each] !== state.shown[each]) steps[each] = stepAt(places[each]);
     }
     if (places.from !== state.shown.from) state.from = steps.from;
-    if (places.to !== state.shown.to) state.to = places.to === lastValue(answer) ? null : steps.to;
+    if (places.to !== state.shown.to) state.to = places.to === last ? null : steps.to;
     state.shown = places;
-    for (const each of ["from", "to"]) find(`migration-${each}-step`).textContent = steps[each].toLocaleString("en");
+    for (const each of ["from", "to"]) find(`migration-${each}-step`).textContent = count(steps[each]);
     remember();
     state.migration.want();
-    return true;
   }
 
   // Before Dash tells of it: what it then says of a thumb is the person's, not what playing had set.
@@ -260,9 +262,9 @@
       stop();
       return;
     }
-    if (!state.answer || !lastValue(state.answer)) return;
+    if (!state.answer || !scale().last) return;
     state.section.classList.add("playing");
-    if (state.shown.to >= lastValue(state.answer)) move("to", state.shown.from);
+    if (state.shown.to >= scale().last) move("to", state.shown.from);
     timer = setInterval(frame, FRAME_MS);
   }
 
@@ -272,7 +274,7 @@
       return;
     }
     if (state.migration.busy || document.hidden) return;
-    const last = lastValue(state.answer);
+    const { last } = scale();
     const stride = Math.max(1, Math.round((last - state.shown.from) / MOST_FRAMES));
     move("to", Math.min(state.shown.to + stride, last));
     if (state.shown.to >= last) stop();
@@ -294,11 +296,10 @@
   }
 
   function changed(kind, from, to, difference, _clicks, flow, _reload, _scheme, run) {
-    const none = window.dash_clientside.no_update;
-    const trigger = window.dash_clientside.callback_context.triggered_id;
+    const trigger = clientside.callback_context.triggered_id;
     if (!trigger || !state || !document.contains(state.section)) {
       mounted(run, Date.now() + MOUNTING_MS);
-      return none;
+      return noUpdate();
     }
     if (trigger === "migration-kind" && kind !== state.kind) {
       stop();
@@ -329,7 +330,7 @@
     } else if (trigger && trigger.type === "flow-step") {
       chooseFlow(flow);
     }
-    return none;
+    return noUpdate();
   }
 
   // Back, forward, or a link to another view of the same run.
@@ -338,7 +339,7 @@
   });
 
   function chooseFlow(values) {
-    const steps = [...new Set(values.filter((value) => Number.isInteger(value)))].sort((a, b) => a - b);
+    const steps = [...new Set(values.filter(Number.isInteger))].toSorted((a, b) => a - b);
     const now = state.flow.length ? state.flow : state.flowDefault || [];
     if (steps.length < 2 || steps.join() === now.join()) return;
     state.flow = steps;
@@ -346,6 +347,6 @@
     state.flows.want();
   }
 
-  window.dash_clientside = window.dash_clientside || {};
-  window.dash_clientside.difficulty = { changed };
+  clientside.difficulty = { changed };
+  window.bapoDifficulty = { scaleOf, marksOf };
 })();

@@ -1,9 +1,11 @@
 // Runs before anything is drawn: the chosen colour scheme, else the system's.
 (function () {
+  "use strict";
+
   let scheme = null;
   try {
     scheme = localStorage.getItem("mantine-color-scheme-value");
-  } catch (error) {
+  } catch {
     // Storage may be forbidden; the system's choice serves.
   }
   if (scheme !== "light" && scheme !== "dark") {

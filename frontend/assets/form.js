@@ -2,9 +2,7 @@
 (function () {
   "use strict";
 
-  window.dash_clientside = window.dash_clientside || {};
-  const clientside = window.dash_clientside;
-  const noUpdate = () => clientside.no_update;
+  const { clientside, find, noUpdate, same, setProps } = window.bapo;
 
   const PAUSE_MS = 300;
   let typing = null;
@@ -13,10 +11,6 @@
   let filled = null;
   // What stands at the fields: errors and warnings by path, and the paths that differ or are out of sight.
   let marked = null;
-
-  function sameValue(left, right) {
-    return JSON.stringify(left) === JSON.stringify(right);
-  }
 
   function startShown(start) {
     const types = Object.values(filled && filled.key === start.key ? filled.types : start.types);
@@ -44,16 +38,16 @@
     for (const [path, look] of Object.entries(looks)) {
       const { text, was } = filled.words[path] || {};
       filled.words[path] = look;
-      if (look.text !== text) clientside.set_props({ type: "new-wrap", path }, { description: look.text });
+      if (look.text !== text) setProps({ type: "new-wrap", path }, { description: look.text });
       if (path === chooser) continue;
-      if (look.was !== was) clientside.set_props({ type: "new-was", path }, { children: look.was });
+      if (look.was !== was) setProps({ type: "new-was", path }, { children: look.was });
       const places = ids.flatMap((id, place) => (id.path === path ? [place] : []));
-      const isTouched = places.some((place) => !sameValue(values[place], filled.shown[path][ids[place].part]));
+      const isTouched = places.some((place) => !same(values[place], filled.shown[path][ids[place].part]));
       filled.shown[path] = look.shown;
       if (isTouched) continue;
       for (const place of places) {
         const value = look.shown[ids[place].part];
-        if (!sameValue(value, values[place])) clientside.set_props(ids[place], { value });
+        if (!same(value, values[place])) setProps(ids[place], { value });
       }
     }
   }
@@ -75,12 +69,12 @@
         ...Object.keys(marks.errors), ...Object.keys(marks.warnings), ...marks.changed, ...marks.hidden,
       ]))) {
         const [error, warning] = [now.errors[path] || null, now.warnings[path] || null];
-        if (error !== (marked.errors[path] || null)) clientside.set_props({ type: "new-wrap", path }, { error });
+        if (error !== (marked.errors[path] || null)) setProps({ type: "new-wrap", path }, { error });
         if (warning !== (marked.warnings[path] || null)) {
-          clientside.set_props({ type: "new-warning", path }, { children: warning });
+          setProps({ type: "new-warning", path }, { children: warning });
         }
         if (["changed", "hidden"].some((name) => now[name].includes(path) !== marked[name].includes(path))) {
-          clientside.set_props({ type: "new-slot", path }, { className: classes(path, now) });
+          setProps({ type: "new-slot", path }, { className: classes(path, now) });
         }
       }
       marked = now;
@@ -91,7 +85,7 @@
       follow(values, ids, start);
       clearTimeout(typing);
       typing = setTimeout(() => {
-        if (document.getElementById("new-submit")) clientside.set_props("new-typed", { data: ++typed });
+        if (find("new-submit")) setProps("new-typed", { data: ++typed });
       }, PAUSE_MS);
       return noUpdate();
     },

@@ -4,29 +4,14 @@
 (function () {
   "use strict";
 
+  const { button, count, icon, make, plural, setProps } = window.bapo;
+
   const CLIPPED_LETTERS = 1200;
   const BEFORE_MATCH = 200; // Where a match lies beyond the clip, the clip begins so many letters before it.
   const MOST_MARKS = 200;
   const SOURCES = { fresh: "X1 fresh", reevaluated: "X2 re-evaluated", reused: "X3 reused" };
 
   // ---------------------------------------------------------------- pieces of a page
-
-  function make(tag, className, ...children) {
-    const element = document.createElement(tag);
-    if (className) element.className = className;
-    element.append(...children.filter((child) => child !== null));
-    return element;
-  }
-
-  function button(label, className, act) {
-    const element = make("button", className, label);
-    element.type = "button";
-    element.addEventListener("click", act);
-    return element;
-  }
-
-  const count = (number) => number.toLocaleString("en-US");
-  const plural = (number, word) => `${count(number)} ${word}${number === 1 ? "" : "s"}`;
 
   function matches(text, part) {
     if (!part) return [];
@@ -82,7 +67,7 @@
 
   function copyButton(text, what) {
     if (!navigator.clipboard) return null; // Only where the page is served safely.
-    const mark = make("span", "icon icon-copy");
+    const mark = icon("copy");
     mark.style.width = mark.style.height = "14px";
     const element = button(mark, "copy-button", async () => {
       await navigator.clipboard.writeText(text);
@@ -96,7 +81,7 @@
 
   function response(item, part) {
     const good = item.reward > 0;
-    const mark = make("span", `icon icon-${good ? "check" : "cross"}`);
+    const mark = icon(good ? "check" : "cross");
     mark.style.width = mark.style.height = "14px";
     const verdict = make("span", `response-reward ${good ? "good" : "bad"}`, mark);
     verdict.setAttribute("role", "img");
@@ -106,8 +91,7 @@
         copyButton(item.text, "the response")));
   }
 
-  const promptPath = (run, prompt, query = "") =>
-    `/runs/${encodeURIComponent(run)}/prompts/${encodeURIComponent(prompt)}${query}`;
+  const promptPath = (run, id) => `/runs/${encodeURIComponent(run)}/prompts/${encodeURIComponent(id)}`;
 
   // A link inside the dashboard: no page load, except in another tab.
   function link(label, className, path, query = "") {
@@ -117,7 +101,7 @@
       if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
       event.preventDefault();
       event.stopPropagation();
-      window.dash_clientside.set_props("url", { pathname: path, search: query });
+      setProps("url", { pathname: path, search: query });
     });
     return element;
   }
@@ -144,14 +128,6 @@
     return make("div", "sample-question", clipped(text, "sample-prompt", part), copyButton(text, "the prompt"));
   }
 
-  async function ask(path, signal) {
-    const answer = await fetch(path, { signal });
-    if (answer.status === 401) location.reload(); // The session ended: the gate shows the login page.
-    const content = await answer.json();
-    if (!answer.ok) throw new Error(`${content.remedy} (request ${content.request_id})`);
-    return content;
-  }
-
   function failure(error) {
     const text = error instanceof TypeError ? "The server does not answer. Training continues." : error.message;
     const box = make("div", "panel-problem", text);
@@ -165,7 +141,5 @@
     else if (tries) setTimeout(() => whenThere(selector, act, tries - 1), 25);
   }
 
-  window.bapoGroups = {
-    make, button, count, plural, clipped, copyButton, card, prompt, link, promptPath, ask, failure, whenThere,
-  };
+  window.bapoGroups = { matches, card, prompt, link, promptPath, failure, whenThere };
 })();

@@ -4,8 +4,8 @@
 (function () {
   "use strict";
 
-  const live = (window.bapoLive = window.bapoLive || {});
-  window.dash_clientside = window.dash_clientside || {};
+  const { find, scheme, setProps } = window.bapo;
+  const live = (window.bapoLive = {});
 
   const FASTEST_MS = 250; // At most four redraws a second, and fewer where a redraw takes long.
   const SLOWEST_MS = 2000;
@@ -39,8 +39,6 @@
   };
   live.state = state;
 
-  const setProps = (id, props) => window.dash_clientside.set_props(id, props);
-  const exists = (id) => document.getElementById(id) !== null;
 
   // Another page lives on another stream, or on none.
   live.begin = (url, run) => {
@@ -71,12 +69,12 @@
     if (!state.news || document.hidden || !state.url) return;
     if (state.inFlight && now - state.sentAt < ANSWER_MS) return; // Its answer asks again.
     if (!state.run) {
-      if (!exists("runs-grid")) return;
+      if (!find("runs-grid")) return;
       begin(now);
       setProps("runs-poke", { data: now });
       return;
     }
-    if (!exists("run-tiles")) return;
+    if (!find("run-tiles")) return;
     if (live.dragging()) {
       state.timer = setTimeout(() => { state.timer = null; ask(); }, 200);
       return;
@@ -102,7 +100,6 @@
   }
 
   // The whole page is told anew: state, marks, evaluations.
-  live.redraw = redraw;
   function redraw() {
     state.until = null;
     setProps("run-reload", { data: ++state.reloads });
@@ -126,10 +123,7 @@
     }
     dispatchEvent(new CustomEvent("bapo:news", { detail: { run } }));
     try {
-      const answer = await fetch(`/live/runs/${run}?${query}`);
-      if (state.run !== run) return;
-      if (!answer.ok) throw new Error(answer.statusText);
-      const news = await answer.json();
+      const news = await window.bapo.ask(`/live/runs/${run}?${query}`);
       if (state.run !== run) return;
       const started = performance.now();
       apply(news, drawings);
@@ -139,7 +133,7 @@
       });
       // Tiles that were not due yet come soon after the last step.
       if (!query.has("tiles")) later();
-    } catch (error) {
+    } catch {
       if (state.run !== run) return;
       state.news = true;
       state.interval = SLOWEST_MS;
@@ -151,7 +145,6 @@
     if (state.tilesTimer === null) state.tilesTimer = setTimeout(() => { state.tilesTimer = null; note(); }, TILES_MS);
   }
 
-  const scheme = () => document.documentElement.getAttribute("data-mantine-color-scheme");
   new MutationObserver(() => {
     state.lastTiles = 0; // Sparklines have the scheme's colours.
     note();

@@ -2,10 +2,9 @@
 (function () {
   "use strict";
 
-  const live = (window.bapoLive = window.bapoLive || {});
-  const charts = (window.bapoCharts = window.bapoCharts || {});
-  window.dash_clientside = window.dash_clientside || {};
-  window.dash_clientside.live = window.dash_clientside.live || {};
+  const { clientside, count, noUpdate } = window.bapo;
+  const live = window.bapoLive;
+  const charts = window.bapoCharts;
 
   const MOST_POINTS = 1500; // A chart that has grown longer is drawn anew, from a sample.
   const { state } = live;
@@ -30,8 +29,8 @@
 
   // Whole figures from the server take their place.
   function drawn(data, classes) {
-    const names = window.dash_clientside.callback_context.outputs_list[0].map((output) => output.id.name);
-    const keep = () => names.map(() => window.dash_clientside.no_update);
+    const names = clientside.callback_context.outputs_list[0].map((output) => output.id.name);
+    const keep = () => names.map(noUpdate);
     // An answer for the tab that was left comes too late.
     const isLate = data && !data.problem && names.some((name) => !(name in data.figures));
     if (!data || data.run !== state.run || isLate) return [keep(), keep(), keep(), null];
@@ -54,19 +53,18 @@
     return [figures, states, names.map(noteOf), data.until];
   }
 
-  const number = new Intl.NumberFormat("en-US");
   function noteOf(name) {
-    const count = counts.get(name);
-    return count ? `${number.format(count[0])} of ${number.format(count[1])} steps, every peak` : "";
+    const [shown, all] = counts.get(name) || [];
+    return all ? `${count(shown)} of ${count(all)} steps, every peak` : "";
   }
 
   live.append = (news) => {
     for (const [name, extension] of Object.entries(news.charts)) {
       if (!state.queues.has(name)) state.queues.set(name, []);
       state.queues.get(name).push(extension);
-      const count = counts.get(name);
-      if (count) {
-        counts.set(name, count.map((each) => each + news.until - news.after));
+      const known = counts.get(name);
+      if (known) {
+        counts.set(name, known.map((each) => each + news.until - news.after));
         const note = document.querySelector(`[data-chart="${name}"] .chart-note`);
         if (note) note.textContent = noteOf(name);
       }
@@ -125,5 +123,5 @@
     card.classList.add("named");
   }
 
-  window.dash_clientside.live.drawn = drawn;
+  clientside.live = { drawn };
 })();

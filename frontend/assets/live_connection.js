@@ -2,9 +2,8 @@
 (function () {
   "use strict";
 
-  const live = (window.bapoLive = window.bapoLive || {});
-  window.dash_clientside = window.dash_clientside || {};
-  window.dash_clientside.live = window.dash_clientside.live || {};
+  const { clientside, find } = window.bapo;
+  const live = window.bapoLive;
 
   const LONGEST_WAIT_MS = 15000;
   const DATA_EVENTS = ["step", "evaluation", "tracking", "event", "status", "alert"];
@@ -30,7 +29,7 @@
     const stream = new EventSource(state.after === null ? state.url : `${state.url}?after=${state.after}`);
     state.after = null;
     state.stream = stream;
-    stream.onopen = () => {
+    stream.addEventListener("open", () => {
       const wasLost = state.lostAt !== null;
       state.retries = 0;
       state.lostAt = null;
@@ -40,12 +39,12 @@
         state.reload = true;
         live.note();
       }
-    };
-    stream.onerror = () => {
+    });
+    stream.addEventListener("error", () => {
       if (state.stream !== stream) return;
       lost();
       if (stream.readyState === EventSource.CLOSED) retry();
-    };
+    });
     for (const type of DATA_EVENTS) {
       stream.addEventListener(type, () => {
         if (type !== "step") state.reload = true;
@@ -78,7 +77,7 @@
           return;
         }
         if (answer.ok) return open();
-      } catch (error) {
+      } catch {
         // Still out of reach.
       }
       retry();
@@ -98,12 +97,12 @@
   });
 
   function showConnection() {
-    const label = document.getElementById("connection");
-    const banner = document.getElementById("connection-banner");
+    const label = find("connection");
+    const banner = find("connection-banner");
     if (!label || !banner) return;
     const offline = state.url && state.lostAt !== null;
     label.textContent = !state.url ? "" : offline ? "Offline" : "Live";
-    label.className = "connection " + (!state.url ? "" : offline ? "offline" : "online");
+    label.className = `connection ${!state.url ? "" : offline ? "offline" : "online"}`;
     banner.classList.toggle("shown", Boolean(offline));
     if (offline) {
       const seconds = Math.round((Date.now() - state.lostAt) / 1000);
@@ -118,5 +117,5 @@
   // Relative times grow old also where nothing happens.
   setInterval(() => { if (state.stream && state.lostAt === null) live.note(); }, 30000);
 
-  window.dash_clientside.live.connect = connect;
+  clientside.live.connect = connect;
 })();

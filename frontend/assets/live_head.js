@@ -2,35 +2,27 @@
 (function () {
   "use strict";
 
-  const live = (window.bapoLive = window.bapoLive || {});
-
-  function part(parent, tag, className) {
-    const element = document.createElement(tag);
-    element.className = className;
-    parent.append(element);
-    return element;
-  }
+  const { find, make } = window.bapo;
+  const live = window.bapoLive;
 
   function text(element, content) {
     if (element.textContent !== content) element.textContent = content;
   }
 
-  live.drawProgress = drawProgress;
-  function drawProgress(progress) {
-    const box = document.getElementById("run-progress");
+  function progressParts() {
+    const done = make("span", "progress-done");
+    done.id = "run-step";
+    const track = make("span", "progress-track", make("span", "progress-bar"));
+    track.setAttribute("role", "progressbar");
+    track.setAttribute("aria-label", "Steps done");
+    const steps = make("span", "progress-step", make("span", "fact-label", "step "), done, make("span", "progress-all"));
+    return [steps, track, make("span", "progress-share"), make("span", "progress-time")];
+  }
+
+  live.drawProgress = (progress) => {
+    const box = find("run-progress");
     if (!box) return;
-    if (!box.childElementCount) {
-      const steps = part(box, "span", "progress-step");
-      text(part(steps, "span", "fact-label"), "step ");
-      part(steps, "span", "progress-done").id = "run-step";
-      part(steps, "span", "progress-all");
-      const track = part(box, "span", "progress-track");
-      track.setAttribute("role", "progressbar");
-      track.setAttribute("aria-label", "Steps done");
-      part(track, "span", "progress-bar");
-      part(box, "span", "progress-share");
-      part(box, "span", "progress-time");
-    }
+    if (!box.childElementCount) box.append(...progressParts());
     const done = box.querySelector(".progress-done");
     if (done.textContent !== progress.step) {
       text(done, progress.step);
@@ -43,23 +35,25 @@
     bar.parentElement.setAttribute("aria-valuenow", Math.round(progress.percent));
     text(box.querySelector(".progress-share"), `${Math.floor(progress.percent)}\u202f%`);
     text(box.querySelector(".progress-time"), progress.time);
+  };
+
+  function newTile(name) {
+    const sparkline = make("img", "tile-sparkline");
+    sparkline.alt = "";
+    const figures = make("div", "tile-figures", make("span", "tile-value"), make("span", "tile-change"));
+    const tile = make("div", "tile", make("span", "tile-label"), figures, make("div", "tile-note"), sparkline);
+    tile.dataset.tile = name;
+    return tile;
   }
 
-  live.drawTiles = drawTiles;
-  function drawTiles(tiles) {
-    const box = document.getElementById("run-tiles");
+  live.drawTiles = (tiles) => {
+    const box = find("run-tiles");
     if (!box) return;
     for (const tile of tiles) {
       let card = box.querySelector(`[data-tile="${tile.name}"]`);
       if (!card) {
-        card = part(box, "div", "tile");
-        card.dataset.tile = tile.name;
-        part(card, "span", "tile-label");
-        const figures = part(card, "div", "tile-figures");
-        part(figures, "span", "tile-value");
-        part(figures, "span", "tile-change");
-        part(card, "div", "tile-note");
-        part(card, "img", "tile-sparkline").alt = "";
+        card = newTile(tile.name);
+        box.append(card);
       }
       const label = card.querySelector(".tile-label");
       text(label, tile.label);
@@ -74,5 +68,5 @@
       const image = card.querySelector(".tile-sparkline");
       if (image.getAttribute("src") !== tile.sparkline) image.src = tile.sparkline;
     }
-  }
+  };
 })();

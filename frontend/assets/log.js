@@ -2,8 +2,7 @@
 (function () {
   "use strict";
 
-  window.dash_clientside = window.dash_clientside || {};
-  const clientside = window.dash_clientside;
+  const { clientside, find, make, noUpdate, plural, save, setProps } = window.bapo;
 
   const POLL_MS = 3000;
   const NEAR_END = 40; // Pixels from the end at which a reader counts as being there.
@@ -13,7 +12,7 @@
 
   clientside.log = {
     mounted(_, run) {
-      const box = document.getElementById("log-text");
+      const box = find("log-text");
       log = { run, box, next: null, first: 0, matches: [], match: -1, query: "", follow: true, busy: false };
       box.addEventListener("scroll", () => onScroll(log), { passive: true });
       setWrap(window.bapoView.read().get("wrap") !== "off");
@@ -23,7 +22,7 @@
       return run;
     },
     switched(query, follow, wrap, attempt) {
-      if (!log) return clientside.no_update;
+      if (!log) return noUpdate();
       if (attempt !== log.attempt) {
         // A log of its own: what an earlier request still answers belongs to the one before.
         log = { ...log, attempt, next: null, first: 0, matches: [], match: -1, follow: true, busy: false };
@@ -39,21 +38,20 @@
       }
       setWrap(wrap);
       window.bapoView.write({ q: query || null, wrap: wrap ? null : "off", attempt: attempt || null });
-      return clientside.no_update;
+      return noUpdate();
     },
   };
 
   const isOpen = (which) => which === log && which.box.isConnected;
-  const part = (id) => document.getElementById(id);
-  const say = (text) => { part("log-state").textContent = text; };
+  const say = (text) => { find("log-state").textContent = text; };
   const setWrap = (wrap) => log.box.classList.toggle("no-wrap", !wrap);
 
   async function ask(which, query) {
     const asked = which.attempt ? { ...query, attempt: which.attempt } : query;
-    const answer = await fetch(`/api/v1/runs/${which.run}/log?${new URLSearchParams(asked)}`);
-    if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
-    return answer.json();
+    return window.bapo.ask(`/api/v1/runs/${which.run}/log?${new URLSearchParams(asked)}`);
   }
+
+  const unread = (error) => say(`The log cannot be read: ${error.message}. Trying again …`);
 
   async function begin(which) {
     try {
@@ -66,14 +64,15 @@
       toEnd(which);
       search(which, Boolean(which.query));
     } catch (error) {
-      if (isOpen(which)) say(`The log cannot be read: ${error.message}. Trying again …`);
+      if (isOpen(which)) unread(error);
     }
   }
 
   function settle(which) {
-    part("log-earlier").hidden = !which.first;
+    find("log-earlier").hidden = !which.first;
     const count = which.box.childElementCount;
-    say(count ? `${count.toLocaleString()} ${count === 1 ? "line" : "lines"}${which.first ? ", earlier ones are not loaded" : ""}` : "No output yet.");
+    const left = which.first ? ", earlier ones are not loaded" : "";
+    say(count ? plural(count, "line") + left : "No output yet.");
   }
 
   async function more(which) {
@@ -95,7 +94,7 @@
         search(which, false);
       }
     } catch (error) {
-      if (isOpen(which)) say(`The log cannot be read: ${error.message}. Trying again …`);
+      if (isOpen(which)) unread(error);
     } finally {
       which.busy = false;
     }
@@ -130,7 +129,7 @@
       parts.push(chunk.text);
       offset = chunk.next_offset;
     }
-    window.bapoCharts.save(`${which.run}${which.attempt ? `-attempt-${which.attempt}` : ""}.log`, parts.join(""), "text/plain");
+    save(`${which.run}${which.attempt ? `-attempt-${which.attempt}` : ""}.log`, parts.join(""), "text/plain");
     settle(which);
   }
 
@@ -142,11 +141,8 @@
   function linesOf(text) {
     if (!text) return [];
     return text.replace(/\n$/, "").split("\n").map((content) => {
-      const line = document.createElement("div");
-      line.textContent = content || "\u200b";
-      const level = LEVELS.find(([pattern]) => pattern.test(content));
-      line.className = level ? `log-line log-${level[1]}` : "log-line";
-      return line;
+      const level = LEVELS.find(([pattern]) => pattern.test(content))?.[1];
+      return make("div", level ? `log-line log-${level}` : "log-line", content || "\u200b");
     });
   }
 
@@ -161,7 +157,7 @@
     const atEnd = which.box.scrollHeight - which.box.scrollTop - which.box.clientHeight < NEAR_END;
     if (atEnd !== which.follow) {
       which.follow = atEnd;
-      clientside.set_props("log-follow", { checked: atEnd });
+      setProps("log-follow", { checked: atEnd });
     }
   }
 
@@ -192,8 +188,8 @@
   function show(which, jump) {
     const count = which.matches.length;
     which.match = Math.min(which.match, count - 1);
-    part("log-matches").textContent = which.query ? `${count ? which.match + 1 : 0} of ${count.toLocaleString()}` : "";
-    for (const id of ["log-previous", "log-next"]) part(id).disabled = count === 0;
+    find("log-matches").textContent = which.query ? `${count ? which.match + 1 : 0} of ${count.toLocaleString()}` : "";
+    for (const id of ["log-previous", "log-next"]) find(id).disabled = count === 0;
     const current = which.ranges[which.match];
     if (window.CSS?.highlights) CSS.highlights.set("log-current", new Highlight(...(current ? [current] : [])));
     if (jump && current) which.matches[which.match].scrollIntoView({ block: "center" });

@@ -2,8 +2,7 @@
 (function () {
   "use strict";
 
-  window.dash_clientside = window.dash_clientside || {};
-  window.dash_clientside.people = {
+  window.bapo.clientside.people = {
     origin() {
       return location.origin;
     },

@@ -2,13 +2,12 @@
 (function () {
   "use strict";
 
-  window.dash_clientside = window.dash_clientside || {};
-  const clientside = window.dash_clientside;
-  const { make, button, count, plural, card, prompt, link, promptPath, ask, failure, whenThere } = window.bapoGroups;
+  const { ask, button, clientside, count, find, make, noUpdate, plural } = window.bapo;
+  const { card, failure, link, prompt, promptPath, whenThere } = window.bapoGroups;
 
   let view = null;
 
-  const box = (name) => document.getElementById(`prompt-${name}`);
+  const box = (name) => find(`prompt-${name}`);
 
   async function load() {
     const mine = view;
@@ -56,7 +55,7 @@
   clientside.prompt = {
     show(mounted) {
       if (mounted) whenThere(`.prompt-page[data-prompt="${CSS.escape(mounted.prompt)}"]`, () => show(mounted));
-      return clientside.no_update;
+      return noUpdate();
     },
   };
 

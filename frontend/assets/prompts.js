@@ -3,9 +3,8 @@
 (function () {
   "use strict";
 
-  window.dash_clientside = window.dash_clientside || {};
-  const clientside = window.dash_clientside;
-  const { make, button, count, plural, link, promptPath, ask, failure, whenThere } = window.bapoGroups;
+  const { ask, button, clientside, count, find, make, noUpdate, plural, setProps } = window.bapo;
+  const { failure, link, promptPath, whenThere } = window.bapoGroups;
 
   const TYPING_MS = 250;
   const HEIGHT = 36, EDGE = 5;
@@ -25,7 +24,7 @@
   let view = null;
   let typing = null;
 
-  const table = () => document.getElementById("prompts-table");
+  const table = () => find("prompts-table");
   const onTab = () => (window.bapoView.read().get("tab") || "") === "prompts";
 
   function read(query) {
@@ -36,23 +35,19 @@
     return wanted;
   }
 
-  function parameters(wanted) {
-    const query = new URLSearchParams();
-    for (const key of FILTERS) if (wanted[key]) query.set(key, wanted[key]);
-    query.set("sort", wanted.sort || view.defaultSort);
-    query.set("descending", wanted.descending);
+  function parameters(wanted, sort) {
+    const query = new URLSearchParams(FILTERS.filter((key) => wanted[key]).map((key) => [key, wanted[key]]));
+    if (sort) {
+      query.set("sort", sort);
+      query.set("descending", wanted.descending);
+    }
     return query;
   }
 
   // What a prompt's own page needs to know of the list that it is reached from.
   function listQuery() {
-    const query = new URLSearchParams();
-    for (const key of FILTERS) if (view.wanted[key]) query.set(key, view.wanted[key]);
-    if (view.wanted.sort) {
-      query.set("sort", view.wanted.sort);
-      query.set("descending", view.wanted.descending);
-    }
-    return query.toString() ? `?${query}` : "";
+    const query = parameters(view.wanted, view.wanted.sort).toString();
+    return query && `?${query}`;
   }
 
   function address() {
@@ -71,7 +66,7 @@
   async function load() {
     view.request?.abort();
     const mine = (view.request = new AbortController());
-    const query = parameters(view.wanted);
+    const query = parameters(view.wanted, view.wanted.sort || view.defaultSort);
     query.set("limit", view.rows);
     query.set("offset", (view.wanted.page - 1) * view.rows);
     table().setAttribute("aria-busy", "true");
@@ -87,7 +82,7 @@
   function draw(page) {
     view.lastStep = page.totals.last_step;
     drawChips(page);
-    const shown = document.getElementById("prompts-shown");
+    const shown = find("prompts-shown");
     const { num_prompts: all, num_never_solved: unsolved } = page.totals;
     shown.textContent = page.total === all
       ? `${plural(all, "prompt")}, ${count(unsolved)} never solved` : `${count(page.total)} of ${plural(all, "prompt")}`;
@@ -97,7 +92,7 @@
   }
 
   function drawChips(page) {
-    const chips = document.getElementById("prompts-chips");
+    const chips = find("prompts-chips");
     const focused = document.activeElement?.dataset?.story;
     const stories = [{ name: "", label: "All", definition: "Every prompt that the run has met." }, ...view.stories];
     const all = view.wanted.story ? null : page.total;
@@ -143,18 +138,24 @@
     return cell;
   }
 
+  // A difference of accuracies in percentage points.
+  function pointsOf(difference) {
+    const points = Math.round(1000 * difference) / 10;
+    const [sign, kind] = points > 0 ? ["+", "good"] : points < 0 ? ["−", "bad"] : ["±", ""];
+    return { text: `${sign}${Math.abs(points)} pts`, kind };
+  }
+
   function row(item, lastStep) {
     const path = promptPath(view.run, item.prompt_id);
     const name = make("td", "prompt-name",
       link(item.text === null ? item.prompt_id : item.text.slice(0, 160), "prompt-text", path, listQuery()),
       item.text === null ? null : make("span", "prompt-id", item.prompt_id));
-    const gain = Math.round(1000 * item.gain) / 10;
-    const sign = gain > 0 ? "+" : gain < 0 ? "−" : "±";
+    const gain = pointsOf(item.gain);
     const cells = [
       name,
       make("td", "prompt-course", course(item, lastStep)),
       make("td", "number", `${item.first_correct}/${item.group_size} → ${item.last_correct}/${item.group_size}`),
-      make("td", `number ${gain > 0 ? "good" : gain < 0 ? "bad" : ""}`, `${sign}${Math.abs(gain)} pts`),
+      make("td", `number ${gain.kind}`, gain.text),
       make("td", "number", count(item.num_visits)),
       make("td", "number", count(item.first_step)),
       make("td", "number", count(item.last_step)),
@@ -162,7 +163,7 @@
     cells.forEach((cell, index) => { cell.dataset.label = COLUMNS[index].label; });
     const line = make("tr", "prompt-row", ...cells);
     line.addEventListener("click", () => {
-      if (!getSelection().toString()) clientside.set_props("url", { pathname: path, search: listQuery() });
+      if (!getSelection().toString()) setProps("url", { pathname: path, search: listQuery() });
     });
     return line;
   }
@@ -232,7 +233,7 @@
   }
 
   function drawPages(page) {
-    const foot = document.getElementById("prompts-pages");
+    const foot = find("prompts-pages");
     const last = Math.max(1, Math.ceil(page.total / view.rows));
     const now = view.wanted.page;
     foot.replaceChildren();
@@ -249,9 +250,9 @@
   }
 
   function tellNews() {
-    const box = document.getElementById("prompts-news");
+    const box = find("prompts-news");
     if (!box || !view || view.lastStep === undefined) return;
-    const step = Number((document.getElementById("run-step")?.textContent || "").replace(/\D/g, ""));
+    const step = Number((find("run-step")?.textContent || "").replace(/\D/g, ""));
     box.hidden = !(step > view.lastStep);
     box.replaceChildren();
     if (!box.hidden) {
@@ -262,18 +263,20 @@
   addEventListener("bapo:step", () => { if (table()) tellNews(); });
 
   function showControls() {
-    clientside.set_props("prompts-search", { value: view.wanted.search });
-    clientside.set_props("prompts-source", { value: view.wanted.source || null });
-    clientside.set_props("prompts-min", { value: view.wanted.min_last || null });
-    clientside.set_props("prompts-max", { value: view.wanted.max_last || null });
+    setProps("prompts-search", { value: view.wanted.search });
+    setProps("prompts-source", { value: view.wanted.source || null });
+    setProps("prompts-min", { value: view.wanted.min_last || null });
+    setProps("prompts-max", { value: view.wanted.max_last || null });
   }
 
   clientside.prompts = {
     show(mounted, ...controls) {
       if (mounted) whenThere(`#prompts-table[data-run="${mounted.run}"]`, () => show(mounted, ...controls));
-      return clientside.no_update;
+      return noUpdate();
     },
   };
+
+  window.bapoPrompts = { read, parameters, pointsOf };
 
   function show(mounted, search, source, min, max) {
     const given = { search: (search || "").trim().slice(0, 200), source: source || "", min_last: min || "", max_last: max || "" };

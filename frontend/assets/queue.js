@@ -3,6 +3,8 @@
 (function () {
   "use strict";
 
+  const { button: makeButton, count, find, make, setProps } = window.bapo;
+
   const BOARD = "queue-board";
   const PRIORITIES = [0, 100];
   const chosen = new Set(); // Identifiers of runs.
@@ -11,10 +13,9 @@
   let menu = null;
   let focusAfter = null; // Identifier of the run whose handle gets the focus when the board is drawn anew.
 
-  const board = () => document.getElementById(BOARD);
+  const board = () => find(BOARD);
   const rows = () => [...document.querySelectorAll(`#${BOARD} tr[data-run]`)];
   const rowOf = (node) => node.closest?.(`#${BOARD} tr[data-run]`);
-  const setProps = (id, props) => window.dash_clientside.set_props(id, props);
   const send = (...request) => window.bapoRuns.send(...request);
   const path = (id) => `/runs/${encodeURIComponent(id)}`;
   // An administrator may move any run; then every row says so.
@@ -86,30 +87,19 @@
 
   // ------------------------------------------------------------ menu of one run
 
-  function item(label, act) {
-    const button = document.createElement("button");
-    button.type = "button";
+  function item(label, choose) {
+    const button = makeButton(label, "", () => { closeMenu(true); choose(); });
     button.setAttribute("role", "menuitem");
-    button.textContent = label;
-    button.addEventListener("click", () => { closeMenu(true); act(); });
     return button;
   }
 
   function priorityItem(row) {
-    const form = document.createElement("form");
-    form.className = "queue-priority";
-    form.noValidate = true;
-    const label = document.createElement("label");
-    label.textContent = "Priority";
-    const input = document.createElement("input");
+    const input = make("input");
     Object.assign(input, { type: "number", min: PRIORITIES[0], max: PRIORITIES[1], step: 1, value: row.dataset.priority });
-    const button = document.createElement("button");
-    Object.assign(button, { type: "submit", textContent: "Set" });
-    const error = document.createElement("div");
-    error.className = "queue-priority-error";
+    const error = make("div", "queue-priority-error");
     error.setAttribute("role", "alert");
-    label.append(input);
-    form.append(label, button, error);
+    const form = make("form", "queue-priority", make("label", "", "Priority", input), make("button", "", "Set"), error);
+    form.noValidate = true;
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
       const priority = Number(input.value);
@@ -135,8 +125,7 @@
     closeMenu(false);
     const row = rowOf(button);
     const { run, held } = row.dataset;
-    menu = document.createElement("div");
-    menu.className = "queue-menu";
+    menu = make("div", "queue-menu");
     menu.setAttribute("role", "menu");
     menu.setAttribute("aria-label", `Change ${row.dataset.name}`);
     menu.dataset.run = run;
@@ -215,11 +204,11 @@
       const check = row.querySelector(".queue-check");
       if (check && check.getAttribute("aria-checked") !== isChosen) check.setAttribute("aria-checked", isChosen);
     }
-    const bar = document.getElementById("queue-bulk");
+    const bar = find("queue-bulk");
     if (bar && bar.hidden === chosen.size > 0) bar.hidden = chosen.size === 0;
-    const count = document.getElementById("queue-chosen");
-    const text = `${chosen.size.toLocaleString("en")} selected`;
-    if (count && count.textContent !== text) count.textContent = text;
+    const number = find("queue-chosen");
+    const text = `${count(chosen.size)} selected`;
+    if (number && number.textContent !== text) number.textContent = text;
     const handle = focusAfter && rows().find((row) => row.dataset.run === focusAfter)?.querySelector(".queue-handle");
     if (handle && document.activeElement !== handle && board().dataset.order !== order()) { handle.focus(); focusAfter = null; }
     if (board()) board().dataset.order = order();

@@ -9,11 +9,7 @@
   const LEAST_HEIGHT = 220;
   const DEFAULT_SORT = "-created_at";
 
-  window.dash_clientside = window.dash_clientside || {};
-  const clientside = window.dash_clientside;
-  const noUpdate = () => clientside.no_update;
-  const setProps = (id, props) => clientside.set_props(id, props);
-  const element = (id) => document.getElementById(id);
+  const { ask, clientside, find, make, noUpdate, plural, refusal, same, setProps } = window.bapo;
 
   const state = {
     box: null, // Element of the page that is shown: another one is another visit.
@@ -26,18 +22,18 @@
     page: null, // First rows, fetched before the table asks for them: it never stands empty in between.
     refreshing: false,
   };
-  const runs = (window.bapoRuns = { state, DEFAULT_SORT, setProps, element });
+  const runs = (window.bapoRuns = { state, DEFAULT_SORT });
 
   // ---------------------------------------------------------------- a visit
 
   // Called with the filters' first values, which may come before the table is there.
   runs.begin = async () => {
-    const box = element("runs-grid-box");
+    const box = find("runs-grid-box");
     Object.assign(state, { box, api: null, filters: {}, sort: DEFAULT_SORT, view: null, total: null, page: null });
     state.ticket += 1;
     const [api] = await Promise.all([window.dash_ag_grid.getApiAsync("runs-grid"), runs.restore()]);
     // The component gives the table a source of its own when that is ready; ours takes its place.
-    while (!api.isDestroyed() && !api.getGridOption("datasource")) await new Promise((done) => setTimeout(done, 5));
+    while (!api.isDestroyed() && !api.getGridOption("datasource")) await new Promise((done) => { setTimeout(done, 5); });
     if (state.box !== box || api.isDestroyed()) return;
     state.api = api;
     runs.restoreColumns();
@@ -83,19 +79,12 @@
     return query;
   };
 
-  async function fetchRows(begin, end) {
+  function fetchRows(begin, end) {
     const query = runs.parameters();
     query.set("offset", begin);
     query.set("limit", end - begin);
-    const answer = await fetch(`/live/runs?${query}`);
-    const content = await answer.json().catch(() => ({}));
-    if (answer.status === 401) location.reload(); // The session ended: the gate shows the login page.
-    if (!answer.ok) throw new Error(content.remedy ? said(content) : answer.statusText);
-    return content;
+    return ask(`/live/runs?${query}`);
   }
-
-  const said = ({ field, value, remedy, request_id: request }) =>
-    (field ? `${field} = ${JSON.stringify(value)}: ` : "") + remedy + (request && request !== "none" ? ` (request ${request})` : "");
 
   const source = {
     async getRows(parameters) {
@@ -169,7 +158,7 @@
       return;
     }
     rows.forEach((row, index) => {
-      if (JSON.stringify(nodes[index].data) !== JSON.stringify(row)) nodes[index].setData(row);
+      if (!same(nodes[index].data, row)) nodes[index].setData(row);
     });
   }
 
@@ -179,7 +168,7 @@
 
   function show(total, isNewHere) {
     state.total = total;
-    setProps("runs-shown", { children: `${total.toLocaleString("en")} run${total === 1 ? "" : "s"}` });
+    setProps("runs-shown", { children: plural(total, "run") });
     setProps("runs-first", { hidden: !isNewHere });
     setProps("runs-table", { hidden: isNewHere });
     setProps("runs-none", { hidden: total > 0 || isNewHere });
@@ -204,7 +193,7 @@
   runs.fitHeight = fitHeight;
 
   function problem(error) {
-    const box = element("runs-problem");
+    const box = find("runs-problem");
     if (!box) return;
     const text = error === null ? "" : error instanceof TypeError ? "The server does not answer: these rows may be out of date." : error.message;
     setProps("runs-problem", { hidden: !text, children: text });
@@ -219,16 +208,13 @@
   // A request that changes something. Its answer, or null after a message.
   runs.send = async (method, path, body) => {
     try {
-      const answer = await fetch(`/api/v1${path}`, {
-        method,
-        headers: body ? { "Content-Type": "application/json" } : {},
-        body: body ? JSON.stringify(body) : undefined,
-      });
+      const content = body && { headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
+      const answer = await fetch(`/api/v1${path}`, { method, ...content });
       const text = await answer.text();
-      const content = text ? JSON.parse(text) : {};
-      if (answer.ok) return content;
-      runs.tell("Refused", said(content));
-    } catch (error) {
+      const said = text ? JSON.parse(text) : {};
+      if (answer.ok) return said;
+      runs.tell("Refused", refusal(said));
+    } catch {
       runs.tell("Not done", "The server does not answer: try again in a moment.");
     }
     return null;
@@ -259,7 +245,7 @@
     },
     exportCsv(clicks) {
       if (clicks) {
-        const link = document.createElement("a");
+        const link = make("a");
         link.href = `/api/v1/runs.csv?${runs.parameters()}`;
         link.download = "runs.csv";
         link.click();

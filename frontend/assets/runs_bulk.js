@@ -4,9 +4,8 @@
   "use strict";
 
   const runs = window.bapoRuns;
-  const { state, setProps } = runs;
-  const clientside = window.dash_clientside;
-  const noUpdate = () => clientside.no_update;
+  const { state } = runs;
+  const { clientside, count, noUpdate, plural, setProps } = window.bapo;
 
   const MOST = 500;
   const MOST_COMPARED = 50;
@@ -60,7 +59,7 @@
     }
     const all = [...chosen.values()];
     setProps("runs-bulk", { hidden: !all.length });
-    setProps("runs-chosen", { children: `${all.length.toLocaleString("en")} selected` });
+    setProps("runs-chosen", { children: `${count(all.length)} selected` });
     setProps("runs-compare", { disabled: all.length < 2 || all.length > MOST_COMPARED });
     for (const action of Object.keys(POSSIBLE)) {
       if (action === "tag" || action === "untag") continue;
@@ -81,12 +80,11 @@
     const answer = await runs.send("POST", "/runs/bulk", { run_ids: ids, action, ...(tag ? { tag } : {}) });
     if (answer === null) return;
     const refused = answer.results.filter((result) => !result.done);
-    const count = (number) => `${number.toLocaleString("en")} run${number === 1 ? "" : "s"}`;
-    if (answer.num_done) runs.tell(`${DONE[action]} ${count(answer.num_done)}`, tag ? `Tag: ${tag}` : "", "green");
+    if (answer.num_done) runs.tell(`${DONE[action]} ${plural(answer.num_done, "run")}`, tag ? `Tag: ${tag}` : "", "green");
     if (refused.length) {
       const reasons = refused.slice(0, NAMED).map(({ run_id: id, reason }) => `“${short(names.get(id) || id)}”: ${reason}`);
       if (refused.length > NAMED) reasons.push(`and ${refused.length - NAMED} more`);
-      runs.tell(`${count(refused.length)} refused`, reasons.join("; "));
+      runs.tell(`${plural(refused.length, "run")} refused`, reasons.join("; "));
     }
     if (action === "delete") unselect();
     if (tag) renewTags();
@@ -98,12 +96,10 @@
     const facets = await runs.send("GET", "/runs/facets");
     if (!facets) return;
     setProps("runs-tag", { data: facets.tags.map(({ name }) => name), value: "" });
-    setProps("runs-filter-tag", { data: facets.tags.map(({ name, count }) => ({ value: name, label: `${name} (${count})` })) });
+    setProps("runs-filter-tag", { data: facets.tags.map((tag) => ({ value: tag.name, label: `${tag.name} (${tag.count})` })) });
   }
 
   const short = (name) => (name.length > 60 ? `${name.slice(0, 59)}…` : name);
-
-  const plural = (number, one, many) => `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
 
   // As bapo/figures/formatting.py writes it.
   function size(bytes) {
@@ -118,11 +114,11 @@
     const going = items.filter((item) => !item.refusal);
     const sum = (key) => going.reduce((total, item) => total + item[key], 0);
     const counts = [
-      [sum("num_steps"), "step", "steps"], [sum("num_samples"), "group of responses", "groups of responses"],
-      [sum("num_checkpoints"), "checkpoint", "checkpoints"], [sum("num_artifacts"), "download", "downloads"],
+      [sum("num_steps"), "step"], [sum("num_samples"), "group of responses", "groups of responses"],
+      [sum("num_checkpoints"), "checkpoint"], [sum("num_artifacts"), "download"],
     ];
-    const parts = counts.filter(([number]) => number).map((count) => plural(...count));
-    const what = plural(going.length, "run", "runs") + (parts.length ? ` with ${parts.join(", ")}` : "");
+    const parts = counts.filter(([number]) => number).map((each) => plural(...each));
+    const what = plural(going.length, "run") + (parts.length ? ` with ${parts.join(", ")}` : "");
     const total = bytes ? ` (${size(bytes)} in total)` : "";
     const sentences = [`${what}${total} ${going.length === 1 ? "is" : "are"} deleted for good and for everybody, with folders and journals.`];
     const refused = items.length - going.length;
@@ -151,6 +147,7 @@
     setProps({ type: "confirm-question", name: "runs" }, { data: question });
   }
 
+  Object.assign(runs, { possible: POSSIBLE, size, consequence });
   Object.assign(clientside.runs, {
     bulk(clicks, tag) {
       const trigger = clientside.callback_context.triggered_id;

@@ -4,9 +4,8 @@
   "use strict";
 
   const runs = window.bapoRuns;
-  const { state, setProps, element } = runs;
-  const clientside = window.dash_clientside;
-  const noUpdate = () => clientside.no_update;
+  const { state } = runs;
+  const { clientside, find, noUpdate, setProps } = window.bapo;
 
   const NARROW = 700;
   const CHOICE = "ag-Grid-SelectionColumn";
@@ -19,7 +18,7 @@
   function remembered() {
     try {
       return JSON.parse(localStorage.getItem(key())) || {};
-    } catch (error) {
+    } catch {
       return {}; // Storage is forbidden, or holds what another version wrote.
     }
   }
@@ -27,7 +26,7 @@
   function keep(changes) {
     try {
       localStorage.setItem(key(), JSON.stringify({ ...remembered(), ...changes }));
-    } catch (error) {
+    } catch {
       // Not remembered where storage is forbidden.
     }
   }
@@ -47,10 +46,10 @@
       const front = named.includes("name") ? named : ["name", ...named];
       return [...front, ...all().filter((name) => !front.includes(name))].map((colId) => ({ colId, hide: !front.includes(colId) }));
     }
-    const chosen = remembered().columns?.filter((column) => column.colId in state.widths);
-    if (chosen) {
-      const added = all().filter((name) => !chosen.some((column) => column.colId === name));
-      return [...chosen, ...added.map((colId) => ({ colId, hide: true }))];
+    const kept = remembered().columns?.filter((column) => column.colId in state.widths);
+    if (kept) {
+      const added = all().filter((name) => !kept.some((column) => column.colId === name));
+      return [...kept, ...added.map((colId) => ({ colId, hide: true }))];
     }
     return all().map((colId) => ({ colId, hide: !usual(colId) }));
   }
@@ -98,7 +97,7 @@
 
   Object.assign(clientside.runs, {
     chooseColumns(names) {
-      if (!state.api || state.box !== element("runs-grid-box")) return noUpdate();
+      if (!state.api || state.box !== find("runs-grid-box")) return noUpdate();
       const before = optional();
       const added = names.filter((name) => !before.includes(name));
       const removed = before.filter((name) => !names.includes(name));

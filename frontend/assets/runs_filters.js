@@ -3,9 +3,8 @@
   "use strict";
 
   const runs = window.bapoRuns;
-  const { state, setProps, element } = runs;
-  const clientside = window.dash_clientside;
-  const noUpdate = () => clientside.no_update;
+  const { state } = runs;
+  const { button, clientside, day, find, icon, make, noUpdate, same, setProps } = window.bapo;
 
   const LISTS = ["status", "method", "tag", "owner", "group", "project"];
   const DATES = ["created_after", "created_before"];
@@ -25,8 +24,6 @@
 
   let shownPreset = "all";
 
-  const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
-
   // ---------------------------------------------------------------- forms of the same filters
 
   // Without what narrows nothing, in one order: equal filters are equal texts.
@@ -34,14 +31,11 @@
     const kept = {};
     for (const name of Object.keys(LABELS)) {
       const value = filters[name];
-      const isEmpty = value === undefined || value === null || value === "" || value === false || (Array.isArray(value) && !value.length);
-      if (!isEmpty && !(name === "archived" && value === "hidden")) kept[name] = Array.isArray(value) ? [...value].sort() : value;
+      const isEmpty = ["", null, undefined, false].includes(value) || (Array.isArray(value) && !value.length);
+      if (!isEmpty && !(name === "archived" && value === "hidden")) kept[name] = Array.isArray(value) ? value.toSorted() : value;
     }
     return kept;
   }
-
-  const pad = (number) => String(number).padStart(2, "0");
-  const dayOf = (moment) => `${moment.getFullYear()}-${pad(moment.getMonth() + 1)}-${pad(moment.getDate())}`;
 
   function fromControl(name, value) {
     if (DATES.includes(name)) return value ? new Date(`${String(value).slice(0, 10)}T00:00`).toISOString() : null;
@@ -55,15 +49,16 @@
       const value = filters[name];
       if (name === "starred") setProps(component, { checked: Boolean(value) });
       else if (LISTS.includes(name)) setProps(component, { value: value || [] });
-      else if (DATES.includes(name)) setProps(component, { value: value ? dayOf(new Date(value)) : null });
+      else if (DATES.includes(name)) setProps(component, { value: value ? day(new Date(value)) : null });
       else if (SHARES.includes(name)) setProps(component, { value: value === undefined ? "" : Number((100 * value).toFixed(4)) });
       else if (STEPS.includes(name)) setProps(component, { value: value === undefined ? "" : value });
       else setProps(component, { value: value || (name === "archived" ? "hidden" : "") });
     }
   }
 
-  const presetOf = (states) => Object.keys(presets).find((name) => same([...presets[name]].sort(), [...(states || [])].sort()));
+  const presetOf = (states) => Object.keys(presets).find((name) => same(presets[name].toSorted(), (states || []).toSorted()));
 
+  runs.filtersOf = fromAddress;
   function fromAddress(query) {
     const filters = {};
     for (const name of Object.keys(LABELS)) {
@@ -91,7 +86,7 @@
         if (name === "status") changes[name] = presetOf(value) || value.join(",");
         else if (LISTS.includes(name)) changes[name] = value.map(encodeURIComponent).join(",");
         else if (name === "starred") changes[name] = "yes";
-        else if (DATES.includes(name)) changes[name] = dayOf(new Date(value));
+        else if (DATES.includes(name)) changes[name] = day(new Date(value));
         else changes[name] = String(value);
       }
     }
@@ -156,7 +151,7 @@
   // ---------------------------------------------------------------- chips
 
   function drawChips() {
-    const box = element("runs-chips");
+    const box = find("runs-chips");
     if (!box) return;
     box.replaceChildren();
     for (const [name, value] of Object.entries(state.filters)) {
@@ -167,25 +162,18 @@
 
   function chip(name, part) {
     const text = name === "starred" ? "starred" : `${LABELS[name]}${name === "archived" || /≥|≤/.test(LABELS[name]) ? " " : ": "}${told(name, part)}`;
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "runs-chip";
-    button.title = text;
-    button.setAttribute("aria-label", `Remove the filter ${text}`);
-    const label = document.createElement("span");
-    label.textContent = text;
-    const cross = document.createElement("span");
-    cross.className = "icon icon-cross";
-    button.append(label, cross);
-    button.addEventListener("click", () => {
+    const element = button(make("span", "", text), "runs-chip", () => {
       const rest = Array.isArray(state.filters[name]) ? state.filters[name].filter((each) => each !== part) : null;
       filterBy({ ...state.filters, [name]: rest });
     });
-    return button;
+    element.append(icon("cross"));
+    element.title = text;
+    element.setAttribute("aria-label", `Remove the filter ${text}`);
+    return element;
   }
 
   function told(name, value) {
-    if (DATES.includes(name)) return dayOf(new Date(value));
+    if (DATES.includes(name)) return day(new Date(value));
     if (SHARES.includes(name)) return `${Number((100 * value).toFixed(4))}\u202f%`;
     return String(value);
   }
@@ -198,7 +186,7 @@
       controls = data.controls;
       presets = data.presets;
       state.widths = data.widths;
-      if (state.box !== element("runs-grid-box")) {
+      if (state.box !== find("runs-grid-box")) {
         seen = Object.fromEntries(Object.keys(controls).map((name, index) => [name, parts[index]]));
         runs.begin();
         return noUpdate();
@@ -222,7 +210,7 @@
     preset(name) {
       const isOurs = name === shownPreset;
       shownPreset = name;
-      if (!isOurs && presets[name] && presetOf(state.filters.status) !== name && state.box === element("runs-grid-box")) {
+      if (!isOurs && presets[name] && presetOf(state.filters.status) !== name && state.box === find("runs-grid-box")) {
         filterBy({ ...state.filters, status: presets[name] });
       }
       return noUpdate();
@@ -243,7 +231,7 @@
 
   // A link to another view of this page, the search above, back and forward.
   addEventListener("bapo:view", async () => {
-    if (location.pathname !== "/runs" || !state.api || state.box !== element("runs-grid-box")) return;
+    if (location.pathname !== "/runs" || !state.api || state.box !== find("runs-grid-box")) return;
     setProps("runs-views", { opened: false });
     await runs.restore();
     runs.restoreColumns();

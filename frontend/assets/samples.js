@@ -2,9 +2,8 @@
 (function () {
   "use strict";
 
-  window.dash_clientside = window.dash_clientside || {};
-  const clientside = window.dash_clientside;
-  const { make, button, count, plural, card, ask, failure, whenThere } = window.bapoGroups;
+  const { ask, button, clientside, count, find, make, noUpdate, plural, same, setProps } = window.bapo;
+  const { card, failure, whenThere } = window.bapoGroups;
 
   const TYPING_MS = 250;
   const NEWS_MS = 3000;
@@ -13,10 +12,9 @@
   let typing = null;
   let askedAt = 0;
 
-  const panel = () => document.getElementById("samples");
+  const panel = () => find("samples");
 
-  function parameters() {
-    const { groupSize, wanted } = view;
+  function parameters({ groupSize, wanted }) {
     const range = { none: [null, 0], some: [1, groupSize - 1], all: [groupSize, null] }[wanted.correct] || [null, null];
     const given = { step: wanted.step, source: wanted.source, min_correct: range[0], max_correct: range[1] };
     return new URLSearchParams(Object.entries(given).filter(([, value]) => value !== null && value !== ""));
@@ -25,7 +23,7 @@
   async function load(more) {
     view.request?.abort();
     const mine = (view.request = new AbortController());
-    const query = parameters();
+    const query = parameters(view);
     if (view.wanted.search) query.set("search", view.wanted.search);
     query.set("limit", view.groups);
     if (more) query.set("cursor", view.cursor);
@@ -49,16 +47,16 @@
     view.searched = (more ? view.searched : 0) + (page.num_searched || 0);
     if (!more) {
       Object.assign(view, { newest: page.newest_step, previous: page.previous_step, next: page.next_step });
-      clientside.set_props("samples-previous", { disabled: page.previous_step === null });
-      clientside.set_props("samples-next", { disabled: page.next_step === null || view.wanted.step === "" });
+      setProps("samples-previous", { disabled: page.previous_step === null });
+      setProps("samples-next", { disabled: page.next_step === null || view.wanted.step === "" });
       tellNews();
     }
-    const shown = document.getElementById("samples-shown");
+    const shown = find("samples-shown");
     shown.textContent = part
       ? `${plural(view.shown, "group")} found in ${count(view.searched)} searched`
       : page.total === null ? "" : `${count(view.shown)} of ${plural(page.total, "group")}`;
     if (!view.shown) panel().replaceChildren(nothing(page));
-    const foot = document.getElementById("samples-more");
+    const foot = find("samples-more");
     foot.replaceChildren();
     if (page.next_cursor) {
       const last = page.items.at(-1);
@@ -80,7 +78,7 @@
   }
 
   function tellNews() {
-    const box = document.getElementById("samples-news");
+    const box = find("samples-news");
     const isNew = view.arrived !== null && view.newest !== null && view.arrived > view.newest;
     box.hidden = !isNew;
     box.replaceChildren();
@@ -92,7 +90,7 @@
 
   function newest() {
     if (view.wanted.step === "") load(false);
-    else clientside.set_props("samples-step", { value: "" });
+    else setProps("samples-step", { value: "" });
   }
 
   function address() {
@@ -102,16 +100,18 @@
   clientside.samples = {
     show(mounted, ...controls) {
       if (mounted) whenThere(`#samples[data-run="${mounted.run}"]`, () => show(mounted, ...controls));
-      return clientside.no_update;
+      return noUpdate();
     },
   };
+
+  window.bapoSamples = { parameters };
 
   function show(mounted, step, source, correct, search) {
     const wanted = { step: step ?? "", source: source ?? "", correct: correct ?? "", search: (search || "").trim().slice(0, 200) };
     if (!view || view.mounted !== mounted) {
       view = { ...mounted, mounted, wanted, cursor: null, shown: 0, searched: 0, newest: null, arrived: null };
       load(false);
-    } else if (JSON.stringify(wanted) !== JSON.stringify(view.wanted)) {
+    } else if (!same(wanted, view.wanted)) {
       const typed = wanted.search !== view.wanted.search;
       view.wanted = wanted;
       clearTimeout(typing);
@@ -121,7 +121,7 @@
 
   document.addEventListener("click", (event) => {
     if (!view || !panel() || !event.target.closest) return;
-    const go = (step) => { if (step !== null) clientside.set_props("samples-step", { value: step }); };
+    const go = (step) => { if (step !== null) setProps("samples-step", { value: step }); };
     if (event.target.closest("#samples-previous")) go(view.previous);
     else if (event.target.closest("#samples-next")) go(view.next);
     else if (event.target.closest("#samples-newest")) newest();
@@ -132,10 +132,10 @@
     const wanted = Object.fromEntries(["step", "source", "correct", "search"].map((key) => [key, query.get(key) || ""]));
     if (wanted.step) wanted.step = Number(wanted.step);
     view.wanted = wanted;
-    clientside.set_props("samples-step", { value: wanted.step });
-    clientside.set_props("samples-source", { value: wanted.source || null });
-    clientside.set_props("samples-correct", { value: wanted.correct || null });
-    clientside.set_props("samples-search", { value: wanted.search });
+    setProps("samples-step", { value: wanted.step });
+    setProps("samples-source", { value: wanted.source || null });
+    setProps("samples-correct", { value: wanted.correct || null });
+    setProps("samples-search", { value: wanted.search });
     load(false);
   });
 
@@ -145,12 +145,12 @@
     askedAt = Date.now();
     setTimeout(async () => {
       if (!panel()) return;
-      const query = parameters();
+      const query = parameters(view);
       query.delete("step");
       query.set("limit", 1);
       try {
         view.arrived = (await ask(`/api/v1/runs/${view.run}/samples?${query}`)).newest_step;
-      } catch (error) {
+      } catch {
         return; // The next step asks again.
       }
       if (!panel()) return;

@@ -2,23 +2,20 @@
 (function () {
   "use strict";
 
-  window.dash_clientside = window.dash_clientside || {};
-  const clientside = window.dash_clientside;
-  const noUpdate = () => clientside.no_update;
+  const { clientside, find, noUpdate, scheme } = window.bapo;
 
   clientside.shell = {
     scheme(clicks) {
-      const root = document.documentElement;
-      let scheme = root.getAttribute("data-mantine-color-scheme") === "dark" ? "dark" : "light";
+      const isDark = (scheme() === "dark") !== Boolean(clicks);
+      const chosen = isDark ? "dark" : "light";
       if (clicks) {
-        scheme = scheme === "dark" ? "light" : "dark";
         try {
-          localStorage.setItem("mantine-color-scheme-value", scheme); // Mantine reads it at the next start.
-        } catch (error) {
+          localStorage.setItem("mantine-color-scheme-value", chosen); // Mantine reads it at the next start.
+        } catch {
           // Not remembered where storage is forbidden.
         }
       }
-      return [scheme, scheme];
+      return [chosen, chosen];
     },
 
     navbar(opened, navbar) {
@@ -45,7 +42,7 @@
   document.addEventListener("keydown", (event) => {
     const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || event.target.isContentEditable;
     if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) {
-      const field = document.getElementById("search");
+      const field = find("search");
       if (field && field.offsetParent !== null) {
         event.preventDefault();
         field.focus();

@@ -6,6 +6,6 @@
     const button = event.target.closest("[data-store-button]");
     if (!button || button.disabled) return;
     const { store, what } = JSON.parse(button.dataset.storeButton);
-    window.dash_clientside.set_props(store, { data: { ...what, at: Date.now() } });
+    window.bapo.setProps(store, { data: { ...what, at: Date.now() } });
   });
 })();

@@ -2,26 +2,19 @@
 (function () {
   "use strict";
 
+  const { day, plural, two } = window.bapo;
+
   const TICK_MS = 10000;
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const two = (number) => String(number).padStart(2, "0");
 
-  function exact(at) {
-    const date = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
-    return `${date} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
-  }
+  const exact = (at) => `${day(at)} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 
   // As formatting.ago of the server.
   function age(at) {
     const seconds = (Date.now() - at) / 1000;
     if (seconds < 10) return "just now";
-    for (const [size, unit] of [[86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]]) {
-      if (seconds >= size) {
-        const number = Math.floor(seconds / size);
-        return `${number} ${unit}${number === 1 ? "" : "s"} ago`;
-      }
-    }
-    return "just now";
+    const [size, unit] = [[86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]].find(([each]) => seconds >= each);
+    return `${plural(Math.floor(seconds / size), unit)} ago`;
   }
 
   function show(element) {
@@ -46,5 +39,5 @@
   }).observe(document.documentElement, { childList: true, subtree: true });
   setInterval(() => { if (!document.hidden) showIn(document); }, TICK_MS);
   document.addEventListener("visibilitychange", () => { if (!document.hidden) showIn(document); });
-  window.bapoTime = { exact, zone };
+  window.bapoTime = { exact, age };
 })();

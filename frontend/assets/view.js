@@ -4,6 +4,7 @@
 //   bapoView.read()                      URLSearchParams of the address
 //   bapoView.write({step: 40, q: null})  sets and removes keys, and keeps all others; the history entry is replaced
 //   bapoView.write({…}, {push: true})    makes a history entry, for what "back" shall undo
+//   bapoView.write({…}, {keep: ["x"]})   removes all keys but these before it sets others
 //   addEventListener("bapo:view", (event) => event.detail)   the address changed otherwise than by `write` (back and
 //                                        forward, a link to the same page): `detail` is what `read` answers now
 (function () {
@@ -15,8 +16,8 @@
 
   const read = () => new URLSearchParams(location.search);
 
-  function write(changes, { push = false } = {}) {
-    const query = read();
+  function write(changes, { push = false, keep = null } = {}) {
+    const query = new URLSearchParams([...read()].filter(([key]) => !keep || keep.includes(key)));
     for (const [key, value] of Object.entries(changes)) {
       if (value === null || value === undefined || value === "") query.delete(key);
       else query.set(key, value);
@@ -39,8 +40,7 @@
     dispatchEvent(new PopStateEvent("popstate"));
   }
 
-  window.dash_clientside = window.dash_clientside || {};
-  window.dash_clientside.view = {
+  window.bapo.clientside.view = {
     changed() {
       const now = location.pathname + location.search;
       if (now !== written) {

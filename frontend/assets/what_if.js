@@ -3,8 +3,7 @@
 (function () {
   "use strict";
 
-  window.dash_clientside = window.dash_clientside || {};
-  const clientside = window.dash_clientside;
+  const { clientside, count, find, noUpdate, setProps } = window.bapo;
 
   const PAUSE_MS = 60; // Of a drag, which tells every pixel.
   const REST_MS = 500;
@@ -18,9 +17,9 @@
   let isWaiting = false;
   let timer = null;
 
+  const isOpen = () => find("what-if-controls") !== null;
   // Method → the kinds of controls that it has.
-  const kindsOfMethods = () => JSON.parse(document.getElementById("what-if-controls")?.dataset.methods ?? "{}");
-  const isOpen = () => document.getElementById("what-if-controls") !== null;
+  const kindsOfMethods = () => JSON.parse(find("what-if-controls")?.dataset.methods ?? "{}");
 
   function ask(draws) {
     clearTimeout(timer);
@@ -31,13 +30,13 @@
     }
     isWaiting = false;
     underWay = { number: ++number, since: Date.now() };
-    clientside.set_props("what-if-asked", { data: { number, draws, values } });
+    setProps("what-if-asked", { data: { number, draws, values } });
   }
 
   function shown(field, value, groupSize) {
     if (field === "method.c1") return `${value}/${groupSize}`;
     if (field.startsWith("reuse.")) return value.map((k) => `${Math.round(k * 100) / 100}/${groupSize}`).join(" to ");
-    return Number(value).toLocaleString("en");
+    return count(Number(value));
   }
 
   clientside.whatIf = {
@@ -50,14 +49,14 @@
       const filter = values["method.filter.type"];
       const classes = ["panel-card", "what-if-controls", ...kinds.map((kind) => `has-${kind}`), `filter-${filter}`];
       return [
-        clientside.no_update,
+        noUpdate(),
         classes.join(" "),
         shownIds.map((id) => shown(id.field, values[id.field], groupSize)),
       ];
     },
 
     answered(answer) {
-      if (!answer) return clientside.no_update;
+      if (!answer) return noUpdate();
       if (underWay && answer.number === underWay.number) underWay = null;
       if (answer.set !== undefined && !isWaiting) window.bapoView.write({ set: answer.set || null });
       if (isWaiting) ask(QUICK_DRAWS);
@@ -65,11 +64,11 @@
         clearTimeout(timer);
         timer = setTimeout(() => ask(DRAWS), REST_MS);
       }
-      return clientside.no_update;
+      return noUpdate();
     },
 
     reset(clicks, start, ids) {
-      return ids.map((id) => (clicks ? start[id.field] : clientside.no_update));
+      return ids.map((id) => (clicks ? start[id.field] : noUpdate()));
     },
   };
 })();

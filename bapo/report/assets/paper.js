@@ -6,6 +6,8 @@
 (function () {
   "use strict";
 
+  const { csv, save } = window.bapoFiles;
+
   const NEAR = "700px"; // Figures are drawn this far ahead of the reader.
   const GAP_HEIGHT = 78, GAP_WIDTH = 0.075; // As in bapo/figures/panels.py, all of it.
   const TITLE_HEIGHT = 30, HEAD_HEIGHT = 34, LEGEND_ROW = 20;
@@ -101,28 +103,20 @@
     }, 150);
   });
 
-  function csv(graph) {
-    const quoted = (value) => `"${String(value ?? "").replaceAll('"', '""')}"`;
+  // What the panels of a figure show, as rows of a table.
+  function tableOf(graph) {
     const rows = [["panel", "series", "x", "y"]];
     const titles = (graph.layout.annotations || []).map((each) => each.text);
     for (const trace of graph.data) {
       if (trace.hoverinfo === "skip") continue; // Bands repeat what the hover of their line holds.
-      const panel = titles[(parseInt((trace.xaxis || "x").slice(1), 10) || 1) - 1] || "";
+      const panel = titles[Number((trace.xaxis || "x").slice(1) || 1) - 1] || "";
       if (trace.type === "heatmap") {
         trace.z.forEach((row, i) => row.forEach((z, j) => rows.push([trace.y[i], trace.x[j], "share", z])));
       } else {
         Array.from(trace.x || []).forEach((x, i) => rows.push([panel, trace.name, x, trace.y[i]]));
       }
     }
-    return rows.map((row) => row.map(quoted).join(",")).join("\r\n");
-  }
-
-  function save(name, content, type) {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([content], { type }));
-    link.download = name;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    return rows;
   }
 
   document.addEventListener("click", (event) => {
@@ -134,7 +128,7 @@
     [...place.children].forEach((graph, index) => {
       const name = place.dataset.paper + (place.children.length > 1 ? `-${index + 1}` : "");
       const kind = button.dataset.paperSave;
-      if (kind === "csv") save(`${name}.csv`, csv(graph), "text/csv");
+      if (kind === "csv") save(`${name}.csv`, csv(tableOf(graph)), "text/csv");
       else {
         const background = getComputedStyle(document.body).getPropertyValue("--bapo-card").trim() || "#fff";
         const { width, height } = graph._fullLayout;
@@ -144,7 +138,7 @@
     });
   });
 
-  window.bapoPaper = { show, arranged };
+  window.bapoPaper = { show, arranged, tableOf };
 
   // In the dashboard: plotly.js comes with the first graph of the page.
   window.dash_clientside = window.dash_clientside || {};

@@ -1,0 +1,61 @@
+// Pieces that the scripts of all pages share. The underscore makes Dash load this file before the others.
+(function () {
+  "use strict";
+
+  const clientside = (window.dash_clientside = window.dash_clientside || {});
+  const setProps = (id, props) => clientside.set_props(id, props);
+  const noUpdate = () => clientside.no_update;
+
+  // ---------------------------------------------------------------- elements
+
+  const find = (id) => document.getElementById(id);
+  const scheme = () => document.documentElement.getAttribute("data-mantine-color-scheme");
+
+  function make(tag, className, ...children) {
+    const element = document.createElement(tag);
+    if (className) element.className = className;
+    element.append(...children.filter((child) => child !== null));
+    return element;
+  }
+
+  function button(label, className, act) {
+    const element = make("button", className, label);
+    element.type = "button";
+    if (act) element.addEventListener("click", act);
+    return element;
+  }
+
+  function icon(name) {
+    const element = make("span", `icon icon-${name}`);
+    element.setAttribute("aria-hidden", "true");
+    return element;
+  }
+
+  // ---------------------------------------------------------------- texts
+
+  const count = (number) => number.toLocaleString("en");
+  const plural = (number, one, many = `${one}s`) => `${count(number)} ${number === 1 ? one : many}`;
+  const two = (number) => String(number).padStart(2, "0");
+  const day = (moment) => `${moment.getFullYear()}-${two(moment.getMonth() + 1)}-${two(moment.getDate())}`;
+  const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+  const fileName = (text) => text.toLowerCase().replace(/[^a-z0-9]+/g, "-").slice(0, 80);
+
+  // ---------------------------------------------------------------- requests
+
+  // The server's refusal as a sentence.
+  const refusal = ({ field, value, remedy, request_id: request }) =>
+    (field ? `${field} = ${JSON.stringify(value)}: ` : "") + remedy + (request && request !== "none" ? ` (request ${request})` : "");
+
+  async function ask(path, signal) {
+    const answer = await fetch(path, { signal });
+    if (answer.ok) return answer.json();
+    if (answer.status === 401) location.reload(); // The session ended: the gate shows the login page.
+    const content = await answer.json().catch(() => ({}));
+    throw new Error(content.remedy ? refusal(content) : answer.statusText);
+  }
+
+  window.bapo = {
+    ...window.bapoFiles,
+    clientside, setProps, noUpdate, find, scheme, make, button, icon, count, plural, two, day, same, fileName, refusal, ask,
+  };
+})();

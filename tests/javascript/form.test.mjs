@@ -1,0 +1,72 @@
+// The form of a new run: what stands at its fields, and what follows when the method changes.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { equal, NO_UPDATE, open } from "./page.mjs";
+
+// Two methods share the field `method.c1`, which the second does not show filled.
+const look = (value, text = "", was = "") => ({ shown: { value }, text, was });
+const START = {
+  key: "recipe-1", hidden: [], types: { "method.type": "bapo" }, shown: { "method.type": { value: "bapo" }, "method.c1": { value: "1/4" } },
+  looks: {
+    bapo: { "method.type": look("bapo"), "method.c1": look("1/4", "Difficult at most", "was 1/8") },
+    grpo: { "method.type": look("grpo"), "method.c1": look("", "Difficult at most", "") },
+  },
+};
+const IDS = [{ path: "method.type", part: "value" }, { path: "method.c1", part: "value" }];
+
+function form(slots = {}) {
+  const found = Object.fromEntries(Object.entries(slots).map(([path, classes]) => [`[data-field="${path}"]`, [{ classList: classes }]]));
+  const page = open(["form.js"], { elements: { "new-submit": {} }, found });
+  return { page, pause: (...values) => page.clientside.form.pause(values, IDS, START) };
+}
+
+test("the server is asked 300 ms after the last letter", () => {
+  const { page, pause } = form();
+  pause("bapo", "1/");
+  page.pass(299);
+  pause("bapo", "1/2");
+  page.pass(299);
+  equal(page.propsOf("new-typed"), []);
+  page.pass(1);
+  equal(page.propsOf("new-typed"), [{ data: 1 }]);
+});
+
+test("a field that nobody touched takes the value of the new method", () => {
+  const { page, pause } = form();
+  pause("bapo", "1/4");
+  equal(page.props, []);
+  pause("grpo", "1/4");
+  equal(page.props, [[{ type: "new-was", path: "method.c1" }, { children: "" }], [IDS[1], { value: "" }]]);
+});
+
+test("what somebody typed stays when the method changes", () => {
+  const { page, pause } = form();
+  pause("bapo", "1/4");
+  pause("grpo", "3/8");
+  equal(page.propsOf(IDS[1]), []);
+});
+
+test("only what changed is set at the fields, and an old error goes", () => {
+  const { page } = form({ "method.c1": ["field", "field-wide"] });
+  const mark = (checked) => page.clientside.form.mark(checked, START);
+  assert.equal(mark({ errors: { "method.c1": "at most 1" }, changed: ["method.c1"] }), NO_UPDATE);
+  equal(page.props, [
+    [{ type: "new-wrap", path: "method.c1" }, { error: "at most 1" }],
+    [{ type: "new-slot", path: "method.c1" }, { className: "field field-wide changed" }],
+  ]);
+  page.props.length = 0;
+  mark({ errors: { "method.c1": "at most 1" }, changed: ["method.c1"] });
+  equal(page.props, []);
+  mark({ errors: {}, warnings: { "method.c1": "unusual" } });
+  equal(page.props, [
+    [{ type: "new-wrap", path: "method.c1" }, { error: null }],
+    [{ type: "new-warning", path: "method.c1" }, { children: "unusual" }],
+  ]);
+});
+
+test("a field's button sets that field back and no other", () => {
+  const { page } = form();
+  page.clientside.callback_context.triggered_id = { path: "method.c1" };
+  equal(page.clientside.form.reset([0, 1], IDS, START), [NO_UPDATE, "1/4"]);
+  equal(page.clientside.form.reset([0, 0], IDS, START), [NO_UPDATE, NO_UPDATE]);
+});

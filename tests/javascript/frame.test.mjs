@@ -1,0 +1,128 @@
+// The frame of every page: colour scheme, search, navigation, moments, alerts, dialogs, buttons in lists.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { equal, NO_UPDATE, open } from "./page.mjs";
+
+process.env.TZ = "America/New_York";
+
+test("the scheme is the chosen one, else the system's", () => {
+  const first = (scheme, kept) => {
+    const page = open([], { scheme });
+    if (kept) page.storage.set("mantine-color-scheme-value", kept);
+    page.run("first.js");
+    return page.root.get("data-mantine-color-scheme");
+  };
+  assert.equal(first("dark", null), "dark");
+  assert.equal(first("light", null), "light");
+  assert.equal(first("dark", "light"), "light");
+  assert.equal(first("dark", "auto"), "dark");
+});
+
+test("the button changes the scheme and remembers it; the first drawing changes nothing", () => {
+  const page = open(["shell.js"], { scheme: "dark" });
+  equal(page.clientside.shell.scheme(null), ["dark", "dark"]);
+  assert.equal(page.storage.size, 0);
+  equal(page.clientside.shell.scheme(1), ["light", "light"]);
+  assert.equal(page.storage.get("mantine-color-scheme-value"), "light");
+});
+
+test("storage may be forbidden", () => {
+  const page = open(["shell.js"]);
+  page.window.localStorage.setItem = () => { throw new Error("forbidden"); };
+  equal(page.clientside.shell.scheme(1), ["dark", "dark"]);
+});
+
+test("the search above opens the list of runs", () => {
+  const { search } = open(["shell.js"]).clientside.shell;
+  assert.equal(search(null, "loss"), NO_UPDATE);
+  assert.equal(search(1, "c1 & c2"), "/runs?search=c1%20%26%20c2");
+  assert.equal(search(1, ""), "/runs");
+});
+
+test("the navigation of a phone opens and closes", () => {
+  const { navbar } = open(["shell.js"]).clientside.shell;
+  equal(navbar(true, { width: 220 }), { width: 220, collapsed: { mobile: false } });
+  equal(navbar(false, { width: 220 }), { width: 220, collapsed: { mobile: true } });
+});
+
+test("a moment is told by its age in whole units", () => {
+  const page = open(["time.js"]);
+  const { age } = page.window.bapoTime;
+  const ages = [0, 9.9, 10, 59, 60, 3599, 3600, 86399, 86400, 172800];
+  assert.deepEqual(ages.map((seconds) => age(new Date(page.now() - 1000 * seconds))), [
+    "just now", "just now", "10 seconds ago", "59 seconds ago", "1 minute ago", "59 minutes ago", "1 hour ago", "23 hours ago",
+    "1 day ago", "2 days ago",
+  ]);
+  assert.equal(age(new Date(page.now() + 5000)), "just now"); // The server's clock may be ahead.
+});
+
+test("a moment's exact time is the viewer's", () => {
+  const { exact } = open(["time.js"]).window.bapoTime;
+  assert.equal(exact(new Date("2026-03-08T06:59:07Z")), "2026-03-08 01:59:07");
+});
+
+test("a dialog asks with what it is given, and what is final wants its word typed", () => {
+  const { ask, typed } = open(["confirm.js"]).clientside.confirm;
+  equal(ask(null), Array(10).fill(NO_UPDATE));
+  equal(ask({ title: "Stop?", button: "Stop", text: "For good." }), [
+    true, "Stop?", "", "For good.", "Stop", "red", "", { display: "none" }, "", "",
+  ]);
+  const final = { title: "Delete?", button: "Delete", typed: "countdown" };
+  equal(ask(final).slice(6, 8), ["Type countdown to confirm", {}]);
+  assert.deepEqual([typed("", final), typed(" countdown ", final), typed("", { title: "Stop?" })], [true, false, false]);
+});
+
+test("a dialog stays open with the error when its request fails", () => {
+  const { answered } = open(["confirm.js"]).clientside.confirm;
+  equal(answered({ error: "it is running" }, {}), [true, "it is running"]);
+  equal(answered({}, {}), [false, ""]);
+  equal(answered(null, {}), [NO_UPDATE, NO_UPDATE]);
+});
+
+test("a button in a list tells its store what was pressed", () => {
+  const page = open(["store_button.js"]);
+  const press = (button) => page.press("click", { target: { closest: () => button } });
+  press({ dataset: { storeButton: '{"store": "withdraw", "what": {"id": 7}}' } });
+  press({ disabled: true, dataset: { storeButton: "{}" } });
+  press(null);
+  equal(page.props, [["withdraw", { data: { id: 7, at: page.now() } }]]);
+});
+
+test("a rule is previewed when typing pauses, one preview at a time", () => {
+  const page = open(["alerts.js"], { elements: { "rule-preview": {} } });
+  const { typed, previewing } = page.clientside.alerts;
+  const previewed = () => page.propsOf("rule-typed").map(({ data }) => data);
+  typed();
+  page.pass(200);
+  typed();
+  page.pass(300);
+  assert.deepEqual(previewed(), [2]);
+  typed();
+  page.pass(300);
+  assert.deepEqual(previewed(), [2]); // The answer to the second is under way.
+  previewing(false);
+  assert.deepEqual(previewed(), [2, 3]);
+  previewing(false);
+  assert.deepEqual(previewed(), [2, 3]);
+});
+
+test("the filters of alerts stand in the address", () => {
+  const page = open(["alerts.js", "view.js"], { address: "/alerts?state=all&run=r1" });
+  page.clientside.alerts.filtered("open", "stalled");
+  assert.equal(page.window.location.search, "?run=r1&kind=stalled");
+});
+
+test("the bell says how many alerts are open, and in how many runs", async () => {
+  const bell = (open_, runs) => {
+    const elements = { bell: { setAttribute(name, value) { this[name] = value; } }, "bell-count": {} };
+    const page = open(["alerts.js"], { elements, answers: { "/api/v1/alerts/summary": { content: { num_open: open_, num_runs: runs } } } });
+    page.window.EventSource = class extends EventTarget {
+      constructor() { super(); queueMicrotask(() => this.dispatchEvent(new Event("open"))); }
+    };
+    page.clientside.alerts.begin();
+    return page.settled().then(() => { page.pass(300); return page.settled(); }).then(() => [elements["bell-count"].textContent, elements.bell.title]);
+  };
+  assert.deepEqual(await bell(0, 0), ["", "No open alerts"]);
+  assert.deepEqual(await bell(1, 1), [1, "1 open alert in 1 run"]);
+  assert.deepEqual(await bell(120, 3), ["99+", "120 open alerts in 3 runs"]);
+});

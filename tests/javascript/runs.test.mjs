@@ -1,0 +1,164 @@
+// The run list: filters and their address, columns, and what can be done to the runs that are chosen.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { equal, open } from "./page.mjs";
+
+process.env.TZ = "America/New_York";
+
+const SCRIPTS = ["runs.js", "runs_bulk.js", "runs_columns.js", "runs_filters.js", "view.js"];
+const PRESETS = { all: [], active: ["queued", "starting", "running"] };
+
+function list(options = {}) {
+  const page = open(SCRIPTS, { address: "/runs", ...options });
+  const { bapoRuns: runs } = page.window;
+  const filter = (filters, widths = {}) => page.clientside.runs.filtered(
+    ...Object.values(filters), { controls: Object.fromEntries(Object.keys(filters).map((name) => [name, `filter-${name}`])), presets: PRESETS, widths },
+  );
+  return { page, runs, filter, search: () => page.window.location.search };
+}
+
+test("filters are written into the address in words", () => {
+  const { filter, search } = list();
+  filter({ search: " c1 up ", method: ["bapo", "grpo"], starred: true, archived: "hidden", min_step: 10, min_best: 12.5 });
+  assert.equal(search(), "?search=c1+up&method=bapo,grpo&starred=yes&min_step=10&min_best=0.125");
+});
+
+test("a day is the viewer's, and the server is asked for its moment", () => {
+  const { runs, filter, search } = list();
+  filter({ created_after: "2026-03-08T00:00:00" });
+  assert.equal(search(), "?created_after=2026-03-08");
+  assert.equal(runs.parameters().get("created_after"), "2026-03-08T05:00:00.000Z"); // Midnight in New York.
+});
+
+test("states of a quick choice are written as the choice", () => {
+  const { page, filter, search } = list();
+  filter({ status: ["running", "queued", "starting"] });
+  assert.equal(search(), "?status=active");
+  equal(page.propsOf("runs-status").at(-1), { value: "active" });
+  filter({ status: ["running"] });
+  assert.equal(search(), "?status=running");
+  equal(page.propsOf("runs-status").at(-1), { value: "" });
+});
+
+test("an address becomes the same filters again", () => {
+  const { runs, filter } = list();
+  filter({ tag: [] }); // Brings the quick choices.
+  const read = (text) => runs.filtersOf(new URLSearchParams(text));
+  equal(read("status=active&tag=a%2Cb,c&starred=yes&archived=only&created_before=2026-12-24&max_step=50&max_best=0.5"), {
+    status: ["queued", "running", "starting"], tag: ["a", "b", "c"], starred: true, archived: "only",
+    created_before: "2026-12-24T05:00:00.000Z", max_step: 50, max_best: 0.5,
+  });
+});
+
+test("a tag with a comma survives the address", () => {
+  const { runs, filter, search } = list();
+  filter({ tag: ["a,b", "c"] });
+  equal(runs.filtersOf(new URLSearchParams(search())), { tag: ["a,b", "c"] });
+});
+
+test("what an address says wrongly narrows nothing", () => {
+  equal(list().runs.filtersOf(new URLSearchParams("min_step=many&created_after=spring&archived=hidden&search=&starred=no&color=red")), {});
+});
+
+test("filters are asked for one by one, with the order", () => {
+  const { runs, filter } = list();
+  filter({ method: ["grpo", "bapo"], search: "loss" });
+  assert.equal(runs.parameters().toString(), "search=loss&method=bapo&method=grpo&sort=-created_at");
+});
+
+test("the list that the search above opens shows in its field, as filters of other links do", async () => {
+  const { page, runs } = list({ address: "/runs?search=loss&sort=name" });
+  await runs.restore();
+  assert.equal(runs.state.sort, "name");
+  equal(runs.state.filters, { search: "loss" });
+  equal(page.propsOf("runs-filter-count").at(-1), { children: "" }); // The search has a field of its own.
+});
+
+test("a saved view brings filters, order and columns, until somebody changes one of them", async () => {
+  const view = { id: "v1", name: "Best", filters: { method: ["bapo"] }, sort: "-best", columns: ["name", "best"] };
+  const { page, runs, filter, search } = list({ address: "/runs?view=v1", answers: { "/api/v1/views/v1": { content: view } } });
+  await runs.restore();
+  equal([runs.state.view, runs.state.filters, runs.state.sort, runs.state.columns], [
+    { id: "v1", name: "Best" }, { method: ["bapo"] }, "-best", ["name", "best"],
+  ]);
+  equal(page.propsOf("runs-view-name").at(-1), { children: ": Best" });
+  filter({ starred: true });
+  assert.equal(search(), "?sort=-best&method=bapo&starred=yes");
+});
+
+function columns(options, { widths, ...state } = {}) {
+  const { page, runs, filter } = list(options);
+  filter({}, widths);
+  const applied = [];
+  Object.assign(runs.state, state, {
+    api: { applyColumnState: (change) => applied.push(change.state), getColumnState: () => applied.at(-1), isDestroyed: () => false },
+  });
+  runs.restoreColumns();
+  const shown = (change) => change.filter(({ hide }) => !hide).map(({ colId }) => colId);
+  return { page, runs, applied, shown: () => shown(applied.at(-1)) };
+}
+
+const WIDTHS = { name: 0, status: 0, best: 900, owner: 1400, notes: null };
+const BOX = "ag-Grid-SelectionColumn";
+
+test("a window shows the columns that it is wide enough for", () => {
+  equal(columns({ width: 1399 }, { widths: WIDTHS }).shown(), [BOX, "name", "status", "best"]);
+  equal(columns({ width: 1400 }, { widths: WIDTHS }).shown(), [BOX, "name", "status", "best", "owner"]);
+  equal(columns({ width: 400 }, { widths: WIDTHS }).shown(), [BOX, "name", "status"]);
+});
+
+test("a view's columns come in its own order, the name first where it says nothing of it", () => {
+  equal(columns({}, { widths: WIDTHS, columns: ["owner", "gone", "best"] }).shown(), [BOX, "name", "owner", "best"]);
+});
+
+test("columns that somebody chose are remembered, for narrow windows apart from wide ones", () => {
+  const first = columns({ width: 1200 }, { widths: WIDTHS });
+  first.applied.push([{ colId: "name", width: 300, hide: false }, { colId: "owner", width: 90, hide: false }]);
+  first.runs.columnsChanged({ source: "uiColumnMoved", finished: true });
+  const kept = JSON.parse(first.page.storage.get("bapo-runs-wide"));
+  assert.deepEqual(kept.columns.map(({ colId }) => colId), ["name", "owner"]);
+  first.runs.restoreColumns();
+  equal(first.shown(), [BOX, "name", "owner"]);
+  first.page.window.innerWidth = 500;
+  first.runs.restoreColumns();
+  equal(first.shown(), [BOX, "name", "status"]);
+});
+
+test("the order stands at its column", () => {
+  const { applied } = columns({}, { widths: WIDTHS, sort: "-best" });
+  equal(applied[0].filter(({ sort }) => sort).map(({ colId, sort }) => [colId, sort]), [["best", "desc"]]);
+});
+
+test("only what a run's state allows can be done to it", () => {
+  const { possible } = list().runs;
+  const actions = (run) => Object.keys(possible).filter((action) => possible[action](run)).toSorted();
+  assert.deepEqual(actions({ status: "running" }), ["pause", "star", "stop", "tag", "untag"]);
+  assert.deepEqual(actions({ status: "paused", is_starred: true }), ["archive", "resume", "stop", "tag", "unstar", "untag"]);
+  assert.deepEqual(actions({ status: "failed", is_archived: true }), ["delete", "star", "tag", "unarchive", "untag"]);
+});
+
+test("sizes are written as the server writes them", () => {
+  const { size } = list().runs;
+  assert.deepEqual([0, 999, 1000, 99_949_999, 99_950_000, 1.25e9, 99.95e9].map(size), [
+    "0\u2009B", "999\u2009B", "1\u2009kB", "99.9\u2009MB", "100\u2009MB", "1.3\u2009GB", "100\u2009GB",
+  ]);
+});
+
+const going = (changes = {}) => ({
+  run_id: "r1", refusal: null, num_steps: 0, num_samples: 0, num_checkpoints: 0, num_artifacts: 0, children: [], waiting_forks: [], ...changes,
+});
+
+test("before runs are deleted it is said what goes with them and what stays", () => {
+  const { consequence } = list().runs;
+  assert.equal(consequence({ items: [going()], num_bytes: 0 }), "1 run is deleted for good and for everybody, with folders and journals.");
+  const items = [
+    going({ num_steps: 1, num_checkpoints: 2, children: ["r2", "r9"] }), going({ run_id: "r2", num_steps: 1499, waiting_forks: ["r9"] }),
+    going({ run_id: "r3", refusal: "it is running" }),
+  ];
+  assert.equal(
+    consequence({ items, num_bytes: 2.5e6 }),
+    "2 runs with 1,500 steps, 2 checkpoints (2.5\u2009MB in total) are deleted for good and for everybody, with folders and journals. " +
+      "1 run stays: it is running. 1 run that was cloned or forked from them stays. " +
+      "Folders whose checkpoint a fork still needs stay until it has begun.",
+  );
+});
