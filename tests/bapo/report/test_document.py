@@ -43,7 +43,7 @@ def test_it_loads_nothing() -> None:
     content = report(selection_of([full("a"), full("b", "grpo")], "config"), title="Two runs", now=NOW)
     reader = _read(content)
     assert reader.loads == []
-    assert reader.tags.count("script") == 4, "figures in two schemes, plotly.js, our own"
+    assert reader.tags.count("script") == 5, "figures in two schemes, plotly.js, two of our own"
     assert content.count(b"plotly.js v") == 1
     # Style sheets could load as well.
     styles = re.findall(r"<style>(.*?)</style>", content.decode(), re.DOTALL)
