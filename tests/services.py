@@ -73,10 +73,10 @@ def _with_database(url: str, name: str) -> str:
 
 
 @contextmanager
-def new_database(server: str) -> Iterator[str]:
-    """A database of its own with the current schema."""
+def new_database(server: str, *, is_empty: bool = False) -> Iterator[str]:
+    """A database of its own with the current schema, or without any."""
     name = f"test_{uuid.uuid4().hex[:12]}"
-    _execute(server, f"CREATE DATABASE {name} TEMPLATE migrated")
+    _execute(server, f"CREATE DATABASE {name} TEMPLATE {'template0' if is_empty else 'migrated'}")
     try:
         yield _with_database(server, name)
     finally:

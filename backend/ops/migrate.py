@@ -14,6 +14,8 @@ from bapo import __version__
 
 MIGRATION_LOCK = 0x6261706F01
 """Advisory lock: two servers that start at once migrate one after the other."""
+LAST_OF_DEVELOPMENT = "3dcd0c4"
+"""The commit whose migrations bring a database of the development before the first release to our first revision."""
 
 
 def alembic_config(connection: Connection) -> Config:
@@ -29,10 +31,10 @@ class SchemaError(ValueError):
 
 
 def migrate(engine: Engine) -> None:
-    """Apply all migrations that the database lacks. Raises SchemaError where a newer version has been at work."""
+    """Applies all migrations that the database lacks. Raises SchemaError for a revision that this version lacks."""
     with engine.begin() as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
-        _refuse_newer(connection)
+        _refuse_unknown(connection)
         command.upgrade(alembic_config(connection), "head")
 
 
@@ -40,7 +42,7 @@ def check_schema(engine: Engine) -> None:
     """Raises SchemaError unless the schema is the one that this version works with."""
     with engine.connect() as connection:
         found = _revision(connection)
-        _refuse_newer(connection)
+        _refuse_unknown(connection)
         head = _script(connection).get_current_head()
         if found != head:
             raise SchemaError(
@@ -57,16 +59,23 @@ def _revision(connection: Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
 
 
-def _refuse_newer(connection: Connection) -> None:
+def _refuse_unknown(connection: Connection) -> None:
     found = _revision(connection)
     script = _script(connection)
     known = {each.revision for each in script.walk_revisions()}
-    if found is not None and found not in known:
+    if found is None or found in known:
+        return
+    if found < str(script.get_base()):
         raise SchemaError(
-            f"The database's schema is at {found}, which version {__version__} does not know (its newest is "
-            f"{script.get_current_head()}): a newer version has migrated it. Start that version, or restore a backup "
-            "from before."
+            f"The database's schema is at {found}, from before the first release; version {__version__} begins at "
+            f"{script.get_base()}. Migrate it once with `git checkout {LAST_OF_DEVELOPMENT} && ./run --no-demo`, then "
+            "start this version again, or begin with a new database."
         )
+    raise SchemaError(
+        f"The database's schema is at {found}, which version {__version__} does not know (its newest is "
+        f"{script.get_current_head()}): a newer version has migrated it. Start that version, or restore a backup "
+        "from before."
+    )
 
 
 def revisions(connection: Connection) -> tuple[str | None, str]:

@@ -69,7 +69,7 @@ def test_a_database_that_is_away_is_named(environment: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("revision", "commands", "remedy"),
     [
-        ("0004", ("login-code", "serve"), "python -m backend migrate"),
+        ("0011", ("login-code", "serve", "migrate"), "Migrate it once with `git checkout"),
         ("9999", ("login-code", "serve", "migrate"), "a newer version has migrated it"),
     ],
 )
@@ -87,6 +87,21 @@ def test_another_schema_is_not_served(
             assert remedy in result.stderr
             assert revision in result.stderr
             assert "Traceback" not in result.stderr
+
+
+def test_a_database_without_a_schema_is_not_served_before_it_is_migrated(
+    environment: dict[str, str], postgres_server: str
+) -> None:
+    with new_database(postgres_server) as url:
+        engine = create_engine(url)
+        with engine.begin() as connection:
+            connection.execute(text("DELETE FROM alembic_version"))
+        engine.dispose()
+        for command in ("login-code", "serve"):
+            result = backend({**environment, "BAPO_DATABASE_URL": url}, command)
+            assert (result.returncode, result.stdout) == (1, "")
+            assert "is at nothing" in result.stderr
+            assert "run `python -m backend migrate` first" in result.stderr
 
 
 def test_serve_logs_in_by_code_and_ends_on_sigterm(environment: dict[str, str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect, text
@@ -11,8 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from backend.kit.database import Database
 from backend.models import Base
-from backend.ops.migrate import alembic_config, is_current, migrate
-from tests.services import new_database
+from backend.ops.migrate import is_current, migrate
 
 
 def test_the_migrations_build_what_the_models_say(database: Database) -> None:
@@ -24,18 +22,6 @@ def test_migrating_again_changes_nothing(database: Database) -> None:
     assert is_current(database.engine)
     migrate(database.engine)
     assert is_current(database.engine)
-
-
-def test_the_first_migration_can_be_taken_back(postgres_server: str) -> None:
-    with new_database(postgres_server) as url:
-        database = Database(url)
-        with database.engine.begin() as connection:
-            command.downgrade(alembic_config(connection), "base")
-        assert inspect(database.engine).get_table_names() == ["alembic_version"]
-        assert not is_current(database.engine)
-        migrate(database.engine)
-        assert is_current(database.engine)
-        database.close()
 
 
 def test_a_state_that_is_none_is_refused(database: Database) -> None:
