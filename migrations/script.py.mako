@@ -14,3 +14,8 @@ depends_on = None
 def upgrade() -> None:
     """Apply."""
     ${upgrades if upgrades else "pass"}
+
+
+def downgrade() -> None:
+    """Take back."""
+    ${downgrades if downgrades else "pass"}

@@ -158,7 +158,7 @@ test("before runs are deleted it is said what goes with them and what stays", ()
   assert.equal(
     consequence({ items, num_bytes: 2.5e6 }),
     "2 runs with 1,500 steps, 2 checkpoints (2.5\u2009MB in total) are deleted for good and for everybody, with folders and journals. " +
-      "1 run stays: it is running. 1 run that was cloned or forked from them stays. " +
-      "Folders whose checkpoint a fork still needs stay until it has begun.",
+      "1 run stays: it is running. 1 run cloned or forked from them stays. " +
+      "Folders whose checkpoint a fork still needs stay until it has started.",
   );
 });
