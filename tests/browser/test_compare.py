@@ -191,7 +191,7 @@ def test_tables_sort_and_everything_can_be_taken_away(page: Page, admin: Client,
     assert rows[0].startswith("Run,Step,CD-34 base,final,best,change")
     assert len(rows) == 5
     with page.expect_download() as download:
-        page.get_by_role("button", name="Download as CSV: Is training reward rising?").click()
+        page.get_by_role("button", name="Download as CSV: Training reward").click()
     rows = download.value.path().read_text().splitlines()
     assert rows[0] == "run or group,step,mean reward of fresh responses"
     assert len(rows) == 1 + 2 * NUM_STEPS
@@ -231,7 +231,7 @@ def test_a_running_run_goes_on_without_losing_the_zoom(
     played.advance(6)
     page.goto(f"/compare?runs={played.run.id},{runs['bapo-seed-1']}&group=run")
     wait_until(lambda: bool(lines(page, REWARD)) and len(lines(page, REWARD)[0]["x"]) == 6, WAIT_MILLISECONDS / 1000)
-    expect(page.get_by_text("1 of 2 runs may still go on")).to_be_visible()
+    expect(page.get_by_text("1 of 2 runs are not finished")).to_be_visible()
     wait_until(lambda: page.evaluate(WATCHED), WAIT_MILLISECONDS / 1000)
     zoom = """() => Plotly.relayout(document.querySelector('[data-chart="critic/rewards/mean"] .js-plotly-plot'),
         {"xaxis.range": [2, 5]})"""

@@ -96,7 +96,7 @@ def test_runs_are_laid_out_as_the_papers_figures(
 def test_what_the_runs_lack_is_said_in_its_place(page: Page, address: str) -> None:
     _open(page, address)
     expect(page.locator("#figure-10 .paper-needs")).to_contain_text("method.filter.type")
-    expect(page.locator("#figure-16 .paper-needs")).to_contain_text("ppo and ba_ppo")
+    expect(page.locator("#figure-16 .paper-needs")).to_contain_text("ppo, ba_ppo")
 
 
 def test_table_1_has_a_row_for_the_base_model_and_one_per_method(page: Page, admin: Client, address: str) -> None:

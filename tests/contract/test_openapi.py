@@ -124,7 +124,7 @@ def test_refusals_are_told_with_their_meaning(description: dict[str, Any]) -> No
     stop = description["paths"]["/api/v1/runs/{run_id}/stop"]["post"]["responses"]
     assert {status for status in stop if "$ref" in stop[status]} == {"401", "403", "404", "409", "422", "503"}
     assert set(stop["404"]) == {"$ref"}
-    assert "may see" in responses["Error404"]["description"]
+    assert "may not see" in responses["Error404"]["description"]
     health = description["paths"]["/healthz"]["get"]["responses"]
     assert "401" not in health
 

@@ -136,7 +136,7 @@ def test_files_are_named_by_the_field_that_gave_them(tmp_path: Path) -> None:
         ({"type": "file", "train_file": "a.parquet", "num_train": 1}, "task.num_train", "it belongs to countdown"),
         ({"type": "fil", "train_file": "a.parquet"}, "task.type", "did you mean file?"),
         ({"type": "file", "train_file": "a.parquet", "verifier": "maths"}, "task.verifier", "did you mean math?"),
-        ({"type": "file", "train_file": "a${b}.parquet"}, "task.train_file", "as it stands"),
+        ({"type": "file", "train_file": "a${b}.parquet"}, "task.train_file", "must not contain"),
     ],
 )
 def test_a_section_that_cannot_be_used_is_refused(section: dict[str, Any], field: str, remedy: str) -> None:
