@@ -10,9 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import orjson
-
-from bapo.records import AnyRecord, EventRecord, Record, dump_record, parse_record
+from bapo.records import AnyRecord, EventRecord, Record, StepRecord, dump_record, parse_record
 
 RECORDS_FILE = "records.jsonl"
 SAMPLES_FILE = "samples.jsonl"
@@ -133,17 +131,11 @@ def merged_records(run_folder: Path) -> list[AnyRecord]:
     return sorted([*merged.values(), *events], key=lambda record: record.step)
 
 
-def last_complete_step(run_folder: Path, after: int = 0) -> int:
-    """Return the last step up to which the journals of all attempts have every step that follows `after`."""
-    steps = set()
-    for folder in attempt_folders(run_folder):
-        for line in complete_lines(folder / RECORDS_FILE):
-            record = orjson.loads(line)
-            if record["type"] == "step":
-                steps.add(record["step"])
-    while after + 1 in steps:
-        after += 1
-    return after
+def last_recorded_step(run_folder: Path, default: int = 0) -> int:
+    """Return the last step that the journal of any attempt records, or `default` where none does."""
+    journals = (read_records(folder / RECORDS_FILE) for folder in attempt_folders(run_folder))
+    steps = (record.step for records in journals for record in records if isinstance(record, StepRecord))
+    return max(steps, default=default)
 
 
 def _identity(record: AnyRecord) -> tuple[object, ...]:

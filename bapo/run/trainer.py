@@ -31,7 +31,7 @@ from bapo.run import checkpoint
 from bapo.run.engine import build_engine
 from bapo.run.evaluation_runs import EvaluationRuns
 from bapo.run.fork import ForkOrigin, read_origin
-from bapo.run.journal import RECORDS_FILE, Journal, JournalError, attempt_folders, last_complete_step, read_records
+from bapo.run.journal import RECORDS_FILE, Journal, JournalError, attempt_folders, last_recorded_step, read_records
 from bapo.run.recording import CostCounter, sample_records, step_record
 from bapo.run.run_folder import SUMMARY_FILE, claim_config, exclusive, next_attempt, read_config, write_atomically
 from bapo.run.steering import Steering
@@ -195,7 +195,7 @@ class _Attempt:
 
     def _resume_or_start(self) -> None:
         origin = read_origin(self.run_folder)
-        recorded = last_complete_step(self.run_folder, after=0 if origin is None else origin.step)
+        recorded = last_recorded_step(self.run_folder, default=0 if origin is None else origin.step)
         folder, damaged = checkpoint.newest_sound(self.run_folder, last_step=recorded)
         if folder is None and origin is not None:
             remedy = f"it continued from step {origin.step} of run {origin.run_id}: fork that run again"

@@ -177,7 +177,7 @@ def test_token_files_are_for_their_owner_only(backend_server: BackendServer, tmp
 
 def test_an_empty_token_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("\n")
-    with pytest.raises(ValueError, match="holds no complete token: delete it"):
+    with pytest.raises(ValueError, match="holds no complete token: delete the file"):
         token_in(tmp_path / "token")
 
 

@@ -245,7 +245,7 @@ def test_prompts_written_by_another_hand_are_read_as_the_record_reads_them(
     (stored,) = admin.records(run.id, "step").items
     assert parse_record(orjson.dumps(stored)) == step(1)
     (warning,) = admin.records(run.id, "event").items
-    assert "is no record: Input should be" in warning["message"]
+    assert "is not a record: Input should be" in warning["message"]
 
 
 @pytest.mark.parametrize(("field", "value"), [("num_correct", -1), ("num_correct", 2**31), ("policy_version", 2**63)])

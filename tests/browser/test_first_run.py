@@ -89,7 +89,7 @@ def test_a_clone_shows_what_it_changes(page: Page, admin: Client, worker: FakeWo
     page.goto(f"/runs/{parent.run.id}")
     page.get_by_role("button", name="Clone").click()
     expect(page).to_have_url(re.compile(f"/new\\?parent={parent.run.id}$"))
-    expect(page.locator("#new-diff")).to_contain_text("Nothing: it repeats “parent”")
+    expect(page.locator("#new-diff")).to_contain_text("Nothing: it is the same as “parent”")
     field(page, "method.c1").get_by_role("textbox").fill("1/4")
     expect(page.locator("#new-diff")).to_contain_text(re.compile(r"c1\s*0\.125\s*→\s*0\.25"))
     # The same value, written otherwise, is no difference.

@@ -90,7 +90,7 @@ def test_without_a_login_a_command_says_how_to_log_in(base_install: Path) -> Non
 @pytest.mark.parametrize(
     ("command", "named", "extra"),
     [
-        (("train", "countdown-demo"), "huggingface-hub, math-verify, psutil and 4 more", "train"),
+        (("train", "countdown-demo"), "huggingface-hub, math-verify, psutil and 5 more", "train"),
         (("up",), "alembic, argon2-cffi, celery and ", "all"),
         (("backup", "file.tar"), "psycopg", "server"),
         (("what-if", "."), "pyarrow", "train"),

@@ -101,7 +101,7 @@ def test_records_for_somebody_elses_run_are_refused(
     attacks = [
         lambda: client.post_records(run.id, batch(lines_of([step(1)]), token=claim.fencing_token)),
         lambda: client.post_outcome(run.id, AttemptOutcome(fencing_token=claim.fencing_token, status="succeeded")),
-        lambda: client.jobs(MaintenanceJobsRequest(worker_id=worker.id)),
+        lambda: client.maintenance_jobs(MaintenanceJobsRequest(worker_id=worker.id)),
         lambda: client.note_folder_sizes(FolderSizes(worker_id=worker.id, folders=[])),
     ]
     for attack in attacks:
@@ -120,7 +120,7 @@ def test_nobody_uploads_an_artifact_that_another_worker_packs(
     client, worker_id = intruder
     worker.begin(run)
     asked = admin.request_artifact(run.id, ArtifactCreate(kind="journal"))
-    assert client.jobs(MaintenanceJobsRequest(worker_id=worker_id)).pack == []
+    assert client.maintenance_jobs(MaintenanceJobsRequest(worker_id=worker_id)).pack == []
     sha256 = hashlib.sha256(b"evil").hexdigest()
     finish = ArtifactFinish(worker_id=worker_id, num_bytes=4, sha256=sha256)
     for _ in range(2):

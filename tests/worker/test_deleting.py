@@ -225,7 +225,7 @@ def test_a_folder_is_not_deleted_through_a_link(tmp_path: Path) -> None:
     with pytest.raises(DeletingError, match="is a link"):
         delete_part(link, "folder")
     for name in (tmp_path, tmp_path / "x" / "..", Path("abcdefghjk")):
-        with pytest.raises(DeletingError, match="not the folder of a run"):
+        with pytest.raises(DeletingError, match="is not a run folder"):
             delete_part(name, "folder")
     # A link inside goes itself, not what it leads to.
     outside = tmp_path / "outside"

@@ -246,7 +246,7 @@ def test_thresholds_that_admit_nothing_at_the_recorded_accuracies_are_named() ->
         ({"rollout.batch_size": 4}, "rollout.batch_size", "others cannot be added"),
         ({"task.num_train": 4}, "task.num_train", "other data"),
         ({"method.v": 1}, "method.v", "which policy answers"),
-        ({"training.learning_rate": 0.1}, "training.learning_rate", "no part in making batches"),
+        ({"training.learning_rate": 0.1}, "training.learning_rate", "does not affect how batches are built"),
         ({"method.c1": 2}, "method.c1", "less than 1"),
         ({"method.m": 0}, "method.m", "at least 1"),
         ({"method.cl": 0.5}, "method.cl", "did you mean method.c1"),

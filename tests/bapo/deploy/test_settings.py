@@ -80,7 +80,7 @@ def test_a_wrong_value_is_refused_with_variable_value_and_remedy(
 
 def test_what_is_missing_is_named_with_its_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BAPO_RUNS_DIR")
-    with pytest.raises(SettingsError, match=r"^BAPO_RUNS_DIR is not set: set it. Folder that holds the runs' folders"):
+    with pytest.raises(SettingsError, match=r"^BAPO_RUNS_DIR is not set: set it. Folder of the run folders"):
         load(Settings)
 
 
