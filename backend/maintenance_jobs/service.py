@@ -92,7 +92,7 @@ def note_deletion(
 
 def note_sizes(session: Session, worker: Worker, sizes: list[FolderSize], settings: Settings) -> None:
     """Keep what a worker measured."""
-    # In one order, so that two workers on one shared folder never wait for each other.
+    # By run ID, as all that write several rows do: no two wait for each other.
     for size in sorted(sizes, key=lambda each: each.run_id):
         checkpoints = [{"step": each.step, "bytes": each.num_bytes} for each in size.checkpoints]
         repository.note_size(

@@ -53,6 +53,7 @@ def mark_folders_due(session: Session) -> None:
         select(Run.id, literal(True))
         .join(RunStorage, RunStorage.run_id == Run.id, isouter=True)
         .where(Run.host.is_not(None), changed, func.coalesce(RunStorage.is_folder_due, False).is_(False))
+        .order_by(Run.id)  # Whoever writes several rows locks them by run ID: a deadlock needs two orders.
     )
     query = insert(RunStorage).from_select(["run_id", "is_folder_due"], due)
     session.execute(query.on_conflict_do_update(index_elements=["run_id"], set_={"is_folder_due": True}))
@@ -67,13 +68,10 @@ def measure_records(session: Session) -> None:
     union = union_all(*parts).subquery()
     query = select(union.c.run_id, func.sum(union.c.bytes)).group_by(union.c.run_id)
     sizes = {run_id: int(num_bytes) for run_id, num_bytes in session.execute(query)}
-    rows = [
-        {"run_id": run_id, "database_bytes": sizes.get(run_id, 0), "database_measured_at": func.now()}
-        for run_id in run_ids
-    ]
-    for row in rows:
-        changes = {"database_bytes": row["database_bytes"], "database_measured_at": func.now()}
-        session.execute(insert(RunStorage).values(**row).on_conflict_do_update(index_elements=["run_id"], set_=changes))
+    for run_id in sorted(run_ids):
+        changes = {"database_bytes": sizes.get(run_id, 0), "database_measured_at": func.now()}
+        query = insert(RunStorage).values(run_id=run_id, **changes)
+        session.execute(query.on_conflict_do_update(index_elements=["run_id"], set_=changes))
 
 
 def _to_measure(session: Session) -> Sequence[str]:
