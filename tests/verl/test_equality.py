@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from bapo.config import RunConfig, apply_changes, resolve
@@ -71,6 +72,13 @@ def _digest(engine: Any, folder: Path) -> str:
     for replica in engine._trainer.llm_server_manager.get_replicas():
         ray.get([server.collective_rpc.remote(write_digest, args=(str(file),)) for server in replica.servers])
     return file.read_text()
+
+
+def test_its_processes_compete_with_others_as_equals(verl_engine: Any) -> None:
+    this = psutil.Process()
+    workers = [each for each in this.children(recursive=True) if "ray::" in "".join(each.cmdline())]
+    assert workers
+    assert {each.nice() for each in workers} == {this.nice()}
 
 
 def test_greedy_answers_and_rewards_agree(verl_engine: Any, task: Task) -> None:

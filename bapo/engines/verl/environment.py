@@ -17,6 +17,8 @@ _EVERYWHERE = {
     "VLLM_NO_USAGE_STATS": "1",
     "DO_NOT_TRACK": "1",
     "RAY_USAGE_STATS_ENABLED": "0",
+    # Ray starts its workers at niceness 15: beside anything else that computes, training would hardly move.
+    "RAY_worker_niceness": "0",
     "TOKENIZERS_PARALLELISM": "false",
 }
 _WITHOUT_GPU = {
