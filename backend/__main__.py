@@ -68,7 +68,8 @@ def _run(options: argparse.Namespace, settings: Settings) -> None:
 
 def _serve(options: argparse.Namespace, settings: Settings) -> None:
     # Not before it is needed: the other commands start sooner without.
-    from backend.serve import build_server, listen  # noqa: PLC0415
+    from backend.serve import build_server  # noqa: PLC0415
+    from bapo.deploy.http_server import listen  # noqa: PLC0415
 
     with listen(options.host, options.port) as listener:
         server = build_server(settings)

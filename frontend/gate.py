@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bapo.client import SESSION_COOKIE
 from bapo.deploy.service_log import about
+from frontend.bodies import MAX_CALL_BYTES, BodyError, read_body, replayed
 from frontend.live import LIVE_PREFIX, live
 from frontend.login import HOME, login, login_url, logout, set_password
 from frontend.plain_page import unavailable
@@ -152,42 +153,44 @@ class Gate:
             await self._page(request, scope, receive, self._guarded(send))
 
     async def _page(self, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
+        if (answer := await self._instead(request)) is not None:
+            await answer(scope, receive, send)
+            return
+        if scope["method"] not in SAFE_METHODS:
+            try:
+                receive = replayed(await read_body(receive, MAX_CALL_BYTES), receive)
+            except BodyError as error:
+                await _problem(error.status, error.code, error.remedy)(scope, receive, send)
+                return
+            request = Request(scope, receive)
+        token = SESSION.set(request.cookies[SESSION_COOKIE])
+        try:
+            if scope["path"].startswith(LIVE_PREFIX):
+                await (await live(request, self._api))(scope, receive, send)
+            elif scope["path"].startswith(REPORTS_PREFIX):
+                await (await reports(request, self._api))(scope, receive, send)
+            else:
+                static = scope["path"].startswith(STATIC_PREFIXES)
+                await (self._static if static else self._pages)(scope, receive, send)
+        finally:
+            SESSION.reset(token)
+
+    async def _instead(self, request: Request) -> Response | None:
+        """Returns the answer to a request without a session that is valid, or for a page that stands elsewhere."""
         session = request.cookies.get(SESSION_COOKIE)
         try:
             known = session is not None and await self._api.is_valid(session)
         except httpx.TransportError:
             if _is_document(request):
-                await unavailable()(scope, receive, send)
-                return
-            answer: Response = _problem(
-                502, "backend_unreachable", "the BAPO server does not answer: try again in a moment"
-            )
-            await answer(scope, receive, send)
-            return
-        if not known or session is None:
+                return unavailable()
+            return _problem(502, "backend_unreachable", "the BAPO server does not answer: try again in a moment")
+        if not known:
             path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-            answer = (
-                RedirectResponse(login_url(path), status_code=303)
-                if _is_document(request)
-                else _problem(401, "unauthenticated", "your session has ended: log in again")
-            )
-            await answer(scope, receive, send)
-            return
-        if (address := _elsewhere(scope["path"])) is not None:
-            await RedirectResponse(address, status_code=303)(scope, receive, send)
-            return
-        token = SESSION.set(session)
-        try:
-            if scope["path"].startswith(LIVE_PREFIX):
-                await (await live(request, self._api))(scope, receive, send)
-                return
-            if scope["path"].startswith(REPORTS_PREFIX):
-                await (await reports(request, self._api))(scope, receive, send)
-                return
-            static = scope["path"].startswith(STATIC_PREFIXES)
-            await (self._static if static else self._pages)(scope, receive, send)
-        finally:
-            SESSION.reset(token)
+            if _is_document(request):
+                return RedirectResponse(login_url(path), status_code=303)
+            return _problem(401, "unauthenticated", "your session has ended: log in again")
+        address = _elsewhere(request.scope["path"])
+        return None if address is None else RedirectResponse(address, status_code=303)
 
     def _guarded(self, send: Send) -> Send:
         async def guarded(message: Message) -> None:

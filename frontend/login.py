@@ -13,11 +13,11 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from bapo.api.accounts import MAX_PASSWORD, MIN_PASSWORD, Login, PasswordSet
 from bapo.client import SESSION_COOKIE, ApiError, error_of
+from frontend.bodies import MAX_FORM_BYTES, BodyError, read_body
 from frontend.plain_page import document, unavailable
 from frontend.session import Api
 
 HOME = "/runs"
-LONGEST_FORM_BYTES = 16_384
 
 
 def local_path(path: str | None) -> str:
@@ -65,8 +65,9 @@ async def _log_in_by_form(request: Request, api: Api, next_path: str) -> Respons
 
 async def _form(request: Request) -> dict[str, str] | None:
     """The fields of a form; None for one that is too long."""
-    body = await request.body()
-    if len(body) > LONGEST_FORM_BYTES:
+    try:
+        body = await read_body(request.receive, MAX_FORM_BYTES)
+    except BodyError:
         return None
     fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
     return {name: values[0] for name, values in fields.items()}

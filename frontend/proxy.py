@@ -176,8 +176,6 @@ def _asks_for_events(scope: Scope) -> bool:
 
 
 def _has_body(scope: Scope) -> bool:
-    if scope["method"] in BODYLESS_METHODS:
-        return False
     names = {name for name, _ in scope["headers"]}
     return b"content-length" in names or b"transfer-encoding" in names
 
@@ -190,10 +188,11 @@ def _request_headers(scope: Scope) -> Headers:
         headers.append((b"x-forwarded-for", str(client[0]).encode()))
     headers += [(b"x-forwarded-host", host), (b"x-forwarded-proto", scope.get("scheme", "http").encode())]
     names = {name for name, _ in headers}
-    if scope["method"] not in BODYLESS_METHODS and b"content-length" not in names:
-        # Either an empty body or one of unknown length.
-        framing = (b"transfer-encoding", b"chunked") if _has_body(scope) else (b"content-length", b"0")
-        headers.append(framing)
+    if b"content-length" not in names:
+        if _has_body(scope):
+            headers.append((b"transfer-encoding", b"chunked"))
+        elif scope["method"] not in BODYLESS_METHODS:
+            headers.append((b"content-length", b"0"))
     return headers
 
 

@@ -30,9 +30,10 @@ from backend.kit.principal import ALL_SCOPES, hash_of, new_secret
 from backend.kit.settings import Settings
 from backend.models import ApiToken, Project
 from backend.ops.migrate import migrate
-from backend.serve import Server, build_server, listen
+from backend.serve import build_server
 from bapo.api.accounts import Role, Scope
 from bapo.client import Client
+from bapo.deploy.http_server import Server, listen
 
 SHORT_TEMP = Path(tempfile.gettempdir())
 """Sockets have short paths."""

@@ -6,10 +6,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from backend.serve import listen
+from bapo.deploy.http_server import Server, listen
 from frontend.proxy import ApiProxy
 from tests.services import wait_until
 
@@ -18,8 +17,7 @@ from tests.services import wait_until
 def serving(app: ASGIApp, port: int = 0) -> Iterator[str]:
     """The address of the app while it is served, on a free port unless one is named."""
     with listen("127.0.0.1", port) as listener:
-        config = uvicorn.Config(app, log_config=None, proxy_headers=False, timeout_graceful_shutdown=1)
-        server = uvicorn.Server(config)
+        server = Server(app, getattr(app, "end_streams", lambda: None))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="app")
         thread.start()
         try:

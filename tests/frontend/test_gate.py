@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import select
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +17,7 @@ import pytest
 from bapo.api.runs import RunCreate
 from bapo.client import SESSION_COOKIE
 from frontend.app import create_app
+from frontend.bodies import MAX_CALL_BYTES
 from frontend.login import local_path, login_url
 from frontend.settings import FrontendSettings, host_name
 from tests.frontend.serving import serving
@@ -64,6 +67,33 @@ def test_what_a_page_asks_for_needs_a_session_too(visitor: httpx.Client, path: s
 def test_a_callback_without_a_session_is_refused(visitor: httpx.Client) -> None:
     answer = visitor.post("/_dash-update-component", json={}, headers={"Origin": str(visitor.base_url)})
     assert answer.status_code == 401
+
+
+def _sent_before_the_answer(address: httpx.URL, path: str, cookie: str = "") -> tuple[int, int]:
+    """Sends a body without an end; the status of the answer, and how many bytes had been sent by then."""
+    origin = f"{address.host}:{address.port}"
+    head = f"POST {path} HTTP/1.1\r\nHost: {origin}\r\nOrigin: http://{origin}\r\nCookie: {cookie}\r\n"
+    with socket.create_connection((address.host, address.port or 80), timeout=60) as connection:
+        connection.sendall(head.encode() + b"Transfer-Encoding: chunked\r\n\r\n")
+        sent = 0
+        while not select.select([connection], [], [], 0)[0]:
+            connection.sendall(b"10000\r\n" + b"x" * 65_536 + b"\r\n")
+            sent += 65_536
+        return int(connection.recv(1000).split(b" ", 2)[1]), sent
+
+
+@pytest.mark.parametrize("path", ["/login", "/set-password"])
+def test_a_form_without_an_end_is_refused_while_it_comes_in(visitor: httpx.Client, path: str) -> None:
+    status, sent = _sent_before_the_answer(visitor.base_url, path)
+    assert status == 413
+    assert sent < 20_000_000, "what lies in the kernel's buffers was sent too"
+
+
+def test_a_call_without_an_end_is_refused_while_it_comes_in(member: httpx.Client) -> None:
+    cookie = f"{SESSION_COOKIE}={member.cookies[SESSION_COOKIE]}"
+    status, sent = _sent_before_the_answer(member.base_url, "/_dash-update-component", cookie)
+    assert status == 413
+    assert sent < MAX_CALL_BYTES + 20_000_000
 
 
 @pytest.mark.parametrize("origin", [None, "https://evil.example", "null"])

@@ -129,6 +129,12 @@ def test_a_body_of_unknown_length_is_streamed(address: str) -> None:
     assert _said(httpx.post(f"{address}/api/echo", content=parts()))["body"] == "one two"
 
 
+@pytest.mark.parametrize("method", ["GET", "OPTIONS"])
+def test_a_body_arrives_also_where_none_is_usual(address: str, method: str) -> None:
+    assert _said(httpx.request(method, f"{address}/api/echo", content=b"hello"))["body"] == "hello"
+    assert _said(httpx.request(method, f"{address}/api/echo", content=iter([b"hel", b"lo"])))["body"] == "hello"
+
+
 def test_a_request_without_a_body_has_none(address: str) -> None:
     headers = dict(_said(httpx.post(f"{address}/api/echo"))["headers"])
     assert headers["content-length"] == "0"

@@ -1,0 +1,119 @@
+"""The HTTP server that the backend and the frontend share: uvicorn, with what it leaves open to anybody bounded."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from http import HTTPStatus
+from types import FrameType
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+GRACE_SECONDS = 5
+"""How long requests in progress may take when the server stops."""
+KEEP_ALIVE_SECONDS = 75
+"""An idle connection lives longer here than in the pools of its clients (httpx: 5 s, a proxy's often 60 s): where both
+end it at the same moment, the request that is just being sent is lost."""
+MAX_HEAD_BYTES = 65_536
+"""Request line and headers; one read more may come in before they are refused."""
+HEAD_SECONDS = 20.0
+"""From the start of a connection or request to the end of its headers."""
+
+
+class BoundedHttp(HttpToolsProtocol):
+    """HTTP/1.1 whose request heads are bounded in size and time: a head without an end would hold up everybody."""
+
+    _head_bytes = 0
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Expects the first head."""
+        super().connection_made(transport)
+        self._expect_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forgets the deadline."""
+        self._end_head()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Takes what has come in; refuses a head that is too large."""
+        if self._head_bytes > MAX_HEAD_BYTES:
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+            return
+        if self._deadline is not None:
+            self._head_bytes += len(data)
+        super().data_received(data)
+
+    def on_message_begin(self) -> None:
+        """Expects the head of a request on a connection that has served another."""
+        if self._deadline is None:
+            self._expect_head()
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Lets the request take its time."""
+        self._end_head()
+        super().on_headers_complete()
+
+    def _expect_head(self) -> None:
+        self._deadline = self.loop.call_later(HEAD_SECONDS, self._refuse, HTTPStatus.REQUEST_TIMEOUT)
+
+    def _end_head(self) -> None:
+        self._head_bytes = 0
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _refuse(self, status: HTTPStatus) -> None:
+        self._end_head()
+        if self.transport.is_closing():
+            return
+        # An answer in progress is not written into.
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.write(STATUS_LINE[status] + b"content-length: 0\r\nconnection: close\r\n\r\n")
+        self.transport.close()
+
+
+class Server(uvicorn.Server):
+    """Serves an ASGI app; ends its event streams as soon as it is asked to stop: uvicorn would wait for them."""
+
+    def __init__(self, app: ASGIApp, end_streams: Callable[[], None], host: str = "127.0.0.1", port: int = 0) -> None:
+        """`end_streams` is called from a signal handler or from another thread."""
+        config = uvicorn.Config(
+            app,
+            host=host,
+            port=port,
+            http=BoundedHttp,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            # Anybody may claim to speak for others; the public address tells all that we need.
+            proxy_headers=False,
+        )
+        super().__init__(config)
+        self._end_streams = end_streams
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal asks us to stop."""
+        self.stop()
+        super().handle_exit(sig, frame)
+
+    def stop(self) -> None:
+        """Stop soon; callable from any thread."""
+        self._end_streams()
+        self.should_exit = True
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises OSError where the port is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((host, port))
+    return listener

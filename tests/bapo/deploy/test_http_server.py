@@ -1,0 +1,87 @@
+"""What comes before a request is bounded: a head without an end holds up nobody, a slow one not for long."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
+
+from bapo.deploy import http_server
+from bapo.deploy.http_server import MAX_HEAD_BYTES
+from tests.frontend.serving import serving
+
+READ_BYTES = 262_144
+"""What asyncio reads at once, at most."""
+
+
+async def hello(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "http":
+        await PlainTextResponse("hello")(scope, receive, send)
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[httpx.URL]:
+    with serving(hello) as url:
+        yield httpx.URL(url)
+
+
+def connect(address: httpx.URL) -> socket.socket:
+    return socket.create_connection((address.host, address.port or 80), timeout=20)
+
+
+def status_of(answer: bytes) -> int:
+    return int(answer.split(b" ", 2)[1])
+
+
+def test_a_head_of_the_usual_size_is_served(address: httpx.URL) -> None:
+    with httpx.Client(base_url=address) as client:
+        for _ in range(3):
+            assert client.get("/", headers={"X-Long": "x" * 30_000}).text == "hello"
+
+
+@pytest.mark.parametrize("start", [b"GET / HTTP/1.1\r\nX-Long: ", b"GET /"])
+def test_a_head_without_an_end_is_refused_while_it_comes_in(address: httpx.URL, start: bytes) -> None:
+    with connect(address) as connection:
+        connection.sendall(start)
+        sent = 0
+        try:
+            while sent < 50_000_000:
+                sent += connection.send(b"x" * 10_000)
+            answer = connection.recv(1000)
+        except (BrokenPipeError, ConnectionResetError):
+            answer = b""
+        # What lies in the kernel's buffers was sent too.
+        assert sent < MAX_HEAD_BYTES + READ_BYTES + 10_000_000
+        assert not answer or status_of(answer) in (400, 431)
+
+
+def test_a_head_that_comes_in_drops_is_ended(address: httpx.URL, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "HEAD_SECONDS", 0.5)
+    with connect(address) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\n")
+        answer = connection.recv(1000)
+    assert status_of(answer) == 408
+
+
+def test_a_connection_that_says_nothing_is_ended(address: httpx.URL, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "HEAD_SECONDS", 0.5)
+    with connect(address) as connection:
+        assert status_of(connection.recv(1000)) == 408
+        assert connection.recv(1000) == b""
+
+
+def test_the_next_request_of_a_connection_has_its_own_time(address: httpx.URL, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "HEAD_SECONDS", 1.0)
+    request = f"GET / HTTP/1.1\r\nHost: {address.host}\r\n\r\n".encode()
+    with connect(address) as connection:
+        for _ in range(3):
+            connection.sendall(request)
+            assert status_of(connection.recv(1000)) == 200
+            time.sleep(0.6)
+        connection.sendall(request[:10])
+        assert status_of(connection.recv(1000)) == 408
