@@ -116,9 +116,6 @@ class AttemptSupervisor(threading.Thread):
             self._ends_now = True
             self._wake.set()
         with self._control_lock:
-            requests, _ = read_requests(self.attempt.run_folder)
-            if any(request.id == pending.id for request in requests):
-                return
             request = ControlRequest(
                 id=pending.id,
                 author=pending.author,
@@ -129,7 +126,9 @@ class AttemptSupervisor(threading.Thread):
                 withdraws=pending.withdraws,
             )
             try:
-                append_request(self.attempt.run_folder, request)
+                requests, _ = read_requests(self.attempt.run_folder)
+                if all(each.id != pending.id for each in requests):
+                    append_request(self.attempt.run_folder, request)
             except OSError as error:
                 # The server names it again in its next answer, until the journal has the trainer's.
                 log.warning("run %s: %s", self.attempt.run_id, error)
@@ -191,15 +190,25 @@ class AttemptSupervisor(threading.Thread):
                 self._carry_out_stop(trainer)
             elif self.attempt.ending is None:
                 self._clean_up()
-                ending = ending_of(self.attempt, trainer.exit_code if trainer else None)
-                if self._ends_now and ending.status == "lost":
-                    ending = record_stop(self.attempt)
-                self._note(ending=ending)
+                self._note(ending=self._ending(trainer))
             if self._upload() and self.attempt.ending is not None and self._report():
                 self._store.forget(self.attempt)
                 return
             self._wake.wait(POLL_SECONDS)
             self._wake.clear()
+
+    def _ending(self, trainer: TrainerProcess | None) -> Ending:
+        """How the trainer ended. Of a run whose folder is gone or cannot be read, that: no later try would find it."""
+        if not self.attempt.run_folder.is_dir():
+            return Ending(
+                status="failed",
+                reason=f"the run folder {self.attempt.run_folder} is gone: clone the run to train it again",
+            )
+        try:
+            ending = ending_of(self.attempt, trainer.exit_code if trainer else None)
+            return record_stop(self.attempt) if self._ends_now and ending.status == "lost" else ending
+        except (OSError, ValueError) as error:
+            return Ending(status="failed", reason=f"the run folder cannot be read: {error}")
 
     def _clean_up(self) -> None:
         """Clean up after a killed trainer: processes on the GPUs, shared memory."""
@@ -207,7 +216,12 @@ class AttemptSupervisor(threading.Thread):
         if pid is None or created is None:
             return
         end_rest_of_session(pid, created)
-        if read_config(self.attempt.run_folder).engine.type == "verl":
+        try:
+            engine = read_config(self.attempt.run_folder).engine.type
+        except (OSError, ConfigError) as error:
+            log.warning("run %s: what its trainer left is not removed: %s", self.attempt.run_id, error)
+            return
+        if engine == "verl":
             clean_up_after(pid, created)
 
     def _carry_out_stop(self, trainer: TrainerProcess) -> None:
@@ -247,6 +261,9 @@ class AttemptSupervisor(threading.Thread):
         except (httpx.TransportError, ApiError) as error:
             self._postpone(error)
             return False
+        except OSError as error:
+            # The files cannot be read. Once the trainer has ended, nothing more of them will be.
+            log.warning("run %s: %s", self.attempt.run_id, error)
         self._pause = FIRST_RETRY_SECONDS
         return True
 
@@ -266,6 +283,8 @@ class AttemptSupervisor(threading.Thread):
                     time.sleep(FIRST_RETRY_SECONDS)
                     continue
                 log.info("run %s: %s", self.attempt.run_id, error)
+            except OSError as error:
+                log.warning("run %s: %s", self.attempt.run_id, error)
             return
 
     def _report(self) -> bool:

@@ -115,5 +115,5 @@ def _folder(attempt: Attempt, number: int) -> Path:
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size
-    except FileNotFoundError:
+    except OSError:
         return 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -13,7 +14,7 @@ from bapo.api.workers import AttemptOutcome, PendingControl, RecordBatch
 from bapo.client import ApiError, Client
 from bapo.client.call import Call
 from bapo.run.control import read_requests
-from bapo.run.journal import Journal
+from bapo.run.journal import RECORDS_FILE, Journal
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import event, sample, step
 from tests.services import BackendServer
@@ -161,3 +162,32 @@ def test_a_run_that_was_stopped_while_its_worker_was_silent_gets_its_last_lines(
     supervisor.run()
     assert [record["step"] for record in admin.records(attempt.run_id, type="step").items] == [1, 2, 3]
     assert admin.run(attempt.run_id).step == 3
+
+
+def _delete_run_folder(attempt: Attempt) -> None:
+    shutil.rmtree(attempt.run_folder)
+
+
+def _put_a_folder_in_place_of_the_journal(attempt: Attempt) -> None:
+    (attempt.folder / RECORDS_FILE).unlink()
+    (attempt.folder / RECORDS_FILE).mkdir()
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [(_delete_run_folder, "is gone: clone the run"), (_put_a_folder_in_place_of_the_journal, "cannot be read")],
+)
+def test_a_run_whose_folder_is_damaged_fails_with_the_reason_and_the_worker_goes_on(
+    peer: FakeWorker, admin: Client, attempt: Attempt, tmp_path: Path, damage: Callable[[Attempt], None], reason: str
+) -> None:
+    write_steps(attempt, 1, 2)
+    damage(attempt)
+    store = AttemptStore(tmp_path / "attempts")
+    # As after a restart of the worker: the trainer that it had started is no more.
+    adopted = attempt.model_copy(update={"pid": 2**30, "created": 1.0})
+    store.save(adopted)
+    AttemptSupervisor(peer.client, store, adopted).run()
+    run = admin.run(attempt.run_id)
+    assert run.status is RunStatus.FAILED
+    assert reason in (run.status_reason or "")
+    assert list(store.all()) == []
