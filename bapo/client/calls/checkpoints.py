@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from bapo.api.checkpoints import CheckpointPage
-from bapo.client.call import Call, Endpoint, get, run_path
+from bapo.client.call import route
 
 
 class CheckpointCalls:
     """What a run can be continued, forked or downloaded from."""
 
-    @Endpoint
-    def checkpoints(self, run_id: str) -> Call[CheckpointPage]:
+    @route("GET /runs/{run_id}/checkpoints")
+    def checkpoints(self, run_id: str) -> CheckpointPage:
         """The checkpoints that the run keeps, newest first."""
-        return get(run_path(run_id, "checkpoints"), CheckpointPage)

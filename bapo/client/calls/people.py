@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import quote
-
 from bapo.api.people import (
     AuditPage,
     MemberInfo,
@@ -20,68 +18,57 @@ from bapo.api.people import (
     ProjectPage,
     ProjectUpdate,
 )
-from bapo.client.call import Call, Endpoint, answer, get, nothing, post
+from bapo.client.call import route
 
 
 class PeopleCalls:
     """People, projects and the audit trail."""
 
-    @Endpoint
-    def people(self) -> Call[PersonPage]:
+    @route("GET /people")
+    def people(self) -> PersonPage:
         """All users."""
-        return get("/people", PersonPage)
 
-    @Endpoint
-    def create_person(self, body: PersonCreate) -> Call[NewPerson]:
+    @route("POST /people")
+    def create_person(self, body: PersonCreate) -> NewPerson:
         """Make a user, and the link with which they set a password."""
-        return post("/people", NewPerson, body)
 
-    @Endpoint
-    def update_person(self, user_id: str, body: PersonUpdate) -> Call[PersonInfo]:
+    @route("PATCH /people/{user_id}")
+    def update_person(self, user_id: str, body: PersonUpdate) -> PersonInfo:
         """Change a user's role; disable or enable them."""
-        return Call("PATCH", _person(user_id), answer(PersonInfo), body=body)
 
-    @Endpoint
-    def new_password_link(self, user_id: str) -> Call[PasswordLink]:
+    @route("POST /people/{user_id}/password-link")
+    def new_password_link(self, user_id: str) -> PasswordLink:
         """A link with which a user sets a new password."""
-        return post(f"{_person(user_id)}/password-link", PasswordLink)
 
-    @Endpoint
-    def projects(self) -> Call[ProjectPage]:
+    @route("GET /projects")
+    def projects(self) -> ProjectPage:
         """The caller's projects."""
-        return get("/projects", ProjectPage)
 
-    @Endpoint
-    def project(self, project_id: str) -> Call[ProjectInfo]:
+    @route("GET /projects/{project_id}")
+    def project(self, project_id: str) -> ProjectInfo:
         """One project."""
-        return get(_project(project_id), ProjectInfo)
 
-    @Endpoint
-    def create_project(self, body: ProjectCreate) -> Call[ProjectInfo]:
+    @route("POST /projects")
+    def create_project(self, body: ProjectCreate) -> ProjectInfo:
         """Make a project."""
-        return post("/projects", ProjectInfo, body)
 
-    @Endpoint
-    def update_project(self, project_id: str, body: ProjectUpdate) -> Call[ProjectInfo]:
+    @route("PATCH /projects/{project_id}")
+    def update_project(self, project_id: str, body: ProjectUpdate) -> ProjectInfo:
         """Rename, describe or archive a project."""
-        return Call("PATCH", _project(project_id), answer(ProjectInfo), body=body)
 
-    @Endpoint
-    def members(self, project_id: str) -> Call[MemberPage]:
+    @route("GET /projects/{project_id}/members")
+    def members(self, project_id: str) -> MemberPage:
         """Who is what in a project."""
-        return get(f"{_project(project_id)}/members", MemberPage)
 
-    @Endpoint
-    def set_member(self, project_id: str, body: MemberWrite) -> Call[MemberInfo]:
+    @route("PUT /projects/{project_id}/members")
+    def set_member(self, project_id: str, body: MemberWrite) -> MemberInfo:
         """Make somebody a member, or change what they are."""
-        return Call("PUT", f"{_project(project_id)}/members", answer(MemberInfo), body=body)
 
-    @Endpoint
-    def remove_member(self, project_id: str, user_id: str) -> Call[None]:
+    @route("DELETE /projects/{project_id}/members/{user_id}")
+    def remove_member(self, project_id: str, user_id: str) -> None:
         """End a membership."""
-        return Call("DELETE", f"{_project(project_id)}/members/{quote(user_id, safe='')}", nothing)
 
-    @Endpoint
+    @route("GET /audit")
     def audit_trail(
         self,
         *,
@@ -89,14 +76,5 @@ class PeopleCalls:
         action: str | None = None,
         cursor: str | None = None,
         limit: int | None = None,
-    ) -> Call[AuditPage]:
+    ) -> AuditPage:
         """Who did what on this server, the newest first."""
-        return get("/audit", AuditPage, author=author, action=action, cursor=cursor, limit=limit)
-
-
-def _person(user_id: str) -> str:
-    return f"/people/{quote(user_id, safe='')}"
-
-
-def _project(project_id: str) -> str:
-    return f"/projects/{quote(project_id, safe='')}"

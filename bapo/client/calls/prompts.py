@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from bapo.api.prompts import PromptDetail, PromptFilter, PromptInRuns, PromptPage
-from bapo.client.call import Call, Endpoint, get, run_path
+from bapo.client.call import Call, Endpoint, get, route, run_path
 
 
 class PromptCalls:
@@ -31,10 +31,9 @@ class PromptCalls:
         """One training prompt with its visits, and its neighbours in the list of the `wanted` prompts."""
         return get(run_path(run_id, "prompts", quote(prompt_id, safe="")), PromptDetail, **_given(wanted))
 
-    @Endpoint
-    def prompt_in_runs(self, prompt_id: str) -> Call[PromptInRuns]:
+    @route("GET /prompts/{prompt_id}")
+    def prompt_in_runs(self, prompt_id: str) -> PromptInRuns:
         """What the newest runs made of a prompt."""
-        return get(f"/prompts/{quote(prompt_id, safe='')}", PromptInRuns)
 
 
 def _given(wanted: PromptFilter | None) -> dict[str, object]:

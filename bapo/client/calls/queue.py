@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from urllib.parse import quote
-
 from bapo.api.queue import LimitChange, QueueMove, QueueState, UserLimits
-from bapo.client.call import Call, Endpoint, answer, get, post, run_path
+from bapo.client.call import route
 
 
 class QueueCalls:
     """The queue."""
 
-    @Endpoint
-    def queue(self) -> Call[QueueState]:
+    @route("GET /queue")
+    def queue(self) -> QueueState:
         """What waits and why, and what runs where."""
-        return get("/queue", QueueState)
 
-    @Endpoint
-    def move(self, run_id: str, body: QueueMove) -> Call[QueueState]:
+    @route("POST /runs/{run_id}/move")
+    def move(self, run_id: str, body: QueueMove) -> QueueState:
         """Move a waiting run before or after another, or to the top or bottom."""
-        return post(run_path(run_id, "move"), QueueState, body)
 
-    @Endpoint
-    def limits(self) -> Call[UserLimits]:
+    @route("GET /queue/limits")
+    def limits(self) -> UserLimits:
         """How many runs each person may have on workers at a time."""
-        return get("/queue/limits", UserLimits)
 
-    @Endpoint
-    def set_limit(self, user: str, body: LimitChange) -> Call[UserLimits]:
+    @route("PUT /queue/limits/{user}")
+    def set_limit(self, user: str, body: LimitChange) -> UserLimits:
         """Limit how many runs a person may have on workers at a time."""
-        return Call("PUT", f"/queue/limits/{quote(user, safe='')}", answer(UserLimits), body=body)

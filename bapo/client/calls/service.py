@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from bapo.api.service import Diagnosis
-from bapo.client.call import Call, Endpoint, get
+from bapo.client.call import route
 
 
 class ServiceCalls:
     """The server about itself."""
 
-    @Endpoint
-    def diagnosis(self) -> Call[Diagnosis]:
+    @route("GET /diagnosis")
+    def diagnosis(self) -> Diagnosis:
         """What the server knows of its own deployment; for administrators."""
-        return get("/diagnosis", Diagnosis)
