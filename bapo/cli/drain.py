@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 
 from bapo.api.workers import DrainRequest, WorkerInfo
-from bapo.cli.connection import online
+from bapo.cli.connection import Told, telling
 from bapo.cli.failures import RefusedError
-from bapo.cli.output import JsonOption, tell
 from bapo.client import Client
 
 WorkerArgument = Annotated[str, typer.Argument(metavar="WORKER", help="Worker name; see `bapo workers`.")]
@@ -23,7 +22,7 @@ def find_worker(client: Client, wanted: str) -> WorkerInfo:
     raise RefusedError(f"no worker is called {wanted!r}: `bapo workers` lists them")
 
 
-@online
+@telling
 def drain(
     client: Client,
     worker: WorkerArgument,
@@ -31,8 +30,7 @@ def drain(
         bool, typer.Option("--hand-on", help="Also hand its runs to other workers, after a checkpoint.")
     ] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Give the worker runs again.")] = False,
-    as_json: JsonOption = False,
-) -> None:
+) -> Told:
     """Give a worker no new runs, so that its machine can be removed; for administrators.
 
     [bold]bapo drain gpu-1 --hand-on[/bold]
@@ -40,12 +38,12 @@ def drain(
     found = find_worker(client, worker)
     now = client.undrain_worker(found.id) if undo else client.drain_worker(found.id, DrainRequest(hand_on=hand_on))
     left = f", {len(now.run_ids)} runs left" if now.draining else ""
-    tell(now, f"{now.name}: {'draining' if now.draining else 'takes runs again'}{left}", as_json=as_json)
+    return now, f"{now.name}: {'draining' if now.draining else 'takes runs again'}{left}"
 
 
-@online
-def forget_worker(client: Client, worker: WorkerArgument, as_json: JsonOption = False) -> None:
+@telling
+def forget_worker(client: Client, worker: WorkerArgument) -> Told:
     """Remove a worker that is gone from the list; for administrators."""
     found = find_worker(client, worker)
     client.forget_worker(found.id)
-    tell({"id": found.id, "done": "forgotten"}, f"{found.name}: removed", as_json=as_json)
+    return {"id": found.id, "done": "forgotten"}, f"{found.name}: removed"
