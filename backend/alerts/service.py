@@ -16,6 +16,7 @@ from backend.kit.cursors import decode_numbers, encode
 from backend.kit.database import clock
 from backend.kit.errors import Problem, existing
 from backend.kit.principal import Principal
+from backend.kit.rendering import rendered
 from backend.models import Alert, AlertRule
 from backend.projects import choice
 from backend.runs import repository as runs
@@ -40,20 +41,14 @@ def rule_info(row: RuleRow, caller: Principal) -> RuleInfo:
             "this rule was written by a newer version of the server: update the server",
             field="rule_id",
         )
-    return RuleInfo(
-        id=row.rule.id,
-        name=row.rule.name,
+    return rendered(
+        RuleInfo,
+        row,
+        row.rule,
         condition=rule.condition,
         scope=scope_of(row.rule),
-        enabled=row.rule.enabled,
         sentence=messages.sentence(rule.draft),
-        project=row.project,
-        owner=row.owner,
         may_change=caller.may_change(row.rule),
-        created_at=row.rule.created_at,
-        updated_at=row.rule.updated_at,
-        num_open=row.num_open,
-        last_opened_at=row.last_opened_at,
     )
 
 
@@ -152,13 +147,7 @@ def _note(session: Session, rule: AlertRule, caller: Principal, action: str) -> 
 
 def alert_info(row: AlertRow) -> AlertInfo:
     """Render an alert for the API."""
-    alert = row.alert
-    names = (
-        *("id", "rule_id", "kind", "run_id", "step", "value", "message", "advice", "link", "opened_at"),
-        *("resolved_at", "resolved_step", "resolution", "acknowledged_at", "acknowledged_by"),
-    )
-    found = {name: getattr(alert, name) for name in names}
-    return AlertInfo.model_validate(found | {"rule": alert.rule_name, "run": row.run})
+    return rendered(AlertInfo, row, row.alert, rule=row.alert.rule_name)
 
 
 def list_alerts(

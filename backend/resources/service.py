@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from backend.audit.repository import add_audit
 from backend.kit.errors import Problem, existing
 from backend.kit.principal import Principal
+from backend.kit.rendering import rendered
 from backend.models import Resource
 from backend.projects import choice
 from backend.resources import contents, repository, roots
@@ -59,21 +60,13 @@ def info(row: ResourceRow, caller: Principal) -> ResourceInfo:
     """Render a resource for the API."""
     resource = row.resource
     kind: ResourceKind = resource.kind  # type: ignore[assignment]
-    return ResourceInfo(
-        id=resource.id,
-        kind=kind,
-        name=resource.name,
-        path=resource.path,
-        function=resource.function,
-        description=resource.description,
-        author=row.author,
-        created_at=resource.created_at,
-        details=resource.details,
+    return rendered(
+        ResourceInfo,
+        row,
+        resource,
         fields=[field for field, wanted in FIELDS.items() if wanted == kind],
-        num_runs=row.num_runs,
         is_present=roots.fits(Path(resource.path), kind),
         may_remove=_may_remove(resource, caller),
-        project=row.project,
     )
 
 
