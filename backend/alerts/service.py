@@ -35,12 +35,8 @@ def rule_info(row: RuleRow, caller: Principal) -> RuleInfo:
     """Render a rule for the API. Raises Problem 409 if a newer version wrote it."""
     rule = read_rule(row.rule)
     if rule is None:
-        raise Problem(
-            409,
-            "unknown_kind",
-            "this rule was written by a newer version of the server: update the server",
-            field="rule_id",
-        )
+        remedy = "this rule was written by a newer version of the server: update the server"
+        raise Problem(409, "unknown_kind", remedy, field="rule_id")
     return rendered(
         RuleInfo,
         row,
@@ -98,13 +94,8 @@ def _own_rule(session: Session, rule_id: str, caller: Principal) -> AlertRule:
     repository.lock_follower(session)
     row = get_rule(session, rule_id)
     if not caller.may_change(row.rule):
-        raise Problem(
-            403,
-            "not_your_rule",
-            f"only {row.owner} and the project's administrators may change this rule: create your own",
-            field="rule_id",
-            value=rule_id,
-        )
+        remedy = f"only {row.owner} and the project's administrators may change this rule: create your own"
+        raise Problem(403, "not_your_rule", remedy, field="rule_id", value=rule_id)
     return row.rule
 
 

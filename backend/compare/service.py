@@ -56,13 +56,8 @@ def existing(session: Session, run_ids: Sequence[str]) -> list[str]:
 def _distinct(run_ids: Sequence[str]) -> list[str]:
     distinct = list(dict.fromkeys(run_ids))
     if len(distinct) > MOST_COMPARED:
-        raise Problem(
-            422,
-            "invalid_request",
-            f"at most {MOST_COMPARED} runs can be compared at once: leave out {len(distinct) - MOST_COMPARED}",
-            field="run",
-            value=len(distinct),
-        )
+        remedy = f"at most {MOST_COMPARED} runs can be compared at once: leave out {len(distinct) - MOST_COMPARED}"
+        raise Problem(422, "invalid_request", remedy, field="run", value=len(distinct))
     return distinct
 
 
@@ -102,13 +97,8 @@ def compare(session: Session, chosen: Chosen, question: Question, prices: Prices
     }
     dataset = question.dataset or next(iter(datasets), None)
     if question.dataset is not None and datasets and question.dataset not in datasets:
-        raise Problem(
-            422,
-            "invalid_request",
-            f"the runs were evaluated on {', '.join(datasets)}: name one of these",
-            field="dataset",
-            value=question.dataset,
-        )
+        remedy = f"the runs were evaluated on {', '.join(datasets)}: name one of these"
+        raise Problem(422, "invalid_request", remedy, field="dataset", value=question.dataset)
     reference = _reference(chosen.groups, question.reference)
     used = usage_of(session, ids)
     results = results_of(session, ids, accuracies, budget)
@@ -186,13 +176,8 @@ def _reference(groups: Sequence[RunGroup], label: str | None) -> int:
     if label is None:
         return 0
     if label not in labels:
-        raise Problem(
-            422,
-            "invalid_request",
-            f"the groups are {', '.join(labels)}: name one of these",
-            field="reference",
-            value=label,
-        )
+        remedy = f"the groups are {', '.join(labels)}: name one of these"
+        raise Problem(422, "invalid_request", remedy, field="reference", value=label)
     return labels.index(label)
 
 

@@ -28,13 +28,8 @@ def register(session: Session, body: ResourceCreate, caller: Principal, permitte
             403, "forbidden", "a verifier is a program that workers run: only administrators may register one"
         )
     if body.kind != "verifier" and body.function is not None:
-        raise Problem(
-            422,
-            "invalid_request",
-            f"only a verifier has a function: leave it out for a {body.kind}",
-            field="function",
-            value=body.function,
-        )
+        remedy = f"only a verifier has a function: leave it out for a {body.kind}"
+        raise Problem(422, "invalid_request", remedy, field="function", value=body.function)
     path = roots.permitted(body.path, permitted_roots, body.kind)
     resource = Resource(
         project_id=choice.for_new(session, caller, body.project).id,
