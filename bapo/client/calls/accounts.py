@@ -1,4 +1,4 @@
-"""Who calls: password, sessions, tokens."""
+"""Who calls: password, sessions, tokens. Users, projects and the audit trail."""
 
 from __future__ import annotations
 
@@ -12,11 +12,27 @@ from bapo.api.accounts import (
     UserInfo,
     WorkerTokenCreate,
 )
+from bapo.api.people import (
+    AuditPage,
+    MemberInfo,
+    MemberPage,
+    MemberWrite,
+    NewPerson,
+    PasswordLink,
+    PersonCreate,
+    PersonInfo,
+    PersonPage,
+    PersonUpdate,
+    ProjectCreate,
+    ProjectInfo,
+    ProjectPage,
+    ProjectUpdate,
+)
 from bapo.client.call import route
 
 
 class AccountCalls:
-    """Who calls: password, sessions, tokens."""
+    """Who calls: password, sessions, tokens. Users, projects and the audit trail."""
 
     @route("GET /me")
     def me(self) -> UserInfo:
@@ -69,3 +85,58 @@ class AccountCalls:
     @route("DELETE /worker-tokens/{token_id}")
     def revoke_worker_token(self, token_id: str) -> None:
         """End a workers' token."""
+
+    @route("GET /people")
+    def people(self) -> PersonPage:
+        """All users."""
+
+    @route("POST /people")
+    def create_person(self, body: PersonCreate) -> NewPerson:
+        """Make a user, and the link with which they set a password."""
+
+    @route("PATCH /people/{user_id}")
+    def update_person(self, user_id: str, body: PersonUpdate) -> PersonInfo:
+        """Change a user's role; disable or enable them."""
+
+    @route("POST /people/{user_id}/password-link")
+    def new_password_link(self, user_id: str) -> PasswordLink:
+        """A link with which a user sets a new password."""
+
+    @route("GET /projects")
+    def projects(self) -> ProjectPage:
+        """The caller's projects."""
+
+    @route("GET /projects/{project_id}")
+    def project(self, project_id: str) -> ProjectInfo:
+        """One project."""
+
+    @route("POST /projects")
+    def create_project(self, body: ProjectCreate) -> ProjectInfo:
+        """Make a project."""
+
+    @route("PATCH /projects/{project_id}")
+    def update_project(self, project_id: str, body: ProjectUpdate) -> ProjectInfo:
+        """Rename, describe or archive a project."""
+
+    @route("GET /projects/{project_id}/members")
+    def members(self, project_id: str) -> MemberPage:
+        """Who is what in a project."""
+
+    @route("PUT /projects/{project_id}/members")
+    def set_member(self, project_id: str, body: MemberWrite) -> MemberInfo:
+        """Make somebody a member, or change what they are."""
+
+    @route("DELETE /projects/{project_id}/members/{user_id}")
+    def remove_member(self, project_id: str, user_id: str) -> None:
+        """End a membership."""
+
+    @route("GET /audit")
+    def audit_trail(
+        self,
+        *,
+        author: str | None = None,
+        action: str | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+    ) -> AuditPage:
+        """Who did what on this server, the newest first."""

@@ -1,8 +1,9 @@
-"""Downloads of a run, and what workers do for them."""
+"""Checkpoints and downloads of a run, and what workers do for them."""
 
 from __future__ import annotations
 
 from bapo.api.artifacts import ArtifactCreate, ArtifactInfo, ArtifactPage
+from bapo.api.checkpoints import CheckpointPage
 from bapo.api.maintenance_jobs import (
     ArtifactFailure,
     ArtifactFinish,
@@ -16,7 +17,7 @@ from bapo.client.call import route
 
 
 class ArtifactCalls:
-    """Files made of a run to be downloaded; `Client.download` fetches one."""
+    """Checkpoints, and files made of a run to be downloaded; `Client.download` fetches one."""
 
     @route("GET /runs/{run_id}/artifacts")
     def artifacts(self, run_id: str) -> ArtifactPage:
@@ -59,3 +60,7 @@ class ArtifactCalls:
     @route("POST /workers/folders")
     def note_folder_sizes(self, body: FolderSizes) -> None:
         """A worker says what run folders take up."""
+
+    @route("GET /runs/{run_id}/checkpoints")
+    def checkpoints(self, run_id: str) -> CheckpointPage:
+        """The checkpoints that the run keeps, newest first."""

@@ -1,10 +1,11 @@
-"""Series, histograms, records and the log of a run."""
+"""Series, histograms, records and logs, of one run or of several side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Annotated
 
+from bapo.api.compare import CompareAxis, ComparedCurves, Comparison, RunsSeries
 from bapo.api.records import (
     HistogramSeries,
     LogChunk,
@@ -17,9 +18,11 @@ from bapo.api.records import (
 )
 from bapo.client.call import InQuery, Keys, joined, route
 
+RunIds = Annotated[Sequence[str], InQuery("run")]
+
 
 class RecordCalls:
-    """What a run recorded."""
+    """What runs recorded."""
 
     @route("GET /runs/{run_id}/metric-keys")
     def metric_keys(self, run_id: str) -> MetricKeys:
@@ -96,3 +99,44 @@ class RecordCalls:
         self, run_id: str, offset: int | None = None, before: int | None = None, attempt: int | None = None
     ) -> LogChunk:
         """The trainer's output, of all attempts or one, after an offset, or before one; without either, its end."""
+
+    @route("GET /metrics")
+    def metrics_of_runs(
+        self,
+        runs: RunIds,
+        keys: Keys,
+        from_step: int | None = None,
+        to_step: int | None = None,
+        max_points: int | None = None,
+    ) -> RunsSeries:
+        """Columns of metrics of several runs, each sampled for itself where `max_points` is given."""
+
+    @route("GET /compare")
+    def compare(
+        self,
+        runs: RunIds,
+        *,
+        group: str | None = None,
+        x: CompareAxis | None = None,
+        equal: bool | None = None,
+        dataset: str | None = None,
+        reach: float | None = None,
+        reference: str | None = None,
+    ) -> Comparison:
+        """What sets runs apart, what they reached and for what; `group` is `config` (everything but the seed), `run`,
+        `tags`, `group` or a config field.
+        """
+
+    @route("GET /compare/curves")
+    def compare_curves(
+        self,
+        runs: RunIds,
+        keys: Keys,
+        *,
+        group: str | None = None,
+        x: CompareAxis | None = None,
+        equal: bool | None = None,
+        max_points: int | None = None,
+        reduce: str | None = None,
+    ) -> ComparedCurves:
+        """Metrics over a common axis: a mean with its interval over the runs of each group; `group="run"` for each."""

@@ -1,10 +1,11 @@
-"""Runs: submit, list, read, steer."""
+"""Runs: submit, import, list, read, steer; views of their list."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from bapo.api.imports import ImportCreate, ImportInfo
 from bapo.api.runs import (
     BulkAnswer,
     BulkRequest,
@@ -23,6 +24,8 @@ from bapo.api.runs import (
     StopMoment,
     StopRequest,
 )
+from bapo.api.views import ViewInfo, ViewPage, ViewWrite
+from bapo.api.workers import BatchAccepted, RecordBatch
 from bapo.client.call import Call, Endpoint, post, route, run_path
 
 
@@ -32,7 +35,7 @@ def query_of(filters: RunFilters) -> dict[str, Any]:
 
 
 class RunCalls:
-    """Runs: submit, list, read, steer."""
+    """Runs: submit, import, list, read, steer; views of their list."""
 
     @route("POST /runs")
     def create_run(self, body: RunCreate, idempotency_key: str | None = None) -> RunDetail:
@@ -147,3 +150,35 @@ class RunCalls:
     @route("GET /runs/{run_id}/history")
     def history(self, run_id: str) -> History:
         """Who did what, and what became of each request."""
+
+    @route("POST /imports")
+    def create_import(self, body: ImportCreate) -> ImportInfo:
+        """Begin, or continue, to import a folder."""
+
+    @route("POST /imports/{run_id}/records")
+    def import_records(self, run_id: str, body: RecordBatch) -> BatchAccepted:
+        """Lines of an imported folder."""
+
+    @route("POST /imports/{run_id}/finish")
+    def finish_import(self, run_id: str) -> RunDetail:
+        """All lines are there: the run takes the state that its journal ends in."""
+
+    @route("GET /views")
+    def views(self) -> ViewPage:
+        """All views of the project by name."""
+
+    @route("GET /views/{view_id}")
+    def view(self, view_id: str) -> ViewInfo:
+        """One view."""
+
+    @route("POST /views")
+    def create_view(self, body: ViewWrite) -> ViewInfo:
+        """Keep a view."""
+
+    @route("PUT /views/{view_id}")
+    def replace_view(self, view_id: str, body: ViewWrite) -> ViewInfo:
+        """Change one's own view."""
+
+    @route("DELETE /views/{view_id}")
+    def delete_view(self, view_id: str) -> None:
+        """Delete one's own view."""

@@ -1,13 +1,14 @@
-"""What runs take up, and what deleting takes away."""
+"""What runs take up, what deleting takes away, and what the server knows of its deployment."""
 
 from __future__ import annotations
 
+from bapo.api.service import Diagnosis
 from bapo.api.storage import CompactReport, DeletionPreview, DeletionRequest, StorageState
 from bapo.client.call import route
 
 
 class StorageCalls:
-    """Space; for administrators but for the preview of a deletion."""
+    """What runs take up, what deleting takes away, and what the server knows of its deployment."""
 
     @route("GET /storage")
     def storage(self, limit: int | None = None) -> StorageState:
@@ -24,3 +25,7 @@ class StorageCalls:
     @route("POST /runs/deletion")
     def preview_deletion(self, body: DeletionRequest) -> DeletionPreview:
         """What deleting these runs would take away; nothing happens."""
+
+    @route("GET /diagnosis")
+    def diagnosis(self) -> Diagnosis:
+        """What the server knows of its own deployment; for administrators."""

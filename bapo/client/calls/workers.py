@@ -1,9 +1,10 @@
-"""Workers, for people and for themselves."""
+"""Workers, for people and for themselves, and the queue."""
 
 from __future__ import annotations
 
 from urllib.parse import quote
 
+from bapo.api.queue import LimitChange, QueueMove, QueueState, UserLimits
 from bapo.api.runs import RunSummary
 from bapo.api.workers import (
     AttemptOutcome,
@@ -23,7 +24,7 @@ from bapo.client.call import Call, Endpoint, post, route
 
 
 class WorkerCalls:
-    """Workers, for people and for themselves."""
+    """Workers, for people and for themselves, and the queue."""
 
     @route("GET /workers")
     def workers(self) -> WorkerPage:
@@ -61,3 +62,19 @@ class WorkerCalls:
     @route("POST /workers/runs/{run_id}/outcome")
     def post_outcome(self, run_id: str, body: AttemptOutcome) -> RunSummary:
         """Say that a trainer is up, or how it ended. Raises ApiError 409 with a stale fencing token."""
+
+    @route("GET /queue")
+    def queue(self) -> QueueState:
+        """What waits and why, and what runs where."""
+
+    @route("POST /runs/{run_id}/move")
+    def move(self, run_id: str, body: QueueMove) -> QueueState:
+        """Move a waiting run before or after another, or to the top or bottom."""
+
+    @route("GET /queue/limits")
+    def limits(self) -> UserLimits:
+        """How many runs each person may have on workers at a time."""
+
+    @route("PUT /queue/limits/{user}")
+    def set_limit(self, user: str, body: LimitChange) -> UserLimits:
+        """Limit how many runs a person may have on workers at a time."""
