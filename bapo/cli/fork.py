@@ -1,4 +1,4 @@
-"""`bapo checkpoints` and `bapo fork`: checkpoints of a run, and runs that continue from one."""
+"""`bapo checkpoints`, `bapo fork` and `bapo clone`: runs that come from another run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from bapo.api.checkpoints import CheckpointInfo, CheckpointPage
-from bapo.api.runs import RunFork
+from bapo.api.runs import RunCreate, RunFork
 from bapo.cli.artifacts import size_text
 from bapo.cli.connection import online
 from bapo.cli.drafts import label_of
@@ -69,3 +69,26 @@ def fork(
     content = {**labels.of_child(parent, name), "step": step, "changes": changes, "start": not draft}
     made = client.fork(parent.id, RunFork.model_validate(content), idempotency_key=submission.key)
     submission.tell(client, made)
+
+
+@online
+def clone(
+    client: Client,
+    run: RunArgument,
+    assignments: SetOption = None,
+    *,
+    labels: Labels,
+    draft: DraftOption = False,
+    submission: Submission,
+) -> None:
+    """Submit a run with another's config and changes to it. Prints its id.
+
+    Tags, group and priority default to the parent's. Training starts from the beginning.
+
+    [bold]bapo clone kzx3 --set training.seed=2[/bold]
+    """
+    parent = find_run(client, run)
+    changes = parse_assignments(assignments or ())
+    name = f"{parent.name} {label_of(changes) or 'again'}"
+    body = RunCreate.model_validate({**labels.of_child(parent, name), "changes": changes, "start": not draft})
+    submission.tell(client, client.clone(parent.id, body, idempotency_key=submission.key))
