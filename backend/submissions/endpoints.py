@@ -9,11 +9,7 @@ from backend.kit.permissions import Writer
 from backend.runs import presentation, repository
 from backend.submissions import forks
 from backend.submissions.submission import Submission, submit
-from bapo.api.runs import (
-    RunCreate,
-    RunDetail,
-    RunFork,
-)
+from bapo.api.runs import RunCreate, RunDetail, RunFork
 
 router = new_router("runs")
 

@@ -9,11 +9,7 @@ from backend.models import Worker
 from backend.workers import administration, repository
 from backend.workers.freshness import fresh_seconds
 from backend.workers.repository import WorkerRow
-from bapo.api.workers import (
-    DrainRequest,
-    WorkerInfo,
-    WorkerPage,
-)
+from bapo.api.workers import DrainRequest, WorkerInfo, WorkerPage
 
 router = new_router("workers")
 

@@ -6,15 +6,7 @@ from typing import Annotated
 
 import typer
 
-from bapo.api.people import (
-    MemberInfo,
-    MemberPage,
-    MemberWrite,
-    ProjectCreate,
-    ProjectInfo,
-    ProjectPage,
-    ProjectUpdate,
-)
+from bapo.api.people import MemberInfo, MemberPage, MemberWrite, ProjectCreate, ProjectInfo, ProjectPage, ProjectUpdate
 from bapo.cli.connection import Told, telling
 from bapo.cli.failures import RefusedError
 from bapo.cli.lazy import group
