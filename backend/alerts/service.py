@@ -14,7 +14,7 @@ from backend.alerts.rules import read_rule, scope_of
 from backend.audit.repository import add_audit
 from backend.kit.cursors import decode_numbers, encode
 from backend.kit.database import clock
-from backend.kit.errors import Problem, existing
+from backend.kit.errors import Problem
 from backend.kit.principal import Principal
 from backend.kit.rendering import rendered
 from backend.models import Alert, AlertRule
@@ -48,11 +48,6 @@ def rule_info(row: RuleRow, caller: Principal) -> RuleInfo:
     )
 
 
-def get_rule(session: Session, rule_id: str) -> RuleRow:
-    """One rule of the caller's projects. Raises Problem 404."""
-    return existing(repository.rule(session, rule_id), "alert rule", rule_id)
-
-
 def create_rule(session: Session, body: RuleWrite, caller: Principal) -> RuleRow:
     """A rule of the project. Raises Problem 404 for a run that is not there, 409 where there are too many."""
     project_id = choice.for_new(session, caller, body.project).id
@@ -63,7 +58,7 @@ def create_rule(session: Session, body: RuleWrite, caller: Principal) -> RuleRow
     session.add(rule)
     session.flush()
     _note(session, rule, caller, "alert rule created")
-    return get_rule(session, rule.id)
+    return repository.rule(session, rule.id)
 
 
 def replace_rule(session: Session, rule_id: str, body: RuleWrite, caller: Principal) -> RuleRow:
@@ -77,7 +72,7 @@ def replace_rule(session: Session, rule_id: str, body: RuleWrite, caller: Princi
     _resolve_all(session, rule, f"{caller.name} changed the rule")
     session.flush()
     _note(session, rule, caller, "alert rule changed")
-    return get_rule(session, rule_id)
+    return repository.rule(session, rule_id)
 
 
 def delete_rule(session: Session, rule_id: str, caller: Principal) -> None:
@@ -92,7 +87,7 @@ def delete_rule(session: Session, rule_id: str, caller: Principal) -> None:
 def _own_rule(session: Session, rule_id: str, caller: Principal) -> AlertRule:
     # Against the follower, which reads the rule and writes what it found under it.
     repository.lock_follower(session)
-    row = get_rule(session, rule_id)
+    row = repository.rule(session, rule_id)
     if not caller.may_change(row.rule):
         remedy = f"only {row.owner} and the project's administrators may change this rule: create your own"
         raise Problem(403, "not_your_rule", remedy, field="rule_id", value=rule_id)
@@ -152,11 +147,6 @@ def list_alerts(
     return AlertPage(items=[alert_info(row) for row in page], next_cursor=next_cursor)
 
 
-def get_alert(session: Session, alert_id: int) -> AlertRow:
-    """One alert of a run that the caller sees. Raises Problem 404."""
-    return existing(repository.alert(session, alert_id), "alert", str(alert_id))
-
-
 def summary(session: Session, caller: Principal) -> AlertSummary:
     """Count open alerts."""
     unseen = [Alert.resolved_at.is_(None), Alert.acknowledged_at.is_(None)]
@@ -176,7 +166,7 @@ def acknowledge(session: Session, alert_ids: Sequence[int], caller: Principal) -
     Raises Problem 404 where one of them is not there, 403 where the caller only looks into its project.
     """
     for alert_id in alert_ids:
-        if not caller.may_write_in(get_alert(session, alert_id).project_id):
+        if not caller.may_write_in(repository.alert(session, alert_id).project_id):
             remedy = "you have read access only to this alert's project: ask one of its members"
             raise Problem(403, "forbidden", remedy, field="ids", value=alert_id)
     now = clock(session)

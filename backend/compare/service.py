@@ -16,6 +16,7 @@ from backend.compare.spending import meter_of, reached, total
 from backend.kit.database import clock
 from backend.kit.errors import Problem, not_found
 from backend.kit.prices import Prices
+from backend.kit.rendering import rendered
 from backend.models import Run
 from backend.runs.usage import usage_of
 from bapo.analysis.comparison import SEED_FIELD, ComparedRun, RunGroup, differences, flattened, groups_of
@@ -109,17 +110,12 @@ def compare(session: Session, chosen: Chosen, question: Question, prices: Prices
     for row, run in zip(chosen.rows, chosen.runs, strict=True):
         run_id = row.run.id
         meter, known = meter_of(used.get(run_id), prices), accuracies[run_id]
-        infos[run_id] = ComparedRunInfo(
-            id=run_id,
-            name=row.run.name,
-            status=row.run.status,
-            method=row.run.method,
+        infos[run_id] = rendered(
+            ComparedRunInfo,
+            row,
+            row.run,
             seed=run.config.get(SEED_FIELD),
             label=label_of[run_id],
-            step=row.run.step,
-            num_steps=row.run.num_steps,
-            tags=row.run.tags,
-            group=row.group,
             duration_seconds=_duration(row.run, now),
             total=total(axes[run_id], meter),
             results=results[run_id],

@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from backend.audit.repository import add_audit
-from backend.kit.errors import Problem, existing
+from backend.kit.errors import Problem
 from backend.kit.principal import Principal
 from backend.kit.rendering import rendered
 from backend.models import Resource
@@ -65,16 +65,11 @@ def info(row: ResourceRow, caller: Principal) -> ResourceInfo:
     )
 
 
-def get(session: Session, resource_id: str) -> ResourceRow:
-    """One. Raises Problem 404."""
-    return existing(repository.row(session, resource_id), "resource", resource_id)
-
-
 def preview(
     session: Session, resource_id: str, permitted_roots: Sequence[Path], offset: int, limit: int
 ) -> ResourcePreview:
     """Preview a resource. Raises Problem 404, and 422 if the file is gone or no longer permitted."""
-    resource = get(session, resource_id).resource
+    resource = repository.row(session, resource_id).resource
     kind: ResourceKind = resource.kind  # type: ignore[assignment]
     # The permitted folders, or a link on the way, may have changed since.
     path = roots.permitted(resource.path, permitted_roots, kind)
@@ -84,7 +79,7 @@ def preview(
 
 def remove(session: Session, resource_id: str, caller: Principal) -> None:
     """Take the name away. Raises Problem 403 or 404."""
-    resource = get(session, resource_id).resource
+    resource = repository.row(session, resource_id).resource
     if not _may_remove(resource, caller):
         raise Problem(403, "forbidden", "only its owner or an administrator may remove a resource")
     repository.remove(session, resource)

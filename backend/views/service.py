@@ -6,7 +6,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from backend.kit.database import clock
-from backend.kit.errors import Problem, existing
+from backend.kit.errors import Problem
 from backend.kit.principal import Principal
 from backend.kit.rendering import rendered
 from backend.models import SavedView
@@ -22,11 +22,6 @@ def info(row: ViewRow, caller: Principal) -> ViewInfo:
     """Render a view for the API, without filters that this version does not know."""
     known = RunFilters.model_validate(row.view.filters, extra="ignore")
     return rendered(ViewInfo, row, row.view, is_own=row.view.owner_id == caller.id, filters=known)
-
-
-def get(session: Session, view_id: str) -> ViewRow:
-    """One view. Raises Problem 404."""
-    return existing(repository.view(session, view_id), "view", view_id)
 
 
 def create(session: Session, body: ViewWrite, caller: Principal) -> ViewRow:
@@ -57,7 +52,7 @@ def delete(session: Session, view_id: str, caller: Principal) -> None:
 
 
 def _own(session: Session, view_id: str, caller: Principal) -> ViewRow:
-    row = get(session, view_id)
+    row = repository.view(session, view_id)
     if row.view.owner_id != caller.id:
         raise Problem(
             403, "not_your_view", f"only {row.owner} may change this view: save your own", field="id", value=view_id
