@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from bapo.deploy import service_log
 from bapo.deploy.settings import ServiceSettings, SettingsError, load, variable_of, warn_of_unknown_variables
 from worker.health import check_health
-from worker.service import Worker, WorkerError, WorkerOptions, hold_folder
+from worker.service import Worker, WorkerError, hold_folder
 from worker.settings import WorkerSettings
 
 BROKER_VARIABLE = "BAPO_BROKER_URL"
@@ -57,24 +57,11 @@ def _token(settings: WorkerSettings) -> str:
 
 
 def _run(settings: WorkerSettings) -> None:
-    folder = settings.worker_folder.resolve()
     # Kept open on purpose: the lock goes with the process.
-    hold_folder(folder)
-    options = WorkerOptions(
-        server=settings.server_url,
-        token=_token(settings),
-        folder=folder,
-        slots=settings.worker_slots,
-        gpus=settings.gpu_indices,
-        name=settings.worker_name,
-        runs_dir=settings.worker_runs_dir,
-        broker_url=settings.broker_url,
-        metrics_host=settings.metrics_host,
-        metrics_port=settings.metrics_port,
-        metrics_token_file=settings.metrics_token_file,
-    )
-    service_log.hide(options.token, settings.worker_token)
-    worker = Worker(options)
+    hold_folder(settings.worker_folder.resolve())
+    token = _token(settings)
+    service_log.hide(token, settings.worker_token)
+    worker = Worker(settings, token)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: worker.stop())
     worker.run()

@@ -10,8 +10,6 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -25,6 +23,7 @@ from worker.delivery import Delivery
 from worker.gpu_readings import GpuWatch
 from worker.maintenance_jobs import TIMEOUT_SECONDS, MaintenanceJobThread
 from worker.metrics import WorkerState
+from worker.settings import WorkerSettings
 from worker.supervision import STOP_GRACE_SECONDS, AttemptSupervisor
 from worker.system import folder_of_runs, gpus, memory_gib, utilisation
 
@@ -37,28 +36,6 @@ log = logging.getLogger(__name__)
 
 class WorkerError(Exception):
     """The worker cannot work; the message is one line with the remedy."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerOptions:
-    """Options of the worker."""
-
-    server: str
-    token: str
-    folder: Path
-    slots: int | None = None
-    """None: one per GPU, and one without GPUs."""
-    name: str = socket.gethostname()
-    runs_dir: Path | None = None
-    """Folder of the runs on this machine; None: the server's."""
-    broker_url: str = ""
-    """Address of Redis from this machine; empty: the server's."""
-    metrics_host: str = "127.0.0.1"
-    metrics_port: int | None = None
-    """None: no metrics are served."""
-    metrics_token_file: Path | None = None
-    gpus: Sequence[int] | None = None
-    """Indices of the GPUs to use; None: all visible ones."""
 
 
 def hold_folder(folder: Path) -> int:
@@ -76,21 +53,22 @@ def hold_folder(folder: Path) -> int:
 class Worker:
     """A worker of one server."""
 
-    def __init__(self, options: WorkerOptions) -> None:
-        self._options = options
-        self._client = Client(options.server, token=options.token, timeout_seconds=15.0)
-        self._store = AttemptStore(options.folder / "attempts")
+    def __init__(self, settings: WorkerSettings, token: str) -> None:
+        self._settings = settings
+        self._folder = settings.worker_folder.resolve()
+        self._client = Client(settings.server_url, token=token, timeout_seconds=15.0)
+        self._store = AttemptStore(self._folder / "attempts")
         try:
-            self._gpus = gpus(options.gpus)
+            self._gpus = gpus(settings.gpu_indices)
         except ValueError as error:
             raise WorkerError(str(error)) from None
-        self._slots = max(1, len(self._gpus)) if options.slots is None else options.slots
+        self._slots = settings.worker_slots or max(1, len(self._gpus))
         self._supervisors: dict[str, AttemptSupervisor] = {}
         self._stopping = threading.Event()
         self._delivery: Delivery | None = None
         self._worker_id = ""
         self._jobs = MaintenanceJobThread(
-            Client(options.server, token=options.token, timeout_seconds=TIMEOUT_SECONDS), options.folder / "outgoing"
+            Client(settings.server_url, token=token, timeout_seconds=TIMEOUT_SECONDS), self._folder / "outgoing"
         )
         self._runs_dir: Path | None = None
         self._gpu_watch = GpuWatch()
@@ -118,13 +96,13 @@ class Worker:
         self._shut_down()
 
     def _serve_metrics(self) -> None:
-        options = self._options
-        if options.metrics_port is None:
+        host, port = self._settings.metrics_host, self._settings.metrics_port
+        if port is None:
             return
         try:
-            metrics.serve(options.metrics_host, options.metrics_port, options.metrics_token_file, self._state)
+            metrics.serve(host, port, self._settings.metrics_token_file, self._state)
         except (OSError, ValueError) as error:
-            raise WorkerError(f"metrics on {options.metrics_host}:{options.metrics_port}: {error}") from None
+            raise WorkerError(f"metrics on {host}:{port}: {error}") from None
 
     def _state(self) -> WorkerState:
         supervisors = [each for each in self._supervisors.copy().values() if each.is_alive()]
@@ -132,7 +110,7 @@ class Worker:
             slots=self._slots,
             trainers=len(supervisors),
             gpus=len(self._gpus),
-            seconds_since_heartbeat=health.seconds_since_heartbeat(self._options.folder),
+            seconds_since_heartbeat=health.seconds_since_heartbeat(self._folder),
             upload_lag_bytes=sum(each.upload_lag_bytes for each in supervisors),
         )
 
@@ -141,7 +119,7 @@ class Worker:
     def _register(self) -> WorkerWelcome | None:
         """Register, for as long as it takes. Returns None if asked to stop meanwhile."""
         body = WorkerRegistration(
-            name=self._options.name,
+            name=self._settings.worker_name,
             host=socket.gethostname(),
             slots=self._slots,
             gpus=self._gpus,
@@ -154,13 +132,13 @@ class Worker:
                 welcome = self._client.register_worker(body)
             except (httpx.TransportError, ApiError) as error:
                 if isinstance(error, ApiError) and error.status in (401, 403, 422):
-                    raise WorkerError(f"{self._options.server} refuses this worker: {error}") from None
+                    raise WorkerError(f"{self._settings.server_url} refuses this worker: {error}") from None
                 if not complained:
-                    log.warning("%s cannot be reached, retrying: %s", self._options.server, error)
+                    log.warning("%s cannot be reached, retrying: %s", self._settings.server_url, error)
                 complained = True
                 self._stopping.wait(RETRY_SECONDS)
                 continue
-            log.info("registered as %s with %d slots", self._options.name, self._slots)
+            log.info("registered as %s with %d slots", self._settings.worker_name, self._slots)
             self._listen(welcome)
             self._runs_dir = Path(welcome.runs_dir)
             return welcome
@@ -168,7 +146,7 @@ class Worker:
 
     def _listen(self, welcome: WorkerWelcome) -> None:
         """Receive deliveries from the queue that the server names; a new registration may change it."""
-        source = (self._options.broker_url or welcome.broker_url, welcome.queue)
+        source = (self._settings.broker_url or welcome.broker_url, welcome.queue)
         if self._delivery is not None:
             if self._delivery.source == source:
                 return
@@ -199,7 +177,7 @@ class Worker:
         answer = self._client.heartbeat(
             WorkerHeartbeat(worker_id=self._worker_id, attempts=beats, system=self._system())
         )
-        health.stamp(self._options.folder)
+        health.stamp(self._folder)
         for run_id in answer.revoked:
             if run_id in supervisors:
                 supervisors[run_id].revoke()
@@ -213,7 +191,7 @@ class Worker:
             self._jobs.wake(self._worker_id)
 
     def _system(self) -> dict[str, float]:
-        folder = self._options.runs_dir or self._runs_dir
+        folder = self._settings.worker_runs_dir or self._runs_dir
         return utilisation() | self._gpu_watch.latest | ({} if folder is None else folder_of_runs(folder))
 
     # ------------------------------------------------------------ runs
@@ -246,7 +224,7 @@ class Worker:
         self._supervise(AttemptSupervisor(self._client, self._store, attempt, claim))
 
     def _run_folder(self, claim: Claim) -> Path:
-        here = self._options.runs_dir
+        here = self._settings.worker_runs_dir
         return Path(claim.run_dir) if here is None else here.resolve() / claim.run_id
 
     def _supervise(self, supervisor: AttemptSupervisor) -> None:

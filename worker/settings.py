@@ -9,9 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 
-from bapo.deploy.settings import ServiceSettings
-
-BROKER_SCHEMES = ("redis", "rediss", "redis+socket")
+from bapo.deploy.settings import BrokerAddress, ServiceSettings
 
 
 class WorkerSettings(ServiceSettings):
@@ -36,7 +34,7 @@ class WorkerSettings(ServiceSettings):
     """Folder for the worker's state, which outlives a restart."""
     worker_runs_dir: Path | None = None
     """Folder of the runs on this machine; by default the server's `BAPO_RUNS_DIR`."""
-    broker_url: str = ""
+    broker_url: BrokerAddress = ""
     """Address of Redis from this machine; by default the one that the server names."""
     metrics_host: str = "127.0.0.1"
     """Address that serves `/metrics` and `/healthz`; other machines need the token."""
@@ -66,11 +64,4 @@ class WorkerSettings(ServiceSettings):
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("give the server's address, such as https://bapo.example.org")
-        return url
-
-    @field_validator("broker_url")
-    @classmethod
-    def _is_redis(cls, url: str) -> str:
-        if url and url.partition("://")[0] not in BROKER_SCHEMES:
-            raise ValueError("the broker is Redis: give redis://:password@host:6379/0, rediss://… or redis+socket://…")
         return url

@@ -14,6 +14,7 @@ from backend.auth import repository as accounts
 from backend.kit.database import clock
 from backend.kit.errors import Problem, not_found
 from backend.kit.principal import Principal, hash_of, new_secret, visible_prefix
+from backend.kit.rendering import rendered
 from backend.models import ApiToken
 from bapo.api.accounts import NewToken, SessionInfo, TokenInfo
 
@@ -26,14 +27,7 @@ MOST_TOKENS = 100
 def sessions(session: Session, caller: Principal) -> list[SessionInfo]:
     """The caller's logins."""
     return [
-        SessionInfo(
-            id=row.id,
-            created_at=row.created_at,
-            last_seen_at=row.last_seen_at,
-            expires_at=row.expires_at,
-            user_agent=row.user_agent,
-            is_current=row.secret_hash == caller.secret_hash,
-        )
+        rendered(SessionInfo, row, is_current=row.secret_hash == caller.secret_hash)
         for row in accounts.sessions(session, caller.id)
     ]
 
@@ -54,18 +48,8 @@ def tokens(session: Session, kind: Kind, caller: Principal) -> list[TokenInfo]:
 
 
 def _info(token: ApiToken, is_expired: bool, caller: Principal, workers: Sequence[str]) -> TokenInfo:
-    return TokenInfo(
-        id=token.id,
-        name=token.name,
-        prefix=token.prefix,
-        scopes=token.scopes,
-        created_at=token.created_at,
-        expires_at=token.expires_at,
-        last_used_at=token.last_used_at,
-        is_expired=is_expired,
-        is_current=token.secret_hash == caller.secret_hash,
-        workers=workers,
-    )
+    is_current = token.secret_hash == caller.secret_hash
+    return rendered(TokenInfo, token, is_expired=is_expired, is_current=is_current, workers=workers)
 
 
 def create_token(

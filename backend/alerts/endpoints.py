@@ -78,7 +78,7 @@ def acknowledge_alerts(caller: Writer, session: DbSession, body: AlertsAcknowled
 @router.get("/alerts/{alert_id}", summary="Get an alert")
 def get_alert(_: Reader, session: DbSession, alert_id: AlertId) -> AlertInfo:
     """Get an alert by ID."""
-    return service.alert_info(service.get_alert(session, alert_id))
+    return service.alert_info(repository.alert(session, alert_id))
 
 
 @router.get("/runs/{run_id}/alerts", summary="List a run's alerts")
@@ -112,7 +112,7 @@ def preview_rule(_: Reader, session: DbSession, body: RuleDraft) -> RulePreview:
 @router.get("/alert-rules/{rule_id}", summary="Get an alert rule")
 def get_rule(caller: Reader, session: DbSession, rule_id: str) -> RuleInfo:
     """Get an alert rule by ID."""
-    return service.rule_info(service.get_rule(session, rule_id), caller)
+    return service.rule_info(repository.rule(session, rule_id), caller)
 
 
 @router.put("/alert-rules/{rule_id}", summary="Replace an alert rule")

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Select, delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, defer
 
+from backend.kit.errors import existing
 from backend.models import Alert, AlertFollower, AlertRule, AlertWatch, Project, Run, StreamRow, User
 
 # ---------------------------------------------------------------- following
@@ -132,10 +133,10 @@ def rules(session: Session) -> list[RuleRow]:
     return [RuleRow(*row) for row in session.execute(query)]
 
 
-def rule(session: Session, rule_id: str) -> RuleRow | None:
-    """One rule."""
+def rule(session: Session, rule_id: str) -> RuleRow:
+    """One rule of the caller's projects. Raises Problem 404."""
     row = session.execute(_rules().where(AlertRule.id == rule_id)).one_or_none()
-    return None if row is None else RuleRow(*row)
+    return RuleRow(*existing(row, "alert rule", rule_id))
 
 
 def count_rules(session: Session, project_id: str) -> int:
@@ -177,10 +178,10 @@ def alerts(
     return [AlertRow(*row) for row in session.execute(query)]
 
 
-def alert(session: Session, alert_id: int) -> AlertRow | None:
-    """One alert."""
+def alert(session: Session, alert_id: int) -> AlertRow:
+    """One alert of a run that the caller sees. Raises Problem 404."""
     row = session.execute(_alerts().where(Alert.id == alert_id)).one_or_none()
-    return None if row is None else AlertRow(*row)
+    return AlertRow(*existing(row, "alert", str(alert_id)))
 
 
 def count_unseen(session: Session, conditions: Sequence[ColumnElement[bool]]) -> tuple[int, int]:

@@ -14,8 +14,9 @@ from backend.alerts.rules import read_rule, scope_of
 from backend.audit.repository import add_audit
 from backend.kit.cursors import decode_numbers, encode
 from backend.kit.database import clock
-from backend.kit.errors import Problem, existing
+from backend.kit.errors import Problem
 from backend.kit.principal import Principal
+from backend.kit.rendering import rendered
 from backend.models import Alert, AlertRule
 from backend.projects import choice
 from backend.runs import repository as runs
@@ -34,32 +35,17 @@ def rule_info(row: RuleRow, caller: Principal) -> RuleInfo:
     """Render a rule for the API. Raises Problem 409 if a newer version wrote it."""
     rule = read_rule(row.rule)
     if rule is None:
-        raise Problem(
-            409,
-            "unknown_kind",
-            "this rule was written by a newer version of the server: update the server",
-            field="rule_id",
-        )
-    return RuleInfo(
-        id=row.rule.id,
-        name=row.rule.name,
+        remedy = "this rule was written by a newer version of the server: update the server"
+        raise Problem(409, "unknown_kind", remedy, field="rule_id")
+    return rendered(
+        RuleInfo,
+        row,
+        row.rule,
         condition=rule.condition,
         scope=scope_of(row.rule),
-        enabled=row.rule.enabled,
         sentence=messages.sentence(rule.draft),
-        project=row.project,
-        owner=row.owner,
         may_change=caller.may_change(row.rule),
-        created_at=row.rule.created_at,
-        updated_at=row.rule.updated_at,
-        num_open=row.num_open,
-        last_opened_at=row.last_opened_at,
     )
-
-
-def get_rule(session: Session, rule_id: str) -> RuleRow:
-    """One rule of the caller's projects. Raises Problem 404."""
-    return existing(repository.rule(session, rule_id), "alert rule", rule_id)
 
 
 def create_rule(session: Session, body: RuleWrite, caller: Principal) -> RuleRow:
@@ -72,7 +58,7 @@ def create_rule(session: Session, body: RuleWrite, caller: Principal) -> RuleRow
     session.add(rule)
     session.flush()
     _note(session, rule, caller, "alert rule created")
-    return get_rule(session, rule.id)
+    return repository.rule(session, rule.id)
 
 
 def replace_rule(session: Session, rule_id: str, body: RuleWrite, caller: Principal) -> RuleRow:
@@ -86,7 +72,7 @@ def replace_rule(session: Session, rule_id: str, body: RuleWrite, caller: Princi
     _resolve_all(session, rule, f"{caller.name} changed the rule")
     session.flush()
     _note(session, rule, caller, "alert rule changed")
-    return get_rule(session, rule_id)
+    return repository.rule(session, rule_id)
 
 
 def delete_rule(session: Session, rule_id: str, caller: Principal) -> None:
@@ -101,15 +87,10 @@ def delete_rule(session: Session, rule_id: str, caller: Principal) -> None:
 def _own_rule(session: Session, rule_id: str, caller: Principal) -> AlertRule:
     # Against the follower, which reads the rule and writes what it found under it.
     repository.lock_follower(session)
-    row = get_rule(session, rule_id)
+    row = repository.rule(session, rule_id)
     if not caller.may_change(row.rule):
-        raise Problem(
-            403,
-            "not_your_rule",
-            f"only {row.owner} and the project's administrators may change this rule: create your own",
-            field="rule_id",
-            value=rule_id,
-        )
+        remedy = f"only {row.owner} and the project's administrators may change this rule: create your own"
+        raise Problem(403, "not_your_rule", remedy, field="rule_id", value=rule_id)
     return row.rule
 
 
@@ -152,13 +133,7 @@ def _note(session: Session, rule: AlertRule, caller: Principal, action: str) -> 
 
 def alert_info(row: AlertRow) -> AlertInfo:
     """Render an alert for the API."""
-    alert = row.alert
-    names = (
-        *("id", "rule_id", "kind", "run_id", "step", "value", "message", "advice", "link", "opened_at"),
-        *("resolved_at", "resolved_step", "resolution", "acknowledged_at", "acknowledged_by"),
-    )
-    found = {name: getattr(alert, name) for name in names}
-    return AlertInfo.model_validate(found | {"rule": alert.rule_name, "run": row.run})
+    return rendered(AlertInfo, row, row.alert, rule=row.alert.rule_name)
 
 
 def list_alerts(
@@ -170,11 +145,6 @@ def list_alerts(
     page = rows[:limit]
     next_cursor = encode(_CURSOR, [0, page[-1].alert.id]) if len(rows) > limit else None
     return AlertPage(items=[alert_info(row) for row in page], next_cursor=next_cursor)
-
-
-def get_alert(session: Session, alert_id: int) -> AlertRow:
-    """One alert of a run that the caller sees. Raises Problem 404."""
-    return existing(repository.alert(session, alert_id), "alert", str(alert_id))
 
 
 def summary(session: Session, caller: Principal) -> AlertSummary:
@@ -196,7 +166,7 @@ def acknowledge(session: Session, alert_ids: Sequence[int], caller: Principal) -
     Raises Problem 404 where one of them is not there, 403 where the caller only looks into its project.
     """
     for alert_id in alert_ids:
-        if not caller.may_write_in(get_alert(session, alert_id).project_id):
+        if not caller.may_write_in(repository.alert(session, alert_id).project_id):
             remedy = "you have read access only to this alert's project: ask one of its members"
             raise Problem(403, "forbidden", remedy, field="ids", value=alert_id)
     now = clock(session)

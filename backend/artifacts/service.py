@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import cast
 
 from sqlalchemy.orm import Session
 
@@ -14,13 +13,14 @@ from backend.checkpoints import service as checkpoints
 from backend.kit.database import clock
 from backend.kit.errors import Problem, not_found
 from backend.kit.principal import Principal
+from backend.kit.rendering import rendered
 from backend.kit.settings import Settings
 from backend.models import Artifact, Run
 from backend.workers.administration import worker_of
-from bapo.api.artifacts import ArtifactCreate, ArtifactInfo, ArtifactState
+from bapo.api.artifacts import ArtifactCreate, ArtifactInfo
 from bapo.api.maintenance_jobs import ArtifactFinish, UploadProgress
 from bapo.api.runs import RunStatus
-from bapo.run.artifacts import ArtifactKind, file_name
+from bapo.run.artifacts import file_name
 
 FROM_FOLDER = frozenset({"checkpoint", "journal"})
 """Made of the run's folder, where it is; the others of what the server has stored."""
@@ -28,23 +28,7 @@ FROM_FOLDER = frozenset({"checkpoint", "journal"})
 
 def info(artifact: Artifact) -> ArtifactInfo:
     """The artifact for people."""
-    return ArtifactInfo(
-        id=artifact.id,
-        run_id=artifact.run_id,
-        kind=cast(ArtifactKind, artifact.kind),
-        step=artifact.step,
-        run_step=artifact.run_step,
-        state=cast(ArtifactState, artifact.state),
-        reason=artifact.reason,
-        author=artifact.author,
-        requested_at=artifact.requested_at,
-        ready_at=artifact.ready_at,
-        expires_at=artifact.expires_at,
-        file_name=artifact.file_name,
-        num_bytes=artifact.num_bytes,
-        received_bytes=artifact.received_bytes,
-        sha256=artifact.sha256,
-    )
+    return rendered(ArtifactInfo, artifact)
 
 
 def request(session: Session, run: Run, body: ArtifactCreate, caller: Principal, settings: Settings) -> Artifact:

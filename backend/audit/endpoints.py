@@ -10,6 +10,7 @@ from sqlalchemy import select
 from backend.kit.context import DbSession, new_router
 from backend.kit.cursors import decode_numbers, encode
 from backend.kit.permissions import Administrator
+from backend.kit.rendering import rendered
 from backend.models import AuditRow
 from bapo.api.base import Text
 from bapo.api.people import AuditPage, AuditRecord
@@ -37,8 +38,5 @@ def list_audit(
     if cursor is not None:
         query = query.where(AuditRow.id < decode_numbers(cursor, _LIST)[1])
     rows = session.scalars(query).all()
-    items = [
-        AuditRecord(id=row.id, at=row.at, author=row.author, action=row.action, run_id=row.run_id, detail=row.detail)
-        for row in rows[:limit]
-    ]
+    items = [rendered(AuditRecord, row) for row in rows[:limit]]
     return AuditPage(items=items, next_cursor=encode(_LIST, [0, items[-1].id]) if len(rows) > limit else None)

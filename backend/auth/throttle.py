@@ -41,12 +41,8 @@ def begin(session: Session, name: str, address: str) -> int:
     wait = max(_wait_seconds(session, limit, condition) for limit, condition in limits)
     if wait > 0:
         seconds = math.ceil(wait)
-        raise Problem(
-            429,
-            "too_many_attempts",
-            f"too many failed logins: try again in {seconds} s, or ask an administrator for a one-time link",
-            headers={"Retry-After": str(seconds)},
-        )
+        remedy = f"too many failed logins: try again in {seconds} s, or ask an administrator for a one-time link"
+        raise Problem(429, "too_many_attempts", remedy, headers={"Retry-After": str(seconds)})
     attempt = LoginAttempt(name=name, address=address)
     session.add(attempt)
     session.flush()

@@ -16,6 +16,7 @@ from backend.compare.spending import meter_of, reached, total
 from backend.kit.database import clock
 from backend.kit.errors import Problem, not_found
 from backend.kit.prices import Prices
+from backend.kit.rendering import rendered
 from backend.models import Run
 from backend.runs.usage import usage_of
 from bapo.analysis.comparison import SEED_FIELD, ComparedRun, RunGroup, differences, flattened, groups_of
@@ -56,13 +57,8 @@ def existing(session: Session, run_ids: Sequence[str]) -> list[str]:
 def _distinct(run_ids: Sequence[str]) -> list[str]:
     distinct = list(dict.fromkeys(run_ids))
     if len(distinct) > MOST_COMPARED:
-        raise Problem(
-            422,
-            "invalid_request",
-            f"at most {MOST_COMPARED} runs can be compared at once: leave out {len(distinct) - MOST_COMPARED}",
-            field="run",
-            value=len(distinct),
-        )
+        remedy = f"at most {MOST_COMPARED} runs can be compared at once: leave out {len(distinct) - MOST_COMPARED}"
+        raise Problem(422, "invalid_request", remedy, field="run", value=len(distinct))
     return distinct
 
 
@@ -102,13 +98,8 @@ def compare(session: Session, chosen: Chosen, question: Question, prices: Prices
     }
     dataset = question.dataset or next(iter(datasets), None)
     if question.dataset is not None and datasets and question.dataset not in datasets:
-        raise Problem(
-            422,
-            "invalid_request",
-            f"the runs were evaluated on {', '.join(datasets)}: name one of these",
-            field="dataset",
-            value=question.dataset,
-        )
+        remedy = f"the runs were evaluated on {', '.join(datasets)}: name one of these"
+        raise Problem(422, "invalid_request", remedy, field="dataset", value=question.dataset)
     reference = _reference(chosen.groups, question.reference)
     used = usage_of(session, ids)
     results = results_of(session, ids, accuracies, budget)
@@ -119,17 +110,12 @@ def compare(session: Session, chosen: Chosen, question: Question, prices: Prices
     for row, run in zip(chosen.rows, chosen.runs, strict=True):
         run_id = row.run.id
         meter, known = meter_of(used.get(run_id), prices), accuracies[run_id]
-        infos[run_id] = ComparedRunInfo(
-            id=run_id,
-            name=row.run.name,
-            status=row.run.status,
-            method=row.run.method,
+        infos[run_id] = rendered(
+            ComparedRunInfo,
+            row,
+            row.run,
             seed=run.config.get(SEED_FIELD),
             label=label_of[run_id],
-            step=row.run.step,
-            num_steps=row.run.num_steps,
-            tags=row.run.tags,
-            group=row.group,
             duration_seconds=_duration(row.run, now),
             total=total(axes[run_id], meter),
             results=results[run_id],
@@ -186,13 +172,8 @@ def _reference(groups: Sequence[RunGroup], label: str | None) -> int:
     if label is None:
         return 0
     if label not in labels:
-        raise Problem(
-            422,
-            "invalid_request",
-            f"the groups are {', '.join(labels)}: name one of these",
-            field="reference",
-            value=label,
-        )
+        remedy = f"the groups are {', '.join(labels)}: name one of these"
+        raise Problem(422, "invalid_request", remedy, field="reference", value=label)
     return labels.index(label)
 
 

@@ -10,6 +10,7 @@ from backend.configs import estimate, service
 from backend.kit.context import DbSession, PricesOf, new_router
 from backend.kit.errors import not_found
 from backend.kit.permissions import Reader
+from backend.kit.rendering import rendered
 from backend.projects import choice
 from bapo.api.configs import (
     ConfigCheck,
@@ -27,13 +28,7 @@ router = new_router("configs")
 
 
 def _info(recipe: Recipe) -> RecipeInfo:
-    return RecipeInfo(
-        name=recipe.name,
-        title=recipe.title,
-        description=recipe.description,
-        config=recipe.explicit,
-        sources=recipe.sources,
-    )
+    return rendered(RecipeInfo, recipe, config=recipe.explicit)
 
 
 def _checked(session: Session, draft: ConfigCheck) -> service.CheckedDraft:

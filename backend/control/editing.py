@@ -45,13 +45,8 @@ def archive(session: Session, run: Run, caller: Principal, *, is_archived: bool)
     if is_archived == (run.archived_at is not None):
         return
     if is_archived and run.status not in states.ARCHIVABLE:
-        raise Problem(
-            409,
-            "illegal_transition",
-            f"a {run.status.value} run cannot be archived: stop or pause it first",
-            field="status",
-            value=run.status.value,
-        )
+        remedy = f"a {run.status.value} run cannot be archived: stop or pause it first"
+        raise Problem(409, "illegal_transition", remedy, field="status", value=run.status.value)
     run.archived_at = clock(session) if is_archived else None
     add_audit(session, run.id, caller.name, "archived" if is_archived else "unarchived", {})
     announce_status(session, run)

@@ -30,13 +30,8 @@ def change_parameters(session: Session, run: Run, change: ParameterChange, calle
         remedy = f"cannot change while a {run.method} run is active: only {', '.join(known)} can"
         raise ConfigError([ConfigProblem(field, change.set[field], remedy) for field in unknown])
     if change.at_step is not None and not run.step < change.at_step <= (run.num_steps or change.at_step):
-        raise Problem(
-            422,
-            "step_passed",
-            f"give a step after {run.step}, the last completed step, up to {run.num_steps}",
-            field="at_step",
-            value=change.at_step,
-        )
+        remedy = f"give a step after {run.step}, the last completed step, up to {run.num_steps}"
+        raise Problem(422, "step_passed", remedy, field="at_step", value=change.at_step)
     earlier: dict[str, Any] = {}
     for control in repository.open_changes(session, run.id):
         earlier |= control.changes
@@ -53,13 +48,8 @@ def withdraw(session: Session, run: Run, control_id: str, caller: Principal) -> 
     if control is None or control.kind != "change":
         raise not_found("change", control_id)
     if control.state != "pending":
-        raise Problem(
-            409,
-            "already_answered",
-            f"this change is {control.state} already: request the former values instead",
-            field="control_id",
-            value=control_id,
-        )
+        remedy = f"this change is {control.state} already: request the former values instead"
+        raise Problem(409, "already_answered", remedy, field="control_id", value=control_id)
     if control.withdrawn_by is None:
         control.withdrawn_by = caller.name
         add_audit(session, run.id, caller.name, "withdrawn", {"control_id": control.id})

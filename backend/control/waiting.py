@@ -69,13 +69,8 @@ def set_priority(session: Session, run: Run, priority: int, caller: Principal) -
     if run.priority == priority:
         return
     if states.is_terminal(run.status):
-        raise Problem(
-            409,
-            "illegal_transition",
-            f"a {run.status.value} run is not waiting: its priority has no effect",
-            field="priority",
-            value=priority,
-        )
+        remedy = f"a {run.status.value} run is not waiting: its priority has no effect"
+        raise Problem(409, "illegal_transition", remedy, field="priority", value=priority)
     before, run.priority, run.queue_place = run.priority, priority, None
     add_audit(session, run.id, caller.name, "priority", {"from": before, "to": priority})
     announce_status(session, run)

@@ -66,10 +66,5 @@ def _steps(text: str) -> list[int]:
         rising = all(earlier < later for earlier, later in pairwise(steps))
         if 2 <= len(steps) <= MOST_FLOW_STEPS and rising and steps[-1] <= MAX_STEP:
             return steps
-    raise Problem(
-        422,
-        "invalid_request",
-        f"give two to {MOST_FLOW_STEPS} steps in rising order, separated by commas, such as 0,50,100,150",
-        field="steps",
-        value=text,
-    )
+    remedy = f"give two to {MOST_FLOW_STEPS} steps in rising order, separated by commas, such as 0,50,100,150"
+    raise Problem(422, "invalid_request", remedy, field="steps", value=text)

@@ -47,13 +47,8 @@ def migration(
 ) -> Migration:
     """The matrix between two steps; by default over all that is known. Raises Problem 422 for steps in disorder."""
     if from_step is not None and to_step is not None and from_step > to_step:
-        raise Problem(
-            422,
-            "invalid_request",
-            f"from_step must not be after to_step, which is {to_step}: swap them",
-            field="from_step",
-            value=from_step,
-        )
+        remedy = f"from_step must not be after to_step, which is {to_step}: swap them"
+        raise Problem(422, "invalid_request", remedy, field="from_step", value=from_step)
     prompts = _prompts(session, context, run, kind, [from_step, to_step])
     group_size = run.config["rollout"]["group_size"]
     null = _null(session, run, group_size) if kind == "tracked" else None

@@ -36,13 +36,8 @@ def register(session: Session, body: WorkerRegistration, caller: Principal) -> W
     """A worker has started. Raises Problem 409 where its name belongs to another token."""
     worker = repository.register(session, caller.id, body)
     if worker is None:
-        raise Problem(
-            409,
-            "name_taken",
-            "a worker with another token has this name: choose another name",
-            field="name",
-            value=body.name,
-        )
+        remedy = "a worker with another token has this name: choose another name"
+        raise Problem(409, "name_taken", remedy, field="name", value=body.name)
     session.flush()
     repository.withdraw_where_gpus_are_gone(session, worker)
     return worker
@@ -54,13 +49,8 @@ def claim(session: Session, run_id: str, worker_id: str, caller: Principal, sett
     run = runs.lock(session, run_id)
     attempt = runs.assigned_attempt(session, run)
     if attempt is None or attempt.worker_id != worker.id or run.status is not RunStatus.QUEUED:
-        raise Problem(
-            409,
-            "not_to_be_claimed",
-            "this run is already claimed, or was assigned to another worker: skip it",
-            field="run_id",
-            value=run_id,
-        )
+        remedy = "this run is already claimed, or was assigned to another worker: skip it"
+        raise Problem(409, "not_to_be_claimed", remedy, field="run_id", value=run_id)
     attempt.state = "claimed"
     attempt.fencing_token = repository.next_fencing_token(session)
     attempt.first_step = run.step

@@ -70,13 +70,8 @@ def lock_import(session: Session, run_id: str, caller: Principal) -> Run:
     """An imported run of this caller. Raises Problem 409 for any other run."""
     run = lock_own(session, run_id, caller)
     if run.import_source is None:
-        raise Problem(
-            409,
-            "not_an_import",
-            "this run was trained here: only imported runs accept uploads",
-            field="run_id",
-            value=run_id,
-        )
+        remedy = "this run was trained here: only imported runs accept uploads"
+        raise Problem(409, "not_an_import", remedy, field="run_id", value=run_id)
     return run
 
 

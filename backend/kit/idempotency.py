@@ -50,13 +50,8 @@ def once(
     if session.scalars(made).one_or_none() is None:
         known = session.get_one(IdempotentRequest, (caller.id, key), populate_existing=True)
         if known.digest != digest:
-            raise Problem(
-                409,
-                "idempotency_key_reused",
-                "this key was used for a different request: use a new key",
-                field="Idempotency-Key",
-                value=key,
-            )
+            remedy = "this key was used for a different request: use a new key"
+            raise Problem(409, "idempotency_key_reused", remedy, field="Idempotency-Key", value=key)
         return model.model_validate(known.answer)
     answer = act()
     session.flush()

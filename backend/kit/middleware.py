@@ -118,22 +118,12 @@ class HostGuard:
             headers = Headers(scope=scope)
             host = urlsplit(f"//{headers.get('host', '')}").hostname
             if host not in self._hosts:
-                raise Problem(
-                    421,
-                    "unknown_host",
-                    "this server does not serve that host: add it to BAPO_ALLOWED_HOSTS",
-                    field="Host",
-                    value=headers.get("host"),
-                )
+                remedy = "this server does not serve that host: add it to BAPO_ALLOWED_HOSTS"
+                raise Problem(421, "unknown_host", remedy, field="Host", value=headers.get("host"))
             origin = headers.get("origin")
             if scope["method"] not in SAFE_METHODS and origin is not None and not self.is_own(origin, headers):
-                raise Problem(
-                    403,
-                    "foreign_origin",
-                    "changes are accepted from this server's own pages only: open them at BAPO_PUBLIC_URL",
-                    field="Origin",
-                    value=origin,
-                )
+                remedy = "changes are accepted from this server's own pages only: open them at BAPO_PUBLIC_URL"
+                raise Problem(403, "foreign_origin", remedy, field="Origin", value=origin)
         await self.app(scope, receive, send)
 
     def is_own(self, origin: str, headers: Headers) -> bool:
@@ -169,19 +159,11 @@ class Authentication:
             LOG.warning("the database failed", extra={"cause": str(error.orig).strip()})
             raise DATABASE_AWAY from None
         if principal is None:
-            raise Problem(
-                401,
-                "not_authenticated",
-                "log in, or send `Authorization: Bearer TOKEN` with a valid token",
-                headers={"WWW-Authenticate": "Bearer"},
-            )
+            remedy = "log in, or send `Authorization: Bearer TOKEN` with a valid token"
+            raise Problem(401, "not_authenticated", remedy, headers={"WWW-Authenticate": "Bearer"})
         if by_cookie and request.method not in SAFE_METHODS and "origin" not in request.headers:
-            raise Problem(
-                403,
-                "missing_origin",
-                "a change authorised by the session cookie needs the Origin header",
-                field="Origin",
-            )
+            remedy = "a change authorised by the session cookie needs the Origin header"
+            raise Problem(403, "missing_origin", remedy, field="Origin")
         return principal
 
     async def _caller(self, secret: str) -> Principal | None:

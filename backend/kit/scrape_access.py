@@ -28,12 +28,8 @@ def admit_scraper(request: Request) -> None:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     expected = settings.metrics_token_file.read_text(encoding="utf-8").strip()
     if scheme.lower() != "bearer" or not hmac.compare_digest(token.strip().encode(), expected.encode()):
-        raise Problem(
-            401,
-            "not_authenticated",
-            "send `Authorization: Bearer TOKEN` with the token that BAPO_METRICS_TOKEN_FILE holds",
-            headers={"WWW-Authenticate": "Bearer"},
-        )
+        remedy = "send `Authorization: Bearer TOKEN` with the token that BAPO_METRICS_TOKEN_FILE holds"
+        raise Problem(401, "not_authenticated", remedy, headers={"WWW-Authenticate": "Bearer"})
 
 
 def _is_local(request: Request) -> bool:

@@ -12,12 +12,9 @@ from pydantic import Field, field_validator
 
 from backend.kit.outbound_addresses import AddressPolicy
 from backend.kit.prices import Prices
-from bapo.deploy.settings import ServiceSettings
+from bapo.deploy.settings import BrokerAddress, ServiceSettings
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
-
-
-BROKER_SCHEMES = ("redis", "rediss", "redis+socket")
 
 
 class Settings(ServiceSettings):
@@ -25,9 +22,9 @@ class Settings(ServiceSettings):
 
     database_url: str
     """PostgreSQL database, as `postgresql+psycopg://user@host/name`."""
-    broker_url: str
+    broker_url: BrokerAddress
     """Celery broker, `redis://…` or `redis+socket:///…`."""
-    worker_broker_url: str = ""
+    worker_broker_url: BrokerAddress = ""
     """Address of the broker for workers on other machines; defaults to `BAPO_BROKER_URL`."""
     runs_dir: Path
     """Folder of the run folders."""
@@ -107,13 +104,6 @@ class Settings(ServiceSettings):
         if scheme not in ("postgresql", "postgres", "postgresql+psycopg") or not rest:
             raise ValueError("only PostgreSQL is supported: use postgresql+psycopg://user:password@host:5432/name")
         return f"postgresql+psycopg://{rest}"
-
-    @field_validator("broker_url", "worker_broker_url")
-    @classmethod
-    def _is_redis(cls, url: str) -> str:
-        if url and url.partition("://")[0] not in BROKER_SCHEMES:
-            raise ValueError("the broker is Redis: give redis://:password@host:6379/0, rediss://… or redis+socket://…")
-        return url
 
     @field_validator("public_url")
     @classmethod

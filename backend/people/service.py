@@ -13,6 +13,7 @@ from backend.auth.service import new_login_code
 from backend.kit.database import clock
 from backend.kit.errors import Problem, existing
 from backend.kit.principal import Principal
+from backend.kit.rendering import rendered
 from backend.kit.settings import Settings
 from backend.models import User
 from backend.people import repository
@@ -28,12 +29,9 @@ def infos(session: Session, users: Sequence[User]) -> list[PersonInfo]:
     ids = [user.id for user in users]
     memberships, seen = repository.projects_of(session, ids), repository.last_seen(session, ids)
     return [
-        PersonInfo(
-            id=user.id,
-            name=user.name,
-            role=user.role,
-            created_at=user.created_at,
-            disabled_at=user.disabled_at,
+        rendered(
+            PersonInfo,
+            user,
             last_seen_at=seen.get(user.id),
             has_password=user.password_hash is not None,
             projects=memberships.get(user.id, []),

@@ -47,21 +47,11 @@ def _named(visible: Sequence[Project], caller: Principal, name: str) -> Project:
         remedy = f"unknown project: use one of {names}" if names else _NOWHERE
         raise Problem(422, "unknown_project", remedy, field="project", value=name)
     if not caller.may_write_in(found.id):
-        raise Problem(
-            403,
-            "forbidden",
-            "you have read access only to this project: ask its administrators",
-            field="project",
-            value=name,
-        )
+        remedy = "you have read access only to this project: ask its administrators"
+        raise Problem(403, "forbidden", remedy, field="project", value=name)
     if found.archived_at is not None:
-        raise Problem(
-            409,
-            "project_archived",
-            "the project is archived: use another, or restore it",
-            field="project",
-            value=name,
-        )
+        remedy = "the project is archived: use another, or restore it"
+        raise Problem(409, "project_archived", remedy, field="project", value=name)
     return found
 
 

@@ -13,6 +13,7 @@ from backend.auth import repository as accounts
 from backend.kit.database import clock
 from backend.kit.errors import Problem, existing, not_found
 from backend.kit.principal import Principal
+from backend.kit.rendering import rendered
 from backend.models import Project, User
 from backend.projects import repository
 from bapo.api.people import MemberInfo, MemberWrite, ProjectCreate, ProjectInfo, ProjectUpdate
@@ -27,12 +28,9 @@ def infos(session: Session, projects: Sequence[Project], caller: Principal) -> l
         role = caller.role_in(project.id)
         assert role is not None, "the session sees only the caller's projects"
         found.append(
-            ProjectInfo(
-                id=project.id,
-                name=project.name,
-                description=project.description,
-                created_at=project.created_at,
-                archived_at=project.archived_at,
+            rendered(
+                ProjectInfo,
+                project,
                 num_runs=runs.get(project.id, 0),
                 num_members=members_of.get(project.id, 0),
                 role=role,

@@ -46,13 +46,8 @@ def move(session: Session, run_id: str, request: QueueMove, caller: Principal, s
     if target is None:
         return
     if target.owner_id != run.owner_id and caller.role != "admin":
-        raise Problem(
-            403,
-            "not_your_run",
-            f"you may reorder only your own runs, and this one is {target.owner}'s: name one of yours",
-            field="before" if is_before else "after",
-            value=target.id,
-        )
+        remedy = f"you may reorder only your own runs, and this one is {target.owner}'s: name one of yours"
+        raise Problem(403, "not_your_run", remedy, field="before" if is_before else "after", value=target.id)
     waiting.set_priority(session, run, target.priority, caller)
     # With its new priority it is in another part of the line.
     session.flush()

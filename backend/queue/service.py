@@ -8,6 +8,7 @@ from collections.abc import Collection
 from sqlalchemy.orm import Session
 
 from backend.kit.principal import Principal
+from backend.kit.rendering import rendered
 from backend.kit.settings import Settings
 from backend.models import Run
 from backend.queue import planning, repository
@@ -33,24 +34,17 @@ def state(session: Session, settings: Settings, caller: Principal) -> QueueState
             unseen.add(row.run.id)
     holders = {(worker_id, index): run.id for worker_id, runs in held.items() for run in runs for index in run.gpus}
     slots = [
-        WorkerSlots(
-            id=row.worker.id,
-            name=row.worker.name,
-            host=row.worker.host,
-            version=row.worker.version,
-            slots=row.worker.slots,
+        rendered(
+            WorkerSlots,
+            row.worker,
             gpus=[
                 GpuSlot.model_validate({**gpu, "is_held": holder is not None, "run_id": holder})
                 for gpu in row.worker.gpus
                 for holder in [holders.get((row.worker.id, gpu["index"]))]
             ],
-            memory_gib=row.worker.memory_gib,
             draining=row.worker.draining_at is not None,
             hands_on=row.worker.drain_hands_on,
             online=row.is_fresh,
-            last_seen_at=row.worker.last_seen_at,
-            registered_at=row.worker.registered_at,
-            system=row.worker.system,
             runs=held[row.worker.id],
             busy=len(held[row.worker.id]),
         )
@@ -99,27 +93,17 @@ def _retry(run: Run, settings: Settings) -> str | None:
 
 def _waiting(row: WaitingRow, place: int, seconds: float | None, caller: Principal, settings: Settings) -> WaitingRun:
     run = row.run
-    return WaitingRun(
-        id=run.id,
-        name=run.name,
-        owner=row.owner,
-        method=run.method,
-        attempt=run.attempt,
-        step=run.step,
-        num_steps=run.num_steps,
+    return rendered(
+        WaitingRun,
+        row,
+        run,
         position=None if run.held_at is not None else place,
-        priority=run.priority,
         queued_at=run.queued_at or run.created_at,
         reason=run.status_reason,
-        promised_to=row.promised_to,
         # A slot is free, and it is not what the run waits for: when that will be, nobody knows.
         expected_seconds=None if seconds == 0.0 and row.promised_to is None and run.status_reason else seconds,
         may_cancel=caller.may_change(run),
         gpus=run.num_gpus_needed,
-        gpus_optional=run.gpus_optional,
-        memory_gib=run.memory_gib,
-        gpu_memory_gib=run.gpu_memory_gib,
-        held_by=run.held_by,
         is_placed=run.queue_place is not None,
         retry=_retry(run, settings),
     )
@@ -127,22 +111,16 @@ def _waiting(row: WaitingRow, place: int, seconds: float | None, caller: Princip
 
 def _held(row: HeldRow, caller: Principal) -> HeldRun:
     attempt, run = row.attempt, row.run
-    return HeldRun.model_validate(
-        {
-            "id": run.id,
-            "name": run.name,
-            "owner": row.owner,
-            "method": run.method,
-            "status": run.status,
-            "attempt": attempt.number,
-            "state": attempt.state,
-            "since": attempt.assigned_at,
-            "lease_expires_at": attempt.lease_expires_at,
-            "step": run.step,
-            "num_steps": run.num_steps,
-            "eta_seconds": eta_seconds(run),
-            "may_cancel": caller.may_change(run),
-            "gpus": attempt.gpus,
-            "memory_gib": attempt.memory_gib,
-        }
+    return rendered(
+        HeldRun,
+        row,
+        run,
+        attempt=attempt.number,
+        state=attempt.state,
+        since=attempt.assigned_at,
+        lease_expires_at=attempt.lease_expires_at,
+        eta_seconds=eta_seconds(run),
+        may_cancel=caller.may_change(run),
+        gpus=attempt.gpus,
+        memory_gib=attempt.memory_gib,
     )

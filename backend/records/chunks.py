@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import LiteralString
 
-from sqlalchemy import delete, or_, select, update
+from sqlalchemy import ColumnElement, delete, or_, select, update
 from sqlalchemy.orm import Session
 
 from backend.models import MetricChunk, StepRow
@@ -95,11 +95,12 @@ def dissolve(session: Session, run_id: str, chunks: Collection[int]) -> None:
 
 def give_back(session: Session, run_id: str, chunk: int) -> None:
     """Write the metrics of a chunk's steps into their rows, from the records."""
-    rows = session.execute(
-        select(StepRow.step, StepRow.record).where(
-            StepRow.run_id == run_id, StepRow.step.between(first_step(chunk), last_step(chunk))
-        )
-    )
+    write_metrics(session, run_id, StepRow.step.between(first_step(chunk), last_step(chunk)))
+
+
+def write_metrics(session: Session, run_id: str, *conditions: ColumnElement[bool]) -> None:
+    """Write the metrics of some steps into their rows, from the records."""
+    rows = session.execute(select(StepRow.step, StepRow.record).where(StepRow.run_id == run_id, *conditions))
     for step, record in rows.all():
         values = metrics(StepRecord.model_validate({**record, "prompts": []}))
         finite = {key: value for key, value in values.items() if math.isfinite(value)}

@@ -28,13 +28,8 @@ AVERAGE_WEIGHT = 0.2
 def accept(session: Session, run: Run, attempt: Attempt, batch: RecordBatch) -> BatchAccepted:
     """Store lines that come with a valid token."""
     if batch.attempt > attempt.number:
-        raise Problem(
-            422,
-            "invalid_request",
-            f"the run's newest attempt is {attempt.number}: send files of attempts up to that one",
-            field="attempt",
-            value=batch.attempt,
-        )
+        remedy = f"the run's newest attempt is {attempt.number}: send files of attempts up to that one"
+        raise Problem(422, "invalid_request", remedy, field="attempt", value=batch.attempt)
     return BatchAccepted(next_offset=store(session, run, batch))
 
 

@@ -90,13 +90,8 @@ def get_metric_groups(
     """
     wanted = [[key for key in group.split(",") if key] for group in groups.split("|")]
     if len(wanted) > MAX_GROUPS or sum(map(len, wanted)) > MAX_KEYS:
-        raise Problem(
-            422,
-            "too_many_keys",
-            field="groups",
-            value=len(wanted),
-            remedy=f"request at most {MAX_GROUPS} groups and {MAX_KEYS} keys at a time",
-        )
+        remedy = f"request at most {MAX_GROUPS} groups and {MAX_KEYS} keys at a time"
+        raise Problem(422, "too_many_keys", remedy, field="groups", value=len(wanted))
 
     def work_out() -> Answer:
         runs.get(session, run_id)

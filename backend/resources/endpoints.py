@@ -46,7 +46,7 @@ def register_resource(caller: Writer, session: DbSession, settings: SettingsOf, 
     A verifier requires an administrator.
     """
     resource_id = service.register(session, body, caller, settings.permitted_roots)
-    return service.info(service.get(session, resource_id), caller)
+    return service.info(repository.row(session, resource_id), caller)
 
 
 @router.get("/resources/{resource_id}/preview", summary="Preview a resource")
@@ -65,7 +65,7 @@ def preview_resource(
 @router.get("/resources/{resource_id}/runs", summary="List runs using a resource")
 def list_resource_runs(_: Reader, session: DbSession, resource_id: str) -> ResourceUse:
     """List the runs that use a resource, newest first."""
-    return ResourceUse(items=repository.runs_with(session, service.get(session, resource_id).resource))
+    return ResourceUse(items=repository.runs_with(session, repository.row(session, resource_id).resource))
 
 
 @router.delete("/resources/{resource_id}", status_code=204, summary="Remove a resource")

@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Select, delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from backend.kit.errors import existing
 from backend.models import Project, Resource, Run, RunResource, User
 from bapo.api.resources import ResourceKind, ResourceRun
 
@@ -51,10 +52,10 @@ def resources(session: Session, kind: ResourceKind | None) -> list[ResourceRow]:
     return [ResourceRow(*row) for row in session.execute(query)]
 
 
-def row(session: Session, resource_id: str) -> ResourceRow | None:
-    """One."""
+def row(session: Session, resource_id: str) -> ResourceRow:
+    """One. Raises Problem 404."""
     found = session.execute(_rows().where(Resource.id == resource_id)).one_or_none()
-    return None if found is None else ResourceRow(*found)
+    return ResourceRow(*existing(found, "resource", resource_id))
 
 
 def named(session: Session, project_id: str | None, kind: ResourceKind, name: str) -> Resource | None:

@@ -9,8 +9,9 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from backend.audit.repository import add_audit
-from backend.kit.errors import Problem, existing
+from backend.kit.errors import Problem
 from backend.kit.principal import Principal
+from backend.kit.rendering import rendered
 from backend.models import Resource
 from backend.projects import choice
 from backend.resources import contents, repository, roots
@@ -27,13 +28,8 @@ def register(session: Session, body: ResourceCreate, caller: Principal, permitte
             403, "forbidden", "a verifier is a program that workers run: only administrators may register one"
         )
     if body.kind != "verifier" and body.function is not None:
-        raise Problem(
-            422,
-            "invalid_request",
-            f"only a verifier has a function: leave it out for a {body.kind}",
-            field="function",
-            value=body.function,
-        )
+        remedy = f"only a verifier has a function: leave it out for a {body.kind}"
+        raise Problem(422, "invalid_request", remedy, field="function", value=body.function)
     path = roots.permitted(body.path, permitted_roots, body.kind)
     resource = Resource(
         project_id=choice.for_new(session, caller, body.project).id,
@@ -59,34 +55,21 @@ def info(row: ResourceRow, caller: Principal) -> ResourceInfo:
     """Render a resource for the API."""
     resource = row.resource
     kind: ResourceKind = resource.kind  # type: ignore[assignment]
-    return ResourceInfo(
-        id=resource.id,
-        kind=kind,
-        name=resource.name,
-        path=resource.path,
-        function=resource.function,
-        description=resource.description,
-        author=row.author,
-        created_at=resource.created_at,
-        details=resource.details,
+    return rendered(
+        ResourceInfo,
+        row,
+        resource,
         fields=[field for field, wanted in FIELDS.items() if wanted == kind],
-        num_runs=row.num_runs,
         is_present=roots.fits(Path(resource.path), kind),
         may_remove=_may_remove(resource, caller),
-        project=row.project,
     )
-
-
-def get(session: Session, resource_id: str) -> ResourceRow:
-    """One. Raises Problem 404."""
-    return existing(repository.row(session, resource_id), "resource", resource_id)
 
 
 def preview(
     session: Session, resource_id: str, permitted_roots: Sequence[Path], offset: int, limit: int
 ) -> ResourcePreview:
     """Preview a resource. Raises Problem 404, and 422 if the file is gone or no longer permitted."""
-    resource = get(session, resource_id).resource
+    resource = repository.row(session, resource_id).resource
     kind: ResourceKind = resource.kind  # type: ignore[assignment]
     # The permitted folders, or a link on the way, may have changed since.
     path = roots.permitted(resource.path, permitted_roots, kind)
@@ -96,7 +79,7 @@ def preview(
 
 def remove(session: Session, resource_id: str, caller: Principal) -> None:
     """Take the name away. Raises Problem 403 or 404."""
-    resource = get(session, resource_id).resource
+    resource = repository.row(session, resource_id).resource
     if not _may_remove(resource, caller):
         raise Problem(403, "forbidden", "only its owner or an administrator may remove a resource")
     repository.remove(session, resource)

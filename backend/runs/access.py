@@ -14,13 +14,8 @@ def lock_own(session: Session, run_id: str, caller: Principal) -> Run:
     """Lock a run that this caller may change. Raises Problem 404 and 403."""
     run = repository.lock(session, run_id)
     if not caller.may_change(run):
-        raise Problem(
-            403,
-            "not_your_run",
-            "only its owner and administrators may change a run: clone it instead",
-            field="id",
-            value=run_id,
-        )
+        remedy = "only its owner and administrators may change a run: clone it instead"
+        raise Problem(403, "not_your_run", remedy, field="id", value=run_id)
     return run
 
 
@@ -28,24 +23,14 @@ def require(run: Run, action: states.Action) -> None:
     """Raises Problem 409 naming the state, the action, and what is possible."""
     if action not in states.actions(run.status):
         possible = ", ".join(states.actions(run.status))
-        raise Problem(
-            409,
-            "illegal_transition",
-            f"a {run.status.value} run does not allow {action}: possible actions are {possible}",
-            field="status",
-            value=run.status.value,
-        )
+        remedy = f"a {run.status.value} run does not allow {action}: possible actions are {possible}"
+        raise Problem(409, "illegal_transition", remedy, field="status", value=run.status.value)
 
 
 def current_attempt(session: Session, run: Run, fencing_token: int) -> Attempt:
     """The run's newest attempt, if that is its token. Raises Problem 409. The run must be locked."""
     attempt = repository.attempt(session, run)
     if attempt is None or attempt.fencing_token != fencing_token:
-        raise Problem(
-            409,
-            "stale_fencing_token",
-            "the run now belongs to another attempt: end this trainer",
-            field="fencing_token",
-            value=fencing_token,
-        )
+        remedy = "the run now belongs to another attempt: end this trainer"
+        raise Problem(409, "stale_fencing_token", remedy, field="fencing_token", value=fencing_token)
     return attempt

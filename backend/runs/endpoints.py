@@ -11,14 +11,7 @@ from backend.kit import events
 from backend.kit.context import DbSession, PricesOf, SettingsOf, new_router
 from backend.kit.permissions import Reader
 from backend.runs import export, filters, listing, presentation, repository
-from bapo.api.runs import (
-    History,
-    RunDetail,
-    RunExport,
-    RunFacets,
-    RunPage,
-    RunQuery,
-)
+from bapo.api.runs import History, RunDetail, RunExport, RunFacets, RunPage, RunQuery
 
 router = new_router("runs")
 

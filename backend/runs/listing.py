@@ -71,13 +71,8 @@ def list_runs(session: Session, query: RunQuery, viewer_id: str) -> RunRows:
     Raises Problem 422 for an unknown column, a cursor of another order, or a cursor together with an offset.
     """
     if query.cursor is not None and query.offset:
-        raise Problem(
-            422,
-            "invalid_request",
-            "give either a cursor or an offset, not both",
-            field="offset",
-            value=query.offset,
-        )
+        remedy = "give either a cursor or an offset, not both"
+        raise Problem(422, "invalid_request", remedy, field="offset", value=query.offset)
     column, is_descending = _order(query.sort)
     conditions = run_filters.conditions(query, viewer_id)
     if query.search and query.cursor is None:
@@ -130,11 +125,6 @@ def check_sort(sort: str) -> None:
 def _order(sort: str) -> tuple[ColumnElement[Any], bool]:
     name = sort.removeprefix("-")
     if name not in SORTABLE:
-        raise Problem(
-            422,
-            "invalid_request",
-            f"sort by one of {', '.join(sorted(SORTABLE))}, with - before it for descending",
-            field="sort",
-            value=sort,
-        )
+        remedy = f"sort by one of {', '.join(sorted(SORTABLE))}, with - before it for descending"
+        raise Problem(422, "invalid_request", remedy, field="sort", value=sort)
     return SORTABLE[name], sort.startswith("-")

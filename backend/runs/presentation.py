@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from backend.kit.permissions import GRANTED, Permission
 from backend.kit.prices import Prices
 from backend.kit.principal import Principal
+from backend.kit.rendering import rendered
 from backend.kit.settings import Settings
 from backend.models import AuditRow, Control, Run
 from backend.runs import lifecycle, repository, states
@@ -28,49 +29,19 @@ NOTES_START_CHARACTERS = 200
 """As much of the notes as a list shows."""
 
 
-def summary_fields(row: RunRow, prices: Prices) -> dict[str, Any]:
-    """The fields of a `RunSummary`."""
-    run = row.run
-    return {
-        "id": run.id,
-        "name": run.name,
-        "status": run.status,
-        "method": run.method,
-        "recipe": run.recipe,
-        "step": run.step,
-        "num_steps": run.num_steps,
-        "attempt": run.attempt,
-        "tags": run.tags,
-        "group": row.group,
-        "owner": row.owner,
-        "parent_id": run.parent_id,
-        "created_at": run.created_at,
-        "started_at": run.started_at,
-        "finished_at": run.finished_at,
-        "num_rollouts": run.num_rollouts,
-        "reward_mean": run.reward_mean,
-        "eval_name": run.eval_name,
-        "eval_base": run.eval_base,
-        "eval_latest": run.eval_latest,
-        "eta_seconds": eta_seconds(run),
-        "status_reason": run.status_reason,
-        "eval_best": run.eval_best,
-        "eval_best_step": run.eval_best_step,
-        "num_gpus": row.usage.num_gpus,
-        "compute_hours": row.usage.compute_hours,
-        "cost": row.usage.cost(prices),
-        "currency": prices.currency,
-        "notes_start": run.notes[:NOTES_START_CHARACTERS],
-        "is_starred": row.is_starred,
-        "archived_at": run.archived_at,
-        "project": row.project,
-        "storage_bytes": row.storage_bytes,
-    }
-
-
 def summary(row: RunRow, prices: Prices) -> RunSummary:
     """A row of the list."""
-    return RunSummary(**summary_fields(row, prices))
+    return rendered(RunSummary, row, row.usage, row.run, **_computed(row, prices))
+
+
+def _computed(row: RunRow, prices: Prices) -> dict[str, Any]:
+    """The fields of a `RunSummary` that no row has."""
+    return {
+        "eta_seconds": eta_seconds(row.run),
+        "cost": row.usage.cost(prices),
+        "currency": prices.currency,
+        "notes_start": row.run.notes[:NOTES_START_CHARACTERS],
+    }
 
 
 class Surroundings(NamedTuple):
@@ -86,25 +57,20 @@ def detail(row: RunRow, around: Surroundings, caller: Principal, settings: Setti
     """One run for this caller."""
     run = row.run
     may_edit = caller.may_change(run)
-    return RunDetail(
-        **summary_fields(row, settings.prices),
-        config=run.config,
-        explicit=run.explicit,
-        diff=run.diff,
-        notes=run.notes,
-        priority=run.priority,
-        worker=around.worker,
-        held_by=run.held_by,
+    return rendered(
+        RunDetail,
+        row,
+        row.usage,
+        around,
+        run,
         num_retries=run.num_attempts_without_progress,
         max_retries=lifecycle.max_retries(run, settings),
-        retry_reason=run.retry_reason,
         allowed_actions=allowed_actions(row, caller),
         may_edit=may_edit,
         may_archive=may_edit and (run.archived_at is not None or run.status in states.ARCHIVABLE),
-        parent_name=around.parent_name,
-        fork_step=run.fork_step,
-        study_id=around.study_id,
-        stopping_when=around.stopping_when,
+        # Known to the route of one run alone.
+        last_event_id=None,
+        **_computed(row, settings.prices),
     )
 
 
@@ -144,23 +110,9 @@ def _makes_sense(action: states.Action, run: Run) -> bool:
 
 def control(row: Control) -> ControlInfo:
     """A request to a run."""
-    return ControlInfo.model_validate(
-        {
-            "id": row.id,
-            "kind": row.kind,
-            "author": row.author,
-            "created_at": row.created_at,
-            "set": row.changes,
-            "at_step": row.at_step,
-            "state": row.state,
-            "applied_step": row.applied_step,
-            "reason": row.reason,
-            "when": row.moment,
-            "withdrawn_by": row.withdrawn_by,
-        }
-    )
+    return rendered(ControlInfo, row, set=row.changes, when=row.moment)
 
 
 def audit_entry(row: AuditRow) -> AuditEntry:
     """A line of the audit trail."""
-    return AuditEntry(at=row.at, author=row.author, action=row.action, detail=row.detail)
+    return rendered(AuditEntry, row)

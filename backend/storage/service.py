@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from sqlalchemy import Engine, text
 from sqlalchemy.orm import Session
 
+from backend.kit.rendering import rendered
 from backend.kit.settings import Settings
 from backend.storage import repository, retention
-from bapo.api.maintenance_jobs import FolderPart
 from bapo.api.storage import CompactReport, PendingDeletion, RunSpace, StorageState
 
 LOCK_SECONDS = 10
@@ -21,18 +19,14 @@ def state(session: Session, settings: Settings, limit: int) -> StorageState:
     totals = repository.totals(session)
     return StorageState(
         runs=[
-            RunSpace(
+            rendered(
+                RunSpace,
+                row,
+                row.run,
                 run_id=row.run.id,
-                name=row.run.name,
-                owner=row.owner,
-                status=row.run.status,
-                host=row.run.host,
-                num_bytes=row.num_bytes,
                 folder_bytes=None if row.storage is None else row.storage.folder_bytes,
                 checkpoint_bytes=_checkpoint_bytes(row),
                 database_bytes=None if row.storage is None else row.storage.database_bytes,
-                artifact_bytes=row.artifact_bytes,
-                is_kept=row.is_kept,
             )
             for row in repository.largest(session, limit)
         ],
@@ -42,20 +36,7 @@ def state(session: Session, settings: Settings, limit: int) -> StorageState:
         database_bytes=repository.database_bytes(session),
         artifact_bytes=totals.artifact_bytes,
         artifact_quota_bytes=settings.artifact_quota_bytes,
-        deletions=[
-            PendingDeletion(
-                id=each.id,
-                run_id=each.run_id,
-                run_name=each.run_name,
-                part=cast(FolderPart, each.part),
-                host=each.host,
-                author=each.author,
-                requested_at=each.requested_at,
-                num_tries=each.num_tries,
-                reason=each.reason,
-            )
-            for each in repository.pending_deletions(session)
-        ],
+        deletions=[rendered(PendingDeletion, each) for each in repository.pending_deletions(session)],
         retention=retention.plan(session, settings),
     )
 

@@ -84,7 +84,7 @@ def get_study_report(_: Reader, session: DbSession, answers: AnswersOf, study_id
 
     409 for a study without a question: its results stand in the study itself.
     """
-    row = service.get(session, study_id)
+    row = repository.get(session, study_id)
     if row.study.text is None:
         raise Problem(
             409, "no_report", "a study without a question has no report: read its results from the study itself"

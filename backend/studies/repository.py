@@ -9,6 +9,7 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, defer
 
+from backend.kit.errors import existing
 from backend.models import Project, Run, RunGroup, SparseRecord, Study, StudyRun, User
 from bapo.api.runs import RunStatus
 
@@ -40,10 +41,10 @@ def page(session: Session, limit: int, after: str | None) -> list[StudyRow]:
     return [StudyRow(*row) for row in session.execute(query)]
 
 
-def get(session: Session, study_id: str) -> StudyRow | None:
-    """One study, where the caller may see it."""
+def get(session: Session, study_id: str) -> StudyRow:
+    """One study, where the caller may see it. Raises Problem 404."""
     found = session.execute(_visible().where(Study.id == study_id)).one_or_none()
-    return None if found is None else StudyRow(*found)
+    return StudyRow(*existing(found, "study", study_id))
 
 
 def lock(session: Session, study_id: str) -> StudyRow | None:

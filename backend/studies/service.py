@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from backend.audit.repository import add_audit
 from backend.configs import service as configs
 from backend.control import bulk
-from backend.kit.errors import Problem, not_found
+from backend.kit.errors import Problem
 from backend.kit.principal import Principal
 from backend.models import Study, StudyRun
 from backend.projects import choice
@@ -176,14 +176,6 @@ def submit(
 # ---------------------------------------------------------------- reading
 
 
-def get(session: Session, study_id: str) -> StudyRow:
-    """One study. Raises Problem 404."""
-    row = studies.get(session, study_id)
-    if row is None:
-        raise not_found("study", study_id)
-    return row
-
-
 def declaration_of(study: Study) -> Declaration | None:
     """What was declared; None for a grid or a list of runs."""
     return None if study.text is None else parse(study.text)
@@ -278,7 +270,7 @@ def _summary_fields(row: StudyRow, declaration: Declaration | None, progress: Se
 
 def detail(session: Session, study_id: str) -> StudyDetail:
     """One study with its runs and their results. Raises Problem 404."""
-    row = get(session, study_id)
+    row = studies.get(session, study_id)
     study, declaration = row.study, declaration_of(row.study)
     made = studies.made_runs(session, study_id)
     found = {
@@ -324,7 +316,7 @@ def _allows(made: MadeRun, action: StudyAction) -> bool:
 
 def perform(session: Session, study_id: str, request: StudyActionRequest, caller: Principal) -> StudyActionAnswer:
     """Apply an action to each run whose state allows it. Raises Problem 404."""
-    get(session, study_id)
+    studies.get(session, study_id)
     made = studies.made_runs(session, study_id)
     chosen = [each.run.id for each in made if each.run is not None and _allows(each, request.action)]
     refused: dict[str, str] = {}

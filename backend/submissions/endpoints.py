@@ -9,11 +9,7 @@ from backend.kit.permissions import Writer
 from backend.runs import presentation, repository
 from backend.submissions import forks
 from backend.submissions.submission import Submission, submit
-from bapo.api.runs import (
-    RunCreate,
-    RunDetail,
-    RunFork,
-)
+from bapo.api.runs import RunCreate, RunDetail, RunFork
 
 router = new_router("runs")
 
@@ -41,13 +37,8 @@ def clone_run(
 ) -> RunDetail:
     """Submit a run that starts from this run's config: `POST /runs` with this run as `parent_id`."""
     if body.parent_id not in (None, run_id):
-        raise Problem(
-            422,
-            "invalid_request",
-            "leave out parent_id: it is the run in the address",
-            field="parent_id",
-            value=body.parent_id,
-        )
+        remedy = "leave out parent_id: it is the run in the address"
+        raise Problem(422, "invalid_request", remedy, field="parent_id", value=body.parent_id)
     repository.get(session, run_id)
     clone = submit(session, Submission(body.model_copy(update={"parent_id": run_id}), idempotency_key), caller)
     return presentation.run_detail(session, settings, clone.id, caller)

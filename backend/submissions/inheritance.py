@@ -5,17 +5,15 @@ They are copied, as records of attempt 0: the parent may be deleted, and every p
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import Select, Table, insert, literal, select, update
+from sqlalchemy import Select, Table, insert, literal, select
 from sqlalchemy.orm import Session
 
 from backend.models import Base, MetricChunk, MetricKey, PromptText, Run, Sample, SparseRecord, StepRow
 from backend.records import chunks
 from backend.records.best import best_evaluation
-from bapo.records import StepRecord, metrics
 
 INHERITED_ATTEMPT = 0
 """Any attempt of the fork itself replaces what it records again."""
@@ -26,7 +24,8 @@ def inherit(session: Session, run: Run, parent: Run, step: int) -> None:
     _copy(session, StepRow, run, parent, StepRow.step <= step)
     whole = (step // chunks.CHUNK_STEPS) - 1
     _copy(session, MetricChunk, run, parent, MetricChunk.chunk <= whole)
-    _fill_in_metrics(session, run, after=(whole + 1) * chunks.CHUNK_STEPS)
+    # The parent's chunk that the fork leaves in the middle becomes rows again.
+    chunks.write_metrics(session, run.id, StepRow.step > chunks.last_step(whole), StepRow.metrics.is_(None))
     _copy(session, MetricKey, run, parent)
     is_change = SparseRecord.record["event"].astext == "parameter_change"
     # A change stands at the last step without it.
@@ -56,17 +55,6 @@ def _copy(session: Session, table: type[Base], run: Run, parent: Run, *condition
     if "id" in columns.columns:
         rows = rows.order_by(columns.columns["id"])
     session.execute(insert(table).from_select(names, rows))
-
-
-def _fill_in_metrics(session: Session, run: Run, *, after: int) -> None:
-    """The parent's chunk that the fork leaves in the middle becomes rows again."""
-    query = select(StepRow.step, StepRow.record).where(
-        StepRow.run_id == run.id, StepRow.step > after, StepRow.metrics.is_(None)
-    )
-    for step, record in session.execute(query).all():
-        values = metrics(StepRecord.model_validate({**record, "prompts": []}))
-        finite = {key: value for key, value in values.items() if math.isfinite(value)}
-        session.execute(update(StepRow).where(StepRow.run_id == run.id, StepRow.step == step).values(metrics=finite))
 
 
 def _bring_up_to_date(session: Session, run: Run, parent: Run, step: int) -> None:

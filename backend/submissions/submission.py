@@ -78,13 +78,8 @@ def _same(run: Run, key: str, digest: str, caller: Principal) -> Run:
         remedy = "this key was used for a run in a project that you have left: use a new key"
         raise Problem(409, "idempotency_key_reused", remedy, field="Idempotency-Key", value=key)
     if run.request_hash != digest:
-        raise Problem(
-            409,
-            "idempotency_key_reused",
-            f"this key was used for run {run.id} with a different body: use a new key",
-            field="Idempotency-Key",
-            value=key,
-        )
+        remedy = f"this key was used for run {run.id} with a different body: use a new key"
+        raise Problem(409, "idempotency_key_reused", remedy, field="Idempotency-Key", value=key)
     return run
 
 

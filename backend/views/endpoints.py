@@ -26,7 +26,7 @@ def create_view(caller: Writer, session: DbSession, body: ViewWrite) -> ViewInfo
 @router.get("/views/{view_id}", summary="Get a saved view")
 def get_view(caller: Reader, session: DbSession, view_id: str) -> ViewInfo:
     """Get a saved view by ID."""
-    return service.info(service.get(session, view_id), caller)
+    return service.info(repository.view(session, view_id), caller)
 
 
 @router.put("/views/{view_id}", summary="Replace a saved view")

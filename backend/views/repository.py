@@ -7,6 +7,7 @@ from typing import NamedTuple
 from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
+from backend.kit.errors import existing
 from backend.models import Project, SavedView, User
 
 
@@ -32,7 +33,7 @@ def views(session: Session) -> list[ViewRow]:
     return [ViewRow(*row) for row in session.execute(query)]
 
 
-def view(session: Session, view_id: str) -> ViewRow | None:
-    """One view."""
+def view(session: Session, view_id: str) -> ViewRow:
+    """One view. Raises Problem 404."""
     found = session.execute(_query().where(SavedView.id == view_id)).one_or_none()
-    return None if found is None else ViewRow(*found)
+    return ViewRow(*existing(found, "view", view_id))

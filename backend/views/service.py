@@ -2,43 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from backend.kit.database import clock
-from backend.kit.errors import Problem, existing
+from backend.kit.errors import Problem
 from backend.kit.principal import Principal
+from backend.kit.rendering import rendered
 from backend.models import SavedView
 from backend.projects import choice
 from backend.runs.listing import check_sort
 from backend.views import repository
 from backend.views.repository import ViewRow
+from bapo.api.runs import RunFilters
 from bapo.api.views import ViewInfo, ViewWrite
 
 
 def info(row: ViewRow, caller: Principal) -> ViewInfo:
     """Render a view for the API, without filters that this version does not know."""
-    view = row.view
-    content: dict[str, Any] = {
-        "id": view.id,
-        "name": view.name,
-        "owner": row.owner,
-        "is_own": view.owner_id == caller.id,
-        "filters": view.filters,
-        "sort": view.sort,
-        "columns": view.columns,
-        "project": row.project,
-        "created_at": view.created_at,
-        "updated_at": view.updated_at,
-    }
-    return ViewInfo.model_validate(content, extra="ignore")
-
-
-def get(session: Session, view_id: str) -> ViewRow:
-    """One view. Raises Problem 404."""
-    return existing(repository.view(session, view_id), "view", view_id)
+    known = RunFilters.model_validate(row.view.filters, extra="ignore")
+    return rendered(ViewInfo, row, row.view, is_own=row.view.owner_id == caller.id, filters=known)
 
 
 def create(session: Session, body: ViewWrite, caller: Principal) -> ViewRow:
@@ -69,7 +52,7 @@ def delete(session: Session, view_id: str, caller: Principal) -> None:
 
 
 def _own(session: Session, view_id: str, caller: Principal) -> ViewRow:
-    row = get(session, view_id)
+    row = repository.view(session, view_id)
     if row.view.owner_id != caller.id:
         raise Problem(
             403, "not_your_view", f"only {row.owner} may change this view: save your own", field="id", value=view_id

@@ -14,6 +14,7 @@ from backend.kit.database import clock
 from backend.kit.errors import Problem, existing, not_found
 from backend.kit.outbound_addresses import AddressPolicy, ForbiddenAddressError, destination, permitted_addresses
 from backend.kit.principal import Principal
+from backend.kit.rendering import rendered
 from backend.models import Delivery, Webhook
 from backend.projects import choice
 from backend.webhooks import repository
@@ -28,26 +29,12 @@ SECRET_PREFIX = "whsec_"  # noqa: S105 - says what the random rest is for
 
 def info(row: WebhookRow) -> WebhookInfo:
     """Render a webhook for the API."""
-    return WebhookInfo.model_validate(_content(row))
+    return rendered(WebhookInfo, row, row.webhook)
 
 
 def created(row: WebhookRow) -> WebhookCreated:
     """Render a new webhook with its secret."""
-    return WebhookCreated.model_validate(_content(row) | {"secret": row.webhook.secret})
-
-
-def _content(row: WebhookRow) -> dict[str, object]:
-    names = (
-        *("id", "name", "url", "format", "events", "enabled", "created_at", "updated_at"),
-        *("failing_since", "disabled_reason"),
-    )
-    found = {name: getattr(row.webhook, name) for name in names}
-    return found | {
-        "owner": row.owner,
-        "project": row.project,
-        "num_waiting": row.num_waiting,
-        "last_delivered_at": row.last_delivered_at,
-    }
+    return rendered(WebhookCreated, row, row.webhook)
 
 
 def visible(caller: Principal) -> Sequence[ColumnElement[bool]]:
@@ -164,11 +151,7 @@ def _note(session: Session, webhook: Webhook, caller: Principal, action: str) ->
 
 def delivery_info(delivery: Delivery) -> DeliveryInfo:
     """Render a message for the API."""
-    names = (
-        *("id", "event", "run_id", "created_at", "state", "num_tries", "last_try_at", "next_try_at"),
-        *("status_code", "response", "problem", "seconds", "body"),
-    )
-    return DeliveryInfo.model_validate({name: getattr(delivery, name) for name in names})
+    return rendered(DeliveryInfo, delivery)
 
 
 def list_deliveries(

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.permissions import Administrator, Reader
+from backend.kit.rendering import rendered
 from backend.models import Worker
 from backend.workers import administration, repository
 from backend.workers.freshness import fresh_seconds
 from backend.workers.repository import WorkerRow
-from bapo.api.workers import (
-    DrainRequest,
-    GpuInfo,
-    WorkerInfo,
-    WorkerPage,
-)
+from bapo.api.workers import DrainRequest, WorkerInfo, WorkerPage
 
 router = new_router("workers")
 
@@ -26,20 +22,8 @@ def list_workers(_: Reader, session: DbSession, settings: SettingsOf) -> WorkerP
 
 
 def _info(row: WorkerRow) -> WorkerInfo:
-    return WorkerInfo(
-        id=row.worker.id,
-        name=row.worker.name,
-        host=row.worker.host,
-        slots=row.worker.slots,
-        busy=row.busy,
-        gpus=[GpuInfo.model_validate(gpu) for gpu in row.worker.gpus],
-        version=row.worker.version,
-        online=row.is_fresh,
-        draining=row.worker.draining_at is not None,
-        last_seen_at=row.worker.last_seen_at,
-        run_ids=row.run_ids,
-        system=row.worker.system,
-    )
+    draining = row.worker.draining_at is not None
+    return rendered(WorkerInfo, row, row.worker, online=row.is_fresh, draining=draining)
 
 
 def _one(session: DbSession, settings: SettingsOf, worker: Worker) -> WorkerInfo:

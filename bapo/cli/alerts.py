@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, TypeVar
 
@@ -10,13 +11,13 @@ import typer
 from pydantic import ValidationError
 
 from bapo.api.alerts import AlertInfo, AlertPage, PreviewFiring, PreviewRun, RuleDraft, RuleInfo, RulePage, RuleWrite
-from bapo.cli.connection import online
+from bapo.cli.connection import Told, online, telling
 from bapo.cli.drafts import parse_value
 from bapo.cli.failures import RefusedError
 from bapo.cli.lazy import group
 from bapo.cli.listing import LimitOption, Listing, listed
 from bapo.cli.naming import find_run
-from bapo.cli.output import JsonOption, ago, number, print_json, say, tell
+from bapo.cli.output import JsonOption, ago, number, print_json, say
 from bapo.client import Client
 
 RuleT = TypeVar("RuleT", bound=RuleDraft)
@@ -90,15 +91,11 @@ def list_alerts(
 
 
 @app.command("ack")
-@online
-def acknowledge(
-    client: Client,
-    ids: Annotated[list[int], typer.Argument(metavar="ID…", help="Alert ids.")],
-    as_json: JsonOption = False,
-) -> None:
+@telling
+def acknowledge(client: Client, ids: Annotated[list[int], typer.Argument(metavar="ID…", help="Alert ids.")]) -> Told:
     """Acknowledge alerts."""
     answer = client.acknowledge_alerts(ids)
-    tell(answer, f"{answer.num_acknowledged} acknowledged", as_json=as_json)
+    return answer, f"{answer.num_acknowledged} acknowledged"
 
 
 @rules.command("list")
@@ -108,40 +105,54 @@ def list_rules(client: Client) -> RulePage:
     return client.alert_rules()
 
 
-KindArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="KIND",
-        help="finished, failed, lost, stalled, entropy_collapse, empty_batches, fill_rate, ratio or metric.",
-    ),
-]
-WithOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--with", metavar="NAME=VALUE", help="Setting of the condition, such as below=0.5 or steps=10; repeatable."
-    ),
-]
-TagOption = Annotated[str | None, typer.Option("--tag", help="Only runs with this tag.")]
-MethodOption = Annotated[str | None, typer.Option("--method", help="Only runs of this method.")]
-RunOption = Annotated[str | None, typer.Option("--run", help="Only this run.")]
-ProjectOption = Annotated[
-    str | None, typer.Option("--project", help="Project to watch. Default: the one you submit to.")
-]
+@dataclass(frozen=True)
+class RuleOptions:
+    """What a rule watches, and for what."""
+
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND",
+            help="finished, failed, lost, stalled, entropy_collapse, empty_batches, fill_rate, ratio or metric.",
+        ),
+    ]
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with", metavar="NAME=VALUE", help="Setting of the condition, such as below=0.5 or steps=10; repeatable."
+        ),
+    ] = None
+    tag: Annotated[str | None, typer.Option("--tag", help="Only runs with this tag.")] = None
+    method: Annotated[str | None, typer.Option("--method", help="Only runs of this method.")] = None
+    run: Annotated[str | None, typer.Option("--run", help="Only this run.")] = None
+    project: Annotated[
+        str | None, typer.Option("--project", help="Project to watch. Default: the one you submit to.")
+    ] = None
+
+    def content(self, client: Client) -> dict[str, Any]:
+        """The same as the API takes it."""
+        condition: dict[str, Any] = {"kind": self.kind}
+        for setting in self.settings or ():
+            name, separator, value = setting.partition("=")
+            if not separator:
+                raise typer.BadParameter(f"write NAME=VALUE, not {setting!r}", param_hint="--with")
+            condition[name] = parse_value(value)
+        run_id = None if self.run is None else find_run(client, self.run).id
+        scope = {"tag": self.tag, "method": self.method, "run_id": run_id}
+        content: dict[str, Any] = {
+            "condition": condition,
+            "scope": {key: value for key, value in scope.items() if value},
+        }
+        return content if self.project is None else {**content, "project": self.project}
 
 
 @rules.command("add")
-@online
+@telling
 def add_rule(
     client: Client,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the rule.")],
-    kind: KindArgument,
-    settings: WithOption = None,
-    tag: TagOption = None,
-    method: MethodOption = None,
-    run: RunOption = None,
-    project: ProjectOption = None,
-    as_json: JsonOption = False,
-) -> None:
+    options: RuleOptions,
+) -> Told:
     """Create a rule.
 
     [bold]bapo alerts rules add "Batches not filled" fill_rate --with below=0.5 --with steps=10[/bold]
@@ -149,28 +160,18 @@ def add_rule(
     [bold]bapo alerts rules add "Gradient too large" metric --with key=actor/grad_norm --with 'comparison=">"' --with
     threshold=5[/bold]
     """
-    watched = _watched(client, kind, settings, tag, method, run, project)
-    rule = client.create_alert_rule(_checked(RuleWrite, {**watched, "name": name}))
-    tell(rule, f"{rule.id} {rule.name}: {rule.sentence}", as_json=as_json)
+    rule = client.create_alert_rule(_checked(RuleWrite, {**options.content(client), "name": name}))
+    return rule, f"{rule.id} {rule.name}: {rule.sentence}"
 
 
 @rules.command("try")
 @online
-def try_rule(
-    client: Client,
-    kind: KindArgument,
-    settings: WithOption = None,
-    tag: TagOption = None,
-    method: MethodOption = None,
-    run: RunOption = None,
-    project: ProjectOption = None,
-    as_json: JsonOption = False,
-) -> None:
+def try_rule(client: Client, options: RuleOptions, as_json: JsonOption = False) -> None:
     """Preview a rule: where it would have opened an alert in the newest runs.
 
     [bold]bapo alerts rules try entropy_collapse --with below=0.1[/bold]
     """
-    found = client.preview_alert_rule(_checked(RuleDraft, _watched(client, kind, settings, tag, method, run, project)))
+    found = client.preview_alert_rule(_checked(RuleDraft, options.content(client)))
     if as_json:
         print_json(found)
         return
@@ -181,35 +182,11 @@ def try_rule(
 
 
 @rules.command("delete")
-@online
-def delete_rule(
-    client: Client,
-    rule: Annotated[str, typer.Argument(metavar="RULE", help="Rule id.")],
-    as_json: JsonOption = False,
-) -> None:
+@telling
+def delete_rule(client: Client, rule: Annotated[str, typer.Argument(metavar="RULE", help="Rule id.")]) -> Told:
     """Delete a rule; its alerts stay."""
     client.delete_alert_rule(rule)
-    tell({"id": rule, "done": "deleted"}, f"{rule}: deleted", as_json=as_json)
-
-
-def _watched(
-    client: Client,
-    kind: str,
-    settings: list[str] | None,
-    tag: str | None,
-    method: str | None,
-    run: str | None,
-    project: str | None,
-) -> dict[str, Any]:
-    condition: dict[str, Any] = {"kind": kind}
-    for setting in settings or ():
-        name, separator, value = setting.partition("=")
-        if not separator:
-            raise typer.BadParameter(f"write NAME=VALUE, not {setting!r}", param_hint="--with")
-        condition[name] = parse_value(value)
-    scope = {"tag": tag, "method": method, "run_id": None if run is None else find_run(client, run).id}
-    watched: dict[str, Any] = {"condition": condition, "scope": {key: value for key, value in scope.items() if value}}
-    return watched if project is None else {**watched, "project": project}
+    return {"id": rule, "done": "deleted"}, f"{rule}: deleted"
 
 
 def _checked(model: type[RuleT], content: dict[str, Any]) -> RuleT:

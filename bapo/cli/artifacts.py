@@ -9,12 +9,12 @@ import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
 from bapo.api.artifacts import ArtifactCreate, ArtifactInfo, ArtifactPage
-from bapo.cli.connection import online
+from bapo.cli.connection import Told, online, telling
 from bapo.cli.failures import Exit, RefusedError
 from bapo.cli.lazy import group
 from bapo.cli.listing import Listing, listed
 from bapo.cli.naming import RunArgument, find_run
-from bapo.cli.output import NOTHING, JsonOption, clean, notes, print_json, tell
+from bapo.cli.output import NOTHING, JsonOption, clean, notes, print_json
 from bapo.client import Client
 from bapo.client.downloads import DownloadError, download, wait_until_ready
 
@@ -117,14 +117,12 @@ def _fetched(client: Client, artifact: ArtifactInfo, out: Path | None, timeout: 
 
 
 @app.command("delete")
-@online
+@telling
 def delete(
     client: Client,
     run: RunArgument,
     artifact: Annotated[str, typer.Argument(metavar="ARTIFACT", help="File id; see `bapo artifacts list`.")],
-    as_json: JsonOption = False,
-) -> None:
+) -> Told:
     """Delete a packed file; it can be requested again."""
-    run_id = find_run(client, run).id
-    client.delete_artifact(run_id, artifact)
-    tell({"id": artifact, "done": "deleted"}, f"{artifact}: deleted", as_json=as_json)
+    client.delete_artifact(find_run(client, run).id, artifact)
+    return {"id": artifact, "done": "deleted"}, f"{artifact}: deleted"

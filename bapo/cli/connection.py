@@ -2,79 +2,89 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Concatenate, ParamSpec
 
 import typer
+from pydantic import BaseModel
 
 from bapo.cli.failures import Exit, RefusedError, plain_errors
+from bapo.cli.option_sets import option, parameters_of, with_option_sets, wrapper
+from bapo.cli.output import JsonOption, tell
 from bapo.client import SCRIPT_RETRIES, Client
 from bapo.client.servers import SERVER_VARIABLE, TOKEN_VARIABLE, ServerLogin, find_server
 
 P = ParamSpec("P")
 
 PANEL = "Server"
-ServerOption = Annotated[
-    str | None,
-    typer.Option(
-        "--server",
-        metavar="SERVER",
-        rich_help_panel=PANEL,
-        help=f"Address or saved name of the server. Default: ${SERVER_VARIABLE}, else the last `bapo login`, else "
-        "this machine.",
-    ),
-]
-TokenOption = Annotated[
-    str | None,
-    typer.Option(
-        "--token",
-        rich_help_panel=PANEL,
-        help=f"API token. Default: ${TOKEN_VARIABLE}, else the saved one. Prefer the variable or a file: other users "
-        "of this machine can read arguments.",
-    ),
-]
-TokenFileOption = Annotated[
-    Path | None, typer.Option("--token-file", metavar="FILE", rich_help_panel=PANEL, help="File with the token.")
-]
 
 
-def login_of(server: str | None, token: str | None, token_file: Path | None) -> ServerLogin:
-    """Address and token of the server. Raises RefusedError where there is no token."""
-    try:
-        if token_file is not None:
-            token = token_file.read_text().strip()
-        return find_server(server, token)
-    except (ValueError, OSError) as error:
-        raise RefusedError(str(error), Exit.NOT_LOGGED_IN) from None
+@dataclass(frozen=True)
+class Server:
+    """Which server to ask, and as whom."""
 
+    server: Annotated[
+        str | None,
+        typer.Option(
+            "--server",
+            metavar="SERVER",
+            rich_help_panel=PANEL,
+            help=f"Address or saved name of the server. Default: ${SERVER_VARIABLE}, else the last `bapo login`, else "
+            "this machine.",
+        ),
+    ] = None
+    token: Annotated[
+        str | None,
+        typer.Option(
+            "--token",
+            rich_help_panel=PANEL,
+            help=f"API token. Default: ${TOKEN_VARIABLE}, else the saved one. Prefer the variable or a file: other "
+            "users of this machine can read arguments.",
+        ),
+    ] = None
+    token_file: Annotated[
+        Path | None, typer.Option("--token-file", metavar="FILE", rich_help_panel=PANEL, help="File with the token.")
+    ] = None
 
-@contextmanager
-def connected(server: str | None, token: str | None, token_file: Path | None) -> Iterator[Client]:
-    """A client of the server that the options name."""
-    found = login_of(server, token, token_file)
-    with Client(found.url, token=found.token, retries=SCRIPT_RETRIES) as client:
-        yield client
+    def login(self) -> ServerLogin:
+        """Address and token of the server. Raises RefusedError where there is no token."""
+        try:
+            token = self.token if self.token_file is None else self.token_file.read_text().strip()
+            return find_server(self.server, token)
+        except (ValueError, OSError) as error:
+            raise RefusedError(str(error), Exit.NOT_LOGGED_IN) from None
 
-
-def _options(server: ServerOption = None, token: TokenOption = None, token_file: TokenFileOption = None) -> None:
-    """Carries the three options' declarations."""
+    @contextmanager
+    def connected(self) -> Iterator[Client]:
+        """A client of the server."""
+        found = self.login()
+        with Client(found.url, token=found.token, retries=SCRIPT_RETRIES) as client:
+            yield client
 
 
 def online(command: Callable[Concatenate[Client, P], None]) -> Callable[..., None]:
     """Make a command of a function that takes a client first: it gains `--server`, `--token`, `--token-file`."""
-    parameters = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
-    options = inspect.signature(_options, eval_str=True).parameters.values()
 
-    @functools.wraps(command)
-    def connected_command(*, server: str | None, token: str | None, token_file: Path | None, **given: Any) -> None:
-        with plain_errors(), connected(server, token, token_file) as client:
+    def connected_command(*, at: Server, **given: Any) -> None:
+        with plain_errors(), at.connected() as client:
             command(client, **given)  # type: ignore[call-arg] # what was declared is what Typer gives
 
-    shown = inspect.Signature([each.replace(kind=each.KEYWORD_ONLY) for each in (*parameters, *options)])
-    connected_command.__signature__ = shown  # type: ignore[attr-defined]
-    connected_command.__annotations__ = {each.name: each.annotation for each in shown.parameters.values()}
-    return connected_command
+    shown = [*parameters_of(command)[1:], option("at", Server)]
+    return with_option_sets(wrapper(connected_command, command, shown))
+
+
+Told = tuple[BaseModel | dict[str, Any], str]
+"""The answer to a change: for programs, and as one line for people."""
+
+
+def telling(command: Callable[Concatenate[Client, P], Told]) -> Callable[..., None]:
+    """Make a command of a function that changes something: it gains `--json` and the options of `online`."""
+
+    def telling_command(client: Client, /, *, as_json: bool, **given: Any) -> None:
+        tell(*command(client, **given), as_json=as_json)  # type: ignore[call-arg] # as above
+
+    shown = [*parameters_of(command), option("as_json", JsonOption, default=False)]
+    return online(wrapper(telling_command, command, shown))

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 from pydantic import BaseModel
 
-from bapo.cli.connection import ServerOption, TokenFileOption, TokenOption, login_of
+from bapo.cli.connection import Server
 from bapo.cli.failures import RefusedError
+from bapo.cli.option_sets import with_option_sets
 from bapo.cli.output import JsonOption, console, print_json
 from bapo.deploy.doctor import probes
 from bapo.deploy.doctor.findings import Finding, Grade, exit_status
@@ -30,10 +31,9 @@ class Report(BaseModel):
     findings: list[Finding]
 
 
+@with_option_sets
 def doctor(
-    server: ServerOption = None,
-    token: TokenOption = None,
-    token_file: TokenFileOption = None,
+    at: Server,
     data: Annotated[Path, typer.Option(help="Data folder of `bapo up`.")] = Path("bapo-data"),
     only_local: Annotated[bool, typer.Option("--local", help="Check only this machine.")] = False,
     as_json: JsonOption = False,
@@ -42,13 +42,13 @@ def doctor(
     findings = list(probes.local(data))
     if not only_local:
         try:
-            login = login_of(server, token, token_file)
+            login = at.login()
             findings += probes.server(login.url, login.token)
         except RefusedError as error:
-            if server is None:
+            if at.server is None:
                 findings.append(Finding(check="server", grade=Grade.SKIPPED, message=str(error)))
             else:
-                findings += probes.server(server.rstrip("/"), None)
+                findings += probes.server(at.server.rstrip("/"), None)
     status = exit_status(findings)
     if as_json:
         print_json(Report(healthy=status == 0, findings=findings))

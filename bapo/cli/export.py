@@ -19,21 +19,7 @@ from bapo.cli.lazy import group
 from bapo.cli.listing import write_csv
 from bapo.cli.naming import RunArgument, RunsArgument, find_run, find_runs
 from bapo.cli.output import say
-from bapo.cli.runs import (
-    AfterOption,
-    ArchivedOption,
-    BeforeOption,
-    GroupOption,
-    MethodOption,
-    MinBestOption,
-    OwnerOption,
-    ProjectOption,
-    SearchArgument,
-    SortOption,
-    StarredOption,
-    StatusOption,
-    TagOption,
-)
+from bapo.cli.runs import FilterOptions, SortOption
 from bapo.client import Client
 
 app = group("Export metrics, records or the run list to files.")
@@ -131,18 +117,7 @@ def records(
 @online
 def run_list(
     client: Client,
-    search: SearchArgument = None,
-    status: StatusOption = None,
-    method: MethodOption = None,
-    tag: TagOption = None,
-    owner: OwnerOption = None,
-    group: GroupOption = None,
-    project: ProjectOption = None,
-    starred: StarredOption = False,
-    archived: ArchivedOption = False,
-    after: AfterOption = None,
-    before: BeforeOption = None,
-    min_best: MinBestOption = None,
+    filters: FilterOptions,
     sort: SortOption = "-created_at",
     out: OutOption = None,
     form: FormatOption = None,
@@ -151,28 +126,14 @@ def run_list(
 
     [bold]bapo export runs --tag ablation -o ablation.csv[/bold]
     """
-    given = {
-        "search": " ".join(search or ()) or None,
-        "status": status,
-        "method": method,
-        "tag": tag,
-        "owner": owner,
-        "group": group,
-        "project": project,
-        "starred": starred or None,
-        "archived": "shown" if archived else None,
-        "created_after": after,
-        "created_before": before,
-        "min_best": min_best,
-    }
-    filters: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    given = filters.given()
     if _format(out, form) is Format.CSV:
         # The server's own table, in which no text is a formula.
-        _write_text(client.runs_csv(RunFilters.model_validate(filters), sort=sort), out)
+        _write_text(client.runs_csv(RunFilters.model_validate(given), sort=sort), out)
         return
     rows = [
         run.model_dump(mode="json")
-        for page in client.pages(client.runs, sort=sort, limit=500, **filters)
+        for page in client.pages(client.runs, sort=sort, limit=500, **given)
         for run in page.items
     ]
     _write(list(rows[0]) if rows else [], rows, out, form)

@@ -1,4 +1,4 @@
-"""`bapo checkpoints` and `bapo fork`: checkpoints of a run, and runs that continue from one."""
+"""`bapo checkpoints`, `bapo fork` and `bapo clone`: runs that come from another run."""
 
 from __future__ import annotations
 
@@ -7,27 +7,15 @@ from typing import Annotated
 import typer
 
 from bapo.api.checkpoints import CheckpointInfo, CheckpointPage
-from bapo.api.runs import RunFork
+from bapo.api.runs import RunCreate, RunFork
 from bapo.cli.artifacts import size_text
 from bapo.cli.connection import online
-from bapo.cli.drafts import MAX_NAME, label_of
+from bapo.cli.drafts import label_of
 from bapo.cli.failures import Exit, RefusedError
 from bapo.cli.listing import Listing, listed
 from bapo.cli.naming import RunArgument, find_run
-from bapo.cli.output import JsonOption, percent
-from bapo.cli.submit import (
-    DraftOption,
-    GroupOption,
-    KeyOption,
-    NameOption,
-    NotesOption,
-    PriorityOption,
-    SetOption,
-    TagsOption,
-    WaitOption,
-    WatchOption,
-    tell,
-)
+from bapo.cli.output import percent
+from bapo.cli.submit import DraftOption, Labels, SetOption, Submission
 from bapo.client import Client
 from bapo.config import parse_assignments
 
@@ -59,16 +47,10 @@ def fork(
         int | None, typer.Option("--step", min=1, help="Checkpoint to continue from. Default: the newest.")
     ] = None,
     assignments: SetOption = None,
-    name: NameOption = None,
-    tags: TagsOption = None,
-    notes: NotesOption = None,
-    group: GroupOption = None,
-    priority: PriorityOption = None,
+    *,
+    labels: Labels,
     draft: DraftOption = False,
-    key: KeyOption = None,
-    wait: WaitOption = False,
-    watch: WatchOption = False,
-    as_json: JsonOption = False,
+    submission: Submission,
 ) -> None:
     """Submit a run that continues from a checkpoint of another, with changes. Prints its id.
 
@@ -83,15 +65,30 @@ def fork(
             raise RefusedError(f"run {parent.id} keeps no checkpoint: `bapo clone` starts from its config", Exit.FAILED)
         step = kept[0].step
     changes = parse_assignments(assignments or ())
-    body = RunFork(
-        step=step,
-        name=name or f"{parent.name} from step {step} {label_of(changes)}".strip()[:MAX_NAME],
-        changes=changes,
-        tags=parent.tags if tags is None else tags,
-        notes=notes or "",
-        group=parent.group if group is None else group,
-        priority=parent.priority if priority is None else priority,
-        start=not draft,
-    )
-    made = client.fork(parent.id, body, idempotency_key=key)
-    tell(client, [made], wait=wait, watch=watch, as_json=as_json)
+    name = f"{parent.name} from step {step} {label_of(changes)}".strip()
+    content = {**labels.of_child(parent, name), "step": step, "changes": changes, "start": not draft}
+    made = client.fork(parent.id, RunFork.model_validate(content), idempotency_key=submission.key)
+    submission.tell(client, made)
+
+
+@online
+def clone(
+    client: Client,
+    run: RunArgument,
+    assignments: SetOption = None,
+    *,
+    labels: Labels,
+    draft: DraftOption = False,
+    submission: Submission,
+) -> None:
+    """Submit a run with another's config and changes to it. Prints its id.
+
+    Tags, group and priority default to the parent's. Training starts from the beginning.
+
+    [bold]bapo clone kzx3 --set training.seed=2[/bold]
+    """
+    parent = find_run(client, run)
+    changes = parse_assignments(assignments or ())
+    name = f"{parent.name} {label_of(changes) or 'again'}"
+    body = RunCreate.model_validate({**labels.of_child(parent, name), "changes": changes, "start": not draft})
+    submission.tell(client, client.clone(parent.id, body, idempotency_key=submission.key))

@@ -17,8 +17,9 @@ from rich.progress import track
 
 from bapo.api.imports import ImportCreate, ImportInfo
 from bapo.api.workers import RecordBatch
-from bapo.cli.connection import ServerOption, TokenFileOption, TokenOption, login_of
+from bapo.cli.connection import Server
 from bapo.cli.failures import plain_errors
+from bapo.cli.option_sets import with_option_sets
 from bapo.client import Client
 from bapo.config import ConfigError, ConfigProblem
 from bapo.files.archive import ArchiveError, unpack
@@ -27,6 +28,7 @@ from bapo.run.line_reader import ATTEMPT_FILES, FileKind, read_lines
 from bapo.run.run_folder import read_config
 
 
+@with_option_sets
 def import_run(
     run_folder: Annotated[
         Path,
@@ -34,16 +36,15 @@ def import_run(
     ],
     name: Annotated[str | None, typer.Option(help="Name in the run history. Default: the folder's.")] = None,
     group: Annotated[str | None, typer.Option(help="Group that the run belongs to.")] = None,
-    server: ServerOption = None,
-    token: TokenOption = None,
-    token_file: TokenFileOption = None,
+    *,
+    server: Server,
 ) -> None:
     """Import a run that was trained without a server. Importing the folder again sends only what is new.
 
     The last line of standard output is a JSON summary.
     """
     with plain_errors():
-        login = login_of(server, token, token_file)
+        login = server.login()
         with _opened(run_folder) as folder:
             body = describe_folder(folder, name=name, group=group)
             with Client(login.url, token=login.token) as client:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import functools
-import inspect
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ import typer
 from rich.text import Text
 
 from bapo.cli.connection import online
+from bapo.cli.option_sets import option, parameters_of, wrapper
 from bapo.cli.output import NOTHING, JsonOption, ago, print_json, print_table, say, table, user_text
 from bapo.client import Client
 
@@ -101,10 +100,12 @@ def _harmless(value: Any) -> Any:
     return f"'{text}" if isinstance(text, str) and text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
-def _options(
-    as_json: JsonOption = False, as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False
-) -> None:
-    """Carries the declarations of the options that every list has."""
+@dataclass(frozen=True)
+class Output:
+    """How a list is printed, if not as a table."""
+
+    as_json: JsonOption = False
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False
 
 
 def listed(
@@ -113,18 +114,15 @@ def listed(
     """Make a command of a function that fetches a list: it gains `--json`, `--csv` and the options of `online`."""
 
     def command_of(fetch: Callable[Concatenate[Client, P], Page[T]]) -> Callable[..., None]:
-        def command(client: Client, /, *, as_json: bool, as_csv: bool, **given: Any) -> None:
+        def command(client: Client, /, *, output: Output, **given: Any) -> None:
             page: Any = fetch(client, **given)  # type: ignore[call-arg] # what was declared is what Typer gives
-            if as_json:
+            if output.as_json:
                 print_json(page)
-            elif as_csv:
+            elif output.as_csv:
                 listing.print_csv(page.items)
             else:
                 listing.print(page.items)
 
-        functools.update_wrapper(command, fetch)
-        own, added = (inspect.signature(each, eval_str=True).parameters.values() for each in (fetch, _options))
-        command.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]
-        return online(command)
+        return online(wrapper(command, fetch, [*parameters_of(fetch), option("output", Output)]))
 
     return command_of

@@ -12,8 +12,9 @@ import typer
 
 from bapo.api.accounts import Login, TokenCreate
 from bapo.cli.complete import complete_servers
-from bapo.cli.connection import ServerOption, TokenFileOption, TokenOption, login_of
+from bapo.cli.connection import Server
 from bapo.cli.failures import RefusedError, plain_errors
+from bapo.cli.option_sets import with_option_sets
 from bapo.cli.output import JsonOption, print_json, print_table, say, table, tell, user_text
 from bapo.cli.tokens import ScopeName
 from bapo.client import Client
@@ -139,10 +140,9 @@ def logout(
     tell({"server": known[1].url, "name": known[0], "done": "forgotten"}, line, as_json=as_json)
 
 
+@with_option_sets
 def whoami(
-    server: ServerOption = None,
-    token: TokenOption = None,
-    token_file: TokenFileOption = None,
+    server: Server,
     all_servers: Annotated[bool, typer.Option("--all", help="List the saved servers without contacting them.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -152,7 +152,7 @@ def whoami(
         if all_servers:
             _list(saved, as_json=as_json)
             return
-        found = login_of(server, token, token_file)
+        found = server.login()
         with Client(found.url, token=found.token) as client:
             user = client.me()
         body = {"server": found.url, "user": user.model_dump(mode="json")}

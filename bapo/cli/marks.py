@@ -10,11 +10,11 @@ import typer
 from bapo.api.runs import RunUpdate
 from bapo.api.storage import DeletionItem, DeletionRequest
 from bapo.cli.artifacts import size_text
-from bapo.cli.connection import online
+from bapo.cli.connection import Told, online, telling
 from bapo.cli.failures import RefusedError
 from bapo.cli.life import bulk
 from bapo.cli.naming import RunArgument, RunsArgument, find_run, find_runs
-from bapo.cli.output import JsonOption, clean, print_json, say, tell
+from bapo.cli.output import JsonOption, clean, print_json, say
 from bapo.client import Client
 
 
@@ -76,16 +76,13 @@ def note(
         print(f"{found.id} {clean(found.name)}: notes saved")
 
 
-@online
+@telling
 def rename(
-    client: Client,
-    run: RunArgument,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The new name.")],
-    as_json: JsonOption = False,
-) -> None:
+    client: Client, run: RunArgument, name: Annotated[str, typer.Argument(metavar="NAME", help="The new name.")]
+) -> Told:
     """Rename a run."""
     found = client.update_run(find_run(client, run).id, RunUpdate(name=name))
-    tell(found, f"{found.id} {found.name}: renamed", as_json=as_json)
+    return found, f"{found.id} {found.name}: renamed"
 
 
 @online

@@ -6,20 +6,11 @@ from typing import Annotated
 
 import typer
 
-from bapo.api.people import (
-    MemberInfo,
-    MemberPage,
-    MemberWrite,
-    ProjectCreate,
-    ProjectInfo,
-    ProjectPage,
-    ProjectUpdate,
-)
-from bapo.cli.connection import online
+from bapo.api.people import MemberInfo, MemberPage, MemberWrite, ProjectCreate, ProjectInfo, ProjectPage, ProjectUpdate
+from bapo.cli.connection import Told, telling
 from bapo.cli.failures import RefusedError
 from bapo.cli.lazy import group
 from bapo.cli.listing import Listing, listed
-from bapo.cli.output import JsonOption, tell
 from bapo.cli.users import RoleName
 from bapo.client import Client
 
@@ -65,48 +56,46 @@ def list_projects(client: Client) -> ProjectPage:
 
 
 @app.command("create")
-@online
+@telling
 def create(
     client: Client,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits, and . @ + - _ or spaces in between.")],
     description: Annotated[str, typer.Option(help="Description.")] = "",
-    as_json: JsonOption = False,
-) -> None:
+) -> Told:
     """Create a project.
 
     [bold]bapo projects create planning && bapo projects add planning ada --role admin[/bold]
     """
     made = client.create_project(ProjectCreate.model_construct(name=name, description=description))
-    tell(made, f"{made.name}: created", as_json=as_json)
+    return made, f"{made.name}: created"
 
 
 @app.command("rename")
-@online
+@telling
 def rename(
     client: Client,
     project: ProjectArgument,
     name: Annotated[str, typer.Argument(metavar="NAME", help="New name.")],
-    as_json: JsonOption = False,
-) -> None:
+) -> Told:
     """Rename a project."""
     now = client.update_project(find_project(client, project).id, ProjectUpdate.model_construct({"name"}, name=name))
-    tell(now, f"{now.name}: renamed", as_json=as_json)
+    return now, f"{now.name}: renamed"
 
 
 @app.command("archive")
-@online
-def archive(client: Client, project: ProjectArgument, as_json: JsonOption = False) -> None:
+@telling
+def archive(client: Client, project: ProjectArgument) -> Told:
     """Archive a project: its runs stay, new ones are refused."""
     now = client.update_project(find_project(client, project).id, ProjectUpdate(archived=True))
-    tell(now, f"{now.name}: archived", as_json=as_json)
+    return now, f"{now.name}: archived"
 
 
 @app.command("unarchive")
-@online
-def unarchive(client: Client, project: ProjectArgument, as_json: JsonOption = False) -> None:
+@telling
+def unarchive(client: Client, project: ProjectArgument) -> Told:
     """Reopen an archived project for new runs."""
     now = client.update_project(find_project(client, project).id, ProjectUpdate(archived=False))
-    tell(now, f"{now.name}: open", as_json=as_json)
+    return now, f"{now.name}: open"
 
 
 @app.command("members")
@@ -117,7 +106,7 @@ def members(client: Client, project: ProjectArgument) -> MemberPage:
 
 
 @app.command("add")
-@online
+@telling
 def add(
     client: Client,
     project: ProjectArgument,
@@ -125,23 +114,22 @@ def add(
     role: Annotated[
         RoleName, typer.Option(help="viewer: view; member: submit; admin: change everything.")
     ] = RoleName.MEMBER,
-    as_json: JsonOption = False,
-) -> None:
+) -> Told:
     """Add a user to a project, or change their role in it."""
     found = find_project(client, project)
     member = client.set_member(found.id, MemberWrite(name=user, role=role.value))
-    tell(member, f"{found.name}: {member.name} is {member.role}", as_json=as_json)
+    return member, f"{found.name}: {member.name} is {member.role}"
 
 
 @app.command("remove")
-@online
-def remove(client: Client, project: ProjectArgument, user: MemberArgument, as_json: JsonOption = False) -> None:
+@telling
+def remove(client: Client, project: ProjectArgument, user: MemberArgument) -> Told:
     """Remove a user from a project: they no longer see its runs."""
     found = find_project(client, project)
     for member in client.members(found.id).items:
         if user in (member.name, member.user_id):
             client.remove_member(found.id, member.user_id)
             line = f"{found.name}: {member.name} is no longer a member"
-            tell({"id": member.user_id, "done": "removed"}, line, as_json=as_json)
-            return
+            return {"id": member.user_id, "done": "removed"}, line
+            return None
     raise RefusedError(f"{user!r} is not a member of {found.name!r}")

@@ -8,12 +8,13 @@ import typer
 
 from bapo.api.queue import LimitChange, QueueMove, UserLimit, WaitingRun
 from bapo.api.runs import RunUpdate
-from bapo.cli.connection import ServerOption, TokenFileOption, TokenOption, connected, online
+from bapo.cli.connection import Server, Told, online, telling
 from bapo.cli.failures import plain_errors
 from bapo.cli.lazy import group
 from bapo.cli.life import each_run
 from bapo.cli.listing import Listing
 from bapo.cli.naming import RunArgument, RunsArgument, find_run
+from bapo.cli.option_sets import with_option_sets
 from bapo.cli.output import JsonOption, clean, duration, print_json, say
 from bapo.client import Client
 
@@ -21,12 +22,12 @@ app = group("Show waiting runs and why they wait; change their order.", alone=Tr
 
 
 @app.callback()
+@with_option_sets
 def show(
     context: typer.Context,
     as_json: JsonOption = False,
-    server: ServerOption = None,
-    token: TokenOption = None,
-    token_file: TokenFileOption = None,
+    *,
+    server: Server,
 ) -> None:
     """Show waiting runs and why they wait; change their order.
 
@@ -36,7 +37,7 @@ def show(
     """
     if context.invoked_subcommand is not None:
         return
-    with plain_errors(), connected(server, token, token_file) as client:
+    with plain_errors(), server.connected() as client:
         state = client.queue()
     if as_json:
         print_json(state)
@@ -154,18 +155,14 @@ def limits(client: Client, as_json: JsonOption = False) -> None:
 
 
 @app.command("limit")
-@online
+@telling
 def limit(
     client: Client,
     user: Annotated[str, typer.Argument(metavar="USER", help="User name.")],
     runs: Annotated[
         int | None, typer.Argument(min=0, metavar="[RUNS]", help="Maximum; leave out for the server's default.")
     ] = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Told:
     """Limit how many runs a user may train at a time; for administrators."""
     found = client.set_limit(user, LimitChange(max_running=runs))
-    if as_json:
-        print_json(found)
-    else:
-        print(clean(user) + ": " + ("default limit" if runs is None else f"at most {runs} at a time"))
+    return found, f"{user}: " + ("default limit" if runs is None else f"at most {runs} at a time")

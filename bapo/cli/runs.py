@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -15,29 +16,52 @@ from bapo.client import Client
 
 PAGE = 500
 
-SearchArgument = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[WORD…]",
-        help="Words to find in name, id, notes, tags, group, owner or config, such as method.c1=0.25.",
-    ),
-]
-StatusOption = Annotated[list[RunStatus] | None, typer.Option("--status", help="In this state; repeatable.")]
-MethodOption = Annotated[list[str] | None, typer.Option("--method", help="bapo, grpo, …; repeatable.")]
-TagOption = Annotated[list[str] | None, typer.Option("--tag", help="With this tag; repeat for runs with all of them.")]
-OwnerOption = Annotated[list[str] | None, typer.Option("--owner", help="Submitted by this user; repeatable.")]
-GroupOption = Annotated[list[str] | None, typer.Option("--group", help="In this group; repeatable.")]
-ProjectOption = Annotated[list[str] | None, typer.Option("--project", help="In this project; repeatable.")]
-StarredOption = Annotated[bool, typer.Option("--starred", help="Only runs you starred.")]
-ArchivedOption = Annotated[bool, typer.Option("--archived", help="Include archived runs.")]
-AfterOption = Annotated[
-    str | None,
-    typer.Option("--after", metavar="TIME", help="Submitted at or after this time, such as 2026-05-01T00:00Z."),
-]
-BeforeOption = Annotated[str | None, typer.Option("--before", metavar="TIME", help="Submitted before this time.")]
-MinBestOption = Annotated[
-    float | None, typer.Option("--min-best", min=0, max=1, help="Best evaluation at least this, from 0 to 1.")
-]
+
+@dataclass(frozen=True)
+class FilterOptions:
+    """Which runs of the history."""
+
+    search: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[WORD…]",
+            help="Words to find in name, id, notes, tags, group, owner or config, such as method.c1=0.25.",
+        ),
+    ] = None
+    status: Annotated[list[RunStatus] | None, typer.Option("--status", help="In this state; repeatable.")] = None
+    method: Annotated[list[str] | None, typer.Option("--method", help="bapo, grpo, …; repeatable.")] = None
+    tag: Annotated[list[str] | None, typer.Option("--tag", help="With this tag; repeat for runs with all of them.")] = (
+        None
+    )
+    owner: Annotated[list[str] | None, typer.Option("--owner", help="Submitted by this user; repeatable.")] = None
+    group: Annotated[list[str] | None, typer.Option("--group", help="In this group; repeatable.")] = None
+    project: Annotated[list[str] | None, typer.Option("--project", help="In this project; repeatable.")] = None
+    starred: Annotated[bool, typer.Option("--starred", help="Only runs you starred.")] = False
+    archived: Annotated[bool, typer.Option("--archived", help="Include archived runs.")] = False
+    after: Annotated[
+        str | None,
+        typer.Option("--after", metavar="TIME", help="Submitted at or after this time, such as 2026-05-01T00:00Z."),
+    ] = None
+    before: Annotated[str | None, typer.Option("--before", metavar="TIME", help="Submitted before this time.")] = None
+    min_best: Annotated[
+        float | None, typer.Option("--min-best", min=0, max=1, help="Best evaluation at least this, from 0 to 1.")
+    ] = None
+
+    def given(self) -> dict[str, Any]:
+        """The same as the client takes them, without those that are not set."""
+        filters = {
+            "search": " ".join(self.search or ()) or None,
+            "starred": self.starred or None,
+            "archived": "shown" if self.archived else None,
+            "created_after": self.after,
+            "created_before": self.before,
+            "min_best": self.min_best,
+        }
+        names = ("status", "method", "tag", "owner", "group", "project")
+        filters |= {name: getattr(self, name) for name in names}
+        return {name: value for name, value in filters.items() if value is not None}
+
+
 SortOption = Annotated[
     str,
     typer.Option(
@@ -49,18 +73,7 @@ SortOption = Annotated[
 @online
 def runs(
     client: Client,
-    search: SearchArgument = None,
-    status: StatusOption = None,
-    method: MethodOption = None,
-    tag: TagOption = None,
-    owner: OwnerOption = None,
-    group: GroupOption = None,
-    project: ProjectOption = None,
-    starred: StarredOption = False,
-    archived: ArchivedOption = False,
-    after: AfterOption = None,
-    before: BeforeOption = None,
-    min_best: MinBestOption = None,
+    filters: FilterOptions,
     sort: SortOption = "-created_at",
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number shown.")] = 30,
     columns: Annotated[
@@ -84,23 +97,7 @@ def runs(
     for name in chosen:
         if name not in RUNS.columns:
             raise typer.BadParameter(f"{name!r}: choose from {', '.join(RUNS.columns)}", param_hint="--columns")
-    page = first_runs(
-        client,
-        limit,
-        search=" ".join(search or ()) or None,
-        status=status,
-        method=method,
-        tag=tag,
-        owner=owner,
-        group=group,
-        project=project,
-        starred=starred or None,
-        archived="shown" if archived else None,
-        created_after=after,
-        created_before=before,
-        min_best=min_best,
-        sort=sort,
-    )
+    page = first_runs(client, limit, sort=sort, **filters.given())
     if as_json:
         print_json(page)
     elif ids:

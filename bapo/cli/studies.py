@@ -11,7 +11,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from bapo.api.studies import StudyActionRequest, StudyCreate, StudyDetail, StudyReport, StudyRun, StudyWrite
-from bapo.cli.connection import online
+from bapo.cli.connection import Server, online
 from bapo.cli.drafts import label_of
 from bapo.cli.failures import Exit, RefusedError, plain_errors
 from bapo.cli.life import StopWhen
@@ -204,9 +204,7 @@ def _read(folder: Path) -> StudyReport:
 
 
 def _asked(study: str, server: str | None, token: str | None, token_file: Path | None) -> StudyReport:
-    from bapo.cli.connection import connected  # noqa: PLC0415  (a folder needs no client)
-
-    with connected(server, token, token_file) as client:
+    with Server(server, token, token_file).connected() as client:
         return client.study_report(study)
 
 

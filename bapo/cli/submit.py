@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +14,7 @@ from bapo.api.runs import RunCreate, RunDetail
 from bapo.api.studies import StudyCreate, StudyPreview, StudyWrite
 from bapo.cli.complete import complete_fields, complete_recipes
 from bapo.cli.connection import online
-from bapo.cli.drafts import changes_of_file, default_name, grid_of
+from bapo.cli.drafts import MAX_NAME, changes_of_file, default_name, grid_of
 from bapo.cli.failures import RefusedError
 from bapo.cli.output import JsonOption, print_json, print_table, say, table, user_text
 from bapo.cli.show import value_text
@@ -30,27 +31,65 @@ SetOption = Annotated[
         autocompletion=complete_fields,
     ),
 ]
-NameOption = Annotated[str | None, typer.Option("--name", help="Name of the run. Default: the recipe and the changes.")]
-TagsOption = Annotated[list[str] | None, typer.Option("--tag", help="Tag; repeatable.")]
-NotesOption = Annotated[str | None, typer.Option("--notes", help="Notes in Markdown.")]
-GroupOption = Annotated[str | None, typer.Option("--group", help="Group that the run belongs to.")]
-PriorityOption = Annotated[
-    int | None, typer.Option("--priority", min=0, max=100, help="0 to 100; higher starts first. Default: 50.")
-]
-ProjectOption = Annotated[
-    str | None, typer.Option("--project", help="Project. Default: your only one, or the parent's.")
-]
 DraftOption = Annotated[bool, typer.Option("--draft", help="Save as a draft; `bapo start` queues it.")]
-KeyOption = Annotated[
-    str | None,
-    typer.Option(
-        "--key",
-        envvar="BAPO_IDEMPOTENCY_KEY",
-        help="Submitting again with the same key returns the first run; use one where a job may be retried.",
-    ),
-]
-WaitOption = Annotated[bool, typer.Option("--wait", help="Wait until the run ends; the exit code gives the outcome.")]
-WatchOption = Annotated[bool, typer.Option("--watch", "-w", help="Wait until the run ends and show its progress.")]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """How a new run is called and where it stands in lists."""
+
+    name: Annotated[
+        str | None, typer.Option("--name", help="Name of the run. Default: the recipe and the changes.")
+    ] = None
+    tags: Annotated[list[str] | None, typer.Option("--tag", help="Tag; repeatable.")] = None
+    notes: Annotated[str | None, typer.Option("--notes", help="Notes in Markdown.")] = None
+    group: Annotated[str | None, typer.Option("--group", help="Group that the run belongs to.")] = None
+    priority: Annotated[
+        int | None, typer.Option("--priority", min=0, max=100, help="0 to 100; higher starts first. Default: 50.")
+    ] = None
+
+    def given(self) -> dict[str, Any]:
+        """Those that are set, but the name."""
+        return _given(tags=self.tags, notes=self.notes, group=self.group, priority=self.priority)
+
+    def of_child(self, parent: RunDetail, name: str) -> dict[str, Any]:
+        """Those of a run that comes from another one, which has the others."""
+        inherited = {"tags": parent.tags, "group": parent.group, "priority": parent.priority}
+        return {**inherited, **self.given(), "name": self.name or name[:MAX_NAME]}
+
+
+@dataclass(frozen=True)
+class Submission:
+    """How a run is submitted, and whether its end is waited for."""
+
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key",
+            envvar="BAPO_IDEMPOTENCY_KEY",
+            help="Submitting again with the same key returns the first run; use one where a job may be retried.",
+        ),
+    ] = None
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the run ends; the exit code gives the outcome.")] = (
+        False
+    )
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Wait until the run ends and show its progress.")] = False
+    as_json: JsonOption = False
+
+    def tell(self, client: Client, *made: RunDetail) -> None:
+        """Print what was submitted, and wait for its end if asked to."""
+        for run in made:
+            if not self.as_json:
+                print(run.id, flush=True)
+            if sys.stderr.isatty() or self.watch:
+                say(f"{run.status}: {run.name}")
+        runs = list(made)
+        if self.wait or self.watch:
+            runs = watch_runs(client, runs, quiet=not self.watch)
+        if self.as_json:
+            print_json(runs[0] if len(runs) == 1 else runs)
+        if self.wait or self.watch:
+            raise SystemExit(outcome_of(runs))
 
 
 @online
@@ -74,20 +113,16 @@ def submit(
             autocompletion=complete_fields,
         ),
     ] = None,
-    name: NameOption = None,
-    tags: TagsOption = None,
-    notes: NotesOption = None,
-    group: GroupOption = None,
-    priority: PriorityOption = None,
-    project: ProjectOption = None,
+    *,
+    labels: Labels,
+    project: Annotated[
+        str | None, typer.Option("--project", help="Project. Default: your only one, or the parent's.")
+    ] = None,
     draft: DraftOption = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only check the config: print its changes and warnings.")
     ] = False,
-    key: KeyOption = None,
-    wait: WaitOption = False,
-    watch: WatchOption = False,
-    as_json: JsonOption = False,
+    submission: Submission,
 ) -> None:
     """Submit a run and print its id. Nothing else goes to standard output.
 
@@ -97,7 +132,7 @@ def submit(
 
     [bold]RUN=$(bapo submit my-run.toml --key "$CI_JOB_ID")[/bold]
     """
-    options = _given(tags=tags, notes=notes, group=group, priority=priority, project=project)
+    options, name = labels.given() | _given(project=project), labels.name
     if Path(source).suffix in (".toml", ".json"):
         in_file = changes_of_file(Path(source))
         recipe, changes = in_file.recipe, dict(in_file.changes)
@@ -109,39 +144,20 @@ def submit(
     options |= _given(recipe=recipe) | {"changes": changes, "name": name or default_name(source, changes)}
     grid = grid_of(sweep or ())
     if dry_run:
-        _check(client, options, grid, as_json=as_json)
+        _check(client, options, grid, as_json=submission.as_json)
     elif grid:
-        plan = {**options, "grid": grid, "start": not draft}
-        _submit_grid(client, plan, key, wait=wait, watch=watch, as_json=as_json)
+        _submit_grid(client, {**options, "grid": grid, "start": not draft}, submission)
     else:
         body = RunCreate.model_validate({**options, "start": not draft})
-        tell(client, [client.create_run(body, idempotency_key=key)], wait=wait, watch=watch, as_json=as_json)
+        submission.tell(client, client.create_run(body, idempotency_key=submission.key))
 
 
-def _submit_grid(
-    client: Client, options: dict[str, Any], key: str | None, *, wait: bool, watch: bool, as_json: bool
-) -> None:
+def _submit_grid(client: Client, options: dict[str, Any], submission: Submission) -> None:
     if options.pop("group", None) is not None:
         raise RefusedError("--group cannot be combined with --sweep: the runs of a grid are a group")
-    study = client.create_study(StudyCreate.model_validate(options), idempotency_key=key)
+    study = client.create_study(StudyCreate.model_validate(options), idempotency_key=submission.key)
     say(f"study {study.id}: {study.num_runs} runs")
-    made = [client.run(run.run_id) for run in study.runs if run.run_id is not None]
-    tell(client, made, wait=wait, watch=watch, as_json=as_json)
-
-
-def tell(client: Client, made: list[RunDetail], *, wait: bool, watch: bool, as_json: bool) -> None:
-    """Print what was submitted, and wait for its end if asked to."""
-    for run in made:
-        if not as_json:
-            print(run.id, flush=True)
-        if sys.stderr.isatty() or watch:
-            say(f"{run.status}: {run.name}")
-    if wait or watch:
-        made = watch_runs(client, made, quiet=not watch)
-    if as_json:
-        print_json(made[0] if len(made) == 1 else made)
-    if wait or watch:
-        raise SystemExit(outcome_of(made))
+    submission.tell(client, *(client.run(run.run_id) for run in study.runs if run.run_id is not None))
 
 
 def _given(**options: Any) -> dict[str, Any]:

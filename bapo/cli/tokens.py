@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from bapo.api.accounts import TokenCreate, TokenInfo, TokenPage, WorkerTokenCreate
-from bapo.cli.connection import online
+from bapo.cli.connection import Told, online, telling
 from bapo.cli.lazy import group
 from bapo.cli.listing import Listing, listed
-from bapo.cli.output import JsonOption, clean, print_json, say, tell
+from bapo.cli.output import JsonOption, clean, print_json, say
 from bapo.client import Client
 
 app = group("Manage API tokens of scripts and workers.")
@@ -94,16 +94,15 @@ def create(
 
 
 @app.command("revoke")
-@online
+@telling
 def revoke(
     client: Client,
     token_id: Annotated[str, typer.Argument(metavar="TOKEN", help="Token id; see `bapo tokens list`.")],
     worker: WorkerOption = False,
-    as_json: JsonOption = False,
-) -> None:
+) -> Told:
     """Revoke a token: it stops working at once."""
     if worker:
         client.revoke_worker_token(token_id)
     else:
         client.revoke_token(token_id)
-    tell({"id": token_id, "done": "revoked"}, f"{token_id}: revoked", as_json=as_json)
+    return {"id": token_id, "done": "revoked"}, f"{token_id}: revoked"

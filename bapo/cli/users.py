@@ -10,11 +10,11 @@ from urllib.parse import urljoin
 import typer
 
 from bapo.api.people import MembershipWrite, PasswordLink, PersonCreate, PersonInfo, PersonPage, PersonUpdate
-from bapo.cli.connection import online
+from bapo.cli.connection import Told, online, telling
 from bapo.cli.failures import RefusedError
 from bapo.cli.lazy import group
 from bapo.cli.listing import Listing, listed
-from bapo.cli.output import NOTHING, JsonOption, print_json, say, tell
+from bapo.cli.output import NOTHING, JsonOption, print_json, say
 from bapo.client import Client
 
 app = group("Manage users; for administrators.")
@@ -112,31 +112,28 @@ def _print_link(client: Client, made: PasswordLink) -> None:
 
 
 @app.command("role")
-@online
+@telling
 def change_role(
-    client: Client,
-    name: NameArgument,
-    role: Annotated[RoleName, typer.Argument(help="New role.")],
-    as_json: JsonOption = False,
-) -> None:
+    client: Client, name: NameArgument, role: Annotated[RoleName, typer.Argument(help="New role.")]
+) -> Told:
     """Change a user's highest role."""
-    _update(client, name, PersonUpdate(role=role.value), as_json=as_json)
+    return _updated(client, name, PersonUpdate(role=role.value))
 
 
 @app.command("disable")
-@online
-def disable(client: Client, name: NameArgument, as_json: JsonOption = False) -> None:
+@telling
+def disable(client: Client, name: NameArgument) -> Told:
     """Lock a user out: their sessions and tokens end, their runs stay."""
-    _update(client, name, PersonUpdate(disabled=True), as_json=as_json)
+    return _updated(client, name, PersonUpdate(disabled=True))
 
 
 @app.command("enable")
-@online
-def enable(client: Client, name: NameArgument, as_json: JsonOption = False) -> None:
+@telling
+def enable(client: Client, name: NameArgument) -> Told:
     """Let a disabled user log in again."""
-    _update(client, name, PersonUpdate(disabled=False), as_json=as_json)
+    return _updated(client, name, PersonUpdate(disabled=False))
 
 
-def _update(client: Client, name: str, change: PersonUpdate, *, as_json: bool) -> None:
+def _updated(client: Client, name: str, change: PersonUpdate) -> Told:
     now = client.update_person(find_user(client, name).id, change)
-    tell(now, f"{now.name}: {now.role}{', disabled' if now.disabled_at else ''}", as_json=as_json)
+    return now, f"{now.name}: {now.role}{', disabled' if now.disabled_at else ''}"

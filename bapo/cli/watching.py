@@ -13,17 +13,7 @@ from rich.text import Text
 
 from bapo.api.records import Series
 from bapo.api.runs import TERMINAL_STATUSES, RunDetail
-from bapo.cli.output import (
-    STATUS_STYLES,
-    X_STYLES,
-    clean,
-    console,
-    duration,
-    number,
-    percent,
-    say,
-    status_text,
-)
+from bapo.cli.output import STATUS_STYLES, X_STYLES, clean, console, duration, number, percent, say, status_text
 
 REWARD = "critic/rewards/mean"
 COUNTS = tuple(f"bapo/batch/{name}" for name in ("x1", "x2", "x3"))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from bapo.api.webhooks import DeliveryInfo, DeliveryPage, WebhookInfo, WebhookPage, WebhookWrite
-from bapo.cli.connection import online
+from bapo.cli.connection import Told, online, telling
 from bapo.cli.failures import Exit
 from bapo.cli.lazy import group
 from bapo.cli.listing import LimitOption, Listing, listed
@@ -104,11 +104,11 @@ def add(
 
 
 @app.command("delete")
-@online
-def delete(client: Client, webhook: WebhookArgument, as_json: JsonOption = False) -> None:
+@telling
+def delete(client: Client, webhook: WebhookArgument) -> Told:
     """Delete a webhook and its messages."""
     client.delete_webhook(webhook)
-    tell({"id": webhook, "done": "deleted"}, f"{webhook}: deleted", as_json=as_json)
+    return {"id": webhook, "done": "deleted"}, f"{webhook}: deleted"
 
 
 @app.command("test")

@@ -10,9 +10,10 @@ from rich.table import Table
 
 from bapo.api.what_if import DEFAULT_DRAWS, WhatIfAnswer, WhatIfRequest, WhatIfTotal
 from bapo.cli.complete import complete_fields, complete_runs
-from bapo.cli.connection import ServerOption, TokenFileOption, TokenOption, connected
+from bapo.cli.connection import Server
 from bapo.cli.failures import RefusedError, plain_errors
 from bapo.cli.naming import find_run
+from bapo.cli.option_sets import with_option_sets
 from bapo.cli.output import console
 from bapo.config import parse_assignments
 
@@ -28,6 +29,7 @@ _TOTALS = (
 )
 
 
+@with_option_sets
 def what_if_command(
     run: Annotated[
         str, typer.Argument(metavar="RUN", help="Run folder, or a run on the server.", autocompletion=complete_runs)
@@ -45,9 +47,8 @@ def what_if_command(
         int, typer.Option(min=2, max=200, help="Random draws of re-evaluations that never happened.")
     ] = DEFAULT_DRAWS,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every step.")] = False,
-    server: ServerOption = None,
-    token: TokenOption = None,
-    token_file: TokenFileOption = None,
+    *,
+    server: Server,
 ) -> None:
     """Replay a run's batches with other thresholds, buffers or filters.
 
@@ -65,7 +66,7 @@ def what_if_command(
             answer = what_if(read_recording(Path(run)), changes, draws=draws)
         else:
             try:
-                with connected(server, token, token_file) as client:
+                with server.connected() as client:
                     answer = client.what_if(find_run(client, run).id, WhatIfRequest(set=changes, draws=draws))
             except RefusedError as error:
                 raise RefusedError(f"{run} is not a folder here, and on the server: {error}", error.code) from None

@@ -1,11 +1,16 @@
-"""`bapo workers`: the machines."""
+"""`bapo workers`, `bapo drain` and `bapo forget-worker`: the machines, and taking them out of service."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
 from rich.text import Text
 
 from bapo.api.queue import WorkerSlots
-from bapo.cli.connection import online
+from bapo.api.workers import DrainRequest, WorkerInfo
+from bapo.cli.connection import Told, online, telling
+from bapo.cli.failures import RefusedError
 from bapo.cli.listing import Listing
 from bapo.cli.output import JsonOption, ago, console, percent, print_json
 from bapo.client import Client
@@ -57,3 +62,41 @@ WORKERS = Listing[WorkerSlots](
     right=("slots",),
     empty="no worker has registered: start one with `bapo worker --server ADDRESS --token-file FILE`",
 )
+
+
+WorkerArgument = Annotated[str, typer.Argument(metavar="WORKER", help="Worker name; see `bapo workers`.")]
+
+
+def find_worker(client: Client, wanted: str) -> WorkerInfo:
+    """By name or id. Raises RefusedError."""
+    for worker in client.workers().items:
+        if wanted in (worker.name, worker.id):
+            return worker
+    raise RefusedError(f"no worker is called {wanted!r}: `bapo workers` lists them")
+
+
+@telling
+def drain(
+    client: Client,
+    worker: WorkerArgument,
+    hand_on: Annotated[
+        bool, typer.Option("--hand-on", help="Also hand its runs to other workers, after a checkpoint.")
+    ] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Give the worker runs again.")] = False,
+) -> Told:
+    """Give a worker no new runs, so that its machine can be removed; for administrators.
+
+    [bold]bapo drain gpu-1 --hand-on[/bold]
+    """
+    found = find_worker(client, worker)
+    now = client.undrain_worker(found.id) if undo else client.drain_worker(found.id, DrainRequest(hand_on=hand_on))
+    left = f", {len(now.run_ids)} runs left" if now.draining else ""
+    return now, f"{now.name}: {'draining' if now.draining else 'takes runs again'}{left}"
+
+
+@telling
+def forget_worker(client: Client, worker: WorkerArgument) -> Told:
+    """Remove a worker that is gone from the list; for administrators."""
+    found = find_worker(client, worker)
+    client.forget_worker(found.id)
+    return {"id": found.id, "done": "forgotten"}, f"{found.name}: removed"

@@ -1,13 +1,15 @@
-"""What a call is, and how its description becomes a method of both clients."""
+"""What a call is, and how its declaration becomes a method of both clients."""
 
 from __future__ import annotations
 
 import functools
+import inspect
+import re
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+from typing import Annotated, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, get_type_hints, overload
 from urllib.parse import quote
 
 import httpx
@@ -62,7 +64,10 @@ class AwaitableCaller(ABC):
 
 
 class Endpoint(Generic[P, T]):
-    """Turns a method that describes a call into one that makes it: at once, or awaitable on an `AwaitableCaller`."""
+    """Turns a method that describes a call into one that makes it: at once, or awaitable on an `AwaitableCaller`.
+
+    Most are declared by `route`; this is for a call whose arguments become a request in another way.
+    """
 
     def __init__(self, describe: Callable[Concatenate[Any, P], Call[T]]) -> None:
         self.describe = describe
@@ -85,6 +90,80 @@ class Endpoint(Generic[P, T]):
         return call
 
 
+def route(address: str) -> Callable[[Callable[Concatenate[Any, P], T]], Endpoint[P, T]]:
+    """Declares a call by its signature, such as `@route("GET /runs/{run_id}") def run(self, run_id: str) -> RunDetail`.
+
+    Parameters that the address names stand there; a model is the body, bytes are sent as they are, `idempotency_key` is
+    a header. All others that are not None are the query. The answer is read as the return type.
+    """
+    method, path = address.split(" ")
+
+    def declared(function: Callable[Concatenate[Any, P], T]) -> Endpoint[P, T]:
+        @functools.wraps(function)
+        def describe(_: Any, /, *args: P.args, **kwargs: P.kwargs) -> Call[T]:
+            return _call(method, path, function, args, kwargs)
+
+        return Endpoint(describe)
+
+    return declared
+
+
+@dataclass(frozen=True)
+class InQuery:
+    """Marks a parameter that the query has under another name, or as a text that is made of it."""
+
+    name: str | None = None
+    text: Callable[[Any], str] | None = None
+
+    def written(self, name: str, value: Any) -> tuple[str, Any]:
+        """Name and value as httpx takes them; a list is sent as the name several times."""
+        if self.text is not None:
+            value = self.text(value)
+        elif isinstance(value, Collection) and not isinstance(value, str):
+            value = list(value)
+        return self.name or name, value
+
+
+def joined(values: Sequence[object]) -> str:
+    """Values as one text, with commas."""
+    return ",".join(map(str, values))
+
+
+Keys = Annotated[Sequence[str], InQuery(text=joined)]
+"""Names of metrics."""
+
+
+def _call(
+    method: str, path: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Call[Any]:
+    signature, types = _declaration(function)
+    bound = signature.bind(None, *args, **kwargs)
+    bound.apply_defaults()
+    given = {name: value for name, value in bound.arguments.items() if name != "self"}
+    headers = idempotency(given.pop("idempotency_key")) if "idempotency_key" in given else {}
+    places = {name: quote(str(given.pop(name)), safe="") for name in re.findall(r"{(\w+)}", path)}
+    body, content, params = None, None, dict[str, Any]()
+    for name, value in given.items():
+        match value:
+            case None:
+                pass
+            case BaseModel():
+                body = value
+            case bytes():
+                content = value
+            case _:
+                (mark,) = getattr(types[name], "__metadata__", (InQuery(),))
+                params |= [mark.written(name, value)]
+    parse = nothing if types["return"] is type(None) else answer(types["return"])
+    return Call(method, path.format(**places), parse, params, body, headers, content)
+
+
+@functools.cache
+def _declaration(function: Callable[..., Any]) -> tuple[inspect.Signature, dict[str, Any]]:
+    """Parameters and types. Read when first called: of all calls together it would slow down the import."""
+    return inspect.signature(function), get_type_hints(function, include_extras=True)
+
+
 def answer(model: type[M]) -> Callable[[httpx.Response], M]:
     """Reads an answer. A newer server may answer more than this client knows."""
     return lambda response: model.model_validate_json(response.content, extra="ignore")
@@ -99,9 +178,9 @@ def get(path: str, model: type[M], **params: Any) -> Call[M]:
     return Call("GET", path, answer(model), params={key: value for key, value in params.items() if value is not None})
 
 
-def post(path: str, model: type[M], body: BaseModel | None = None, **headers: str) -> Call[M]:
+def post(path: str, model: type[M], body: BaseModel) -> Call[M]:
     """A call that makes or does something."""
-    return Call("POST", path, answer(model), body=body, headers=headers)
+    return Call("POST", path, answer(model), body=body)
 
 
 def idempotency(key: str | None) -> dict[str, str]:

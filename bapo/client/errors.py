@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import httpx
@@ -10,44 +10,27 @@ from pydantic import ValidationError
 
 from bapo.api.base import ErrorBody, FieldProblem
 
+PASSING_STATUSES = frozenset({429, 502, 503, 504})
+"""Asked too often, or somebody on the way to the database is away."""
+
 
 class BapoError(Exception):
     """What keeps a call from its answer: `ApiError` (the server refuses) or `UnreachableError` (it is away)."""
 
-    @property
-    @abstractmethod
-    def code(self) -> str:
-        """Stable and machine-readable, such as `invalid_config`, `not_found`, `unreachable`."""
-
-    @property
-    @abstractmethod
-    def remedy(self) -> str:
-        """What is wrong and what to do."""
-
-    @property
-    def field(self) -> str | None:
-        """Which field of the request is meant, if one is."""
-        return None
-
-    @property
-    def value(self) -> Any:
-        """What that field held."""
-        return None
-
-    @property
-    def problems(self) -> list[FieldProblem]:
-        """Everything there is to mend; the first is repeated in `field`, `value` and `remedy`."""
-        return []
-
-    @property
-    def request_id(self) -> str | None:
-        """Under which the server's log tells more."""
-        return None
-
-    @property
-    def is_passing(self) -> bool:
-        """Whether the same request may be answered in a moment."""
-        return False
+    code: str
+    """Stable and machine-readable, such as `invalid_config`, `not_found`, `unreachable`."""
+    remedy: str
+    """What is wrong and what to do."""
+    field: str | None = None
+    """Which field of the request is meant, if one is."""
+    value: Any = None
+    """What that field held."""
+    problems: Sequence[FieldProblem] = ()
+    """Everything there is to mend; the first is repeated in `field`, `value` and `remedy`."""
+    request_id: str | None = None
+    """Under which the server's log tells more."""
+    is_passing = False
+    """Whether the same request may be answered in a moment."""
 
 
 class ApiError(BapoError):
@@ -56,47 +39,22 @@ class ApiError(BapoError):
     def __init__(self, status: int, body: ErrorBody) -> None:
         self.status = status
         self.body = body
+        self.code, self.remedy, self.request_id = body.code, body.remedy, body.request_id
+        self.field, self.value, self.problems = body.field, body.value, body.problems
+        self.is_passing = status in PASSING_STATUSES
         given = f"{body.field} = {body.value!r}: " if body.field else ""
         super().__init__(f"{given}{body.remedy} (HTTP {status} {body.code}, request {body.request_id})")
 
     def __reduce__(self) -> tuple[type[ApiError], tuple[int, ErrorBody]]:
         return ApiError, (self.status, self.body)
 
-    @property
-    def code(self) -> str:
-        return self.body.code
-
-    @property
-    def remedy(self) -> str:
-        return self.body.remedy
-
-    @property
-    def field(self) -> str | None:
-        return self.body.field
-
-    @property
-    def value(self) -> Any:
-        return self.body.value
-
-    @property
-    def problems(self) -> list[FieldProblem]:
-        return list(self.body.problems)
-
-    @property
-    def request_id(self) -> str | None:
-        return self.body.request_id
-
-    @property
-    def is_passing(self) -> bool:
-        return self.status in PASSING_STATUSES
-
-
-PASSING_STATUSES = frozenset({429, 502, 503, 504})
-"""Asked too often, or somebody on the way to the database is away."""
-
 
 class UnreachableError(BapoError, httpx.TransportError):
     """No answer came: the server is down, the address wrong, or the connection was cut."""
+
+    code = "unreachable"
+    remedy = "check the server's address and that it is up"
+    is_passing = True
 
     def __init__(self, address: str, cause: str) -> None:
         self.address = address
@@ -105,18 +63,6 @@ class UnreachableError(BapoError, httpx.TransportError):
 
     def __reduce__(self) -> tuple[type[UnreachableError], tuple[str, str]]:
         return UnreachableError, (self.address, self.cause)
-
-    @property
-    def code(self) -> str:
-        return "unreachable"
-
-    @property
-    def remedy(self) -> str:
-        return "check the server's address and that it is up"
-
-    @property
-    def is_passing(self) -> bool:
-        return True
 
 
 def error_of(response: httpx.Response) -> ApiError:

@@ -8,9 +8,9 @@ import os
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, get_args, get_origin
 
-from pydantic import ValidationError
+from pydantic import AfterValidator, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -23,6 +23,19 @@ KNOWN_FILE = "variables.txt"
 LOG = logging.getLogger(__name__)
 
 S = TypeVar("S", bound="ServiceSettings")
+
+
+BROKER_SCHEMES = ("redis", "rediss", "redis+socket")
+
+
+def _redis(url: str) -> str:
+    if url and url.partition("://")[0] not in BROKER_SCHEMES:
+        raise ValueError("the broker is Redis: give redis://:password@host:6379/0, rediss://… or redis+socket://…")
+    return url
+
+
+BrokerAddress = Annotated[str, AfterValidator(_redis)]
+"""Of Redis; empty where another setting has it."""
 
 
 class SettingsError(ValueError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from bapo.buffers import HighQualityBuffer
 from bapo.config.method import ArpoConfig
@@ -11,19 +10,17 @@ from bapo.config.run import RunConfig
 from bapo.draws import generator
 from bapo.methods.base import ComposedBatch
 from bapo.methods.composition import Composition
-from bapo.methods.plain import PlainMethod
 from bapo.methods.relative import relative_advantages
-from bapo.records import BufferState
+from bapo.methods.replay import ReplayMethod
 from bapo.rollout import BatchSource, RolloutGroup
 
 
-class Arpo(PlainMethod):
+class Arpo(ReplayMethod[HighQualityBuffer]):
     """GRPO that falls back on stored groups with a reward, whole ones or single responses of them."""
 
     def __init__(self, config: RunConfig) -> None:
-        super().__init__()
         method = _section(config)
-        self._buffer = HighQualityBuffer(_capacity(method), method.max_age_steps)
+        super().__init__(HighQualityBuffer(_capacity(method), method.max_age_steps))
         self._candidates: Mapping[str, RolloutGroup] = {}
         self.reconfigure(config)
 
@@ -57,7 +54,7 @@ class Arpo(PlainMethod):
         composition.count(x3_candidates=len(mixed))
         if any(group.num_correct for group in self._fresh) or not mixed:
             for group in self._fresh:
-                self._train_on_fresh(composition, group)
+                composition.train_on_fresh(group)
             return
         for group in self._fresh:
             composition.leave_out(group, BatchSource.FRESH, "all_wrong")
@@ -73,7 +70,7 @@ class Arpo(PlainMethod):
             stored = None if group.num_correct else self._candidates.get(group.prompt_id)
             num_candidates += stored is not None
             if stored is None or not composition.room:
-                self._train_on_fresh(composition, group)
+                composition.train_on_fresh(group)
                 continue
             success = draw.choice([place for place, reward in enumerate(stored.rewards) if reward])
             first, *others = relative_advantages([1] + [0] * (group.group_size - 1))
@@ -82,29 +79,6 @@ class Arpo(PlainMethod):
             )
             composition.join(stored, BatchSource.REUSED, responses=(success,), advantages=(first,))
         composition.count(x3_candidates=num_candidates)
-
-    def _train_on_fresh(self, composition: Composition, group: RolloutGroup) -> None:
-        if composition.room:
-            composition.train_on(group, BatchSource.FRESH)
-        else:
-            composition.leave_out(group, BatchSource.FRESH, "no_room")
-
-    def buffers(self, step: int) -> tuple[BufferState | None, BufferState | None]:
-        return None, self._buffer.state(step)
-
-    def finish_step(self, step: int) -> None:
-        super().finish_step(step)
-        self._buffer.expire(next_step=step + 1)
-
-    def stored_groups(self) -> Sequence[RolloutGroup]:
-        return self._buffer.groups()
-
-    def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), "buffer": self._buffer.state_dict()}
-
-    def load_state_dict(self, state: Mapping[str, Any], payloads: Sequence[object]) -> None:
-        super().load_state_dict(state, payloads)
-        self._buffer.load_state_dict(state["buffer"], payloads)
 
 
 _DEFAULT_CAPACITY = 256

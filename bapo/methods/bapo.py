@@ -92,10 +92,8 @@ class Bapo:
             if group.prompt_id not in kept_ids:
                 reason = "filtered" if draws_blindly else reason_left_out(group)
                 composition.leave_out(group, BatchSource.FRESH, reason)
-            elif composition.room:
-                composition.train_on(group, BatchSource.FRESH)
             else:
-                composition.leave_out(group, BatchSource.FRESH, "no_room")
+                composition.train_on_fresh(group)
 
     def _add_improved(self, step: int, composition: Composition, reevaluated: Sequence[RolloutGroup]) -> None:
         """X2: re-evaluated groups with c1 < μ < 1 (Eq. 6); what finds no room is kept for later where it can be."""

@@ -45,6 +45,13 @@ class Composition:
         self.items.append(BatchItem(group, source, responses, advantages))
         self._visits.append(_visit(group, source, None))
 
+    def train_on_fresh(self, group: RolloutGroup) -> None:
+        """Adds a fresh group, or records that the batch had no room for it."""
+        if self.room:
+            self.train_on(group, BatchSource.FRESH)
+        else:
+            self.leave_out(group, BatchSource.FRESH, "no_room")
+
     def join(
         self, group: RolloutGroup, source: BatchSource, *, responses: tuple[int, ...], advantages: tuple[float, ...]
     ) -> None:

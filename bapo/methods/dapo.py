@@ -44,10 +44,8 @@ class Dapo(PlainMethod):
         for group in self._fresh:
             if group.is_homogeneous:
                 composition.leave_out(group, BatchSource.FRESH, reason_left_out(group))
-            elif composition.room:
-                composition.train_on(group, BatchSource.FRESH)
             else:
-                composition.leave_out(group, BatchSource.FRESH, "no_room")
+                composition.train_on_fresh(group)
         return composition.result(self._fresh, reevaluated)
 
 

@@ -9,7 +9,7 @@ from bapo.config.run import RunConfig
 from bapo.methods.base import ComposedBatch
 from bapo.methods.composition import Composition
 from bapo.methods.plain import PlainMethod
-from bapo.rollout import BatchSource, RolloutGroup
+from bapo.rollout import RolloutGroup
 
 
 class Grpo(PlainMethod):
@@ -26,8 +26,5 @@ class Grpo(PlainMethod):
     def compose(self, step: int, reevaluated: Sequence[RolloutGroup]) -> ComposedBatch:
         composition = Composition(self._batch_size)
         for group in self._fresh:
-            if composition.room:
-                composition.train_on(group, BatchSource.FRESH)
-            else:
-                composition.leave_out(group, BatchSource.FRESH, "no_room")
+            composition.train_on_fresh(group)
         return composition.result(self._fresh, reevaluated)

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 from bapo.buffers import HighQualityBuffer
 from bapo.config.run import RunConfig
 from bapo.draws import generator
 from bapo.methods.base import ComposedBatch
 from bapo.methods.composition import Composition
-from bapo.methods.plain import PlainMethod
-from bapo.records import BufferState
+from bapo.methods.replay import ReplayMethod
 from bapo.rollout import BatchSource, RolloutGroup
 
 
-class MixingMethod(PlainMethod):
+class MixingMethod(ReplayMethod[HighQualityBuffer]):
     """Rolls out only the part of the batch that stored groups do not fill; a subclass says which groups are stored."""
 
     def __init__(self, config: RunConfig, *, capacity: int | None, max_age_steps: int | None) -> None:
-        super().__init__()
-        self._buffer = HighQualityBuffer(capacity, max_age_steps)
+        super().__init__(HighQualityBuffer(capacity, max_age_steps))
         self._candidates: Sequence[RolloutGroup] = ()
         self._take_common(config)
 
@@ -60,10 +57,7 @@ class MixingMethod(PlainMethod):
     def compose(self, step: int, reevaluated: Sequence[RolloutGroup]) -> ComposedBatch:
         composition = Composition(self._batch_size)
         for group in self._fresh:
-            if composition.room:
-                composition.train_on(group, BatchSource.FRESH)
-            else:
-                composition.leave_out(group, BatchSource.FRESH, "no_room")
+            composition.train_on_fresh(group)
         taken = composition.prompt_ids
         candidates = [group for group in self._candidates if group.prompt_id not in taken]
         composition.count(x3_candidates=len(candidates))
@@ -71,20 +65,3 @@ class MixingMethod(PlainMethod):
         for group in generator(self._seed, step, "reuse").sample(candidates, num_reused):
             composition.train_on(group, BatchSource.REUSED)
         return composition.result(self._fresh, reevaluated)
-
-    def buffers(self, step: int) -> tuple[BufferState | None, BufferState | None]:
-        return None, self._buffer.state(step)
-
-    def finish_step(self, step: int) -> None:
-        super().finish_step(step)
-        self._buffer.expire(next_step=step + 1)
-
-    def stored_groups(self) -> Sequence[RolloutGroup]:
-        return self._buffer.groups()
-
-    def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), "buffer": self._buffer.state_dict()}
-
-    def load_state_dict(self, state: Mapping[str, Any], payloads: Sequence[object]) -> None:
-        super().load_state_dict(state, payloads)
-        self._buffer.load_state_dict(state["buffer"], payloads)

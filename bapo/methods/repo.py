@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from bapo.buffers import PastGroups
 from bapo.config.method import RepoConfig
 from bapo.config.run import RunConfig
 from bapo.methods.base import ComposedBatch
 from bapo.methods.composition import Composition
-from bapo.methods.plain import PlainMethod
 from bapo.methods.relative import relative_advantages
+from bapo.methods.replay import ReplayMethod
 from bapo.methods.retrieval import retrieve
-from bapo.records import BufferState
 from bapo.rollout import BatchSource, RolloutGroup
 
 
-class Repo(PlainMethod):
+class Repo(ReplayMethod[PastGroups]):
     """Trains on every fresh group and, beside it, on responses that its prompt got in earlier steps.
 
     J(θ) = J_on(θ) + λ·J_off(θ): the fresh responses are standardised among themselves, the retrieved ones among
     themselves; λ scales the advantages of the latter. What is retrieved comes on top of the batch size B.
     """
 
+    name_in_checkpoint = "past_groups"
+
     def __init__(self, config: RunConfig) -> None:
-        super().__init__()
         method = _section(config)
-        self._past = PastGroups(method.groups_per_prompt, method.max_age_steps)
+        super().__init__(PastGroups(method.groups_per_prompt, method.max_age_steps))
         self._candidates: Mapping[str, Sequence[RolloutGroup]] = {}
         self.reconfigure(config)
 
@@ -35,24 +34,21 @@ class Repo(PlainMethod):
         self._method = _section(config)
         self._sync_interval = self._method.v
         self._batch_size = config.training.batch_size
-        self._past.groups_per_prompt = self._method.groups_per_prompt
-        self._past.max_age_steps = self._method.max_age_steps
+        self._buffer.groups_per_prompt = self._method.groups_per_prompt
+        self._buffer.max_age_steps = self._method.max_age_steps
 
     def observe_fresh(self, step: int, fresh: Sequence[RolloutGroup]) -> None:
         super().observe_fresh(step, fresh)
-        self._past.begin_step()
+        self._buffer.begin_step()
         # Fixed before today's groups enter: what is retrieved is off-policy.
-        self._candidates = {group.prompt_id: self._past.of(group.prompt_id) for group in fresh}
+        self._candidates = {group.prompt_id: self._buffer.of(group.prompt_id) for group in fresh}
         for group in fresh:
-            self._past.put(group)
+            self._buffer.put(group)
 
     def compose(self, step: int, reevaluated: Sequence[RolloutGroup]) -> ComposedBatch:
         composition = Composition(self._batch_size, repeats_prompts=True)
         for group in self._fresh:
-            if composition.room:
-                composition.train_on(group, BatchSource.FRESH)
-            else:
-                composition.leave_out(group, BatchSource.FRESH, "no_room")
+            composition.train_on_fresh(group)
         composition.count(x3_candidates=sum(len(past) for past in self._candidates.values()))
         for item in list(composition.items):
             self._join_past(composition, self._candidates[item.group.prompt_id])
@@ -71,23 +67,6 @@ class Repo(PlainMethod):
             end = begin + len(positions)
             composition.join(group, BatchSource.REUSED, responses=positions, advantages=tuple(advantages[begin:end]))
             begin = end
-
-    def buffers(self, step: int) -> tuple[BufferState | None, BufferState | None]:
-        return None, self._past.state(step)
-
-    def finish_step(self, step: int) -> None:
-        super().finish_step(step)
-        self._past.expire(next_step=step + 1)
-
-    def stored_groups(self) -> Sequence[RolloutGroup]:
-        return self._past.groups()
-
-    def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), "past_groups": self._past.state_dict()}
-
-    def load_state_dict(self, state: Mapping[str, Any], payloads: Sequence[object]) -> None:
-        super().load_state_dict(state, payloads)
-        self._past.load_state_dict(state["past_groups"], payloads)
 
 
 def _section(config: RunConfig) -> RepoConfig:

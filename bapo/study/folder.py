@@ -264,14 +264,14 @@ def prepare(folder: StudyFolder, run: PlannedRun) -> Path:
     return place
 
 
-def machine() -> str:
-    """CPU, cores, and the versions that figures may depend on."""
+def machine(*packages: str) -> str:
+    """CPU, cores, and the versions of Python and of the packages that figures may depend on."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     cpu = names[0] if names else platform.processor() or platform.machine()
     versions = []
-    for package in ("torch", "transformers"):
+    for package in packages or ("torch", "transformers"):
         try:
             versions.append(f"{package} {version(package)}")
         except PackageNotFoundError:

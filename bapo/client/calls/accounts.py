@@ -1,8 +1,6 @@
-"""Who calls: password, sessions, tokens."""
+"""Who calls: password, sessions, tokens. Users, projects and the audit trail."""
 
 from __future__ import annotations
-
-from urllib.parse import quote
 
 from bapo.api.accounts import (
     NewToken,
@@ -14,73 +12,131 @@ from bapo.api.accounts import (
     UserInfo,
     WorkerTokenCreate,
 )
-from bapo.client.call import Call, Endpoint, get, nothing, post
+from bapo.api.people import (
+    AuditPage,
+    MemberInfo,
+    MemberPage,
+    MemberWrite,
+    NewPerson,
+    PasswordLink,
+    PersonCreate,
+    PersonInfo,
+    PersonPage,
+    PersonUpdate,
+    ProjectCreate,
+    ProjectInfo,
+    ProjectPage,
+    ProjectUpdate,
+)
+from bapo.client.call import route
 
 
 class AccountCalls:
-    """Who calls: password, sessions, tokens."""
+    """Who calls: password, sessions, tokens. Users, projects and the audit trail."""
 
-    @Endpoint
-    def me(self) -> Call[UserInfo]:
+    @route("GET /me")
+    def me(self) -> UserInfo:
         """The caller."""
-        return get("/me", UserInfo)
 
-    @Endpoint
-    def logout(self) -> Call[None]:
+    @route("POST /auth/logout")
+    def logout(self) -> None:
         """End the session that the client's cookie stands for."""
-        return Call("POST", "/auth/logout", nothing)
 
-    @Endpoint
-    def set_password(self, body: PasswordSet) -> Call[UserInfo]:
+    @route("POST /auth/password")
+    def set_password(self, body: PasswordSet) -> UserInfo:
         """Set a password with the code of a one-time link."""
-        return post("/auth/password", UserInfo, body)
 
-    @Endpoint
-    def change_password(self, body: PasswordChange) -> Call[None]:
+    @route("PUT /me/password")
+    def change_password(self, body: PasswordChange) -> None:
         """Change one's own password; all other sessions end."""
-        return Call("PUT", "/me/password", nothing, body=body)
 
-    @Endpoint
-    def sessions(self) -> Call[SessionPage]:
+    @route("GET /me/sessions")
+    def sessions(self) -> SessionPage:
         """One's own logins."""
-        return get("/me/sessions", SessionPage)
 
-    @Endpoint
-    def end_session(self, session_id: str) -> Call[None]:
+    @route("DELETE /me/sessions/{session_id}")
+    def end_session(self, session_id: str) -> None:
         """End one of one's own logins."""
-        return Call("DELETE", f"/me/sessions/{quote(session_id, safe='')}", nothing)
 
-    @Endpoint
-    def end_other_sessions(self) -> Call[None]:
+    @route("DELETE /me/sessions")
+    def end_other_sessions(self) -> None:
         """End all of one's own logins but this."""
-        return Call("DELETE", "/me/sessions", nothing)
 
-    @Endpoint
-    def tokens(self) -> Call[TokenPage]:
+    @route("GET /me/tokens")
+    def tokens(self) -> TokenPage:
         """One's own tokens."""
-        return get("/me/tokens", TokenPage)
 
-    @Endpoint
-    def create_token(self, body: TokenCreate) -> Call[NewToken]:
+    @route("POST /me/tokens")
+    def create_token(self, body: TokenCreate) -> NewToken:
         """Make a token; its secret is shown this once."""
-        return post("/me/tokens", NewToken, body)
 
-    @Endpoint
-    def revoke_token(self, token_id: str) -> Call[None]:
+    @route("DELETE /me/tokens/{token_id}")
+    def revoke_token(self, token_id: str) -> None:
         """End one of one's own tokens."""
-        return Call("DELETE", f"/me/tokens/{quote(token_id, safe='')}", nothing)
 
-    @Endpoint
-    def worker_tokens(self) -> Call[TokenPage]:
+    @route("GET /worker-tokens")
+    def worker_tokens(self) -> TokenPage:
         """The workers' tokens."""
-        return get("/worker-tokens", TokenPage)
 
-    @Endpoint
-    def create_worker_token(self, body: WorkerTokenCreate) -> Call[NewToken]:
+    @route("POST /worker-tokens")
+    def create_worker_token(self, body: WorkerTokenCreate) -> NewToken:
         """Make a token for workers; its secret is shown this once."""
-        return post("/worker-tokens", NewToken, body)
 
-    @Endpoint
-    def revoke_worker_token(self, token_id: str) -> Call[None]:
+    @route("DELETE /worker-tokens/{token_id}")
+    def revoke_worker_token(self, token_id: str) -> None:
         """End a workers' token."""
-        return Call("DELETE", f"/worker-tokens/{quote(token_id, safe='')}", nothing)
+
+    @route("GET /people")
+    def people(self) -> PersonPage:
+        """All users."""
+
+    @route("POST /people")
+    def create_person(self, body: PersonCreate) -> NewPerson:
+        """Make a user, and the link with which they set a password."""
+
+    @route("PATCH /people/{user_id}")
+    def update_person(self, user_id: str, body: PersonUpdate) -> PersonInfo:
+        """Change a user's role; disable or enable them."""
+
+    @route("POST /people/{user_id}/password-link")
+    def new_password_link(self, user_id: str) -> PasswordLink:
+        """A link with which a user sets a new password."""
+
+    @route("GET /projects")
+    def projects(self) -> ProjectPage:
+        """The caller's projects."""
+
+    @route("GET /projects/{project_id}")
+    def project(self, project_id: str) -> ProjectInfo:
+        """One project."""
+
+    @route("POST /projects")
+    def create_project(self, body: ProjectCreate) -> ProjectInfo:
+        """Make a project."""
+
+    @route("PATCH /projects/{project_id}")
+    def update_project(self, project_id: str, body: ProjectUpdate) -> ProjectInfo:
+        """Rename, describe or archive a project."""
+
+    @route("GET /projects/{project_id}/members")
+    def members(self, project_id: str) -> MemberPage:
+        """Who is what in a project."""
+
+    @route("PUT /projects/{project_id}/members")
+    def set_member(self, project_id: str, body: MemberWrite) -> MemberInfo:
+        """Make somebody a member, or change what they are."""
+
+    @route("DELETE /projects/{project_id}/members/{user_id}")
+    def remove_member(self, project_id: str, user_id: str) -> None:
+        """End a membership."""
+
+    @route("GET /audit")
+    def audit_trail(
+        self,
+        *,
+        author: str | None = None,
+        action: str | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+    ) -> AuditPage:
+        """Who did what on this server, the newest first."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from urllib.parse import quote
 
 from bapo.api.alerts import (
     AlertInfo,
@@ -17,13 +16,13 @@ from bapo.api.alerts import (
     RulePreview,
     RuleWrite,
 )
-from bapo.client.call import Call, Endpoint, answer, get, nothing, post, run_path
+from bapo.client.call import Call, Endpoint, post, route
 
 
 class AlertCalls:
     """Alerts, and the rules that open them."""
 
-    @Endpoint
+    @route("GET /alerts")
     def alerts(
         self,
         *,
@@ -34,24 +33,12 @@ class AlertCalls:
         project: str | None = None,
         cursor: str | None = None,
         limit: int | None = None,
-    ) -> Call[AlertPage]:
+    ) -> AlertPage:
         """Alerts, the newest first; `state` is open, unseen, resolved or all."""
-        return get(
-            "/alerts",
-            AlertPage,
-            state=state,
-            kind=kind,
-            rule_id=rule_id,
-            run_id=run_id,
-            project=project,
-            cursor=cursor,
-            limit=limit,
-        )
 
-    @Endpoint
-    def alert_summary(self) -> Call[AlertSummary]:
+    @route("GET /alerts/summary")
+    def alert_summary(self) -> AlertSummary:
         """How many alerts are open, and the newest of them."""
-        return get("/alerts/summary", AlertSummary)
 
     @Endpoint
     def acknowledge_alerts(self, ids: Sequence[int]) -> Call[AlertsAcknowledged]:
@@ -59,25 +46,21 @@ class AlertCalls:
         # Checked by the server, also where there are none.
         return post("/alerts/acknowledge", AlertsAcknowledged, AlertsAcknowledge.model_construct(ids=list(ids)))
 
-    @Endpoint
-    def alert(self, alert_id: int) -> Call[AlertInfo]:
+    @route("GET /alerts/{alert_id}")
+    def alert(self, alert_id: int) -> AlertInfo:
         """One alert."""
-        return get(f"/alerts/{quote(str(alert_id), safe='')}", AlertInfo)
 
-    @Endpoint
-    def run_alerts(self, run_id: str, *, cursor: str | None = None, limit: int | None = None) -> Call[AlertPage]:
+    @route("GET /runs/{run_id}/alerts")
+    def run_alerts(self, run_id: str, *, cursor: str | None = None, limit: int | None = None) -> AlertPage:
         """A run's alerts, the newest first."""
-        return get(run_path(run_id, "alerts"), AlertPage, cursor=cursor, limit=limit)
 
-    @Endpoint
-    def alert_rules(self) -> Call[RulePage]:
+    @route("GET /alert-rules")
+    def alert_rules(self) -> RulePage:
         """All alert rules by name."""
-        return get("/alert-rules", RulePage)
 
-    @Endpoint
-    def create_alert_rule(self, body: RuleWrite) -> Call[RuleInfo]:
+    @route("POST /alert-rules")
+    def create_alert_rule(self, body: RuleWrite) -> RuleInfo:
         """Make an alert rule."""
-        return post("/alert-rules", RuleInfo, body)
 
     @Endpoint
     def preview_alert_rule(self, body: RuleDraft) -> Call[RulePreview]:
@@ -87,21 +70,14 @@ class AlertCalls:
             body = RuleDraft(condition=body.condition, scope=body.scope, project=body.project)
         return post("/alert-rules/preview", RulePreview, body)
 
-    @Endpoint
-    def alert_rule(self, rule_id: str) -> Call[RuleInfo]:
+    @route("GET /alert-rules/{rule_id}")
+    def alert_rule(self, rule_id: str) -> RuleInfo:
         """One alert rule."""
-        return get(_path(rule_id), RuleInfo)
 
-    @Endpoint
-    def replace_alert_rule(self, rule_id: str, body: RuleWrite) -> Call[RuleInfo]:
+    @route("PUT /alert-rules/{rule_id}")
+    def replace_alert_rule(self, rule_id: str, body: RuleWrite) -> RuleInfo:
         """Change an alert rule."""
-        return Call("PUT", _path(rule_id), answer(RuleInfo), body=body)
 
-    @Endpoint
-    def delete_alert_rule(self, rule_id: str) -> Call[None]:
+    @route("DELETE /alert-rules/{rule_id}")
+    def delete_alert_rule(self, rule_id: str) -> None:
         """Delete an alert rule."""
-        return Call("DELETE", _path(rule_id), nothing)
-
-
-def _path(rule_id: str) -> str:
-    return f"/alert-rules/{quote(rule_id, safe='')}"

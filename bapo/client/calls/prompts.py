@@ -1,15 +1,21 @@
-"""Training prompts of a run."""
+"""What a run did with its prompts: visits, responses, moves between accuracies, other settings."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Annotated
 from urllib.parse import quote
 
+from bapo.api.difficulty import Flows, Migration, MigrationKind
 from bapo.api.prompts import PromptDetail, PromptFilter, PromptInRuns, PromptPage
-from bapo.client.call import Call, Endpoint, get, run_path
+from bapo.api.samples import SamplePage
+from bapo.api.what_if import WhatIfAnswer, WhatIfRequest
+from bapo.client.call import Call, Endpoint, InQuery, get, joined, route, run_path
+from bapo.rollout import BatchSource
 
 
 class PromptCalls:
-    """Training prompts of a run."""
+    """What a run did with its prompts: visits, responses, moves between accuracies, other settings."""
 
     @Endpoint
     def prompts(
@@ -31,10 +37,50 @@ class PromptCalls:
         """One training prompt with its visits, and its neighbours in the list of the `wanted` prompts."""
         return get(run_path(run_id, "prompts", quote(prompt_id, safe="")), PromptDetail, **_given(wanted))
 
-    @Endpoint
-    def prompt_in_runs(self, prompt_id: str) -> Call[PromptInRuns]:
+    @route("GET /prompts/{prompt_id}")
+    def prompt_in_runs(self, prompt_id: str) -> PromptInRuns:
         """What the newest runs made of a prompt."""
-        return get(f"/prompts/{quote(prompt_id, safe='')}", PromptInRuns)
+
+    @route("GET /runs/{run_id}/samples")
+    def samples(
+        self,
+        run_id: str,
+        step: int | None = None,
+        prompt_id: str | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+        *,
+        from_step: int | None = None,
+        to_step: int | None = None,
+        source: BatchSource | None = None,
+        min_correct: int | None = None,
+        max_correct: int | None = None,
+        search: str | None = None,
+    ) -> SamplePage:
+        """Responses kept as text, newest step first; `search` goes on behind `next_cursor`."""
+
+    @route("GET /runs/{run_id}/migration")
+    def migration(
+        self,
+        run_id: str,
+        kind: MigrationKind = "tracked",
+        from_step: int | None = None,
+        to_step: int | None = None,
+    ) -> Migration:
+        """Prompts by their accuracy at two steps, with unlock and loss rates and what chance alone gives."""
+
+    @route("GET /runs/{run_id}/flows")
+    def flows(
+        self,
+        run_id: str,
+        kind: MigrationKind = "tracked",
+        steps: Annotated[Sequence[int] | None, InQuery(text=joined)] = None,
+    ) -> Flows:
+        """How many prompts went which way over some steps; four over the whole run where none are named."""
+
+    @route("POST /runs/{run_id}/what-if")
+    def what_if(self, run_id: str, request: WhatIfRequest) -> WhatIfAnswer:
+        """Replay a run's recorded answers. Raises ApiError 422 for what is not legal or cannot be replayed."""
 
 
 def _given(wanted: PromptFilter | None) -> dict[str, object]:

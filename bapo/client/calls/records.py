@@ -1,9 +1,11 @@
-"""Series, histograms, records and the log of a run."""
+"""Series, histograms, records and logs, of one run or of several side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
+from bapo.api.compare import CompareAxis, ComparedCurves, Comparison, RunsSeries
 from bapo.api.records import (
     HistogramSeries,
     LogChunk,
@@ -14,97 +16,73 @@ from bapo.api.records import (
     SeriesGroups,
     StalenessSeries,
 )
-from bapo.client.call import Call, Endpoint, get, run_path
+from bapo.client.call import InQuery, Keys, joined, route
+
+RunIds = Annotated[Sequence[str], InQuery("run")]
 
 
 class RecordCalls:
-    """What a run recorded."""
+    """What runs recorded."""
 
-    @Endpoint
-    def metric_keys(self, run_id: str) -> Call[MetricKeys]:
+    @route("GET /runs/{run_id}/metric-keys")
+    def metric_keys(self, run_id: str) -> MetricKeys:
         """Names of the metrics that the run has."""
-        return get(run_path(run_id, "metric-keys"), MetricKeys)
 
-    @Endpoint
+    @route("GET /runs/{run_id}/metrics")
     def metrics(
         self,
         run_id: str,
-        keys: Sequence[str],
+        keys: Keys,
         from_step: int | None = None,
         to_step: int | None = None,
         max_points: int | None = None,
-    ) -> Call[Series]:
+    ) -> Series:
         """Columns of metrics; with `max_points`, a sample of the steps that keeps each column's extremes."""
-        return get(
-            run_path(run_id, "metrics"),
-            Series,
-            keys=",".join(keys),
-            from_step=from_step,
-            to_step=to_step,
-            max_points=max_points,
-        )
 
-    @Endpoint
+    @route("GET /runs/{run_id}/metric-groups")
     def metric_groups(
         self,
         run_id: str,
-        groups: Sequence[Sequence[str]],
-        along: Sequence[str] = (),
+        groups: Annotated[Sequence[Keys], InQuery(text=lambda groups: "|".join(map(joined, groups)))],
+        along: Keys = (),
         from_step: int | None = None,
         to_step: int | None = None,
         max_points: int | None = None,
         smooth: str | None = None,
-    ) -> Call[SeriesGroups]:
+    ) -> SeriesGroups:
         """Columns of training steps, each group sampled for itself, with `along`; `smooth`: `mean:10`, `ema:20`."""
-        return get(
-            run_path(run_id, "metric-groups"),
-            SeriesGroups,
-            groups="|".join(",".join(group) for group in groups),
-            along=",".join(along),
-            from_step=from_step,
-            to_step=to_step,
-            max_points=max_points,
-            smooth=smooth,
-        )
 
-    @Endpoint
+    @route("GET /runs/{run_id}/ratios")
     def ratios(
         self,
         run_id: str,
         from_step: int | None = None,
         to_step: int | None = None,
         max_points: int | None = None,
-    ) -> Call[RatioSeries]:
+    ) -> RatioSeries:
         """Tokens by the ratio between policy and behaviour policy; with `max_points`, steps are summed."""
-        return get(run_path(run_id, "ratios"), RatioSeries, from_step=from_step, to_step=to_step, max_points=max_points)
 
-    @Endpoint
+    @route("GET /runs/{run_id}/staleness")
     def staleness(
         self,
         run_id: str,
         from_step: int | None = None,
         to_step: int | None = None,
         max_points: int | None = None,
-    ) -> Call[StalenessSeries]:
+    ) -> StalenessSeries:
         """Groups trained on by their age, per source; with `max_points`, steps are summed."""
-        return get(
-            run_path(run_id, "staleness"), StalenessSeries, from_step=from_step, to_step=to_step, max_points=max_points
-        )
 
-    @Endpoint
+    @route("GET /runs/{run_id}/histograms")
     def histograms(
         self,
         run_id: str,
         from_step: int | None = None,
         to_step: int | None = None,
         max_points: int | None = None,
-    ) -> Call[HistogramSeries]:
+    ) -> HistogramSeries:
         """Groups per accuracy 0/G..G/G, step by step; with `max_points`, evenly spaced steps."""
-        return get(
-            run_path(run_id, "histograms"), HistogramSeries, from_step=from_step, to_step=to_step, max_points=max_points
-        )
 
-    @Endpoint
+    @route("GET /runs/{run_id}/records")
     def records(
         self,
         run_id: str,
@@ -113,21 +91,52 @@ class RecordCalls:
         to_step: int | None = None,
         cursor: str | None = None,
         limit: int | None = None,
-    ) -> Call[RecordPage]:
+    ) -> RecordPage:
         """Whole records of one type (`step`, `evaluation`, `tracking`, `event`), by step."""
-        return get(
-            run_path(run_id, "records"),
-            RecordPage,
-            type=type,
-            from_step=from_step,
-            to_step=to_step,
-            cursor=cursor,
-            limit=limit,
-        )
 
-    @Endpoint
+    @route("GET /runs/{run_id}/log")
     def log(
         self, run_id: str, offset: int | None = None, before: int | None = None, attempt: int | None = None
-    ) -> Call[LogChunk]:
+    ) -> LogChunk:
         """The trainer's output, of all attempts or one, after an offset, or before one; without either, its end."""
-        return get(run_path(run_id, "log"), LogChunk, offset=offset, before=before, attempt=attempt)
+
+    @route("GET /metrics")
+    def metrics_of_runs(
+        self,
+        runs: RunIds,
+        keys: Keys,
+        from_step: int | None = None,
+        to_step: int | None = None,
+        max_points: int | None = None,
+    ) -> RunsSeries:
+        """Columns of metrics of several runs, each sampled for itself where `max_points` is given."""
+
+    @route("GET /compare")
+    def compare(
+        self,
+        runs: RunIds,
+        *,
+        group: str | None = None,
+        x: CompareAxis | None = None,
+        equal: bool | None = None,
+        dataset: str | None = None,
+        reach: float | None = None,
+        reference: str | None = None,
+    ) -> Comparison:
+        """What sets runs apart, what they reached and for what; `group` is `config` (everything but the seed), `run`,
+        `tags`, `group` or a config field.
+        """
+
+    @route("GET /compare/curves")
+    def compare_curves(
+        self,
+        runs: RunIds,
+        keys: Keys,
+        *,
+        group: str | None = None,
+        x: CompareAxis | None = None,
+        equal: bool | None = None,
+        max_points: int | None = None,
+        reduce: str | None = None,
+    ) -> ComparedCurves:
+        """Metrics over a common axis: a mean with its interval over the runs of each group; `group="run"` for each."""

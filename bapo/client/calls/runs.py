@@ -1,11 +1,11 @@
-"""Runs: submit, list, read, steer."""
+"""Runs: submit, import, list, read, steer; views of their list."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Literal
-from urllib.parse import quote
 
+from bapo.api.imports import ImportCreate, ImportInfo
 from bapo.api.runs import (
     BulkAnswer,
     BulkRequest,
@@ -24,7 +24,9 @@ from bapo.api.runs import (
     StopMoment,
     StopRequest,
 )
-from bapo.client.call import Call, Endpoint, answer, get, idempotency, nothing, post, run_path
+from bapo.api.views import ViewInfo, ViewPage, ViewWrite
+from bapo.api.workers import BatchAccepted, RecordBatch
+from bapo.client.call import Call, Endpoint, post, route, run_path
 
 
 def query_of(filters: RunFilters) -> dict[str, Any]:
@@ -33,14 +35,13 @@ def query_of(filters: RunFilters) -> dict[str, Any]:
 
 
 class RunCalls:
-    """Runs: submit, list, read, steer."""
+    """Runs: submit, import, list, read, steer; views of their list."""
 
-    @Endpoint
-    def create_run(self, body: RunCreate, idempotency_key: str | None = None) -> Call[RunDetail]:
+    @route("POST /runs")
+    def create_run(self, body: RunCreate, idempotency_key: str | None = None) -> RunDetail:
         """Submit a run; the same key again answers the run that the first request made."""
-        return post("/runs", RunDetail, body, **idempotency(idempotency_key))
 
-    @Endpoint
+    @route("GET /runs")
     def runs(
         self,
         *,
@@ -63,31 +64,8 @@ class RunCalls:
         cursor: str | None = None,
         offset: int | None = None,
         limit: int | None = None,
-    ) -> Call[RunPage]:
+    ) -> RunPage:
         """A page of runs; `sort` is a column, with `-` before it for descending, such as `-created_at`."""
-        return get(
-            "/runs",
-            RunPage,
-            status=status,
-            method=method,
-            tag=tag,
-            owner=owner,
-            group=group,
-            project=project,
-            search=search,
-            starred=starred,
-            archived=archived,
-            created_after=created_after,
-            created_before=created_before,
-            min_step=min_step,
-            max_step=max_step,
-            min_best=min_best,
-            max_best=max_best,
-            sort=sort,
-            cursor=cursor,
-            offset=offset,
-            limit=limit,
-        )
 
     @Endpoint
     def runs_csv(self, filters: RunFilters | None = None, sort: str | None = None) -> Call[str]:
@@ -95,45 +73,37 @@ class RunCalls:
         params = query_of(filters or RunFilters()) | ({} if sort is None else {"sort": sort})
         return Call("GET", "/runs.csv", lambda response: response.text, params=params)
 
-    @Endpoint
-    def run_facets(self) -> Call[RunFacets]:
+    @route("GET /runs/facets")
+    def run_facets(self) -> RunFacets:
         """Methods, tags, owners and groups that there are to filter by."""
-        return get("/runs/facets", RunFacets)
 
-    @Endpoint
-    def bulk(self, body: BulkRequest, idempotency_key: str | None = None) -> Call[BulkAnswer]:
+    @route("POST /runs/bulk")
+    def bulk(self, body: BulkRequest, idempotency_key: str | None = None) -> BulkAnswer:
         """Do one thing to several runs; the answer says of each whether it was done."""
-        return post("/runs/bulk", BulkAnswer, body, **idempotency(idempotency_key))
 
-    @Endpoint
-    def star(self, run_id: str) -> Call[None]:
+    @route("PUT /runs/{run_id}/star")
+    def star(self, run_id: str) -> None:
         """Mark a run for oneself."""
-        return Call("PUT", run_path(run_id, "star"), nothing)
 
-    @Endpoint
-    def unstar(self, run_id: str) -> Call[None]:
+    @route("DELETE /runs/{run_id}/star")
+    def unstar(self, run_id: str) -> None:
         """Take the mark away."""
-        return Call("DELETE", run_path(run_id, "star"), nothing)
 
-    @Endpoint
-    def run(self, run_id: str) -> Call[RunDetail]:
+    @route("GET /runs/{run_id}")
+    def run(self, run_id: str) -> RunDetail:
         """One run."""
-        return get(run_path(run_id), RunDetail)
 
-    @Endpoint
-    def update_run(self, run_id: str, body: RunUpdate) -> Call[RunDetail]:
+    @route("PATCH /runs/{run_id}")
+    def update_run(self, run_id: str, body: RunUpdate) -> RunDetail:
         """Change name, tags or notes, archive a run or take it out of the archive."""
-        return Call("PATCH", run_path(run_id), answer(RunDetail), body=body)
 
-    @Endpoint
-    def delete_run(self, run_id: str) -> Call[None]:
+    @route("DELETE /runs/{run_id}")
+    def delete_run(self, run_id: str) -> None:
         """Delete a draft or an ended run, with its folder."""
-        return Call("DELETE", run_path(run_id), nothing)
 
-    @Endpoint
-    def start(self, run_id: str) -> Call[RunDetail]:
+    @route("POST /runs/{run_id}/start")
+    def start(self, run_id: str) -> RunDetail:
         """Queue a draft."""
-        return post(run_path(run_id, "start"), RunDetail)
 
     @Endpoint
     def stop(self, run_id: str, when: StopMoment = "step") -> Call[StopAnswer]:
@@ -145,47 +115,70 @@ class RunCalls:
         """Stop at the next step boundary or after the next regular checkpoint, to be resumed later."""
         return post(run_path(run_id, "pause"), RunDetail, PauseRequest(when=when))
 
-    @Endpoint
-    def resume(self, run_id: str) -> Call[RunDetail]:
+    @route("POST /runs/{run_id}/resume")
+    def resume(self, run_id: str) -> RunDetail:
         """Queue a paused run again."""
-        return post(run_path(run_id, "resume"), RunDetail)
 
-    @Endpoint
-    def retry(self, run_id: str, idempotency_key: str | None = None) -> Call[RunDetail]:
+    @route("POST /runs/{run_id}/retry")
+    def retry(self, run_id: str, idempotency_key: str | None = None) -> RunDetail:
         """Queue a failed run again; it goes on from its last checkpoint."""
-        return post(run_path(run_id, "retry"), RunDetail, None, **idempotency(idempotency_key))
 
-    @Endpoint
-    def hold(self, run_id: str) -> Call[RunDetail]:
+    @route("POST /runs/{run_id}/hold")
+    def hold(self, run_id: str) -> RunDetail:
         """Keep a waiting run from starting until it is released."""
-        return post(run_path(run_id, "hold"), RunDetail)
 
-    @Endpoint
-    def release(self, run_id: str) -> Call[RunDetail]:
+    @route("POST /runs/{run_id}/release")
+    def release(self, run_id: str) -> RunDetail:
         """Let a held run start."""
-        return post(run_path(run_id, "release"), RunDetail)
 
-    @Endpoint
-    def clone(self, run_id: str, body: RunCreate, idempotency_key: str | None = None) -> Call[RunDetail]:
+    @route("POST /runs/{run_id}/clone")
+    def clone(self, run_id: str, body: RunCreate, idempotency_key: str | None = None) -> RunDetail:
         """Submit a run that starts from another one's config; the same key again answers the run made first."""
-        return post(run_path(run_id, "clone"), RunDetail, body, **idempotency(idempotency_key))
 
-    @Endpoint
-    def fork(self, run_id: str, body: RunFork, idempotency_key: str | None = None) -> Call[RunDetail]:
+    @route("POST /runs/{run_id}/fork")
+    def fork(self, run_id: str, body: RunFork, idempotency_key: str | None = None) -> RunDetail:
         """Submit a run that goes on from a checkpoint of another one."""
-        return post(run_path(run_id, "fork"), RunDetail, body, **idempotency(idempotency_key))
 
-    @Endpoint
-    def withdraw_parameters(self, run_id: str, control_id: str) -> Call[ControlInfo]:
+    @route("DELETE /runs/{run_id}/parameters/{control_id}")
+    def withdraw_parameters(self, run_id: str, control_id: str) -> ControlInfo:
         """Take back a change of parameters that the trainer has not answered."""
-        return Call("DELETE", run_path(run_id, "parameters", quote(control_id, safe="")), answer(ControlInfo))
 
-    @Endpoint
-    def change_parameters(self, run_id: str, body: ParameterChange) -> Call[ControlInfo]:
+    @route("POST /runs/{run_id}/parameters")
+    def change_parameters(self, run_id: str, body: ParameterChange) -> ControlInfo:
         """New values for a running run, at a step boundary."""
-        return post(run_path(run_id, "parameters"), ControlInfo, body)
 
-    @Endpoint
-    def history(self, run_id: str) -> Call[History]:
+    @route("GET /runs/{run_id}/history")
+    def history(self, run_id: str) -> History:
         """Who did what, and what became of each request."""
-        return get(run_path(run_id, "history"), History)
+
+    @route("POST /imports")
+    def create_import(self, body: ImportCreate) -> ImportInfo:
+        """Begin, or continue, to import a folder."""
+
+    @route("POST /imports/{run_id}/records")
+    def import_records(self, run_id: str, body: RecordBatch) -> BatchAccepted:
+        """Lines of an imported folder."""
+
+    @route("POST /imports/{run_id}/finish")
+    def finish_import(self, run_id: str) -> RunDetail:
+        """All lines are there: the run takes the state that its journal ends in."""
+
+    @route("GET /views")
+    def views(self) -> ViewPage:
+        """All views of the project by name."""
+
+    @route("GET /views/{view_id}")
+    def view(self, view_id: str) -> ViewInfo:
+        """One view."""
+
+    @route("POST /views")
+    def create_view(self, body: ViewWrite) -> ViewInfo:
+        """Keep a view."""
+
+    @route("PUT /views/{view_id}")
+    def replace_view(self, view_id: str, body: ViewWrite) -> ViewInfo:
+        """Change one's own view."""
+
+    @route("DELETE /views/{view_id}")
+    def delete_view(self, view_id: str) -> None:
+        """Delete one's own view."""

@@ -1,30 +1,31 @@
-"""What runs take up, and what deleting takes away."""
+"""What runs take up, what deleting takes away, and what the server knows of its deployment."""
 
 from __future__ import annotations
 
+from bapo.api.service import Diagnosis
 from bapo.api.storage import CompactReport, DeletionPreview, DeletionRequest, StorageState
-from bapo.client.call import Call, Endpoint, get, nothing, post
+from bapo.client.call import route
 
 
 class StorageCalls:
-    """Space; for administrators but for the preview of a deletion."""
+    """What runs take up, what deleting takes away, and what the server knows of its deployment."""
 
-    @Endpoint
-    def storage(self, limit: int | None = None) -> Call[StorageState]:
+    @route("GET /storage")
+    def storage(self, limit: int | None = None) -> StorageState:
         """What all runs take up, what goes by itself, and what waits to be deleted."""
-        return get("/storage", StorageState, limit=limit)
 
-    @Endpoint
-    def give_up_deletion(self, deletion_id: int) -> Call[None]:
+    @route("DELETE /storage/deletions/{deletion_id}")
+    def give_up_deletion(self, deletion_id: int) -> None:
         """Forget a deletion that no worker will ever carry out: its machine is gone."""
-        return Call("DELETE", f"/storage/deletions/{deletion_id}", nothing)
 
-    @Endpoint
-    def compact_database(self) -> Call[CompactReport]:
+    @route("POST /storage/compact")
+    def compact_database(self) -> CompactReport:
         """Give free space inside the database back to the disk; writing waits meanwhile."""
-        return post("/storage/compact", CompactReport)
 
-    @Endpoint
-    def preview_deletion(self, body: DeletionRequest) -> Call[DeletionPreview]:
+    @route("POST /runs/deletion")
+    def preview_deletion(self, body: DeletionRequest) -> DeletionPreview:
         """What deleting these runs would take away; nothing happens."""
-        return post("/runs/deletion", DeletionPreview, body)
+
+    @route("GET /diagnosis")
+    def diagnosis(self) -> Diagnosis:
+        """What the server knows of its own deployment; for administrators."""

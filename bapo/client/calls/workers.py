@@ -1,9 +1,10 @@
-"""Workers, for people and for themselves."""
+"""Workers, for people and for themselves, and the queue."""
 
 from __future__ import annotations
 
 from urllib.parse import quote
 
+from bapo.api.queue import LimitChange, QueueMove, QueueState, UserLimits
 from bapo.api.runs import RunSummary
 from bapo.api.workers import (
     AttemptOutcome,
@@ -19,57 +20,61 @@ from bapo.api.workers import (
     WorkerRegistration,
     WorkerWelcome,
 )
-from bapo.client.call import Call, Endpoint, get, nothing, post
-
-
-def _worker_path(worker_id: str, *rest: str) -> str:
-    return "/".join(("/workers", quote(worker_id, safe=""), *rest))
+from bapo.client.call import Call, Endpoint, post, route
 
 
 class WorkerCalls:
-    """Workers, for people and for themselves."""
+    """Workers, for people and for themselves, and the queue."""
 
-    @Endpoint
-    def workers(self) -> Call[WorkerPage]:
+    @route("GET /workers")
+    def workers(self) -> WorkerPage:
         """The workers, for people."""
-        return get("/workers", WorkerPage)
 
     @Endpoint
     def drain_worker(self, worker_id: str, body: DrainRequest | None = None) -> Call[WorkerInfo]:
         """Give a worker no new runs."""
-        return post(_worker_path(worker_id, "drain"), WorkerInfo, body or DrainRequest())
+        return post(f"/workers/{quote(worker_id, safe='')}/drain", WorkerInfo, body or DrainRequest())
 
-    @Endpoint
-    def undrain_worker(self, worker_id: str) -> Call[WorkerInfo]:
+    @route("POST /workers/{worker_id}/undrain")
+    def undrain_worker(self, worker_id: str) -> WorkerInfo:
         """Give a drained worker runs again."""
-        return post(_worker_path(worker_id, "undrain"), WorkerInfo)
 
-    @Endpoint
-    def forget_worker(self, worker_id: str) -> Call[None]:
+    @route("DELETE /workers/{worker_id}")
+    def forget_worker(self, worker_id: str) -> None:
         """Forget a worker that is gone."""
-        return Call("DELETE", _worker_path(worker_id), nothing)
 
-    @Endpoint
-    def register_worker(self, body: WorkerRegistration) -> Call[WorkerWelcome]:
+    @route("POST /workers/register")
+    def register_worker(self, body: WorkerRegistration) -> WorkerWelcome:
         """A worker introduces itself."""
-        return post("/workers/register", WorkerWelcome, body)
 
-    @Endpoint
-    def heartbeat(self, body: WorkerHeartbeat) -> Call[HeartbeatAnswer]:
+    @route("POST /workers/heartbeat")
+    def heartbeat(self, body: WorkerHeartbeat) -> HeartbeatAnswer:
         """A worker says what it is running, and hears what to do."""
-        return post("/workers/heartbeat", HeartbeatAnswer, body)
 
-    @Endpoint
-    def claim(self, run_id: str, body: ClaimRequest) -> Call[Claim]:
+    @route("POST /workers/runs/{run_id}/claim")
+    def claim(self, run_id: str, body: ClaimRequest) -> Claim:
         """Take an assigned run. Raises ApiError 409 where it is taken already."""
-        return post(f"/workers/runs/{quote(run_id, safe='')}/claim", Claim, body)
 
-    @Endpoint
-    def post_records(self, run_id: str, body: RecordBatch) -> Call[BatchAccepted]:
+    @route("POST /workers/runs/{run_id}/records")
+    def post_records(self, run_id: str, body: RecordBatch) -> BatchAccepted:
         """Upload lines of an attempt's file. Raises ApiError 409 with a stale fencing token."""
-        return post(f"/workers/runs/{quote(run_id, safe='')}/records", BatchAccepted, body)
 
-    @Endpoint
-    def post_outcome(self, run_id: str, body: AttemptOutcome) -> Call[RunSummary]:
+    @route("POST /workers/runs/{run_id}/outcome")
+    def post_outcome(self, run_id: str, body: AttemptOutcome) -> RunSummary:
         """Say that a trainer is up, or how it ended. Raises ApiError 409 with a stale fencing token."""
-        return post(f"/workers/runs/{quote(run_id, safe='')}/outcome", RunSummary, body)
+
+    @route("GET /queue")
+    def queue(self) -> QueueState:
+        """What waits and why, and what runs where."""
+
+    @route("POST /runs/{run_id}/move")
+    def move(self, run_id: str, body: QueueMove) -> QueueState:
+        """Move a waiting run before or after another, or to the top or bottom."""
+
+    @route("GET /queue/limits")
+    def limits(self) -> UserLimits:
+        """How many runs each person may have on workers at a time."""
+
+    @route("PUT /queue/limits/{user}")
+    def set_limit(self, user: str, body: LimitChange) -> UserLimits:
+        """Limit how many runs a person may have on workers at a time."""

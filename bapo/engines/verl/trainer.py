@@ -23,14 +23,7 @@ from bapo.advantages import group_advantages
 from bapo.config.task import TaskSection
 from bapo.engines.verl.agent_loop import AGENT_NAME, PARTITION, BapoAgentLoopManager, ResponseSummary
 from bapo.engines.verl.critic_worker import BapoCriticWorker
-from bapo.engines.verl.loss import (
-    MEASURE_DISTANCE,
-    NUM_RESPONSES,
-    NUM_TOKENS,
-    SOURCE_FIELD,
-    BapoLoss,
-    BapoValueLoss,
-)
+from bapo.engines.verl.loss import MEASURE_DISTANCE, NUM_RESPONSES, NUM_TOKENS, SOURCE_FIELD, BapoLoss, BapoValueLoss
 from bapo.engines.verl.messages import message_content
 from bapo.engines.verl.phases import Phases
 from bapo.engines.verl.rows import Rows

@@ -1,0 +1,41 @@
+"""The common part of methods that keep the groups of earlier steps in one buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Generic, TypeVar
+
+from bapo.buffers import HighQualityBuffer, PastGroups
+from bapo.methods.plain import PlainMethod
+from bapo.records import BufferState
+from bapo.rollout import RolloutGroup
+
+BufferT = TypeVar("BufferT", bound=HighQualityBuffer | PastGroups)
+
+
+class ReplayMethod(PlainMethod, Generic[BufferT]):
+    """Base of methods with one buffer; a subclass says which groups are stored and which are trained on again."""
+
+    name_in_checkpoint: ClassVar[str] = "buffer"
+    """Of the buffer's state."""
+
+    def __init__(self, buffer: BufferT) -> None:
+        super().__init__()
+        self._buffer = buffer
+
+    def buffers(self, step: int) -> tuple[BufferState | None, BufferState | None]:
+        return None, self._buffer.state(step)
+
+    def finish_step(self, step: int) -> None:
+        super().finish_step(step)
+        self._buffer.expire(next_step=step + 1)
+
+    def stored_groups(self) -> Sequence[RolloutGroup]:
+        return self._buffer.groups()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), self.name_in_checkpoint: self._buffer.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any], payloads: Sequence[object]) -> None:
+        super().load_state_dict(state, payloads)
+        self._buffer.load_state_dict(state[self.name_in_checkpoint], payloads)
