@@ -29,6 +29,8 @@ class Panel(NamedTuple):
     """Placed on the axes `axis_of` names."""
     xaxis: Mapping[str, Any]
     yaxis: Mapping[str, Any]
+    whole_title: str = ""
+    """Where the title is shortened; shown on hover."""
 
 
 def axis_of(index: int) -> str:
@@ -86,6 +88,7 @@ def panel_figure(
                 "yshift": 4,
                 "showarrow": False,
                 "font": {"size": 12.5},
+                **({"hovertext": panel.whole_title} if panel.whole_title else {}),
             }
         )
     traces = [trace for panel in panels for trace in panel.traces]

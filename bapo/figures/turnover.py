@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 
 from bapo.api.records import Series
 from bapo.figures.axes import XAxis, over_training
-from bapo.figures.lines import column
-from bapo.figures.theme import Palette, translucent
+from bapo.figures.lines import area, column
+from bapo.figures.theme import Palette
 
 Buffer = Literal["difficult", "high_quality"]
 
@@ -51,15 +51,14 @@ def turnover_figure(data: Turnover, palette: Palette) -> go.Figure:
         ("expired, too old", data.expired, palette.reevaluated, -1, "out"),
     )
     traces = [
-        go.Scatter(
-            x=data.axis.values,
-            y=[None if value is None else sign * value for value in values],
-            name=name,
-            stackgroup=direction,
-            mode="lines",
-            line={"width": 0.5, "color": colour, "shape": "hvh"},
-            fillcolor=translucent(colour, 0.75),
-            hovertemplate="%{y:d}",
+        area(
+            data.axis.values,
+            [None if value is None else sign * value for value in values],
+            name,
+            colour,
+            stack=direction,
+            hover="%{y:d}",
+            strength=0.75,
         )
         for name, values, colour, sign, direction in flows
     ]

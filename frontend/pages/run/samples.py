@@ -9,6 +9,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, dcc, html
 
 from bapo.api.runs import RunDetail
+from bapo.figures.sources import SOURCE_NAMES
 from bapo.rollout import BatchSource
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
@@ -16,12 +17,6 @@ from frontend.components.choices import choices
 from frontend.components.icon import icon
 
 GROUPS_AT_ONCE = 12
-
-SOURCE_NAMES: Mapping[BatchSource, str] = {
-    BatchSource.FRESH: "X1 fresh",
-    BatchSource.REEVALUATED: "X2 re-evaluated",
-    BatchSource.REUSED: "X3 reused",
-}
 
 CORRECTNESS: tuple[tuple[str, str], ...] = (
     ("none", "None correct"),

@@ -7,18 +7,17 @@ from functools import partial
 import plotly.graph_objects as go
 
 from bapo.config.method import Trait, has_trait
-from bapo.figures import (
-    batch_composition,
-    buffer_ages,
-    buffer_sizes,
-    fill_rate,
-    reevaluation,
-    rollouts,
-    thresholds,
-    turnover,
+from bapo.figures import batch_composition, reevaluation, rollouts, thresholds, turnover
+from bapo.figures.metric_charts import (
+    BUFFER_AGES,
+    BUFFER_SIZES,
+    FILL_RATE,
+    STORED_AGES,
+    STORED_GROUPS,
+    MetricChart,
 )
 from bapo.figures.theme import Palette
-from frontend.pages.run.charts.base import Chart, scalar_chart
+from frontend.pages.run.charts.base import Chart, metric_chart, scalar_chart
 from frontend.pages.run.data import RunData
 
 
@@ -32,16 +31,10 @@ def _rollouts(data: RunData, palette: Palette) -> go.Figure:
     return rollouts.rollouts_figure(content, palette)
 
 
-def _buffer_sizes(data: RunData, palette: Palette) -> go.Figure:
-    has_difficult = has_trait(data.run.method, "reevaluates")
-    content = buffer_sizes.buffer_sizes_data(data.series, data.axis)
-    return buffer_sizes.buffer_sizes_figure(content, palette, has_difficult=has_difficult)
-
-
-def _buffer_ages(data: RunData, palette: Palette) -> go.Figure:
-    has_difficult = has_trait(data.run.method, "reevaluates")
-    content = buffer_ages.buffer_ages_data(data.series, data.axis)
-    return buffer_ages.buffer_ages_figure(content, palette, has_difficult=has_difficult)
+def _buffers(whole: MetricChart, stored: MetricChart, data: RunData, palette: Palette) -> go.Figure:
+    """Both buffers, or only the stored groups of a method that re-evaluates nothing."""
+    chart = whole if has_trait(data.run.method, "reevaluates") else stored
+    return chart.figure(data.series, data.axis, palette)
 
 
 TURNOVERS: tuple[tuple[turnover.Buffer, Trait, str, str], ...] = (
@@ -97,13 +90,12 @@ CHARTS: tuple[Chart, ...] = (
         has_marks=False,
         question="What became of them?",
     ),
-    Chart(
+    metric_chart(
         "fill-rate",
         "batch",
+        FILL_RATE,
         "Fill rate",
         "Groups trained on, divided by B.",
-        lambda data, palette: fill_rate.fill_rate_figure(fill_rate.fill_rate_data(data.series, data.axis), palette),
-        fill_rate.KEYS,
         smoothing="always",
         question="Are the batches full?",
     ),
@@ -136,8 +128,8 @@ CHARTS: tuple[Chart, ...] = (
         "batch",
         "Buffer sizes",
         "Stored groups that may be reused and, if the method has them, difficult prompts waiting to be re-evaluated.",
-        _buffer_sizes,
-        buffer_sizes.KEYS,
+        partial(_buffers, BUFFER_SIZES, STORED_GROUPS),
+        BUFFER_SIZES.keys,
         only="reuses_groups",
     ),
     Chart(
@@ -145,8 +137,8 @@ CHARTS: tuple[Chart, ...] = (
         "batch",
         "Buffer ages",
         "Steps since a difficult prompt was last evaluated, or a stored group generated; old groups are off-policy.",
-        _buffer_ages,
-        buffer_ages.KEYS,
+        partial(_buffers, BUFFER_AGES, STORED_AGES),
+        BUFFER_AGES.keys,
         only="reuses_groups",
         question="How old is what the buffers hold?",
     ),

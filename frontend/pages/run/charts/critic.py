@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bapo.figures import values
-from frontend.pages.run.charts.base import Chart, scalar_chart
+from bapo.figures.metric_charts import VALUES
+from frontend.pages.run.charts.base import Chart, metric_chart, scalar_chart
 
 CHARTS: tuple[Chart, ...] = (
     scalar_chart(
@@ -17,14 +17,13 @@ CHARTS: tuple[Chart, ...] = (
         from_zero=False,
         only="has_critic",
     ),
-    Chart(
+    metric_chart(
         "values",
         "overview",
+        VALUES,
         "Critic: values and returns",
         "Mean over the batch's tokens: what the critic expected before the update, and the returns that it is trained "
         "towards. The advantage of a token is the difference.",
-        lambda data, palette: values.values_figure(values.values_data(data.series, data.axis), palette),
-        values.KEYS,
         only="has_critic",
         height=220,
     ),

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from bapo.figures import evaluations, lengths, rewards
-from frontend.pages.run.charts.base import Chart, scalar_chart
+from bapo.figures import evaluations, lengths
+from bapo.figures.metric_charts import REWARDS
+from frontend.pages.run.charts.base import Chart, metric_chart, scalar_chart
 
 CHARTS: tuple[Chart, ...] = (
-    Chart(
+    metric_chart(
         "rewards",
         "overview",
+        REWARDS,
         "Training reward",
         "Share of correct responses among the fresh rollouts of each step. The dotted line is the training batch, "
         "which filtering keeps near the middle: it does not show how good the policy is.",
-        lambda data, palette: rewards.rewards_figure(rewards.rewards_data(data.series, data.axis), palette),
-        rewards.KEYS,
         smoothing="always",
         question="Is it learning?",
     ),
@@ -46,7 +46,7 @@ CHARTS: tuple[Chart, ...] = (
         "Response length",
         "Tokens of the fresh responses, mean and longest, and the share that was cut off at the token limit; those "
         "count as wrong.",
-        lambda data, palette: lengths.lengths_figure(lengths.lengths_data(data.series, data.axis), palette),
+        lambda data, palette: lengths.lengths_figure(lengths.lengths_data(data.series, palette), data.axis, palette),
         lengths.KEYS,
         height=220,
         question="How long are the responses, and how many are cut off?",
