@@ -21,3 +21,13 @@ def accuracy_axis(group_size: int) -> dict[str, Any]:
     ticks = range(0, group_size + 1, 1 if group_size <= 8 else 2)
     names = [f"{k}/{group_size}" for k in ticks]
     return axis | {"tickvals": [k / group_size for k in ticks], "ticktext": names}
+
+
+def matrix_axes(before: str, after: str) -> dict[str, Any]:
+    """The axes of a matrix of accuracies: before in rows, the first on top, after in columns."""
+    axis = {"type": "category", "showgrid": False, "showline": False, "fixedrange": True, "ticks": ""}
+    return {
+        "xaxis": axis | {"title": {"text": after}, "showspikes": False},
+        "yaxis": axis | {"title": {"text": before}, "autorange": "reversed"},
+        "uirevision": "matrix",
+    }

@@ -27,6 +27,8 @@ class Line(NamedTuple):
     width: float = 1.5
     hover: str | None = None
     """Where it differs from that of the other lines."""
+    stack: str | None = None
+    """Then it is an area, on top of those before it in the same stack."""
 
 
 def column(series: Series, key: str, factor: float = 1.0) -> Sequence[float | None]:
@@ -39,20 +41,22 @@ def column(series: Series, key: str, factor: float = 1.0) -> Sequence[float | No
 
 def lines_figure(lines: Sequence[Line], axis: XAxis, *, hover: str, yaxis: dict[str, Any]) -> go.Figure:
     """Draws all lines on one axis; `hover` is the text of a point, such as `%{y:.1f} tokens`."""
-    traces = [
-        go.Scatter(
-            x=axis.values,
-            y=line.values,
-            name=line.name,
-            # A point between two gaps makes no line: what is known every few steps only would not be seen.
-            mode="lines+markers" if _has_lone_points(line.values) else "lines",
-            marker={"size": 3},
-            line={"color": line.colour, "dash": line.dash, "width": line.width},
-            hovertemplate=line.hover or hover,
-        )
-        for line in lines
-    ]
-    return over_training(traces, axis, yaxis=yaxis)
+    return over_training([_trace(line, axis, line.hover or hover) for line in lines], axis, yaxis=yaxis)
+
+
+def _trace(line: Line, axis: XAxis, hover: str) -> go.Scatter:
+    if line.stack is not None:
+        return area(axis.values, line.values, line.name, line.colour, stack=line.stack, hover=hover)
+    return go.Scatter(
+        x=axis.values,
+        y=line.values,
+        name=line.name,
+        # A point between two gaps makes no line: what is known every few steps only would not be seen.
+        mode="lines+markers" if _has_lone_points(line.values) else "lines",
+        marker={"size": 3},
+        line={"color": line.colour, "dash": line.dash, "width": line.width},
+        hovertemplate=hover,
+    )
 
 
 def _has_lone_points(values: Sequence[float | None]) -> bool:

@@ -13,7 +13,7 @@ from bapo.figures.lines import Dash, Line, column, lines_figure
 from bapo.figures.panels import titled
 from bapo.figures.theme import Palette, translucent
 
-Colour = Literal["fresh", "reevaluated", "reused", "reference", "bad"] | int
+Colour = Literal["fresh", "reevaluated", "reused", "reference", "good", "bad"] | int
 """A colour of the palette by its meaning, or a place among its series."""
 GIB = 2**-30
 
@@ -27,13 +27,18 @@ class Metric(NamedTuple):
     dash: Dash = "solid"
     width: float = 1.5
     opacity: float = 1.0
+    stack: str | None = None
+    """Drawn as an area on top of those before it in the same stack."""
+    factor: float = 1.0
+    """To the unit of the axis."""
 
-    def line(self, series: Series, palette: Palette, factor: float = 1.0) -> Line:
+    def line(self, series: Series, palette: Palette) -> Line:
         """Reads the metric by step; a step without it is a gap."""
         colour = palette.series[self.colour] if isinstance(self.colour, int) else str(getattr(palette, self.colour))
         if self.opacity < 1:
             colour = translucent(colour, self.opacity)
-        return Line(self.name, column(series, self.key, factor), colour, self.dash, self.width)
+        values = column(series, self.key, self.factor)
+        return Line(self.name, values, colour, self.dash, self.width, stack=self.stack)
 
 
 class MetricChart(NamedTuple):
@@ -43,8 +48,6 @@ class MetricChart(NamedTuple):
     yaxis: dict[str, Any]
     hover: str
     """Text of a point, such as `%{y:.1f} tokens`."""
-    factor: float = 1.0
-    """To the unit of the axis."""
     only_recorded: bool = False
     """Whether metrics that no step has are left out; a chart to which steps are appended has all of its lines."""
 
@@ -55,7 +58,7 @@ class MetricChart(NamedTuple):
 
     def lines(self, series: Series, palette: Palette) -> list[Line]:
         """Reads the lines off the metrics."""
-        lines = [metric.line(series, palette, self.factor) for metric in self.metrics]
+        lines = [metric.line(series, palette) for metric in self.metrics]
         return [line for line in lines if not self.only_recorded or any(value is not None for value in line.values)]
 
     def figure(self, series: Series, axis: XAxis, palette: Palette) -> go.Figure:
@@ -113,6 +116,26 @@ BUFFER_AGES = STORED_AGES._replace(
     ]
 )
 """The same, and steps since a difficult prompt was evaluated."""
+
+
+def _turnover(buffer: str) -> MetricChart:
+    """Entries of a buffer per step: above zero what came in, below it what went out."""
+    moves: tuple[tuple[str, str, Colour, int], ...] = (
+        ("entered", "entered", "fresh", 1),
+        ("refreshed", "refreshed", "reused", 1),
+        ("left_improved", "left, improved", "good", -1),
+        ("evicted", "evicted, no room", "reference", -1),
+        ("expired", "expired, too old", "reevaluated", -1),
+    )
+    metrics = [
+        Metric(f"bapo/buffer/{buffer}/{key}", name, colour, stack="in" if sign > 0 else "out", factor=sign)
+        for key, name, colour, sign in moves
+    ]
+    return MetricChart(metrics, titled("entries: out | in", rangemode="normal", zeroline=True), "%{y:d}")
+
+
+DIFFICULT_TURNOVER = _turnover("difficult")
+STORED_TURNOVER = _turnover("high_quality")
 VALUES = MetricChart(
     [
         Metric("critic/values/mean", "expected value", 0, width=2),
@@ -173,17 +196,16 @@ VERL_PHASES = MetricChart(
 )
 MEMORY = MetricChart(
     [
-        Metric("bapo/system/memory_bytes", "in use", 0, width=2),
-        Metric("bapo/system/memory_peak_bytes", "peak", 0, "dot", 1.2),
+        Metric("bapo/system/memory_bytes", "in use", 0, width=2, factor=GIB),
+        Metric("bapo/system/memory_peak_bytes", "peak", 0, "dot", 1.2, factor=GIB),
     ],
     titled("GiB"),
     "%{y:.2f} GiB",
-    factor=GIB,
 )
 GPU_MEMORY = MEMORY._replace(
     metrics=[
-        Metric("bapo/system/gpu_memory_bytes", "in use", 0, width=2),
-        Metric("bapo/system/gpu_memory_peak_bytes", "peak", 0, "dot", 1.2),
+        Metric("bapo/system/gpu_memory_bytes", "in use", 0, width=2, factor=GIB),
+        Metric("bapo/system/gpu_memory_peak_bytes", "peak", 0, "dot", 1.2, factor=GIB),
     ]
 )
 CPU = MetricChart([Metric("bapo/system/cpu_percent", "CPU", 0)], titled("% of one core"), "%{y:.0f} %")

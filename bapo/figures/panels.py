@@ -43,6 +43,21 @@ def titled(title: str, **settings: Any) -> dict[str, Any]:
     return {"title": {"text": title}, **settings}
 
 
+def error_bars(
+    values: Sequence[float], lows: Sequence[float | None], highs: Sequence[float | None], colour: str
+) -> dict[str, Any]:
+    """Bars from each value to its bounds; none where a bound is not known."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [0.0 if high is None else high - value for value, high in zip(values, highs, strict=True)],
+        "arrayminus": [0.0 if low is None else value - low for value, low in zip(values, lows, strict=True)],
+        "color": colour,
+        "thickness": 1.5,
+        "width": 4,
+    }
+
+
 STEP_AXIS: Mapping[str, Any] = titled(
     "step", tickformat=",d", rangemode="tozero", unifiedhovertitle={"text": "step %{x:,d}"}
 )

@@ -7,12 +7,11 @@ import pytest
 from bapo.api.records import RatioSeries, Series, StalenessSeries
 from bapo.figures.axes import XAxis
 from bapo.figures.lines import Line, lines_figure
-from bapo.figures.metric_charts import VERL_PHASES
+from bapo.figures.metric_charts import DIFFICULT_TURNOVER, VERL_PHASES
 from bapo.figures.ratio_distribution import bin_names, ratio_distribution_data, ratio_distribution_figure
 from bapo.figures.staleness import staleness_course, staleness_totals, staleness_totals_figure
 from bapo.figures.theme import LIGHT
 from bapo.figures.timings import timings_data, timings_figure
-from bapo.figures.turnover import turnover_data, turnover_figure
 from bapo.figures.tv_bounds import penalties_data
 from frontend.pages.run.charts import is_empty
 
@@ -92,7 +91,7 @@ def test_colours_that_come_round_again_are_dotted() -> None:
 
 def test_what_leaves_a_buffer_stands_below_zero() -> None:
     columns = {"bapo/buffer/difficult/entered": [3, 1], "bapo/buffer/difficult/evicted": [2, None]}
-    figure = turnover_figure(turnover_data(Series(steps=[1, 2], columns=columns), AXIS, "difficult"), LIGHT)
+    figure = DIFFICULT_TURNOVER.figure(Series(steps=[1, 2], columns=columns), AXIS, LIGHT)
     shown = {trace.name: list(trace.y) for trace in figure.data}
     assert shown["entered"] == [3, 1]
     assert shown["evicted, no room"] == [-2, None]

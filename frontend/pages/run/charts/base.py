@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import plotly.graph_objects as go
@@ -19,7 +19,6 @@ class Chart:
     """One card of the run page."""
 
     name: str
-    tab: str
     title: str
     explanation: str
     """Shown on hover."""
@@ -41,20 +40,27 @@ class Chart:
     """Left out if the run has recorded none of its metrics."""
     has_marks: bool = True
     """Whether its x-axis follows the run."""
+    tab: str = ""
+    """Set by `of_tab`."""
 
 
-def metric_chart(name: str, tab: str, chart: MetricChart, title: str, explanation: str, **more: Any) -> Chart:
+def of_tab(tab: str, *charts: Chart) -> tuple[Chart, ...]:
+    """Returns the charts of one tab."""
+    return tuple(replace(chart, tab=tab) for chart in charts)
+
+
+def metric_chart(name: str, chart: MetricChart, title: str, explanation: str, **more: Any) -> Chart:
     """Returns the card of a chart whose lines are metrics as they were recorded; `more` are the card's other fields."""
 
     def draw(data: RunData, palette: Palette) -> go.Figure:
         return chart.figure(data.series, data.axis, palette)
 
-    return Chart(name, tab, title, explanation, draw, chart.keys, **more)
+    return Chart(name, title, explanation, draw, chart.keys, **more)
 
 
 def scalar_chart(
-    name: str, tab: str, key: str, title: str, explanation: str, unit: str, *, from_zero: bool = True, **more: Any
+    name: str, key: str, title: str, explanation: str, unit: str, *, from_zero: bool = True, **more: Any
 ) -> Chart:
     """Returns the card of one metric."""
     chart = scalar(key, title.lower(), unit, from_zero=from_zero)
-    return metric_chart(name, tab, chart, title, explanation, height=220, **more)
+    return metric_chart(name, chart, title, explanation, height=220, **more)

@@ -11,7 +11,7 @@ from bapo.figures import ratio_distribution, staleness, tv_bounds
 from bapo.figures.metric_charts import RATIO_ENDS, RESPONSE_DISTANCES, ROLLOUT_LAG, TOKEN_DISTANCES
 from bapo.figures.theme import Palette
 from bapo.theory import TheoryConstants, theory_constants
-from frontend.pages.run.charts.base import Chart, metric_chart, scalar_chart
+from frontend.pages.run.charts.base import Chart, metric_chart, of_tab, scalar_chart
 from frontend.pages.run.data import RunData
 
 
@@ -49,10 +49,10 @@ def _penalties(data: RunData, palette: Palette) -> go.Figure:
     return tv_bounds.penalties_figure(content, palette)
 
 
-CHARTS: tuple[Chart, ...] = (
+CHARTS = of_tab(
+    "off-policy",
     Chart(
         "ratios",
-        "off-policy",
         "Importance ratios",
         "ρ = π_θ / behaviour policy of every token trained on, before clipping; the scale is logarithmic. On-policy "
         "data stand at 1; the wider the band, the staler. Long runs sum neighbouring steps.",
@@ -66,7 +66,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     scalar_chart(
         "clip-fraction",
-        "off-policy",
         "actor/pg_clipfrac",
         "Clipped tokens",
         "Share of tokens whose ratio left the clip range, so that they gave no gradient.",
@@ -74,7 +73,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     metric_chart(
         "ratio-ends",
-        "off-policy",
         RATIO_ENDS,
         "Mean and largest ratio",
         "The mean stays near 1 by its definition; the largest shows the outliers that clipping is for.",
@@ -82,7 +80,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     Chart(
         "staleness",
-        "off-policy",
         "Age of the training data",
         "Groups trained on by age, all steps so far: step - 1 - version of the policy that generated the group. 0 is "
         "on-policy.",
@@ -96,7 +93,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     Chart(
         "staleness-course",
-        "off-policy",
         "Age of the training data by step",
         "Share of each batch by age. Long runs sum neighbouring steps.",
         _staleness_course,
@@ -107,7 +103,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     metric_chart(
         "tv-tokens",
-        "off-policy",
         TOKEN_DISTANCES,
         "Distance to each source, per token",
         "Total variation between the policy and the one that generated each source's groups, estimated as "
@@ -115,14 +110,12 @@ CHARTS: tuple[Chart, ...] = (
     ),
     metric_chart(
         "tv-sequences",
-        "off-policy",
         RESPONSE_DISTANCES,
         "Distance to each source, per response",
         "The same over whole responses, as Theorem 3.2 means it: the ratios of a response's tokens multiply.",
     ),
     Chart(
         "penalties",
-        "off-policy",
         "Penalties of the bound",
         "K_i·TV_i of each source (Eq. 11-13): K1 follows from the filter, K2 from c1, K3 from the reuse window, which "
         "moves with r_tot. K2 is the exact one, which also holds for accuracies near 1.",
@@ -133,7 +126,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     scalar_chart(
         "kl-behaviour",
-        "off-policy",
         "actor/ppo_kl",
         "KL to the behaviour policy",
         "How far the trained policy has moved from the policies that generated its batch.",
@@ -142,7 +134,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     metric_chart(
         "rollout-staleness",
-        "off-policy",
         ROLLOUT_LAG,
         "Lag of the rollout policy",
         "Steps that the rollout policy α lags behind the trained weights; it is synchronised every v steps.",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bapo.figures import evaluations, lengths
 from bapo.figures.metric_charts import REWARDS
-from frontend.pages.run.charts.base import Chart, metric_chart, scalar_chart
+from frontend.pages.run.charts.base import Chart, metric_chart, of_tab, scalar_chart
 
-CHARTS: tuple[Chart, ...] = (
+CHARTS = of_tab(
+    "overview",
     metric_chart(
         "rewards",
-        "overview",
         REWARDS,
         "Training reward",
         "Share of correct responses among the fresh rollouts of each step. The dotted line is the training batch, "
@@ -19,7 +19,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     Chart(
         "evaluations",
-        "overview",
         "Test accuracy",
         "Accuracy on held-out problems, averaged over k samples each (avg@k) with its 95 % interval; dotted: at least "
         "one of k correct (pass@k); dashed: the base model.",
@@ -33,7 +32,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     scalar_chart(
         "entropy",
-        "overview",
         "actor/entropy",
         "Policy entropy",
         "Mean entropy per response token. A collapse towards 0 means that the policy no longer explores.",
@@ -42,7 +40,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     Chart(
         "lengths",
-        "overview",
         "Response length",
         "Tokens of the fresh responses, mean and longest, and the share that was cut off at the token limit; those "
         "count as wrong.",
@@ -53,7 +50,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     scalar_chart(
         "grad-norm",
-        "overview",
         "actor/grad_norm",
         "Gradient norm",
         "Norm of the gradient before it is scaled down to training.max_grad_norm.",
@@ -61,7 +57,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     scalar_chart(
         "kl",
-        "overview",
         "actor/ppo_kl",
         "KL to the behaviour policy",
         "How far the trained policy has moved from the policies that generated its batch.",

@@ -19,7 +19,7 @@ from bapo.figures.metric_charts import (
     VERL_PHASES,
 )
 from bapo.figures.theme import Palette
-from frontend.pages.run.charts.base import Chart, metric_chart
+from frontend.pages.run.charts.base import Chart, metric_chart, of_tab
 from frontend.pages.run.data import RunData
 
 STEP_SECONDS = "timing_s/step"
@@ -55,10 +55,10 @@ def _rollouts(data: RunData, palette: Palette) -> go.Figure:
     return lines_figure([line], data.axis, hover="%{y:,.0f} rollouts/s", yaxis={"title": {"text": "rollouts / s"}})
 
 
-CHARTS: tuple[Chart, ...] = (
+CHARTS = of_tab(
+    "system",
     Chart(
         "timings",
-        "system",
         "Time by phase",
         "Seconds of each step by phase: fresh rollouts, re-evaluation of difficult prompts, building the batch, the "
         "update, and what is left. Vertical marks show where an attempt resumed.",
@@ -70,7 +70,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     Chart(
         "tokens-per-second",
-        "system",
         "Tokens per second",
         "Response tokens of training that the step added, divided by the time of the whole step, and by that of "
         "generating alone, new weights for the rollout engine included.",
@@ -81,7 +80,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     metric_chart(
         "verl-phases",
-        "system",
         VERL_PHASES,
         "verl phases",
         "Seconds of verl's own phases within the step, re-evaluation included. Answers are verified while others are "
@@ -94,7 +92,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     Chart(
         "rollouts-per-second",
-        "system",
         "Rollouts per second",
         "Responses of training, fresh and re-evaluated, divided by the time of the whole step.",
         _rollouts,
@@ -103,7 +100,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     metric_chart(
         "step-times",
-        "system",
         STEP_TIMES,
         "Time per step",
         "Wall time and CPU time of the trainer process, and what writing the record of the step before took.",
@@ -111,7 +107,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     metric_chart(
         "memory",
-        "system",
         MEMORY,
         "Memory of the trainer",
         "Resident memory, now and at its peak.",
@@ -120,7 +115,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     metric_chart(
         "cpu",
-        "system",
         CPU,
         "CPU load",
         "Of the trainer process; 100 % is one core.",
@@ -128,7 +122,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     metric_chart(
         "reward-failures",
-        "system",
         REWARD_FAILURES,
         "Verifier failures",
         "Responses whose verifier raised an error, since the attempt began: each counts as wrong.",
@@ -138,7 +131,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     metric_chart(
         "gpu-memory",
-        "system",
         GPU_MEMORY,
         "GPU memory of the trainer",
         "What PyTorch has allocated, now and at its peak.",
@@ -148,7 +140,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     metric_chart(
         "gpu",
-        "system",
         GPU,
         "GPU load",
         "Utilisation where it is recorded, and the share of the device's memory in use by all processes.",
