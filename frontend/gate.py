@@ -11,11 +11,12 @@ from collections.abc import Sequence
 import httpx
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bapo.client import SESSION_COOKIE
 from bapo.deploy.service_log import about
+from frontend.answers import problem, unreachable
 from frontend.bodies import MAX_CALL_BYTES, BodyError, read_body, replayed
 from frontend.live import LIVE_PREFIX, live
 from frontend.login import HOME, login, login_url, logout, set_password
@@ -141,7 +142,7 @@ class Gate:
         elif is_proxied(scope["path"]):
             await self._proxy(scope, receive, send)
         elif scope["method"] not in SAFE_METHODS and not _is_same_origin(request, hosts[0]):
-            answer = _problem(403, "wrong_origin", "send this request from a page of the dashboard itself")
+            answer = problem(403, "wrong_origin", "send this request from a page of the dashboard itself")
             await answer(scope, receive, self._guarded(send))
         elif scope["path"] == "/login":
             await (await login(request, self._api))(scope, receive, self._guarded(send))
@@ -160,7 +161,7 @@ class Gate:
             try:
                 receive = replayed(await read_body(receive, MAX_CALL_BYTES), receive)
             except BodyError as error:
-                await _problem(error.status, error.code, error.remedy)(scope, receive, send)
+                await problem(error.status, error.code, error.remedy)(scope, receive, send)
                 return
             request = Request(scope, receive)
         token = SESSION.set(request.cookies[SESSION_COOKIE])
@@ -183,12 +184,12 @@ class Gate:
         except httpx.TransportError:
             if _is_document(request):
                 return unavailable()
-            return _problem(502, "backend_unreachable", "the BAPO server does not answer: try again in a moment")
+            return unreachable()
         if not known:
             path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
             if _is_document(request):
                 return RedirectResponse(login_url(path), status_code=303)
-            return _problem(401, "unauthenticated", "your session has ended: log in again")
+            return problem(401, "unauthenticated", "your session has ended: log in again")
         address = _elsewhere(request.scope["path"])
         return None if address is None else RedirectResponse(address, status_code=303)
 
@@ -228,7 +229,3 @@ def _is_same_origin(request: Request, host: str) -> bool:
     """Whether one of our own pages sends the request: only they may send one that acts."""
     origin = request.headers.get("origin", "")
     return origin.partition("://")[2].lower() == host.lower()
-
-
-def _problem(status: int, code: str, remedy: str) -> JSONResponse:
-    return JSONResponse({"code": code, "remedy": remedy}, status_code=status)

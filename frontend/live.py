@@ -6,13 +6,11 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-import httpx
-import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bapo.api.base import ErrorBody
-from bapo.client import ApiError, AsyncClient
+from bapo.client import AsyncClient
+from frontend.answers import answered, json_answer, problem
 from frontend.pages.run.live import news
 from frontend.pages.run.migration import flows_answer, migration_answer
 from frontend.pages.runs.live import rows
@@ -33,25 +31,15 @@ _RUN = re.compile(r"/live/runs/(?P<run_id>[^/]+)(?:/(?P<part>[a-z-]+))?")
 async def live(request: Request, api: Api) -> Response:
     """Answers GET /live/runs/{run_id} with what is new of a run; with a further part, with something else of it."""
     if request.url.path == RUN_LIST and request.method == "GET":
-        return await _answered(rows(api.client(), request.query_params))
+        return await answered(_answer(rows(api.client(), request.query_params)))
     match = _RUN.fullmatch(request.url.path)
     if match is None or match["part"] not in ANSWERS or request.method != "GET":
-        return _answer({"code": "not_found", "remedy": "there is nothing at this address"}, 404)
+        return problem(404, "not_found", "there is nothing at this address")
     after = request.query_params.get("after", "0")
     if not after.isdigit():
-        return _answer({"code": "invalid", "field": "after", "value": after, "remedy": "give a step, from 0"}, 422)
-    return await _answered(ANSWERS[match["part"]](api.client(), match["run_id"], request.query_params))
+        return problem(422, "invalid", "give a step, from 0", field="after", value=after)
+    return await answered(_answer(ANSWERS[match["part"]](api.client(), match["run_id"], request.query_params)))
 
 
-async def _answered(content: Awaitable[object]) -> Response:
-    try:
-        return _answer(await content)
-    except ApiError as error:
-        return _answer(error.body.model_dump(mode="json"), error.status)
-    except httpx.TransportError:
-        body = ErrorBody(code="backend_unreachable", remedy="the BAPO server does not answer", request_id="none")
-        return _answer(body.model_dump(mode="json"), 502)
-
-
-def _answer(content: object, status: int = 200) -> Response:
-    return Response(orjson.dumps(content), status_code=status, media_type="application/json")
+async def _answer(content: Awaitable[object]) -> Response:
+    return json_answer(await content)

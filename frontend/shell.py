@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import dash_mantine_components as dmc
@@ -227,27 +228,14 @@ def register(app: Dash, api: Api, pages: tuple[Page, ...]) -> None:
             return "server unavailable", []
         return f"{user.name} · {user.role}", _administration() if user.role == "admin" else []
 
-    clientside(
-        app,
-        "shell",
-        "scheme",
-        Output("mantine", "forceColorScheme"),
-        Output("scheme", "data"),
-        Input("scheme-toggle", "n_clicks"),
+    in_browser = partial(clientside, app, "shell")
+    in_browser(
+        "scheme", Output("mantine", "forceColorScheme"), Output("scheme", "data"), Input("scheme-toggle", "n_clicks")
     )
-    clientside(
-        app, "shell", "navbar", Output("appshell", "navbar"), Input("burger", "opened"), State("appshell", "navbar")
-    )
+    in_browser("navbar", Output("appshell", "navbar"), Input("burger", "opened"), State("appshell", "navbar"))
+    in_browser("closeNavigation", Output("burger", "opened"), Input("url", "pathname"))
+    in_browser("logout", Output("logout", "disabled"), Input("logout", "n_clicks"), initial=False)
+    typed = State("search", "value")
+    in_browser("search", Output("url", "href"), Input("search", "n_submit"), typed, initial=False)
     clientside(app, "view", "changed", Output("title-sink", "title"), Input("url", "href"))
-    clientside(app, "shell", "closeNavigation", Output("burger", "opened"), Input("url", "pathname"))
-    clientside(app, "shell", "logout", Output("logout", "disabled"), Input("logout", "n_clicks"), initial=False)
-    clientside(
-        app,
-        "shell",
-        "search",
-        Output("url", "href"),
-        Input("search", "n_submit"),
-        State("search", "value"),
-        initial=False,
-    )
     clientside(app, "live", "connect", Output("live-state", "data"), Input("live-source", "data"))

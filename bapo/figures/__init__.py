@@ -11,25 +11,17 @@ from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 
-from bapo.figures.ablations import Ablations, ablation_groups, ablations_data, ablations_figure
-from bapo.figures.accuracy_bins import AccuracyBins, accuracy_bins_figure, histogram_bins, tracking_bins
-from bapo.figures.accuracy_counts import AccuracyCounts, accuracy_counts, accuracy_counts_figure
-from bapo.figures.accuracy_curves import AccuracyCurves, accuracy_curves_data, accuracy_curves_figure, datasets_of
-from bapo.figures.actor_critic import ActorCritic, actor_critic_data, actor_critic_figure
-from bapo.figures.axes import x_axis
-from bapo.figures.batch_composition import BatchComposition, batch_composition_data, batch_composition_figure
-from bapo.figures.cumulative_rollouts import (
-    CumulativeRollouts,
-    cumulative_rollouts_data,
-    cumulative_rollouts_figure,
-)
-from bapo.figures.difficulty_bins import DifficultyBins, difficulty_bins_data, difficulty_bins_figure
-from bapo.figures.flows import FlowColumns, flow_columns, flows_figure
-from bapo.figures.group_accuracy import GroupAccuracy, group_accuracy_data, group_accuracy_figure
+from bapo.figures.ablations import Ablations, ablations_figure
+from bapo.figures.accuracy_counts import AccuracyCounts, accuracy_counts_figure
+from bapo.figures.accuracy_curves import AccuracyCurves, accuracy_curves_figure
+from bapo.figures.actor_critic import ActorCritic, actor_critic_figure
+from bapo.figures.cumulative_rollouts import CumulativeRollouts, cumulative_rollouts_figure
+from bapo.figures.difficulty_bins import DifficultyBins, difficulty_bins_figure
+from bapo.figures.group_accuracy import GroupAccuracy, group_accuracy_figure
 from bapo.figures.groups import Group, grouped
-from bapo.figures.migration_matrix import MigrationCells, migration_cells, migration_matrix_figure
-from bapo.figures.online_filters import OnlineFilters, filter_groups, online_filters_data, online_filters_figure
-from bapo.figures.paper_figure_8 import BatchCompositions, batch_compositions_data, batch_compositions_figure
+from bapo.figures.migration_matrix import MigrationCells, migration_matrix_figure
+from bapo.figures.online_filters import OnlineFilters, online_filters_figure
+from bapo.figures.paper_figure_8 import BatchCompositions, batch_compositions_figure
 from bapo.figures.plots import (
     plot_ablations,
     plot_accuracy_curves,
@@ -44,13 +36,12 @@ from bapo.figures.plots import (
     plot_unlock_comparison,
 )
 from bapo.figures.recorded import RecordedRun, load_run
-from bapo.figures.results_table import ResultsTable, results_table_data, results_table_figure
-from bapo.figures.reward_curves import RewardCurves, reward_curves_data, reward_curves_figure
+from bapo.figures.results_table import ResultsTable, results_table_figure
+from bapo.figures.reward_curves import RewardCurves, reward_curves_figure
 from bapo.figures.theme import DARK, LIGHT, Palette, template
-from bapo.figures.time_table import TimeTable, time_table_data, time_table_figure
-from bapo.figures.tracked import moved, moved_by_chance, pooled
-from bapo.figures.training_dynamics import TrainingDynamics, training_dynamics_data, training_dynamics_figure
-from bapo.figures.unlock_comparison import UnlockComparison, unlock_comparison_data, unlock_comparison_figure
+from bapo.figures.time_table import TimeTable, time_table_figure
+from bapo.figures.training_dynamics import TrainingDynamics, training_dynamics_figure
+from bapo.figures.unlock_comparison import UnlockComparison, unlock_comparison_figure
 
 
 class PaperFigure(NamedTuple):
@@ -112,46 +103,12 @@ __all__ = [
     "DARK",
     "LIGHT",
     "PAPER_FIGURES",
-    "AccuracyBins",
-    "BatchComposition",
-    "FlowColumns",
     "Group",
     "Palette",
     "PaperFigure",
     "RecordedRun",
-    "ablation_groups",
-    "ablations_data",
-    "ablations_figure",
-    "accuracy_bins_figure",
-    "accuracy_counts",
-    "accuracy_counts_figure",
-    "accuracy_curves_data",
-    "accuracy_curves_figure",
-    "actor_critic_data",
-    "actor_critic_figure",
-    "batch_composition_data",
-    "batch_composition_figure",
-    "batch_compositions_data",
-    "batch_compositions_figure",
-    "cumulative_rollouts_data",
-    "cumulative_rollouts_figure",
-    "datasets_of",
-    "difficulty_bins_data",
-    "difficulty_bins_figure",
-    "filter_groups",
-    "flow_columns",
-    "flows_figure",
-    "group_accuracy_data",
-    "group_accuracy_figure",
     "grouped",
-    "histogram_bins",
     "load_run",
-    "migration_cells",
-    "migration_matrix_figure",
-    "moved",
-    "moved_by_chance",
-    "online_filters_data",
-    "online_filters_figure",
     "plot_ablations",
     "plot_accuracy_curves",
     "plot_batch_compositions",
@@ -163,18 +120,5 @@ __all__ = [
     "plot_time_table",
     "plot_training_dynamics",
     "plot_unlock_comparison",
-    "pooled",
-    "results_table_data",
-    "results_table_figure",
-    "reward_curves_data",
-    "reward_curves_figure",
     "template",
-    "time_table_data",
-    "time_table_figure",
-    "tracking_bins",
-    "training_dynamics_data",
-    "training_dynamics_figure",
-    "unlock_comparison_data",
-    "unlock_comparison_figure",
-    "x_axis",
 ]

@@ -10,10 +10,8 @@ import plotly.graph_objects as go
 from bapo.analysis.comparison import SEED_FIELD, value_text
 from bapo.config.method import BapoConfig, GrpoConfig, ablations, method_label
 from bapo.figures.accuracy_curves import dataset_curves, datasets_of, evaluations_on
-from bapo.figures.curve_panels import CurvePanel, curve_panels, labels_of
+from bapo.figures.curve_panels import CurvePanel, Scale, curves_figure
 from bapo.figures.groups import Group, comparable, differing, most_common, shared_seeds
-from bapo.figures.methods import styles_of
-from bapo.figures.panels import panel_figure, titled
 from bapo.figures.recorded import REWARD, RecordedRun
 from bapo.figures.seed_curves import metric_curves, window_of
 from bapo.figures.theme import Palette
@@ -103,7 +101,7 @@ def ablations_data(groups: Sequence[Sequence[Group]]) -> Ablations:
     else:
         metric = "training reward"
         curves = [metric_curves(panel, REWARD, window=window) for panel in groups]
-    panels = [CurvePanel(title, found) for title, found in zip(_TITLES, curves, strict=True)]
+    panels = [CurvePanel(title, found, Scale(metric)) for title, found in zip(_TITLES, curves, strict=True)]
     return Ablations(panels, _baseline_labels(groups), metric, window)
 
 
@@ -124,9 +122,5 @@ def _baseline_labels(groups: Sequence[Sequence[Group]]) -> frozenset[str]:
 
 def ablations_figure(data: Ablations, palette: Palette) -> go.Figure:
     """The panels that have variants."""
-    panels = [panel for panel in data.panels if panel.curves]
-    yaxis = titled(data.metric, tickformat=".0%")
-    looks = {label: BapoConfig.label if label in data.baseline else label for label in labels_of(panels)}
-    known = styles_of(list(dict.fromkeys(looks.values())), palette)
-    styles = {label: known[look] for label, look in looks.items()}
-    return panel_figure(curve_panels(panels, styles, [yaxis] * len(panels), hover=[".1%"] * len(panels)))
+    looks = dict.fromkeys(data.baseline, BapoConfig.label)
+    return curves_figure([panel for panel in data.panels if panel.curves], palette, looks=looks)

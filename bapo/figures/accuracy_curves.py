@@ -9,10 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bapo.analysis.comparison import Curve, curve
-from bapo.figures.curve_panels import CurvePanel, curve_panels, labels_of
+from bapo.figures.curve_panels import CurvePanel, curves_figure
 from bapo.figures.groups import Group
-from bapo.figures.methods import styles_of
-from bapo.figures.panels import panel_figure, titled
 from bapo.figures.recorded import RecordedRun
 from bapo.figures.seed_curves import SeedCurve, seed_curves
 from bapo.figures.theme import Palette
@@ -59,7 +57,4 @@ def dataset_curves(groups: Sequence[Group], dataset: str, num_samples: int) -> l
 
 def accuracy_curves_figure(data: AccuracyCurves, palette: Palette) -> go.Figure:
     """A line per method with its 95 % interval over seeds."""
-    num = len(data.datasets)
-    yaxis = titled("accuracy", tickformat=".0%")
-    styles = styles_of(labels_of(data.datasets), palette)
-    return panel_figure(curve_panels(data.datasets, styles, [yaxis] * num, hover=[".1%"] * num))
+    return curves_figure(data.datasets, palette)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 
 from bapo.api.records import Series
 from bapo.figures.axes import XAxis, over_training
-from bapo.figures.theme import Palette, translucent
+from bapo.figures.lines import area, column
+from bapo.figures.sources import drawn_sources
+from bapo.figures.theme import Palette
 
 KEYS = ("bapo/batch/x1", "bapo/batch/x2", "bapo/batch/x3", "bapo/batch/batch_size")
 
@@ -27,38 +29,50 @@ class BatchComposition(NamedTuple):
 
 def batch_composition_data(series: Series, axis: XAxis) -> BatchComposition:
     """Read the counts off the metrics."""
-    missing: list[float | None] = [None] * len(series.steps)
-    return BatchComposition(axis, *(series.columns.get(key, missing) for key in KEYS))
+    return BatchComposition(axis, *(column(series, key) for key in KEYS))
 
 
 def batch_composition_figure(data: BatchComposition, palette: Palette) -> go.Figure:
     """Stacked X1, X2, X3 with B as a dashed line."""
-    sources = (
-        ("X1 fresh", data.x1, palette.fresh),
-        ("X2 re-evaluated", data.x2, palette.reevaluated),
-        ("X3 reused", data.x3, palette.reused),
-    )
-    traces = [
-        go.Scatter(
-            x=data.axis.values,
-            y=counts,
-            name=name,
-            stackgroup="batch",
-            mode="lines",
-            line={"width": 0.5, "color": colour, "shape": "hvh"},
-            fillcolor=translucent(colour, 0.85),
-            hovertemplate="%{y:d} groups",
-        )
-        for name, counts, colour in sources
-    ]
-    traces.append(
-        go.Scatter(
-            x=data.axis.values,
-            y=data.batch_size,
-            name="batch size B",
-            mode="lines",
-            line={"color": palette.reference, "dash": "dash", "width": 1.5},
-            hovertemplate="%{y:d}",
-        )
+    traces = composition_traces(
+        data.axis.values, (data.x1, data.x2, data.x3), data.batch_size, palette, name="batch size B", form="d"
     )
     return over_training(traces, data.axis, yaxis={"title": {"text": "groups"}})
+
+
+def composition_traces(
+    x: Sequence[Any],
+    counts: Sequence[Sequence[float | None]],
+    batch_size: Sequence[float | None],
+    palette: Palette,
+    *,
+    name: str,
+    form: str,
+    stack: str = "batch",
+    **placed: Any,
+) -> list[go.Scatter]:
+    """The areas of X1, X2 and X3 with B, under this name, as a dashed line; `placed` is where they are drawn."""
+    areas = [
+        area(
+            x,
+            values,
+            source.name,
+            source.colour,
+            stack=stack,
+            hover=f"%{{y:{form}}} groups",
+            legendgroup=source.name if placed else None,
+            **placed,
+        )
+        for source, values in zip(drawn_sources(palette), counts, strict=True)
+    ]
+    line = go.Scatter(
+        x=x,
+        y=batch_size,
+        name=name,
+        legendgroup="B" if placed else None,
+        mode="lines",
+        line={"color": palette.reference, "dash": "dash", "width": 1.5},
+        hovertemplate=f"%{{y:{form}}}",
+        **placed,
+    )
+    return [*areas, line]

@@ -11,8 +11,11 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from bapo.api.compare import CompareAxis, ComparedCurve
+from bapo.figures.lines import area
 from bapo.figures.overlay import AXES
-from bapo.figures.theme import Palette, translucent
+from bapo.figures.panels import Panel, axis_of, panel_figure, titled
+from bapo.figures.sources import drawn_sources
+from bapo.figures.theme import Palette
 
 Values = NDArray[np.float64]
 
@@ -22,7 +25,7 @@ MOST_PANELS = 12
 """More are not told apart; the others are named below."""
 POINTS = 60
 """Stretches that each composition is averaged over: single steps jump, most of all every m-th."""
-PANEL_HEIGHT, GAP = 170, 44
+PANEL_HEIGHT = 170
 
 
 class Composition(NamedTuple):
@@ -63,99 +66,53 @@ def composition_grid_data(
 
 def composition_grid_figure(data: CompositionGrid, palette: Palette, *, columns: int) -> go.Figure:
     """Stacked shares of X1, X2 and X3 with B as a dashed line at 100 %, all panels on the same axes."""
-    num_rows = max(1, -(-len(data.panels) // columns))
-    height = num_rows * (PANEL_HEIGHT + GAP) + 40
-    layout: dict[str, Any] = {
-        "height": height,
-        "margin": {"t": 56},
-        "hovermode": "x unified",
-        "uirevision": data.x_kind,
-        "annotations": [],
-        "shapes": [],
-    }
-    ends = [float(panel.x[-1]) for panel in data.panels if len(panel.x)]
-    traces: list[dict[str, Any]] = []
+    last = max((float(panel.x[-1]) for panel in data.panels if len(panel.x)), default=1.0)
+    panels = []
     for index, panel in enumerate(data.panels):
-        row, column = divmod(index, columns)
-        number = "" if index == 0 else str(index + 1)
-        left, right = column / columns, (column + 0.9) / columns
-        top = 1 - row / num_rows
-        bottom = top - PANEL_HEIGHT / (PANEL_HEIGHT + GAP) / num_rows
-        traces += _areas(panel, number, palette, is_first=index == 0)
-        layout[f"xaxis{number}"] = {
-            "domain": [left, right],
-            "anchor": f"y{number}",
-            "range": [0, max(ends, default=1.0)],
-            "tickformat": AXES[data.x_kind].get("tickformat", ""),
-            "nticks": 4,
-            **({"title": {"text": AXES[data.x_kind]["title"]["text"]}} if index + columns >= len(data.panels) else {}),
-        }
-        layout[f"yaxis{number}"] = {
-            "domain": [bottom, top],
-            "anchor": f"x{number}",
-            "range": [0, 1.08],
-            "tickformat": ".0%",
-            "nticks": 4,
-            "fixedrange": True,
-            "showticklabels": column == 0,
-            **({"title": {"text": "share of B"}} if column == 0 else {}),
-        }
-        layout["annotations"].append(
-            {
-                "text": html.escape(_shortened(panel.label, 150 // columns)),
-                "hovertext": html.escape(panel.label),
-                "x": left,
-                "xref": "paper",
-                "xanchor": "left",
-                "y": top,
-                "yref": "paper",
-                "yanchor": "bottom",
-                "showarrow": False,
-                "font": {"color": palette.text, "size": 12},
-            }
-        )
-        layout["shapes"].append(
-            {
-                "type": "line",
-                "xref": f"x{number} domain",
-                "yref": f"y{number}",
-                "x0": 0,
-                "x1": 1,
-                "y0": 1,
-                "y1": 1,
-                "line": {"color": palette.reference, "width": 1.5, "dash": "dash"},
-            }
-        )
-    # Further from the panels than their titles, however many rows there are.
-    layout["legend"] = {"y": 1 + 26 / max(1, height - 100), "yanchor": "bottom"}
-    return go.Figure({"data": traces, "layout": layout})
+        is_leftmost, is_lowest = index % columns == 0, index + columns >= len(data.panels)
+        xaxis = {**AXES[data.x_kind], "range": [0, last], "nticks": 4}
+        yaxis = titled("share of B", range=[0, 1.08], tickformat=".0%", nticks=4, fixedrange=True)
+        yaxis["showticklabels"] = is_leftmost
+        for axis, is_named in ((xaxis, is_lowest), (yaxis, is_leftmost)):
+            if not is_named:
+                del axis["title"]
+        title = html.escape(_shortened(panel.label, 150 // columns))
+        panels.append(Panel(title, _areas(panel, index, palette), xaxis, yaxis, html.escape(panel.label)))
+    return panel_figure(
+        panels,
+        columns=columns,
+        panel_height=PANEL_HEIGHT,
+        shapes=[_full_batch(axis_of(index), palette) for index in range(len(panels))],
+        hovermode="x unified",
+        uirevision=data.x_kind,
+    )
 
 
 def _shortened(label: str, most: int) -> str:
     return label if len(label) <= most else label[: most - 1] + "…"
 
 
-def _areas(panel: Composition, number: str, palette: Palette, *, is_first: bool) -> list[dict[str, Any]]:
-    sources = (
-        ("X1 fresh", panel.x1, palette.fresh),
-        ("X2 re-evaluated", panel.x2, palette.reevaluated),
-        ("X3 reused", panel.x3, palette.reused),
-    )
+def _full_batch(suffix: str, palette: Palette) -> dict[str, Any]:
+    line = {"color": palette.reference, "width": 1.5, "dash": "dash"}
+    ends = {"x0": 0, "x1": 1, "y0": 1, "y1": 1}
+    return {"type": "line", "xref": f"x{suffix} domain", "yref": f"y{suffix}", "line": line, **ends}
+
+
+def _areas(panel: Composition, index: int, palette: Palette) -> list[go.Scatter]:
+    suffix = axis_of(index)
     return [
-        {
-            "type": "scatter",
-            "x": panel.x,
-            "y": shares,
-            "name": name,
-            "legendgroup": name,
-            "showlegend": is_first,
-            "stackgroup": f"batch{number}",
-            "mode": "lines",
-            "line": {"width": 0.5, "color": colour},
-            "fillcolor": translucent(colour, 0.85),
-            "hovertemplate": "%{y:.1%}",
-            "xaxis": f"x{number}",
-            "yaxis": f"y{number}",
-        }
-        for name, shares, colour in sources
+        area(
+            panel.x,
+            shares,
+            source.name,
+            source.colour,
+            stack=f"batch{suffix}",
+            hover="%{y:.1%}",
+            shape="linear",
+            legendgroup=source.name,
+            showlegend=index == 0,
+            xaxis=f"x{suffix}",
+            yaxis=f"y{suffix}",
+        )
+        for source, shares in zip(drawn_sources(palette), (panel.x1, panel.x2, panel.x3), strict=True)
     ]

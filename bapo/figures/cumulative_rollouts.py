@@ -8,10 +8,8 @@ from typing import NamedTuple
 import plotly.graph_objects as go
 
 from bapo.figures.axes import ROLLOUTS_KEY
-from bapo.figures.curve_panels import CurvePanel, curve_panels
+from bapo.figures.curve_panels import CurvePanel, Scale, curves_figure
 from bapo.figures.groups import Group
-from bapo.figures.methods import styles_of
-from bapo.figures.panels import panel_figure, titled
 from bapo.figures.seed_curves import SeedCurve, metric_curves
 from bapo.figures.theme import Palette
 
@@ -52,7 +50,6 @@ def cumulative_rollouts_data(groups: Sequence[Group]) -> CumulativeRollouts:
 
 def cumulative_rollouts_figure(data: CumulativeRollouts, palette: Palette) -> go.Figure:
     """A line per method, both references dashed in grey."""
-    styles = styles_of([curve.label for curve in data.curves], palette)
     references = []
     if data.bounds is not None:
         for name, value, dash in (
@@ -69,11 +66,5 @@ def cumulative_rollouts_figure(data: CumulativeRollouts, palette: Palette) -> go
                     hovertemplate="%{y:,d}",
                 )
             )
-    panels = curve_panels(
-        [CurvePanel("", data.curves)],
-        styles,
-        [titled("responses", tickformat="~s")],
-        hover=[",.0f"],
-        extra={0: references},
-    )
-    return panel_figure(panels, panel_height=300)
+    panel = CurvePanel("", data.curves, Scale("responses", ",.0f", "~s"))
+    return curves_figure([panel], palette, references=references, panel_height=300)

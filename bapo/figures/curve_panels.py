@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 
-from bapo.figures.methods import LineStyle
-from bapo.figures.panels import STEP_AXIS, Panel, axis_of
+from bapo.figures.methods import styles_of
+from bapo.figures.panels import STEP_AXIS, Panel, axis_of, panel_figure, titled
+from bapo.figures.peaks import Peak, peak_trace
 from bapo.figures.seed_curves import SeedCurve, curve_traces
+from bapo.figures.theme import Palette
 
 HEADROOM = 1.15
 HIGHEST_SHARE = 1.02
@@ -18,25 +20,39 @@ TRUSTED_RUNS = 3
 """From which on an interval takes part in the choice of an axis: of two runs it is 12.7 standard errors wide."""
 
 
+class Scale(NamedTuple):
+    """The y-axis of a panel: what it shows, and how a value and the ticks are written."""
+
+    title: str
+    hover: str = ".1%"
+    ticks: str | None = ".0%"
+
+
 class CurvePanel(NamedTuple):
     """One panel of curves."""
 
     title: str
     curves: Sequence[SeedCurve]
+    scale: Scale = Scale("accuracy")
 
 
-def curve_panels(
+def curves_figure(
     panels: Sequence[CurvePanel],
-    styles: Mapping[str, LineStyle],
-    yaxes: Sequence[Mapping[str, Any]],
+    palette: Palette,
     *,
-    hover: Sequence[str],
-    extra: Mapping[int, Sequence[go.Scatter]] | None = None,
-) -> list[Panel]:
+    looks: Mapping[str, str] | None = None,
+    star: tuple[int, Peak | None] = (0, None),
+    references: Sequence[go.Scatter] = (),
+    **layout: Any,
+) -> go.Figure:
     """Curves of what is never negative over training steps; each label stands in the legend once.
 
-    `extra` are further traces of a panel.
+    `looks`: labels that are drawn like another. `star`: the panel of the best point. `references`: further lines of the
+    first panel.
     """
+    drawn_as = {label: (looks or {}).get(label, label) for label in labels_of(panels)}
+    known = styles_of(list(dict.fromkeys(drawn_as.values())), palette)
+    styles = {label: known[look] for label, look in drawn_as.items()}
     legended: set[str] = set()
     built = []
     for index, panel in enumerate(panels):
@@ -46,19 +62,26 @@ def curve_panels(
                 curve,
                 styles[curve.label],
                 axis=axis_of(index),
-                hover=hover[index],
+                hover=panel.scale.hover,
                 show_legend=curve.label not in legended,
                 num_curves=len(panel.curves),
             )
             legended.add(curve.label)
-        others = (extra or {}).get(index, ())
-        highest = max([top_of(panel.curves), *(value for trace in others for value in trace.y)])
-        top = HEADROOM * highest
-        if str(yaxes[index].get("tickformat", "")).endswith("%"):
-            top = min(top, HIGHEST_SHARE)
-        yaxis = {**yaxes[index], **({"range": [0, top]} if top > 0 else {})}
+        others = list(references) if index == 0 else []
+        if star[1] is not None and index == star[0]:
+            others.append(peak_trace(star[1], styles[star[1].label], axis_of(index)))
+        yaxis = _yaxis(panel, max([top_of(panel.curves), *(value for trace in others for value in trace.y)]))
         built.append(Panel(panel.title, [*traces, *others], STEP_AXIS, yaxis))
-    return built
+    return panel_figure(built, **layout)
+
+
+def _yaxis(panel: CurvePanel, highest: float) -> dict[str, Any]:
+    title, _, ticks = panel.scale
+    top = HEADROOM * highest
+    if ticks is not None and ticks.endswith("%"):
+        top = min(top, HIGHEST_SHARE)
+    bounds = {"range": [0, top]} if top > 0 else {}
+    return titled(title, **bounds) if ticks is None else titled(title, tickformat=ticks, **bounds)
 
 
 def top_of(curves: Sequence[SeedCurve]) -> float:

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from bapo.api.records import Series
 from bapo.figures.axes import XAxis, over_training
+from bapo.figures.lines import column, interval_band, level_key
 from bapo.figures.theme import Palette, translucent
 
 KEY_PATTERN = re.compile(
@@ -58,9 +59,9 @@ def evaluations_data(series: Series, axis: XAxis) -> Evaluations:
             for step, value, low, high, best in zip(
                 series.steps,
                 series.columns[key],
-                _column(series, f"{key}/low"),
-                _column(series, f"{key}/high"),
-                _column(series, f"{prefix}pass@{num_samples}"),
+                column(series, f"{key}/low"),
+                column(series, f"{key}/high"),
+                column(series, f"{prefix}pass@{num_samples}"),
                 strict=True,
             )
             if value is not None
@@ -75,27 +76,13 @@ def evaluations_data(series: Series, axis: XAxis) -> Evaluations:
     return Evaluations(axis, curves)
 
 
-def _column(series: Series, key: str) -> Sequence[float | None]:
-    return series.columns.get(key, [None] * len(series.steps))
-
-
 def evaluations_figure(data: Evaluations, palette: Palette) -> go.Figure:
     """avg@k per set with its 95 % interval, pass@k dotted, the base model's avg@k as a dashed level."""
     figure = over_training([], data.axis, yaxis={"title": {"text": "accuracy"}, "tickformat": ".0%"})
     for index, curve in enumerate(data.curves):
         colour = palette.series[index % len(palette.series)]
-        figure.add_scatter(
-            x=[*curve.x, *reversed(curve.x)],
-            y=[*curve.high, *reversed(curve.low)],
-            name=f"{curve.dataset} 95 % interval",
-            fill="toself",
-            fillcolor=translucent(colour, 0.15),
-            line={"width": 0},
-            mode="lines",
-            hoverinfo="skip",
-            showlegend=False,
-            legendgroup=curve.dataset,
-        )
+        name, fill = f"{curve.dataset} 95 % interval", translucent(colour, 0.15)
+        figure.add_trace(interval_band(curve.x, curve.low, curve.high, name, fill, legendgroup=curve.dataset))
         figure.add_scatter(
             x=curve.x,
             y=curve.mean,
@@ -120,11 +107,5 @@ def evaluations_figure(data: Evaluations, palette: Palette) -> go.Figure:
             )
         figure.add_hline(y=curve.mean[0], line={"color": translucent(colour, 0.5), "width": 1, "dash": "dash"})
     if data.curves:
-        figure.add_scatter(
-            x=[None],
-            y=[None],
-            name="base model",
-            mode="lines",
-            line={"color": palette.reference, "width": 1, "dash": "dash"},
-        )
+        figure.add_trace(level_key("base model", palette))
     return figure

@@ -10,10 +10,8 @@ import plotly.graph_objects as go
 
 from bapo.analysis.comparison import Curve, curve
 from bapo.figures.accuracy_curves import evaluations_on
-from bapo.figures.curve_panels import CurvePanel, curve_panels, labels_of
+from bapo.figures.curve_panels import CurvePanel, Scale, curves_figure
 from bapo.figures.groups import Group
-from bapo.figures.methods import styles_of
-from bapo.figures.panels import panel_figure, titled
 from bapo.figures.recorded import Floats, RecordedRun
 from bapo.figures.seed_curves import seed_curves
 from bapo.figures.theme import Palette
@@ -67,7 +65,7 @@ def group_accuracy_data(groups: Sequence[Group], dataset: str, num_samples: int)
         known = [number for number in members if number is not None]
         curves = seed_curves(groups, of_run)
         if curves and known:
-            panels.append(CurvePanel(initial.name, curves))
+            panels.append(CurvePanel(initial.name, curves, Scale(f"{dataset} avg@{num_samples}")))
             sizes.append(sum(known) / len(known))
     return GroupAccuracy(dataset, num_samples, panels, sizes)
 
@@ -116,6 +114,4 @@ def group_accuracy_figure(data: GroupAccuracy, palette: Palette) -> go.Figure:
         panel._replace(title=f"{panel.title}: {size:.0f} problems")
         for panel, size in zip(data.panels, data.num_problems, strict=True)
     ]
-    yaxis = titled(f"{data.dataset} avg@{data.num_samples}", tickformat=".0%")
-    styles = styles_of(labels_of(panels), palette)
-    return panel_figure(curve_panels(panels, styles, [yaxis] * len(panels), hover=[".1%"] * len(panels)))
+    return curves_figure(panels, palette)

@@ -2,43 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
 import plotly.graph_objects as go
 
 from bapo.api.records import Series
-from bapo.figures.axes import XAxis, over_training
-from bapo.figures.lines import column
+from bapo.figures.axes import XAxis
+from bapo.figures.lines import Line, column, lines_figure
 from bapo.figures.theme import Palette
 
 KEYS = ("response_length/mean", "response_length/max", "response_length/clip_ratio")
 
 
-class Lengths(NamedTuple):
-    """Of the fresh responses of each step."""
-
-    axis: XAxis
-    mean: Sequence[float | None]
-    """Tokens."""
-    longest: Sequence[float | None]
-    clip_ratio: Sequence[float | None]
-    """Share that was cut at the token limit."""
-
-
-def lengths_data(series: Series, axis: XAxis) -> Lengths:
-    """Read the lengths off the metrics."""
-    return Lengths(axis, *(column(series, key) for key in KEYS))
-
-
-def lengths_figure(data: Lengths, palette: Palette) -> go.Figure:
-    """Mean and longest in tokens on the left, the share that was cut on the right."""
-    traces = [
-        _line(data, "mean", data.mean, palette.series[0], "solid", 2.0, "%{y:.1f} tokens"),
-        _line(data, "longest", data.longest, palette.series[0], "dot", 1.2, "%{y:.0f} tokens"),
-        _line(data, "cut at the limit", data.clip_ratio, palette.bad, "solid", 1.2, "%{y:.1%}").update(yaxis="y2"),
+def lengths_data(series: Series, palette: Palette) -> list[Line]:
+    """Mean and longest of the fresh responses in tokens, and the share that was cut at the token limit."""
+    mean, longest, cut = (column(series, key) for key in KEYS)
+    return [
+        Line("mean", mean, palette.series[0], width=2, hover="%{y:.1f} tokens"),
+        Line("longest", longest, palette.series[0], "dot", 1.2, hover="%{y:.0f} tokens"),
+        Line("cut at the limit", cut, palette.bad, width=1.2, hover="%{y:.1%}"),
     ]
-    figure = over_training(traces, data.axis, yaxis={"title": {"text": "tokens"}})
+
+
+def lengths_figure(lines: list[Line], axis: XAxis, palette: Palette) -> go.Figure:
+    """Tokens on the left, the share that was cut on the right."""
+    figure = lines_figure(lines, axis, hover="", yaxis={"title": {"text": "tokens"}})
+    figure.data[-1].yaxis = "y2"
     return figure.update_layout(
         yaxis2={
             "title": {"text": "share cut", "font": {"color": palette.muted, "size": 11}},
@@ -54,17 +41,4 @@ def lengths_figure(data: Lengths, palette: Palette) -> go.Figure:
             "tickvals": [0, 0.5, 1],
         },
         margin={"r": 52},
-    )
-
-
-def _line(
-    data: Lengths, name: str, values: Sequence[float | None], colour: str, dash: str, width: float, hover: str
-) -> go.Scatter:
-    return go.Scatter(
-        x=data.axis.values,
-        y=values,
-        name=name,
-        mode="lines",
-        line={"color": colour, "dash": dash, "width": width},
-        hovertemplate=hover,
     )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from bapo.api.difficulty import Migration
-from bapo.figures.accuracy_names import accuracy_names
+from bapo.figures.accuracy_names import accuracy_names, matrix_axes
 from bapo.figures.methods import LineStyle
 from bapo.figures.theme import Palette, blended
 
@@ -96,14 +96,5 @@ def migration_difference_figure(
         ygap=1,
         showscale=False,
     )
-    axis: dict[str, Any] = {"type": "category", "showgrid": False, "showline": False, "fixedrange": True, "ticks": ""}
-    return go.Figure(
-        [cells],
-        {
-            "height": 420,
-            "hovermode": "closest",
-            "xaxis": axis | {"title": {"text": "correct at the last sampling"}, "showspikes": False},
-            "yaxis": axis | {"title": {"text": "correct before training"}, "autorange": "reversed"},
-            "uirevision": "matrix",
-        },
-    )
+    axes = matrix_axes("correct before training", "correct at the last sampling")
+    return go.Figure([cells], {"height": 420, "hovermode": "closest", **axes})

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import plotly.graph_objects as go
 
 from bapo.analysis.transition_results import MigrationMatrix
-from bapo.figures.accuracy_names import accuracy_names
+from bapo.figures.accuracy_names import accuracy_names, matrix_axes
 from bapo.figures.theme import Palette, blended, readable_on
 
 _SCALE = ((0.0, 0.0), (0.02, 0.08), (0.1, 0.25), (0.3, 0.55), (0.6, 0.85), (1.0, 1.0))
@@ -71,15 +71,12 @@ def migration_matrix_figure(data: MigrationCells, palette: Palette, *, differenc
     num_columns = len(data.counts[0])
     outlines = [_outline(k, k, palette.border, 1) for k in range(data.group_size + 1)]
     outlines.append(_outline(0, 0, palette.ramp[0], 1.5, width=num_columns))
-    axis: dict[str, Any] = {"type": "category", "showgrid": False, "showline": False, "fixedrange": True, "ticks": ""}
     return figure.update_layout(
         height=400,
         hovermode="closest",
         showlegend=False,
         shapes=outlines,
-        xaxis=axis | {"title": {"text": f"correct at {data.after}"}, "showspikes": False},
-        yaxis=axis | {"title": {"text": f"correct at {data.before}"}, "autorange": "reversed"},
-        uirevision="matrix",
+        **matrix_axes(f"correct at {data.before}", f"correct at {data.after}"),
     )
 
 

@@ -10,11 +10,9 @@ import plotly.graph_objects as go
 from bapo.analysis.comparison import SEED_FIELD
 from bapo.config.method import BapoConfig, method_label
 from bapo.figures.accuracy_curves import dataset_curves, datasets_of
-from bapo.figures.actor_critic import Peak, peak, peak_trace
-from bapo.figures.curve_panels import CurvePanel, curve_panels, labels_of
+from bapo.figures.curve_panels import CurvePanel, Scale, curves_figure
 from bapo.figures.groups import Group, comparable, differing, grouped, most_common
-from bapo.figures.methods import styles_of
-from bapo.figures.panels import axis_of, panel_figure, titled
+from bapo.figures.peaks import Peak, best_of
 from bapo.figures.recorded import GRAD_NORM, RecordedRun
 from bapo.figures.seed_curves import metric_curves, window_of
 from bapo.figures.theme import Palette
@@ -54,24 +52,17 @@ def online_filters_data(groups: Sequence[Group]) -> OnlineFilters:
     """Both panels from groups by filter."""
     runs = [run for group in groups for run in group.runs]
     window = window_of(runs)
-    panels = [CurvePanel("Gradient norm", metric_curves(groups, GRAD_NORM, window=window))]
+    panels = [CurvePanel("Gradient norm", metric_curves(groups, GRAD_NORM, window=window), Scale("norm", ".3f", None))]
     datasets = datasets_of(runs)
     if not datasets:
         return OnlineFilters(panels, "", None, window)
     dataset, num_samples = datasets[0]
     curves = dataset_curves(groups, dataset, num_samples)
-    peaks = [each for curve in curves if (each := peak(curve)) is not None]
     name = f"{dataset} avg@{num_samples}"
-    return OnlineFilters(
-        [*panels, CurvePanel(name, curves)], name, max(peaks, key=lambda each: each.value, default=None), window
-    )
+    return OnlineFilters([*panels, CurvePanel(name, curves)], name, best_of(curves), window)
 
 
 def online_filters_figure(data: OnlineFilters, palette: Palette) -> go.Figure:
     """Two panels; the star is the best evaluation."""
-    looks = {label: BapoConfig.label if label == USUAL_FILTER else label for label in labels_of(data.panels)}
-    known = styles_of(list(looks.values()), palette)
-    styles = {label: known[look] for label, look in looks.items()}
-    extra = {1: [peak_trace(data.best, styles[data.best.label], axis_of(1))]} if data.best is not None else {}
-    yaxes = [titled("norm"), titled("accuracy", tickformat=".0%")]
-    return panel_figure(curve_panels(data.panels, styles, yaxes, hover=[".3f", ".1%"], extra=extra), columns=2)
+    looks = {USUAL_FILTER: BapoConfig.label}
+    return curves_figure(data.panels, palette, looks=looks, star=(1, data.best), columns=2)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import plotly.graph_objects as go
 
 from bapo.figures.methods import styles_of
-from bapo.figures.panels import Panel, axis_of, panel_figure, titled
+from bapo.figures.panels import Panel, axis_of, error_bars, panel_figure, titled
 from bapo.figures.seed_curves import shown
 from bapo.figures.study_curves import TITLES
 from bapo.figures.theme import Palette
@@ -67,15 +67,7 @@ def paired_differences_figure(data: Sequence[PairedPanel], palette: Palette) -> 
             go.Scatter(
                 x=[point.difference],
                 y=[row],
-                error_x={
-                    "type": "data",
-                    "symmetric": False,
-                    "array": [0.0 if point.high is None else point.high - point.difference],
-                    "arrayminus": [0.0 if point.low is None else point.difference - point.low],
-                    "color": styles[point.arm].colour,
-                    "thickness": 1.6,
-                    "width": 4,
-                },
+                error_x=error_bars([point.difference], [point.low], [point.high], styles[point.arm].colour),
                 mode="markers",
                 marker={"color": styles[point.arm].colour, "symbol": styles[point.arm].symbol, "size": 8},
                 name=shown(point.arm),

@@ -29,6 +29,8 @@ class Panel(NamedTuple):
     """Placed on the axes `axis_of` names."""
     xaxis: Mapping[str, Any]
     yaxis: Mapping[str, Any]
+    whole_title: str = ""
+    """Where the title is shortened; shown on hover."""
 
 
 def axis_of(index: int) -> str:
@@ -39,6 +41,21 @@ def axis_of(index: int) -> str:
 def titled(title: str, **settings: Any) -> dict[str, Any]:
     """An axis with a title."""
     return {"title": {"text": title}, **settings}
+
+
+def error_bars(
+    values: Sequence[float], lows: Sequence[float | None], highs: Sequence[float | None], colour: str
+) -> dict[str, Any]:
+    """Bars from each value to its bounds; none where a bound is not known."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [0.0 if high is None else high - value for value, high in zip(values, highs, strict=True)],
+        "arrayminus": [0.0 if low is None else value - low for value, low in zip(values, lows, strict=True)],
+        "color": colour,
+        "thickness": 1.5,
+        "width": 4,
+    }
 
 
 STEP_AXIS: Mapping[str, Any] = titled(
@@ -86,6 +103,7 @@ def panel_figure(
                 "yshift": 4,
                 "showarrow": False,
                 "font": {"size": 12.5},
+                **({"hovertext": panel.whole_title} if panel.whole_title else {}),
             }
         )
     traces = [trace for panel in panels for trace in panel.traces]

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from bapo.figures.batch_composition import KEYS
+from bapo.figures.batch_composition import KEYS, composition_traces
 from bapo.figures.groups import Group
 from bapo.figures.panels import STEP_AXIS, Panel, axis_of, panel_figure, titled
 from bapo.figures.seed_curves import MOST_POSITIONS, metric_curves, shown
-from bapo.figures.theme import Palette, translucent
+from bapo.figures.theme import Palette
 
 
 class CompositionPanel(NamedTuple):
@@ -67,37 +67,17 @@ def batch_compositions_figure(data: BatchCompositions, palette: Palette) -> go.F
     panels = []
     for index, panel in enumerate(data.panels):
         suffix = axis_of(index)
-        placed = {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}", "showlegend": index == 0}
-        traces = [
-            go.Scatter(
-                x=panel.steps,
-                y=values,
-                name=name,
-                legendgroup=name,
-                stackgroup=f"batch{suffix}",
-                mode="lines",
-                line={"width": 0.5, "color": colour, "shape": "hvh"},
-                fillcolor=translucent(colour, 0.85),
-                hovertemplate="%{y:.3g} groups",
-                **placed,
-            )
-            for name, values, colour in (
-                ("X1 fresh", panel.x1, palette.fresh),
-                ("X2 re-evaluated", panel.x2, palette.reevaluated),
-                ("X3 reused", panel.x3, palette.reused),
-            )
-        ]
-        traces.append(
-            go.Scatter(
-                x=panel.steps,
-                y=panel.batch_size,
-                name="B, the batch of GRPO",
-                legendgroup="B",
-                mode="lines",
-                line={"color": palette.reference, "dash": "dash", "width": 1.5},
-                hovertemplate="%{y:.3g}",
-                **placed,
-            )
+        traces = composition_traces(
+            panel.steps,
+            (panel.x1, panel.x2, panel.x3),
+            panel.batch_size,
+            palette,
+            name="B, the batch of GRPO",
+            form=".3g",
+            stack=f"batch{suffix}",
+            xaxis=f"x{suffix}",
+            yaxis=f"y{suffix}",
+            showlegend=index == 0,
         )
         title = f"{shown(panel.label)} (n = {panel.n}): {100 * panel.mean_fill:.0f} % full"
         panels.append(Panel(title, traces, STEP_AXIS, titled("groups")))

@@ -9,19 +9,21 @@ import plotly.graph_objects as go
 
 from bapo.api.prompts import PromptDetail
 from bapo.api.records import Series
+from bapo.figures.accuracy_names import accuracy_axis
 from bapo.figures.axes import XAxis, over_training
+from bapo.figures.lines import column
+from bapo.figures.sources import SOURCE_NAMES, DrawnSource, drawn_sources
 from bapo.figures.theme import Palette, translucent
-from bapo.figures.thresholds import MOST_TICKS
 from bapo.rollout import BatchSource
 
 THRESHOLD_KEYS = ("bapo/thresholds/c1", "bapo/thresholds/c2", "bapo/thresholds/c3")
 
-SYMBOLS: Mapping[BatchSource, tuple[str, str]] = {
-    BatchSource.FRESH: ("circle", "X1 fresh"),
-    BatchSource.REEVALUATED: ("triangle-up", "X2 re-evaluated"),
-    BatchSource.REUSED: ("square", "X3 reused"),
+SYMBOLS: Mapping[BatchSource, str] = {
+    BatchSource.FRESH: "circle",
+    BatchSource.REEVALUATED: "triangle-up",
+    BatchSource.REUSED: "square",
 }
-"""Marker and name of each source; the small courses in the table have the same shapes (assets/prompts.js)."""
+"""Marker of each source; the small courses in the table have the same shapes (assets/prompts.js)."""
 
 NOT_TRAINED_OPACITY = 0.45
 
@@ -66,7 +68,6 @@ def prompt_history_data(prompt: PromptDetail, thresholds: Series, last_step: int
         rows.step, rows.source, rows.num_correct, rows.policy_version, rows.in_batch, rows.reason, strict=True
     )
     tracked = prompt.trackings
-    missing: list[float | None] = [None] * len(thresholds.steps)
     return PromptHistory(
         prompt.group_size,
         last_step,
@@ -79,7 +80,7 @@ def prompt_history_data(prompt: PromptDetail, thresholds: Series, last_step: int
             for step, num_correct, group_size in zip(tracked.step, tracked.num_correct, tracked.group_size, strict=True)
         ],
         thresholds.steps,
-        *(thresholds.columns.get(key, missing) for key in THRESHOLD_KEYS),
+        *(column(thresholds, key) for key in THRESHOLD_KEYS),
     )
 
 
@@ -90,16 +91,10 @@ def prompt_history_figure(data: PromptHistory, palette: Palette) -> go.Figure:
         *_thresholds(data, palette),
         _staleness(data, palette),
         _course(data, palette),
-        *(_visits(data, source, palette) for source in BatchSource),
+        *(_visits(data, source, palette) for source in drawn_sources(palette)),
         _samplings(data, palette),
     ]
-    yaxis: dict[str, Any] = {"title": {"text": "accuracy"}, "range": [-0.06, 1.06], "fixedrange": True}
-    if data.group_size <= MOST_TICKS:
-        ticks = range(0, data.group_size + 1, 1 if data.group_size <= 8 else 2)
-        yaxis |= {
-            "tickvals": [k / data.group_size for k in ticks],
-            "ticktext": [f"{k}/{data.group_size}" for k in ticks],
-        }
+    yaxis = accuracy_axis(data.group_size) | {"range": [-0.06, 1.06]}
     return over_training(traces, axis, yaxis=yaxis, height=320, hovermode="closest")
 
 
@@ -146,22 +141,16 @@ def _course(data: PromptHistory, palette: Palette) -> go.Scatter:
     )
 
 
-def _visits(data: PromptHistory, source: BatchSource, palette: Palette) -> go.Scatter:
-    symbol, name = SYMBOLS[source]
-    visits = [visit for visit in data.visits if visit.source is source]
-    colour = {
-        BatchSource.FRESH: palette.fresh,
-        BatchSource.REEVALUATED: palette.reevaluated,
-        BatchSource.REUSED: palette.reused,
-    }[source]
+def _visits(data: PromptHistory, drawn: DrawnSource, palette: Palette) -> go.Scatter:
+    visits = [visit for visit in data.visits if visit.source is drawn.source]
     return go.Scatter(
         x=[visit.step for visit in visits],
         y=[visit.num_correct / data.group_size for visit in visits],
-        name=name,
+        name=drawn.name,
         mode="markers",
         marker={
-            "color": colour,
-            "symbol": symbol,
+            "color": drawn.colour,
+            "symbol": SYMBOLS[drawn.source],
             "size": 10,
             "line": {"color": palette.card, "width": 1},
             "opacity": [1.0 if visit.in_batch else NOT_TRAINED_OPACITY for visit in visits],
@@ -187,7 +176,7 @@ def hover_text(visit: Visit, group_size: int) -> str:
     age = visit.step - visit.generated_step
     policy = "by the current policy" if age <= 0 else f"by a policy {age} step{'s' * (age != 1)} old"
     trained = "trained on" if visit.in_batch else f"not trained on: {reason_text(visit.reason)}"
-    name = SYMBOLS[visit.source][1]
+    name = SOURCE_NAMES[visit.source]
     return f"step {visit.step:,} · {name}<br>{visit.num_correct}/{group_size} correct, {policy}<br>{trained}"
 
 

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from bapo.api.records import RatioSeries
 from bapo.figures.axes import XAxis, over_training
-from bapo.figures.heat import colour_scale
+from bapo.figures.heat import heat_map
 from bapo.figures.theme import Palette
 
 LEAST_SHARE = 1e-4
@@ -53,7 +53,10 @@ def ratio_distribution_data(ratios: RatioSeries, axis: XAxis) -> RatioDistributi
 
 def ratio_distribution_figure(data: RatioDistribution, palette: Palette) -> go.Figure:
     """A heat map: rows from far below 1 to far above, on a logarithmic scale, for nearly all tokens are at 1."""
-    heat = go.Heatmap(
+    heat = heat_map(
+        palette,
+        "share of tokens",
+        {"tickvals": [0, 1, 2, 3, 4], "ticktext": ["0.01 %", "0.1 %", "1 %", "10 %", "100 %"]},
         x=data.x,
         y=data.bins,
         z=[
@@ -63,17 +66,7 @@ def ratio_distribution_figure(data: RatioDistribution, palette: Palette) -> go.F
         customdata=[[None if share is None else 100 * share for share in row] for row in data.shares],
         zmin=0,
         zmax=-math.log10(LEAST_SHARE),
-        colorscale=colour_scale(palette),
-        colorbar={
-            "title": {"text": "share of tokens", "side": "right", "font": {"size": 11, "color": palette.muted}},
-            "tickvals": [0, 1, 2, 3, 4],
-            "ticktext": ["0.01 %", "0.1 %", "1 %", "10 %", "100 %"],
-            "tickfont": {"size": 11, "color": palette.muted},
-            "thickness": 10,
-            "outlinewidth": 0,
-        },
         hovertemplate="ρ %{y}: %{customdata:.3g} % of tokens<extra></extra>",
-        hoverongaps=False,
     )
     # Categories in the order given, whatever is drawn first.
     yaxis = {"type": "category", "title": {"text": "ratio ρ"}, "categoryarray": list(data.bins), "showgrid": False}

@@ -10,11 +10,12 @@ import plotly.graph_objects as go
 from bapo.analysis.comparison import estimate, paired_difference
 from bapo.analysis.result import MeanEstimate
 from bapo.config.method import METHODS
+from bapo.figures import formatting
 from bapo.figures.accuracy_curves import datasets_of, evaluations_on
 from bapo.figures.axes import ROLLOUTS_KEY
 from bapo.figures.groups import Group
 from bapo.figures.recorded import RecordedRun
-from bapo.figures.tables import Cell, Column, TextTable, count_cell, percent_cell, table_figure
+from bapo.figures.tables import Cell, Column, TextTable, percent_cell, spread_cell, table_figure
 from bapo.figures.theme import Palette
 from bapo.records import EvaluationRecord, Interval
 
@@ -195,7 +196,7 @@ def results_text(data: ResultsTable) -> TextTable:
         cells += [percent_cell(score.value, is_best=score.is_best) for score in row.scores]
         if len(data.datasets) > 1:
             cells.append(percent_cell(row.average.value, is_best=row.average.is_best))
-        rows.append([*cells, count_cell(row.num_rollouts), Cell(row.policy or "–")])
+        rows.append([*cells, spread_cell(row.num_rollouts, formatting.count), Cell(row.policy or "–")])
     return TextTable(columns, rows)
 
 

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 
-from bapo.figures.curve_panels import CurvePanel, curve_panels, labels_of
+from bapo.figures.curve_panels import CurvePanel, Scale, curves_figure
 from bapo.figures.groups import Group
-from bapo.figures.methods import styles_of
-from bapo.figures.panels import PANEL_HEIGHT, panel_figure, titled
+from bapo.figures.panels import PANEL_HEIGHT
 from bapo.figures.recorded import REWARD
 from bapo.figures.seed_curves import metric_curves, window_of
 from bapo.figures.theme import Palette
@@ -33,7 +32,7 @@ def reward_curves_data(groups: Sequence[Group]) -> RewardCurves:
     for task, members in by_task(groups).items():
         curves = metric_curves(members, REWARD, window=window)
         if curves:
-            found.append(CurvePanel(task, curves))
+            found.append(CurvePanel(task, curves, Scale("correct responses")))
     return RewardCurves(found, window)
 
 
@@ -57,7 +56,4 @@ def task_of(config: Mapping[str, Any]) -> str:
 
 def reward_curves_figure(data: RewardCurves, palette: Palette) -> go.Figure:
     """A line per method with its 95 % interval over seeds."""
-    num = len(data.tasks)
-    yaxis = titled("correct responses", tickformat=".0%")
-    panels = curve_panels(data.tasks, styles_of(labels_of(data.tasks), palette), [yaxis] * num, hover=[".1%"] * num)
-    return panel_figure(panels, panel_height=SINGLE_HEIGHT if num == 1 else PANEL_HEIGHT)
+    return curves_figure(data.tasks, palette, panel_height=SINGLE_HEIGHT if len(data.tasks) == 1 else PANEL_HEIGHT)

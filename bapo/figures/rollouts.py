@@ -8,7 +8,8 @@ from typing import NamedTuple
 import plotly.graph_objects as go
 
 from bapo.api.records import Series
-from bapo.figures.axes import ROLLOUTS_KEY, XAxis, over_training
+from bapo.figures.axes import ROLLOUTS_KEY, XAxis
+from bapo.figures.lines import Line, column, lines_figure
 from bapo.figures.theme import Palette, translucent
 
 KEYS = (ROLLOUTS_KEY,)
@@ -27,35 +28,17 @@ def rollouts_data(series: Series, axis: XAxis, *, prompts_per_step: int, group_s
     """Read the cost off the metrics; the reference follows from the config."""
     return Rollouts(
         axis,
-        series.columns.get(ROLLOUTS_KEY, [None] * len(series.steps)),
+        column(series, ROLLOUTS_KEY),
         [float(step * prompts_per_step * group_size) for step in series.steps],
     )
 
 
 def rollouts_figure(data: Rollouts, palette: Palette) -> go.Figure:
     """Rollouts so far, and those of full fresh batches as a dashed reference."""
-    traces = [
-        go.Scatter(
-            x=data.axis.values,
-            y=data.num_rollouts,
-            name="all rollouts",
-            mode="lines",
-            line={"color": palette.accent, "width": 2},
-            fill="tozeroy",
-            fillcolor=translucent(palette.accent, 0.12),
-            hovertemplate="%{y:,d}",
-        ),
-        go.Scatter(
-            x=data.axis.values,
-            y=data.fresh_only,
-            name="full fresh batches",
-            mode="lines",
-            line={"color": palette.reference, "dash": "dash", "width": 1.5},
-            hovertemplate="%{y:,d}",
-        ),
+    lines = [
+        Line("all rollouts", data.num_rollouts, palette.accent, width=2),
+        Line("full fresh batches", data.fresh_only, palette.reference, "dash"),
     ]
-    return over_training(
-        traces,
-        data.axis,
-        yaxis={"title": {"text": "responses"}, "tickformat": "~s"},
-    )
+    figure = lines_figure(lines, data.axis, hover="%{y:,d}", yaxis={"title": {"text": "responses"}, "tickformat": "~s"})
+    figure.data[0].update(fill="tozeroy", fillcolor=translucent(palette.accent, 0.12))
+    return figure

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from bapo.analysis.comparison import Curve, MeanCurve, common_positions, curve, mean_curve
 from bapo.figures.groups import Group
+from bapo.figures.lines import interval_band
 from bapo.figures.methods import LineStyle
 from bapo.figures.recorded import Floats, RecordedRun
 from bapo.figures.smoothing import WINDOW_STEPS
@@ -122,20 +123,8 @@ def curve_traces(
     traces = []
     if banded:
         x, low, high = (list(column) for column in zip(*banded, strict=True))
-        traces.append(
-            go.Scatter(
-                x=[*x, *reversed(x)],
-                y=[*high, *reversed(low)],
-                name=f"{shown(data.label)} 95 % interval",
-                mode="lines",
-                line={"width": 0},
-                fill="toself",
-                fillcolor=translucent(style.colour, strength),
-                hoverinfo="skip",
-                showlegend=False,
-                **placed,
-            )
-        )
+        name, fill = f"{shown(data.label)} 95 % interval", translucent(style.colour, strength)
+        traces.append(interval_band(x, low, high, name, fill, **placed))
     traces.append(
         go.Scatter(
             x=data.x,

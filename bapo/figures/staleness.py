@@ -9,9 +9,9 @@ import plotly.graph_objects as go
 
 from bapo.api.records import StalenessSeries
 from bapo.figures.axes import XAxis, over_training
-from bapo.figures.heat import colour_scale
+from bapo.figures.heat import heat_map
+from bapo.figures.sources import drawn_sources
 from bapo.figures.theme import Palette
-from bapo.rollout import BatchSource
 
 
 class StalenessTotals(NamedTuple):
@@ -56,11 +56,6 @@ def staleness_course(staleness: StalenessSeries, axis: XAxis) -> StalenessCourse
 
 def staleness_totals_figure(data: StalenessTotals, palette: Palette) -> go.Figure:
     """Bars stacked by source."""
-    sources = (
-        (BatchSource.FRESH, "X1 fresh", palette.fresh),
-        (BatchSource.REEVALUATED, "X2 re-evaluated", palette.reevaluated),
-        (BatchSource.REUSED, "X3 reused", palette.reused),
-    )
     total = sum(sum(counts) for counts in data.counts.values())
     bars = [
         go.Bar(
@@ -71,7 +66,7 @@ def staleness_totals_figure(data: StalenessTotals, palette: Palette) -> go.Figur
             marker={"color": colour},
             hovertemplate="%{y:,d} groups, %{customdata:.1f} % of all",
         )
-        for source, name, colour in sources
+        for source, name, colour in drawn_sources(palette)
     ]
     return go.Figure(
         bars,
@@ -94,23 +89,17 @@ def staleness_totals_figure(data: StalenessTotals, palette: Palette) -> go.Figur
 
 def staleness_course_figure(data: StalenessCourse, palette: Palette) -> go.Figure:
     """A heat map: how much of each batch was how old."""
-    heat = go.Heatmap(
+    heat = heat_map(
+        palette,
+        "share of groups",
+        {"tickformat": ".0%"},
         x=data.x,
         y=[str(age) for age in data.ages],
         z=[[share or None for share in row] for row in data.shares],
         customdata=data.counts,
         zmin=0,
         zmax=1,
-        colorscale=colour_scale(palette),
-        colorbar={
-            "title": {"text": "share of groups", "side": "right", "font": {"size": 11, "color": palette.muted}},
-            "tickformat": ".0%",
-            "tickfont": {"size": 11, "color": palette.muted},
-            "thickness": 10,
-            "outlinewidth": 0,
-        },
         hovertemplate="age %{y}: %{customdata:,d} groups, %{z:.1%}<extra></extra>",
-        hoverongaps=False,
     )
     yaxis = {"type": "category", "title": {"text": "age in steps"}, "showgrid": False, "nticks": 12}
     return over_training([heat], data.axis, yaxis=yaxis, hovermode="closest")

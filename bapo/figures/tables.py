@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 import plotly.graph_objects as go
@@ -50,20 +50,12 @@ def percent_cell(value: MeanEstimate | None, *, is_best: bool = False) -> Cell:
     return Cell(formatting.share(value.value), note, is_best)
 
 
-def count_cell(value: MeanEstimate | None) -> Cell:
-    """Mean as a short number, ± half the interval."""
+def spread_cell(value: MeanEstimate | None, text: Callable[[float], str]) -> Cell:
+    """Mean, ± half the interval unless that rounds to nothing."""
     if value is None:
         return Cell(formatting.MISSING)
-    note = "" if value.high is None else f"± {formatting.count(value.high - value.value)}"
-    return Cell(formatting.count(value.value), note if note != "± 0" else "")
-
-
-def duration_cell(seconds: MeanEstimate | None) -> Cell:
-    """Mean as a duration, ± half the interval."""
-    if seconds is None:
-        return Cell(formatting.MISSING)
-    note = "" if seconds.high is None else f"± {formatting.duration(seconds.high - seconds.value)}"
-    return Cell(formatting.duration(seconds.value), note)
+    spread = "" if value.high is None else text(value.high - value.value)
+    return Cell(text(value.value), f"± {spread}" if spread not in ("", "0") else "")
 
 
 def table_figure(table: TextTable, palette: Palette) -> go.Figure:

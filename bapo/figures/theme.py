@@ -228,28 +228,18 @@ def themed(figure: go.Figure, palette: Palette) -> dict[str, Any]:
     return drawing
 
 
+_CSS_COLOURS = (
+    *("page", "card", "border", "text", "muted", "grid", "fresh", "reevaluated", "reused"),
+    *("reference", "mark", "accent", "good", "bad"),
+)
+
+
 def css_variables() -> str:
     """The palettes as CSS custom properties, so that tables, tiles and badges use the same colours as the charts."""
     blocks = []
     for palette in (LIGHT, DARK):
-        variables = {
-            "page": palette.page,
-            "card": palette.card,
-            "border": palette.border,
-            "text": palette.text,
-            "muted": palette.muted,
-            "grid": palette.grid,
-            "fresh": palette.fresh,
-            "reevaluated": palette.reevaluated,
-            "reused": palette.reused,
-            "reference": palette.reference,
-            "mark": palette.mark,
-            "accent": palette.accent,
-            "good": palette.good,
-            "bad": palette.bad,
-            "none-solved": palette.ramp[0],
-            "all-solved": palette.ramp[-1],
-        }
+        variables = {name: getattr(palette, name) for name in _CSS_COLOURS}
+        variables |= {"none-solved": palette.ramp[0], "all-solved": palette.ramp[-1]}
         body = "".join(f"--bapo-{name}:{colour};" for name, colour in variables.items())
         blocks.append(f':root[data-mantine-color-scheme="{palette.scheme}"]{{{body}}}')
     fonts = f":root{{--bapo-font:{FONT_FAMILY};--bapo-mono:{MONO_FAMILY};}}"

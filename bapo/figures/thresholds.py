@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 import plotly.graph_objects as go
 
 from bapo.api.records import Series
+from bapo.figures.accuracy_names import accuracy_axis
 from bapo.figures.axes import XAxis, over_training
+from bapo.figures.lines import column
 from bapo.figures.theme import Palette, translucent
 
 KEYS = ("bapo/thresholds/c1", "bapo/thresholds/c2", "bapo/thresholds/c3", "bapo/thresholds/r_tot")
-
-MOST_TICKS = 16
-"""Group sizes up to which every attainable accuracy k/G gets its own tick."""
 
 
 class ThresholdCurves(NamedTuple):
@@ -30,8 +29,7 @@ class ThresholdCurves(NamedTuple):
 
 def thresholds_data(series: Series, axis: XAxis, group_size: int) -> ThresholdCurves:
     """Read the thresholds off the metrics."""
-    missing: list[float | None] = [None] * len(series.steps)
-    return ThresholdCurves(axis, group_size, *(series.columns.get(key, missing) for key in KEYS))
+    return ThresholdCurves(axis, group_size, *(column(series, key) for key in KEYS))
 
 
 def thresholds_figure(data: ThresholdCurves, palette: Palette) -> go.Figure:
@@ -45,13 +43,7 @@ def thresholds_figure(data: ThresholdCurves, palette: Palette) -> go.Figure:
         _line(data, data.c1, "c1 difficult up to", {"color": palette.bad, "width": 1.5, "shape": "hv"}),
         _line(data, data.r_tot, "r_tot mean accuracy", {"color": palette.text, "width": 1.5, "dash": "dot"}),
     ]
-    yaxis: dict[str, Any] = {"title": {"text": "accuracy"}, "range": [0, 1], "fixedrange": True}
-    if data.group_size <= MOST_TICKS:
-        ticks = range(0, data.group_size + 1, 1 if data.group_size <= 8 else 2)
-        yaxis |= {
-            "tickvals": [k / data.group_size for k in ticks],
-            "ticktext": [f"{k}/{data.group_size}" for k in ticks],
-        }
+    yaxis = accuracy_axis(data.group_size) | {"range": [0, 1]}
     return over_training(traces, data.axis, yaxis=yaxis)
 
 

@@ -15,7 +15,7 @@ from bapo.figures.axes import ROLLOUTS_KEY
 from bapo.figures.batch_composition import KEYS
 from bapo.figures.groups import Group
 from bapo.figures.recorded import BATCH, ELAPSED, STEP_SECONDS, TOKENS, RecordedRun
-from bapo.figures.tables import Cell, Column, TextTable, count_cell, duration_cell, percent_cell, table_figure
+from bapo.figures.tables import Cell, Column, TextTable, percent_cell, spread_cell, table_figure
 from bapo.figures.theme import Palette
 
 SECONDS_PER_HOUR = 3600.0
@@ -148,32 +148,25 @@ def time_text(data: TimeTable) -> TextTable:
             Cell(row.label),
             Cell(str(row.n)),
             Cell(row.batch_sizes),
-            count_cell(row.num_steps),
+            spread_cell(row.num_steps, formatting.count),
             percent_cell(row.fill),
-            count_cell(row.num_rollouts),
-            count_cell(row.num_tokens),
-            _seconds_cell(row.step_seconds),
-            duration_cell(row.training_seconds),
-            duration_cell(row.total_seconds),
-            _hours_cell(row.compute_hours),
+            spread_cell(row.num_rollouts, formatting.count),
+            spread_cell(row.num_tokens, formatting.count),
+            _step_cell(row.step_seconds),
+            spread_cell(row.training_seconds, formatting.duration),
+            spread_cell(row.total_seconds, formatting.duration),
+            spread_cell(row.compute_hours, formatting.decimal),
         ]
         for row in data.rows
     ]
     return TextTable(columns, rows)
 
 
-def _seconds_cell(value: MeanEstimate | None) -> Cell:
-    if value is None or value.value >= 100:
-        return duration_cell(value)
-    note = "" if value.high is None else f"± {value.high - value.value:.2f}"
-    return Cell(f"{value.value:.2f} s", note)
-
-
-def _hours_cell(value: MeanEstimate | None) -> Cell:
-    if value is None:
-        return Cell(formatting.MISSING)
-    note = "" if value.high is None else f"± {formatting.decimal(value.high - value.value, 3)}"
-    return Cell(formatting.decimal(value.value, 3), note)
+def _step_cell(seconds: MeanEstimate | None) -> Cell:
+    if seconds is None or seconds.value >= 100:
+        return spread_cell(seconds, formatting.duration)
+    cell = spread_cell(seconds, lambda value: f"{value:.2f}")
+    return cell._replace(text=f"{cell.text} s")
 
 
 def time_table_figure(data: TimeTable, palette: Palette) -> go.Figure:

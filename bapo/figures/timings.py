@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 
 from bapo.api.records import Series
 from bapo.figures.axes import XAxis, over_training
-from bapo.figures.lines import column
-from bapo.figures.theme import Palette, translucent
+from bapo.figures.lines import area, column
+from bapo.figures.theme import Palette
 
 PHASES = ("gen", "reevaluation", "batch", "update")
 KEYS = (*(f"timing_s/{phase}" for phase in PHASES), "timing_s/step")
@@ -40,16 +40,7 @@ def timings_figure(data: Timings, palette: Palette) -> go.Figure:
     names = ("generation", "re-evaluation (X2)", "batch construction", "update", "rest")
     colours = (palette.fresh, palette.reevaluated, palette.reused, palette.series[2], palette.reference)
     traces = [
-        go.Scatter(
-            x=data.axis.values,
-            y=values,
-            name=name,
-            stackgroup="step",
-            mode="lines",
-            line={"width": 0.5, "color": colour},
-            fillcolor=translucent(colour, 0.8),
-            hovertemplate="%{y:.3f} s",
-        )
-        for name, values, colour in zip(names, data.phases, colours, strict=True)
+        area(data.axis.values, *phase, stack="step", hover="%{y:.3f} s", strength=0.8, shape="linear")
+        for phase in zip(data.phases, names, colours, strict=True)
     ]
     return over_training(traces, data.axis, yaxis={"title": {"text": "seconds per step"}})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import plotly.graph_objects as go
 
@@ -13,7 +13,7 @@ from bapo.analysis.result import MeanEstimate
 from bapo.analysis.transition_results import MigrationRate
 from bapo.figures.groups import Group
 from bapo.figures.methods import styles_of
-from bapo.figures.panels import Panel, axis_of, panel_figure, titled
+from bapo.figures.panels import Panel, axis_of, error_bars, panel_figure, titled
 from bapo.figures.seed_curves import shown
 from bapo.figures.theme import Palette
 from bapo.figures.tracked import common_steps, moved, moved_by_chance
@@ -136,15 +136,8 @@ def _top(data: UnlockComparison, index: int) -> float:
     return min(1.0, HEADROOM * max([means, *(min(bound, 2 * means) for bound in bounds)])) or 1.0
 
 
-def _errors(estimates: Sequence[MeanEstimate | None], colour: str) -> dict[str, object]:
-    up = [0.0 if each is None or each.high is None else each.high - each.value for each in estimates]
-    down = [0.0 if each is None or each.low is None else each.value - max(0.0, each.low) for each in estimates]
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": up,
-        "arrayminus": down,
-        "color": colour,
-        "thickness": 1.5,
-        "width": 4,
-    }
+def _errors(estimates: Sequence[MeanEstimate | None], colour: str) -> dict[str, Any]:
+    """Bars within 0, without which a rate would seem to be negative."""
+    values = [0.0 if each is None else each.value for each in estimates]
+    lows = [None if each is None or each.low is None else max(0.0, each.low) for each in estimates]
+    return error_bars(values, lows, [None if each is None else each.high for each in estimates], colour)

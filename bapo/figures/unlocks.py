@@ -11,6 +11,7 @@ from bapo.analysis.accuracy_transitions import migration_rates, tracked_matrix
 from bapo.analysis.transition_results import MigrationRate, MigrationSummary
 from bapo.figures.axes import XAxis, over_training
 from bapo.figures.evaluations import MOST_MARKERS
+from bapo.figures.lines import interval_band, level_key
 from bapo.figures.theme import Palette, translucent
 from bapo.records import TrackingRecord
 
@@ -63,27 +64,12 @@ def unlocks_figure(data: Unlocks, palette: Palette) -> go.Figure:
             hovertemplate="%{y:.1%} (%{customdata[0]:.1%} to %{customdata[1]:.1%}" + chance + ")",
         )
         known = [(x, rate) for x, rate in zip(data.x, rates, strict=True) if rate is not None]
-        figure.add_scatter(
-            x=[x for x, _ in [*known, *reversed(known)]],
-            y=[rate.high for _, rate in known] + [rate.low for _, rate in reversed(known)],
-            name=f"{name}, 95 % interval",
-            fill="toself",
-            fillcolor=translucent(colour, 0.12),
-            line={"width": 0},
-            mode="lines",
-            hoverinfo="skip",
-            showlegend=False,
-            legendgroup=field,
-        )
+        low, high = [rate.low for _, rate in known], [rate.high for _, rate in known]
+        band, fill = f"{name}, 95 % interval", translucent(colour, 0.12)
+        figure.add_trace(interval_band([x for x, _ in known], low, high, band, fill, legendgroup=field))
         if null is not None:
             level = {"color": colour, "width": 1, "dash": "dash"}
             figure.add_hline(y=null.value, line=level, opacity=0.7)
     if data.null is not None:
-        figure.add_scatter(
-            x=[None],
-            y=[None],
-            name="chance: base model sampled twice",
-            mode="lines",
-            line={"color": palette.reference, "width": 1, "dash": "dash"},
-        )
+        figure.add_trace(level_key("chance: base model sampled twice", palette))
     return figure

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 import plotly.graph_objects as go
 
 from bapo.analysis.what_if.answer import Band, WhatIfAnswer
+from bapo.figures.smoothing import moving_mean
 from bapo.figures.theme import Palette, translucent
 
 Quantity = Literal["fill_rate", "difficult_size", "high_quality_size", "rollouts", "reevaluated"]
@@ -34,28 +35,18 @@ def what_if_band_data(answer: WhatIfAnswer, quantity: Quantity, *, window: int =
     """
     recorded = list(getattr(answer.recorded, quantity))
     band: Band = getattr(answer.forecast, quantity)
-    mean, low, high = (_moving(list(column), window) for column in (band.mean, band.low, band.high))
+    mean, low, high = (moving_mean(list(column), window) for column in (band.mean, band.low, band.high))
     estimated = [not all(band.is_exact[max(0, row + 1 - window) : row + 1]) for row in range(len(mean))]
     # A line continues to the first point of the other kind.
     meets = [each or following for each, following in zip(estimated, [*estimated[1:], False], strict=True)]
     return WhatIfBand(
         answer.steps,
-        _moving(recorded, window),
+        moving_mean(recorded, window),
         [value if not estimate else None for value, estimate in zip(mean, estimated, strict=True)],
         [value if drawn else None for value, drawn in zip(mean, meets, strict=True)],
         [value if drawn else None for value, drawn in zip(low, meets, strict=True)],
         [value if drawn else None for value, drawn in zip(high, meets, strict=True)],
     )
-
-
-def _moving(values: list[float | None], window: int) -> list[float | None]:
-    if window == 1:
-        return values
-    means: list[float | None] = []
-    for row in range(len(values)):
-        known = [value for value in values[max(0, row + 1 - window) : row + 1] if value is not None]
-        means.append(sum(known) / len(known) if known else None)
-    return means
 
 
 def what_if_band_figure(
@@ -67,37 +58,27 @@ def what_if_band_figure(
     traces = [
         go.Scatter(x=data.steps, y=data.high, name="high", **edge),
         go.Scatter(x=data.steps, y=data.low, name="low", fill="tonexty", fillcolor=translucent(colour, 0.22), **edge),
-        go.Scatter(
-            x=data.steps,
-            y=data.recorded,
-            name="recorded",
-            mode="lines",
-            line={"color": palette.reference, "width": 1.5, "dash": "dot"},
-            hovertemplate=form,
-        ),
-        go.Scatter(
-            x=data.steps,
-            y=data.exact,
-            name="forecast, exact",
-            mode="lines",
-            line={"color": colour, "width": 2},
-            hovertemplate=form,
-        ),
-        go.Scatter(
-            x=data.steps,
-            y=data.mean,
-            name="estimated, 95 %",
-            mode="lines",
-            line={"color": colour, "width": 1.5, "dash": "dash"},
-            customdata=list(zip(data.low, data.high, strict=True)),
-            hovertemplate=form
-            + (
-                " (%{customdata[0]:.1%} to %{customdata[1]:.1%})"
-                if kind == "share"
-                else " (%{customdata[0]:,.1~f} to %{customdata[1]:,.1~f})"
-            ),
+        *(
+            go.Scatter(
+                x=data.steps,
+                y=values,
+                name=name,
+                mode="lines",
+                line={"color": line_colour, "width": width, "dash": dash},
+                hovertemplate=form,
+            )
+            for name, values, line_colour, width, dash in (
+                ("recorded", data.recorded, palette.reference, 1.5, "dot"),
+                ("forecast, exact", data.exact, colour, 2, "solid"),
+                ("estimated, 95 %", data.mean, colour, 1.5, "dash"),
+            )
         ),
     ]
+    bound = ":.1%" if kind == "share" else ":,.1~f"
+    traces[-1].update(
+        customdata=list(zip(data.low, data.high, strict=True)),
+        hovertemplate=f"{form} (%{{customdata[0]{bound}}} to %{{customdata[1]{bound}}})",
+    )
     scale = {"tickformat": ".0%", "range": [0, 1.05]} if kind == "share" else {"tickformat": "~s"}
     return go.Figure(
         traces,

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import plotly.graph_objects as go
 
 from bapo.analysis.what_if.answer import Band, WhatIfAnswer
+from bapo.figures.sources import drawn_sources
 from bapo.figures.theme import Palette, translucent
 
 RECORDED, FORECAST = "recorded", "would have been"
@@ -56,19 +57,14 @@ def _layer(band: Band) -> Layer:
 
 def what_if_composition_figure(data: WhatIfComposition, palette: Palette) -> go.Figure:
     """Two panels over the same steps and to the same scale: as recorded, and as forecast, with estimates hatched."""
-    names = (("X1 fresh", palette.fresh), ("X2 re-evaluated", palette.reevaluated), ("X3 reused", palette.reused))
-    traces = [
-        _area(data.steps, counts, name, colour, panel=1)
-        for counts, (name, colour) in zip(data.recorded, names, strict=True)
-    ]
-    (x1_name, x1_colour), (x2_name, x2_colour), (x3_name, x3_colour) = names
-    traces += [
-        _area(data.steps, data.x1, x1_name, x1_colour, panel=2),
-        _area(data.steps, data.x2.exact, x2_name, x2_colour, panel=2),
-        _area(data.steps, data.x2.estimated, f"{x2_name}, estimated", x2_colour, panel=2, is_estimated=True),
-        _area(data.steps, data.x3.exact, x3_name, x3_colour, panel=2),
-        _area(data.steps, data.x3.estimated, f"{x3_name}, estimated", x3_colour, panel=2, is_estimated=True),
-    ]
+    names = [(source.name, source.colour) for source in drawn_sources(palette)]
+    traces = [_area(data.steps, counts, *named, panel=1) for counts, named in zip(data.recorded, names, strict=True)]
+    traces.append(_area(data.steps, data.x1, *names[0], panel=2))
+    for (name, colour), layer in zip(names[1:], (data.x2, data.x3), strict=True):
+        traces += [
+            _area(data.steps, layer.exact, name, colour, panel=2),
+            _area(data.steps, layer.estimated, f"{name}, estimated", colour, panel=2, is_estimated=True),
+        ]
     ends = [data.steps[0], data.steps[-1]] if data.steps else []
     traces += [
         go.Scatter(

@@ -64,8 +64,8 @@ async def fetch_run(client: AsyncClient, run_id: str, *, most_steps: int = 100_0
 async def _records(client: AsyncClient, run: RunDetail, kind: str) -> list[dict[str, Any]]:
     steps = sampled_steps(int(run.config[kind]["interval"]), run.step, MOST_SAMPLINGS)
     if steps is None:
-        return await _between(client, run.id, kind, 0, None)
-    parts = await asyncio.gather(*(_between(client, run.id, kind, step, step) for step in steps))
+        return await records_between(client, run.id, kind)
+    parts = await asyncio.gather(*(records_between(client, run.id, kind, step, step) for step in steps))
     return [record for part in parts for record in part]
 
 
@@ -77,9 +77,10 @@ def sampled_steps(interval: int, last_step: int, most: int) -> list[int] | None:
     return [due[round(index * (len(due) - 1) / (most - 1))] for index in range(most)]
 
 
-async def _between(
-    client: AsyncClient, run_id: str, kind: str, from_step: int, to_step: int | None
+async def records_between(
+    client: AsyncClient, run_id: str, kind: str, from_step: int = 0, to_step: int | None = None
 ) -> list[dict[str, Any]]:
+    """All records of a kind, page by page."""
     records: list[dict[str, Any]] = []
     cursor: str | None = None
     while True:

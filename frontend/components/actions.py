@@ -55,9 +55,9 @@ def show(identifier: str, children: Any) -> None:
     set_props(identifier, {"children": children})
 
 
-def failure_alert(error: Failure, colour: str = "red") -> dmc.Alert:
+def failure_alert(error: Failure, colour: str = "red", **properties: Any) -> dmc.Alert:
     """Returns what went wrong, as a part of a page."""
-    return dmc.Alert(error_text(error), color=colour, variant="light")
+    return dmc.Alert(error_text(error), color=colour, variant="light", **properties)
 
 
 def in_toast(title: str = "That did not work") -> OnError:

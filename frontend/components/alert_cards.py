@@ -10,6 +10,7 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 
 from bapo.api.alerts import AlertInfo, AlertKind
+from frontend.components.controls import small_button
 from frontend.components.moment import moment
 from frontend.components.store_button import store_button
 
@@ -49,12 +50,9 @@ def _card(alert: AlertInfo, now: datetime, page: str) -> html.Div:
     side = [moment(alert.opened_at, now=now), dcc.Link("See why", href=alert.link, className="alert-link")]
     if alert.acknowledged_at is None and alert.resolved_at is None:
         side.append(
-            dmc.Button(
+            small_button(
                 "Acknowledge",
-                id={"type": acknowledging(page), "id": alert.id},
-                size="compact-xs",
-                variant="default",
-                color="gray",
+                {"type": acknowledging(page), "id": alert.id},
                 **store_button(acknowledging(page), id=alert.id),
             )
         )

@@ -27,6 +27,5 @@ def project_select(
         allowDeselect=False,
         placeholder="Choose a project",
         style={"display": "none"} if len(projects) == 1 else {},
-        comboboxProps={"withinPortal": True},
         **properties,
     )

@@ -8,6 +8,7 @@ went wrong.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypedDict
 
 import dash_mantine_components as dmc
@@ -106,12 +107,12 @@ def register(app: Dash) -> None:
     def part(kind: str) -> dict[str, Any]:
         return {"type": f"confirm-{kind}", "name": MATCH}
 
-    clientside(
-        app,
-        "confirm",
+    in_browser = partial(clientside, app, "confirm", initial=False)
+    asked, dialog = part("question"), part("dialog")
+    in_browser(
         "ask",
-        Output(part("dialog"), "opened"),
-        Output(part("dialog"), "title"),
+        Output(dialog, "opened"),
+        Output(dialog, "title"),
         Output(part("subject"), "children"),
         Output(part("text"), "children"),
         Output(part("yes"), "children"),
@@ -120,35 +121,16 @@ def register(app: Dash) -> None:
         Output(part("typed"), "style"),
         Output(part("typed"), "value"),
         Output(part("error"), "children"),
-        Input(part("question"), "data"),
-        initial=False,
+        Input(asked, "data"),
     )
-    clientside(
-        app,
-        "confirm",
-        "typed",
-        Output(part("yes"), "disabled"),
-        Input(part("typed"), "value"),
-        Input(part("question"), "data"),
-        initial=False,
-    )
-    clientside(
-        app,
-        "confirm",
-        "keep",
-        Output(part("dialog"), "opened", allow_duplicate=True),
-        Input(part("no"), "n_clicks"),
-        initial=False,
-    )
-    clientside(
-        app,
-        "confirm",
+    in_browser("typed", Output(part("yes"), "disabled"), Input(part("typed"), "value"), Input(asked, "data"))
+    in_browser("keep", Output(dialog, "opened", allow_duplicate=True), Input(part("no"), "n_clicks"))
+    in_browser(
         "answered",
-        Output(part("dialog"), "opened", allow_duplicate=True),
+        Output(dialog, "opened", allow_duplicate=True),
         Output(part("error"), "children", allow_duplicate=True),
         Input(part("answer"), "data"),
-        State(part("question"), "data"),
-        initial=False,
+        State(asked, "data"),
     )
 
 

@@ -20,13 +20,16 @@ def row(*cells: Any, look: str = "", attributes: Mapping[str, Any] | None = None
     return dmc.TableTr(made, className=look, **(attributes or {}))
 
 
-def table(head: Sequence[Any], rows: Sequence[Any], look: str, **properties: Any) -> dmc.ScrollArea:
-    """Returns a table; `look` is its class."""
+def table(
+    head: Sequence[Any], rows: Sequence[Any], look: str, *, body: str | None = None, **properties: Any
+) -> dmc.ScrollArea:
+    """Returns a table; `look` is its class, `body` the identifier of its rows."""
+    named = {} if body is None else {"id": body}
     return dmc.ScrollArea(
         dmc.Table(
             [
                 dmc.TableThead(dmc.TableTr([dmc.TableTh(title, className="nowrap") for title in head])),
-                dmc.TableTbody(list(rows)),
+                dmc.TableTbody(list(rows), **named),
             ],
             className=look,
             **{"verticalSpacing": "xs", **properties},

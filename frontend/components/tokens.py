@@ -12,10 +12,9 @@ from dash import Dash, State, html, set_props
 from bapo.api.accounts import NewToken, TokenInfo, TokenPage
 from bapo.client import AsyncClient
 from frontend.components.actions import show, when_submitted
-from frontend.components.attributes import attributes
 from frontend.components.choices import choices
 from frontend.components.confirm import ask_when_pressed, confirm_dialog, when_agreed
-from frontend.components.icon import icon
+from frontend.components.controls import icon_button
 from frontend.components.moment import moment
 from frontend.components.one_time_secret import one_time_secret
 from frontend.components.table import cell, row, table
@@ -89,21 +88,14 @@ def _row(token: TokenInfo, kind: TokenKind, now: datetime) -> dmc.TableTr:
     expires: Any = moment(token.expires_at, relative=False) if token.expires_at else "never"
     if token.is_expired:
         expires = dmc.Badge("expired", color="red", variant="light")
-    revoke = dmc.ActionIcon(
-        icon("trash", 16),
-        id={"type": f"{kind.name}-revoke", "id": token.id, "name": token.name},
-        variant="subtle",
-        color="red",
-        size="sm",
-        **attributes(aria_label=f"Revoke {token.name}"),
-    )
+    identifier = {"type": f"{kind.name}-revoke", "id": token.id, "name": token.name}
     return row(
         cell(token.name, "account-text"),
         html.Code(f"{token.prefix}…") if token.prefix else "…",
         cell(kind.text(token), "account-text"),
         cell(moment(token.last_used_at, now=now) if token.last_used_at else "never", "nowrap"),
         cell(expires, "nowrap"),
-        revoke,
+        icon_button("trash", f"Revoke {token.name}", id=identifier),
     )
 
 

@@ -6,17 +6,14 @@ import asyncio
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-import httpx
-import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bapo.api.base import ErrorBody
-from bapo.client import ApiError
 from bapo.figures.groups import BY_CONFIG
 from bapo.report.contents import selection_of
 from bapo.report.document import TITLE, report
 from bapo.report.fetching import fetch_runs
+from frontend.answers import answered, problem
 from frontend.reports.study import asked_for, study_report
 from frontend.session import Api
 
@@ -29,25 +26,20 @@ async def reports(request: Request, api: Api) -> Response:
     """The file as a download; problems as the API answers them."""
     study = asked_for(request.url.path)
     if (study is None and request.url.path != PATH) or request.method not in ("GET", "HEAD"):
-        return _problem(404, "not_found", "there is nothing at this address")
-    try:
-        return await (_paper(request, api) if study is None else study_report(request, api, *study))
-    except ApiError as error:
-        return _answer(error.body, error.status)
-    except httpx.TransportError:
-        return _problem(502, "backend_unreachable", "the BAPO server does not answer: try again in a moment")
+        return problem(404, "not_found", "there is nothing at this address")
+    return await answered(_paper(request, api) if study is None else study_report(request, api, *study))
 
 
 async def _paper(request: Request, api: Api) -> Response:
     run_ids = run_ids_of(request.query_params)
     if not run_ids:
-        return _problem(422, "invalid", "name at least one run, such as ?runs=a,b", field="runs")
+        return problem(422, "invalid", "name at least one run, such as ?runs=a,b", field="runs")
     title = request.query_params.get("title", "")[:MOST_TITLE] or TITLE
     try:
         runs = await fetch_runs(api.client(), run_ids)
         selection = selection_of(runs, request.query_params.get("group") or BY_CONFIG)
     except ValueError as error:
-        return _problem(422, "invalid", str(error))
+        return problem(422, "invalid", str(error))
     base_url = str(request.base_url).rstrip("/")
     # Drawing takes a second or so of one core: other requests go on meanwhile.
     content = await asyncio.to_thread(report, selection, title=title, base_url=base_url)
@@ -59,12 +51,3 @@ async def _paper(request: Request, api: Api) -> Response:
 def run_ids_of(query: Mapping[str, str]) -> list[str]:
     """The runs of an address, each once, in its order."""
     return list(dict.fromkeys(part for part in query.get("runs", "").split(",") if part))
-
-
-def _problem(status: int, code: str, remedy: str, field: str | None = None) -> Response:
-    return _answer(ErrorBody(code=code, field=field, remedy=remedy, request_id="none"), status)
-
-
-def _answer(body: ErrorBody, status: int) -> Response:
-    content = orjson.dumps(body.model_dump(mode="json"))
-    return Response(content, status_code=status, media_type="application/json")

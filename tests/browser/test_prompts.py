@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from bapo.api.prompts import PromptFilter
 from bapo.client import Client
-from bapo.figures.prompt_history import SYMBOLS
+from bapo.figures.sources import SOURCE_NAMES
 from bapo.records import SampledResponse
 from bapo.rollout import BatchSource
 from frontend.pages.run.prompts import ROWS_ON_A_PAGE
@@ -167,7 +167,7 @@ def test_a_prompts_page_shows_its_visits_and_leads_through_the_list(page: Page, 
         .map((trace) => [trace.name, [...(trace.x || [])]]))"""
     wait_until(lambda: len(page.evaluate(traces)) > 3)
     drawn = page.evaluate(traces)
-    for source, (_, name) in SYMBOLS.items():
+    for source, name in SOURCE_NAMES.items():
         steps = [step for step, each in zip(prompt.visits.step, prompt.visits.source, strict=True) if each is source]
         assert drawn[name] == steps
     expect(page.get_by_text(f"1 of {len(ids)}")).to_be_visible()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from dash import ALL, State
 from pydantic import TypeAdapter
 
 from bapo.api.base import FieldProblem
@@ -81,15 +82,36 @@ def problems_of(error: Failure) -> list[FieldProblem]:
     return [FieldProblem(field=body.field or "config", value=body.value, remedy=body.remedy)]
 
 
-def typed_changes(
-    infos: Any, start: Mapping[str, Any], values: Sequence[Any], ids: Ids
-) -> tuple[list[FormField], dict[str, Any]]:
-    """Returns the form's fields, and the values that differ from where it started."""
-    typed = typed_values(ids, values)
-    method, task = str(typed[METHOD][0]), str(typed[TASK][0])
-    base = StartValues(**start["values"]).base(method, task)
-    fields = form_fields(_INFOS.validate_python(infos), base, method, task)
-    return fields, changes(fields, typed, method, task)
+FIELDS = {"type": f"{FORM}-field", "path": ALL, "part": ALL}
+"""Every input of the form."""
+FILLED = (State("new-fields", "data"), State("new-start", "data"), State(FIELDS, "value"), State(FIELDS, "id"))
+"""What a callback reads to make a `Filled` of."""
+
+
+class Filled(NamedTuple):
+    """The form as it is filled in."""
+
+    infos: Any
+    start: Mapping[str, Any]
+    """What it began with."""
+    values: Sequence[Any]
+    ids: Ids
+
+    @property
+    def typed(self) -> dict[str, list[Any]]:
+        """Returns the inputs of each field."""
+        return typed_values(self.ids, self.values)
+
+    @property
+    def types(self) -> tuple[str, str]:
+        """Returns the method and the type of tasks."""
+        return str(self.typed[METHOD][0]), str(self.typed[TASK][0])
+
+    def changes(self) -> tuple[list[FormField], dict[str, Any]]:
+        """Returns the form's fields, and the values that differ from where it started."""
+        base = StartValues(**self.start["values"]).base(*self.types)
+        fields = form_fields(_INFOS.validate_python(self.infos), base, *self.types)
+        return fields, changes(fields, self.typed, *self.types)
 
 
 def draft_of(start: Mapping[str, Any], changed: Mapping[str, Any], project: str | None) -> ConfigCheck:

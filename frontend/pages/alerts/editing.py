@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from dash import ALL, Dash, Input, Output, State, ctx, html, no_update
@@ -106,18 +107,11 @@ def _given(rule: RuleInfo) -> dict[tuple[str, str], Any]:
 
 def _previewing(app: Dash, api: Api) -> None:
     # The fields tell at once what was typed, so that "Save" never takes an older value; only the preview waits.
-    clientside(
-        app,
-        "alerts",
-        "typed",
-        Output("rule-typed", "data", allow_duplicate=True),
-        Input("rule-drawer", "opened"),
-        Input("rule-kind", "value"),
-        Input("rule-project", "value"),
-        Input(_ANY, "value"),
-        initial=False,
-    )
-    clientside(app, "alerts", "previewing", Output("rule-typed", "data"), Input("rule-previewing", "data"))
+    in_browser = partial(clientside, app, "alerts")
+    changed = (Input("rule-drawer", "opened"), Input("rule-kind", "value"), Input("rule-project", "value"))
+    told = Output("rule-typed", "data", allow_duplicate=True)
+    in_browser("typed", told, *changed, Input(_ANY, "value"), initial=False)
+    in_browser("previewing", Output("rule-typed", "data"), Input("rule-previewing", "data"))
 
     @app.callback(
         Output("rule-preview", "children"),

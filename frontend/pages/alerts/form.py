@@ -90,7 +90,6 @@ def editor(projects: Sequence[str], keys: Sequence[str]) -> dmc.Drawer:
             value="failed",
             data=choices(KINDS.items()),
             allowDeselect=False,
-            comboboxProps={"withinPortal": True},
         ),
         *groups,
         section_title("Which runs"),
@@ -122,7 +121,6 @@ def _own(kind: str, keys: Sequence[str]) -> list[Any]:
             value="actor/grad_norm",
             data=sorted(keys),
             limit=100,
-            comboboxProps={"withinPortal": True},
         ),
         _choice(kind, "comparison", "Is", COMPARISONS, ">"),
         _choice(kind, "smoothing", "Compare", SMOOTHINGS, ""),
@@ -137,7 +135,6 @@ def _choice(kind: str, name: str, label: str, options: Sequence[tuple[str, str]]
         value=value,
         data=choices(options),
         allowDeselect=False,
-        comboboxProps={"withinPortal": True},
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from dash import dcc, html
@@ -24,3 +25,9 @@ def page(current: str, *content: Any, action: Any = None) -> html.Div:
             *content,
         ]
     )
+
+
+def card(words: Sequence[Any], side: Sequence[Any], *, is_on: bool) -> html.Div:
+    """Returns the card of a rule or a webhook, with its controls at the side."""
+    look = "rule-card" if is_on else "rule-card off"
+    return html.Div([html.Div(words), html.Div(side, className="rule-side")], className=look)

@@ -12,8 +12,8 @@ from dash import ALL, Dash, Input, Output, State, dcc, html, no_update
 from frontend.clientside import clientside
 from frontend.components.actions import in_place, in_toast, tell, when_pressed
 from frontend.components.alert_cards import KINDS, acknowledging, alert_cards
-from frontend.components.attributes import attributes
 from frontend.components.choices import choices
+from frontend.components.controls import filter_select, segments
 from frontend.components.icon import icon
 from frontend.components.notices import link_button, notice
 from frontend.components.store_button import button_store, store_id
@@ -31,23 +31,8 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
     run_id = query.get("run")
     filters = html.Div(
         [
-            dmc.SegmentedControl(
-                id="alerts-state",
-                value=state,
-                data=choices(STATES),
-                size="xs",
-                **attributes(aria_label="Which alerts"),
-            ),
-            dmc.Select(
-                id="alerts-kind",
-                value=kind,
-                data=choices(KINDS.items()),
-                placeholder="All kinds",
-                clearable=True,
-                size="xs",
-                w=180,
-                **attributes(aria_label="Kind of alert"),
-            ),
+            segments("alerts-state", "Which alerts", state, choices(STATES)),
+            filter_select("alerts-kind", "Kind of alert", kind, choices(KINDS.items()), "All kinds", 180),
             *([_one_run(run_id)] if run_id else []),
             dmc.Button(
                 "Acknowledge all shown",
@@ -106,15 +91,8 @@ async def _empty(api: Api, state: str) -> Any:
 def register(app: Dash, api: Api) -> None:
     """Registers the callbacks: filters, news and acknowledging; and the bell, which is on every page."""
     clientside(app, "alerts", "begin", Output("bell-sink", "title"), Input("bell-sink", "id"))
-    clientside(
-        app,
-        "alerts",
-        "filtered",
-        Output("alerts-poke", "data"),
-        Input("alerts-state", "value"),
-        Input("alerts-kind", "value"),
-        initial=False,
-    )
+    chosen = (Input("alerts-state", "value"), Input("alerts-kind", "value"))
+    clientside(app, "alerts", "filtered", Output("alerts-poke", "data"), *chosen, initial=False)
 
     @when_pressed(app, "alerts-more", outputs=[Output("alerts-shown", "data")], states=[State("alerts-shown", "data")])
     async def more(_: str, shown: int) -> int:

@@ -25,7 +25,7 @@ from frontend.components.actions import in_toast, show, tell, when_pressed
 from frontend.components.attributes import attributes
 from frontend.components.card import new_button
 from frontend.components.confirm import ask_when_pressed, confirm_dialog, when_agreed
-from frontend.components.icon import icon
+from frontend.components.controls import icon_button, small_button
 from frontend.components.moment import moment
 from frontend.components.notices import notice
 from frontend.pages.alerts import frame
@@ -97,31 +97,19 @@ def _card(rule: RuleInfo, now: datetime) -> html.Div:
     ]
     if rule.may_change:
         side += [
-            dmc.Button(
-                "Edit", id={"type": "rule-edit", "id": rule.id}, size="compact-sm", variant="default", color="gray"
-            ),
-            dmc.ActionIcon(
-                icon("trash", 16),
+            small_button("Edit", {"type": "rule-edit", "id": rule.id}, size="compact-sm"),
+            icon_button(
+                "trash",
+                f"Delete the rule {rule.name}",
                 id={"type": "rule-delete", "id": rule.id, "name": rule.name},
-                variant="subtle",
-                color="red",
-                size="sm",
-                **attributes(aria_label=f"Delete the rule {rule.name}"),
             ),
         ]
-    return html.Div(
-        [
-            html.Div(
-                [
-                    html.Div(rule.name, className="rule-name"),
-                    html.Div(rule.sentence, className="rule-sentence"),
-                    html.Div([f"{rule.owner} · {rule.project} · ", *last], className="queue-detail"),
-                ]
-            ),
-            html.Div(side, className="rule-side"),
-        ],
-        className="rule-card" if rule.enabled else "rule-card off",
-    )
+    words = [
+        html.Div(rule.name, className="rule-name"),
+        html.Div(rule.sentence, className="rule-sentence"),
+        html.Div([f"{rule.owner} · {rule.project} · ", *last], className="queue-detail"),
+    ]
+    return frame.card(words, side, is_on=rule.enabled)
 
 
 def register(app: Dash, api: Api) -> None:

@@ -12,11 +12,11 @@ from dash import html
 from bapo.api.webhooks import WebhookCreated, WebhookInfo
 from bapo.client import AsyncClient
 from frontend.components.actions import show
-from frontend.components.attributes import attributes
-from frontend.components.icon import icon
+from frontend.components.controls import icon_button, small_button
 from frontend.components.moment import moment
 from frontend.components.notices import notice
 from frontend.components.one_time_secret import one_time_secret
+from frontend.pages.alerts import frame
 
 
 async def redraw_webhooks(client: AsyncClient) -> None:
@@ -45,7 +45,7 @@ def webhook_list(webhooks: Sequence[WebhookInfo]) -> list[Any]:
 def _card(webhook: WebhookInfo, now: datetime) -> html.Div:
     def button(kind: str, label: str, **more: str) -> dmc.Button:
         identifier = {"type": kind, "id": webhook.id, **more}
-        return dmc.Button(label, id=identifier, size="compact-sm", variant="default", color="gray")
+        return small_button(label, identifier, size="compact-sm")
 
     side = [
         _state(webhook),
@@ -53,13 +53,10 @@ def _card(webhook: WebhookInfo, now: datetime) -> html.Div:
         button("webhook-messages", "Messages", name=webhook.name),
         button("webhook-edit", "Edit"),
         button("webhook-renew", "New secret", name=webhook.name),
-        dmc.ActionIcon(
-            icon("trash", 16),
+        icon_button(
+            "trash",
+            f"Delete the webhook {webhook.name}",
             id={"type": "webhook-delete", "id": webhook.id, "name": webhook.name},
-            variant="subtle",
-            color="red",
-            size="sm",
-            **attributes(aria_label=f"Delete the webhook {webhook.name}"),
         ),
     ]
     waiting = f" · {webhook.num_waiting} waiting" if webhook.num_waiting else ""
@@ -73,10 +70,7 @@ def _card(webhook: WebhookInfo, now: datetime) -> html.Div:
         html.Div(facts, className="queue-detail"),
         html.Div(problem, className="delivery-problem") if problem else None,
     ]
-    return html.Div(
-        [html.Div(words), html.Div(side, className="rule-side")],
-        className="rule-card" if webhook.enabled else "rule-card off",
-    )
+    return frame.card(words, side, is_on=webhook.enabled)
 
 
 def _state(webhook: WebhookInfo) -> dmc.Badge:

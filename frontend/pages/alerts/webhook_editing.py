@@ -46,7 +46,6 @@ def editor(projects: Sequence[str]) -> dmc.Drawer:
             value="json",
             data=choices(FORMATS.items()),
             allowDeselect=False,
-            comboboxProps={"withinPortal": True},
         ),
         dmc.MultiSelect(
             id="webhook-events",
@@ -54,7 +53,6 @@ def editor(projects: Sequence[str]) -> dmc.Drawer:
             value=list(USUAL_EVENTS),
             data=list(get_args(WebhookEvent)),
             withAsterisk=True,
-            comboboxProps={"withinPortal": True},
         ),
         project_select("webhook-project", projects, next(iter(projects), None)),
         dmc.Switch(id="webhook-enabled", label="On", checked=True, w="fit-content"),

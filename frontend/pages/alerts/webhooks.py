@@ -15,6 +15,7 @@ from bapo.client import AsyncClient
 from frontend.components.actions import in_place, show, when_pressed
 from frontend.components.card import new_button
 from frontend.components.confirm import ask_when_pressed, confirm_dialog, when_agreed
+from frontend.components.controls import small_button
 from frontend.components.dialog import drawer
 from frontend.components.moment import moment
 from frontend.components.notices import notice
@@ -76,12 +77,8 @@ def _delivery(delivery: DeliveryInfo, now: datetime) -> html.Div:
         html.Span(moment(delivery.created_at, now=now), className="queue-detail"),
         html.Span("1 try" if delivery.num_tries == 1 else tries, className="queue-detail"),
         *([html.Span(f"{1000 * delivery.seconds:.0f} ms", className="queue-detail")] if delivery.seconds else []),
-        dmc.Button(
-            "Send now" if delivery.state == "waiting" else "Send again",
-            id={"type": "delivery-send", "id": delivery.id},
-            size="compact-xs",
-            variant="default",
-            color="gray",
+        small_button(
+            "Send now" if delivery.state == "waiting" else "Send again", {"type": "delivery-send", "id": delivery.id}
         ),
     ]
     return html.Div(

@@ -9,6 +9,7 @@ import dash_mantine_components as dmc
 from dash import Dash, dcc, html
 
 from frontend.components.attributes import attributes
+from frontend.components.controls import small_select
 from frontend.components.icon import icon
 from frontend.pages.compare import drawing
 from frontend.pages.compare.controls import controls
@@ -93,14 +94,8 @@ def _section(name: str, title: str, *choices: Any) -> html.Section:
 def _reach_controls(view: View) -> html.Div:
     return html.Div(
         [
-            dmc.Select(
-                id="compare-dataset",
-                value=view.dataset,
-                data=[view.dataset] if view.dataset else [],
-                allowDeselect=False,
-                size="xs",
-                w=130,
-                **attributes(aria_label="Held-out set"),
+            small_select(
+                "compare-dataset", "Held-out set", view.dataset, [view.dataset] if view.dataset else [], w=130
             ),
             dmc.NumberInput(
                 id="compare-reach",
@@ -122,16 +117,8 @@ def _reach_controls(view: View) -> html.Div:
 
 
 def _group_control(name: str, chosen: str | None, label: str) -> html.Div:
-    select = dmc.Select(
-        id=f"compare-{name}",
-        value=chosen,
-        data=[chosen] if chosen else [],
-        allowDeselect=False,
-        searchable=True,
-        size="xs",
-        w=240,
-        **attributes(aria_label=label),
-    )
+    data = [chosen] if chosen else []
+    select = small_select(f"compare-{name}", label, chosen, data, searchable=True, w=240)
     return html.Div(select, className="compare-choices")
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import html
 
-from frontend.components.attributes import attributes
 from frontend.components.choices import choices
+from frontend.components.controls import segments
 from frontend.pages.compare.view import AXES, SMOOTH_STRETCHES, View
 from frontend.symbols import SYMBOLS
 
@@ -56,13 +56,7 @@ def controls(view: View, metric_names: Sequence[str], metrics: Sequence[str]) ->
             html.Div(
                 [
                     html.Span("x-axis", className="compare-label"),
-                    dmc.SegmentedControl(
-                        id="compare-x",
-                        value=view.x,
-                        data=choices(AXES.items()),
-                        size="xs",
-                        **attributes(aria_label="x-axis of the charts"),
-                    ),
+                    segments("compare-x", "x-axis of the charts", view.x, choices(AXES.items())),
                 ],
                 className="compare-control",
             ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from dash import Dash, Input, Output, State, html, no_update
@@ -72,22 +73,10 @@ def register(app: Dash, api: Api) -> None:
     async def search(text: str | None, chosen: list[str] | None, options: list[dict[str, str]]) -> Any:
         return await run_options(api.client(), chosen or (), options, text)
 
-    clientside(
-        app,
-        "compare",
-        "address",
-        Output("compare-told", "data"),
-        *_CHOICES,
-        Input("compare-metrics", "value"),
-        Input("compare-dataset", "value"),
-        Input("compare-reach", "value"),
-        Input("compare-reference", "value"),
-        Input("compare-other", "value"),
-        initial=False,
-    )
-    clientside(
-        app, "compare", "drawn", Output("compare-columns", "data"), Input("compare-drawn", "data"), initial=False
-    )
+    in_browser = partial(clientside, app, "compare", initial=False)
+    others = [Input(f"compare-{name}", "value") for name in ("metrics", "dataset", "reach", "reference", "other")]
+    in_browser("address", Output("compare-told", "data"), *_CHOICES, *others)
+    in_browser("drawn", Output("compare-columns", "data"), Input("compare-drawn", "data"))
 
 
 def _register_curves(app: Dash, api: Api) -> None:

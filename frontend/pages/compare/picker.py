@@ -13,7 +13,7 @@ from bapo.api.runs import RunSummary
 from bapo.client import AsyncClient
 from frontend.components.attributes import attributes
 from frontend.components.icon import icon
-from frontend.components.notices import notice
+from frontend.components.notices import link_button, notice
 from frontend.pages.compare.view import MOST_RUNS, View
 
 MOST_FOUND = 30
@@ -67,10 +67,12 @@ def nothing_chosen(recent: Sequence[RunSummary]) -> Any:
     if not offers and len(recent) >= 2:
         offers = [("The 2 newest runs", list(recent[:2]))]
     links = [
-        dcc.Link(
-            dmc.Button(label, variant="light", size="xs", className="compare-offer"),
-            href=f"/compare?runs={','.join(run.id for run in members)}",
-            className="plain-link",
+        link_button(
+            label,
+            f"/compare?runs={','.join(run.id for run in members)}",
+            variant="light",
+            size="xs",
+            className="compare-offer",
         )
         for label, members in offers
     ]

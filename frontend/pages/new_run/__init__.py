@@ -15,7 +15,9 @@ from bapo.config.method import METHODS
 from bapo.config.resolve import flatten
 from frontend.changes_query import parse_changes
 from frontend.components.attributes import attributes
+from frontend.components.card import card
 from frontend.components.chart_card import BLANK_FIGURE, GRAPH_CONFIG
+from frontend.components.choices import project_select
 from frontend.components.config_form.fields import config_field
 from frontend.components.config_form.inputs import FORM, METHOD, TASK, StartValues, form_fields, hidden_fields
 from frontend.components.config_form.methods import CHOOSERS, looks, own_bases, shared_base
@@ -23,7 +25,7 @@ from frontend.components.config_form.values import FormField, shown
 from frontend.pages.new_run import fork as forking
 from frontend.pages.new_run import form, several
 from frontend.pages.new_run.fork import Fork
-from frontend.projects import first_choice, writable_projects
+from frontend.projects import writable_projects
 from frontend.session import Api
 
 OWN_FIELDS = "The method's own fields"
@@ -79,7 +81,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
     hidden = hidden_fields(fields, method, task)
     writable = writable_projects(await client.me())
     wanted = parent.project if parent else query.get("project")
-    project = first_choice(writable, wanted)
+    project = project_select("new-project", writable, wanted, searchable=True, size="sm")
     given = {field.info.path: value for field in fields for value in _given(field, query.get("set"))}
     return html.Div(
         [
@@ -110,7 +112,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
             dcc.Store(id="new-fields", data=[info.model_dump(mode="json") for info in infos]),
             forking.heading(fork) if fork else _heading(parent, recipe, recipes),
             html.Div(
-                [_form(fields, hidden, method, parent, recipe, given, _project(writable, project), fork), _summary()],
+                [_form(fields, hidden, method, parent, recipe, given, project, fork), _summary()],
                 className="form-columns",
             ),
         ],
@@ -182,21 +184,6 @@ def _recipe_card(recipe: RecipeInfo) -> dmc.RadioCard:
     )
 
 
-def _project(writable: Sequence[str], chosen: str | None) -> dmc.Select:
-    """Returns the choice of the project, hidden if there is only one."""
-    return dmc.Select(
-        id="new-project",
-        label="Project",
-        data=list(writable),
-        value=chosen,
-        allowDeselect=False,
-        searchable=True,
-        size="sm",
-        placeholder="Choose a project",
-        style={} if len(writable) != 1 else {"display": "none"},
-    )
-
-
 def _form(
     fields: Sequence[FormField],
     hidden: Collection[str],
@@ -240,21 +227,18 @@ def _form(
         className="field-grid",
     )
     sections = [
-        html.Section(
-            [
-                html.H3(title, className="chart-title"),
-                *([dmc.Text(text, size="sm", c="dimmed")] if text else []),
-                html.Div(
-                    [
-                        field_of(by_path[path], "wide" if by_path[path].info.kind == "fraction_range" else "normal")
-                        for path in paths
-                        if path in by_path
-                    ],
-                    className="field-grid four" if len(paths) == 4 else "field-grid",
-                ),
-                *([html.Div(NO_FIELDS, className="no-fields")] if title == OWN_FIELDS else []),
-            ],
-            className="panel-card",
+        card(
+            *([dmc.Text(text, size="sm", c="dimmed")] if text else []),
+            html.Div(
+                [
+                    field_of(by_path[path], "wide" if by_path[path].info.kind == "fraction_range" else "normal")
+                    for path in paths
+                    if path in by_path
+                ],
+                className="field-grid four" if len(paths) == 4 else "field-grid",
+            ),
+            *([html.Div(NO_FIELDS, className="no-fields")] if title == OWN_FIELDS else []),
+            title=title,
         )
         for title, text, paths in listed
     ]
@@ -284,7 +268,7 @@ def _form(
     )
     return html.Div(
         [
-            html.Section([html.H3("About", className="chart-title"), about], className="panel-card"),
+            card(about, title="About"),
             html.Div(several.grid_builder([field.info for field in fields]), style={"display": "none"} if fork else {}),
             *sections,
             html.Div([html.H3("All other fields", className="chart-title all-title"), everything]),
@@ -310,19 +294,16 @@ def _summary() -> html.Div:
             html.Div(id="new-problems", className="form-problems"),
             html.Div(dmc.Skeleton(height=90), id="new-diff", className="panel-card"),
             html.Div(dmc.Skeleton(height=220), id="new-cost", className="panel-card"),
-            html.Div(
-                [
-                    html.H3("Threshold map", className="chart-title"),
-                    dmc.Text(
-                        "What BAPO does with a group of k of G correct responses, as the mean accuracy rises.",
-                        size="xs",
-                        c="dimmed",
-                    ),
-                    html.Div(id="new-map-note", className="map-note", role="status"),
-                    dcc.Graph(id="new-map", figure=BLANK_FIGURE, config=GRAPH_CONFIG, style={"height": 400}),
-                ],
+            card(
+                dmc.Text(
+                    "What BAPO does with a group of k of G correct responses, as the mean accuracy rises.",
+                    size="xs",
+                    c="dimmed",
+                ),
+                html.Div(id="new-map-note", className="map-note", role="status"),
+                dcc.Graph(id="new-map", figure=BLANK_FIGURE, config=GRAPH_CONFIG, style={"height": 400}),
+                title="Threshold map",
                 id="new-map-card",
-                className="panel-card",
                 # Until there is a map.
                 style={"display": "none"},
             ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from dash import ALL, Dash, Input, Output, State, ctx, no_update
@@ -14,24 +15,19 @@ from bapo.api.base import FieldProblem
 from bapo.api.runs import RunCreate, RunFork
 from bapo.api.studies import StudyCreate, StudyWrite
 from bapo.client import ApiError, AsyncClient
-from bapo.figures.theme import palette_of, themed
-from bapo.figures.threshold_map import threshold_map_data, threshold_map_figure
 from frontend.clientside import clientside
 from frontend.components.actions import FAILURES, unchanged
-from frontend.components.chart_card import BLANK_FIGURE
 from frontend.components.config_form.inputs import (
+    FIELDS,
+    FILLED,
     FORM,
-    METHOD,
-    TASK,
-    Ids,
+    Filled,
     by_field,
     draft_of,
     hidden_fields,
     problems_of,
-    typed_changes,
-    typed_values,
 )
-from frontend.components.config_form.remarks import problem_list, starvation_note
+from frontend.components.config_form.remarks import problem_list, threshold_map
 from frontend.pages.new_run import several
 from frontend.pages.new_run.summary import (
     diff_summary,
@@ -49,41 +45,17 @@ def register(app: Dash, api: Api) -> None:
 
 
 def _typing(app: Dash) -> None:
-    clientside(
-        app,
-        "form",
-        "reset",
-        Output({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "value"),
-        Input({"type": f"{FORM}-reset", "path": ALL}, "n_clicks"),
-        State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "id"),
-        State("new-start", "data"),
-        initial=False,
-    )
+    in_browser = partial(clientside, app, "form", initial=False)
+    start = State("new-start", "data")
+    resets = Input({"type": f"{FORM}-reset", "path": ALL}, "n_clicks")
+    in_browser("reset", Output(FIELDS, "value"), resets, State(FIELDS, "id"), start)
     # The inputs tell every keystroke, so that a submission never misses the last ones; the check waits for a pause.
-    clientside(
-        app,
-        "form",
-        "pause",
-        Output("new-told", "data"),
-        Input({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "value"),
-        State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "id"),
-        State("new-start", "data"),
-        initial=False,
-    )
+    in_browser("pause", Output("new-told", "data"), Input(FIELDS, "value"), State(FIELDS, "id"), start)
+    # To set something at each of a hundred fields takes Dash seconds; the browser sets what differs from what is there.
+    in_browser("mark", Output("new-told", "data", allow_duplicate=True), Input("new-checked", "data"), start)
 
 
 def _checking(app: Dash, api: Api) -> None:
-    # To set something at each of a hundred fields takes Dash seconds; the browser sets what differs from what is there.
-    clientside(
-        app,
-        "form",
-        "mark",
-        Output("new-told", "data", allow_duplicate=True),
-        Input("new-checked", "data"),
-        State("new-start", "data"),
-        initial=False,
-    )
-
     @app.callback(
         Output("new-checked", "data"),
         Output("new-problems", "children"),
@@ -97,30 +69,15 @@ def _checking(app: Dash, api: Api) -> None:
         Input("new-typed", "data"),
         Input("scheme", "data"),
         Input("new-project", "value"),
-        State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "value"),
-        State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "id"),
-        State("new-start", "data"),
-        State("new-fields", "data"),
+        *FILLED,
     )
-    async def validate(
-        _: int,
-        scheme: str | None,
-        project: str | None,
-        values: Sequence[Any],
-        ids: Ids,
-        start: dict[str, Any],
-        infos: Any,
-    ) -> Any:
-        fields, changed = typed_changes(infos, start, values, ids)
-        typed = typed_values(ids, values)
-        method, task = str(typed[METHOD][0]), str(typed[TASK][0])
-        paths = list(typed)
-        checked: dict[str, Any] = {
-            "changed": list(changed),
-            "hidden": hidden_fields(fields, method, task),
-        }
+    async def validate(_: int, scheme: str | None, project: str | None, *form: Any) -> Any:
+        filled = Filled(*form)
+        fields, changed = filled.changes()
+        paths = list(filled.typed)
+        checked: dict[str, Any] = {"changed": list(changed), "hidden": hidden_fields(fields, *filled.types)}
         try:
-            report = await api.client().validate(draft_of(start, changed, project))
+            report = await api.client().validate(draft_of(filled.start, changed, project))
         except FAILURES as error:
             problems = problems_of(error)
             checked |= {"errors": by_field(problems, paths)[0], "warnings": {}}
@@ -131,35 +88,19 @@ def _checking(app: Dash, api: Api) -> None:
         listed = (
             problem_list(report.warnings, colour="yellow", title="Check before starting") if report.warnings else None
         )
-        if report.threshold_map:
-            palette = palette_of(scheme)
-            figure = themed(threshold_map_figure(threshold_map_data(report.threshold_map), palette), palette)
-        else:
-            figure = BLANK_FIGURE
-        return (
-            checked,
-            listed,
-            diff_summary(report, start["origin"]),
-            theory_summary(report),
-            figure,
-            starvation_note(report),
-            {} if report.threshold_map else {"display": "none"},
-            False,
-            False,
-        )
+        parts = (diff_summary(report, filled.start["origin"]), theory_summary(report))
+        return checked, listed, *parts, *threshold_map(report, scheme), False, False
 
     @app.callback(
         Output("new-cost", "children"),
         Input("new-typed", "data"),
-        State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "value"),
-        State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "id"),
-        State("new-start", "data"),
-        State("new-fields", "data"),
+        *FILLED,
         # What is wrong stands at its field; the last estimate stays.
         on_error=unchanged,
     )
-    async def estimate(_: int, values: Sequence[Any], ids: Ids, start: dict[str, Any], infos: Any) -> Any:
-        draft = draft_of(start, typed_changes(infos, start, values, ids)[1], None)
+    async def estimate(_: int, *form: Any) -> Any:
+        filled = Filled(*form)
+        draft = draft_of(filled.start, filled.changes()[1], None)
         return estimate_summary(await api.client().estimate(draft))
 
 
@@ -180,45 +121,40 @@ def _submitting(app: Dash, api: Api) -> None:
         Output("new-name", "error"),
         Input("new-submit", "n_clicks"),
         Input("new-draft", "n_clicks"),
-        State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "value"),
-        State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "id"),
         State("new-name", "value"),
         State("new-tags", "value"),
         State("new-project", "value"),
-        State("new-start", "data"),
-        State("new-fields", "data"),
         State("new-several", "checked"),
         State({"type": "grid-field", "row": ALL}, "value"),
         State({"type": "grid-values", "row": ALL}, "value"),
+        *FILLED,
         prevent_initial_call=True,
         running=[(Output("new-submit", "loading"), True, False)],
     )
     async def submit(
         start_clicks: int | None,
         draft_clicks: int | None,
-        values: Sequence[Any],
-        ids: Ids,
         name: str | None,
         tags: list[str] | None,
         project: str | None,
-        start: dict[str, Any],
-        infos: Any,
         is_several: bool,
         varied: Sequence[str | None],
         texts: Sequence[str | None],
+        *form: Any,
     ) -> Any:
         if not start_clicks and not draft_clicks:
             raise PreventUpdate
-        plan = several.plan_of(varied, texts, values, ids, name, start, infos) if is_several else None
+        filled = Filled(*form)
+        plan = several.plan_of(varied, texts, name, filled) if is_several else None
         if not (name or "").strip():
             return no_update, no_update, no_update, "Give the run a name."
         if is_several and plan is None:
             problem = FieldProblem(field="several runs", remedy="choose a field to vary and give its values")
             return no_update, no_update, problem_list([problem], colour="red", title="Not submitted"), None
         starts = ctx.triggered_id == "new-submit"
-        wanted = Wanted(str(name).strip()[:200], tags or (), project, typed_changes(infos, start, values, ids)[1], plan)
+        wanted = Wanted(str(name).strip()[:200], tags or (), project, filled.changes()[1], plan)
         try:
-            address = await _made(api.client(), start, wanted, starts=starts)
+            address = await _made(api.client(), filled.start, wanted, starts=starts)
         except FAILURES as error:
             request = f" (request {error.body.request_id})" if isinstance(error, ApiError) else ""
             listed = problem_list(problems_of(error), colour="red", title=f"Not submitted{request}")

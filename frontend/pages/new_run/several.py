@@ -7,19 +7,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-import httpx
 from dash import ALL, Dash, Input, Output, State, html, no_update
 
 from bapo.api.base import FieldProblem
-from bapo.api.configs import ConfigFieldInfo, EstimateRange
+from bapo.api.configs import ConfigFieldInfo
 from bapo.api.studies import StudyPreview, StudyWrite
-from bapo.client import ApiError
 from bapo.figures import formatting
+from frontend.components.actions import FAILURES
 from frontend.components.attributes import attributes
-from frontend.components.config_form.inputs import FORM, Ids, problems_of, typed_changes
+from frontend.components.config_form.inputs import FILLED, Filled, problems_of
 from frontend.components.config_form.remarks import problem_list
 from frontend.components.config_form.values import parsed
-from frontend.components.notices import error_text
+from frontend.pages.new_run.summary import cost_row, with_range
 from frontend.session import Api
 
 NUM_ROWS = 4
@@ -131,7 +130,7 @@ def preview_summary(preview: StudyPreview) -> list[Any]:
         ("compute hours", preview.compute_hours, lambda value: f"{value:,.2f}"),
         ("cost", preview.cost, lambda value: f"{value:,.2f} {preview.currency}"),
     )
-    known = [_total(label, value, form) for label, value, form in totals if value is not None]
+    known = [cost_row(label, with_range(value, form)) for label, value, form in totals if value is not None]
     unknown = [dmc.Text("The cost is not known: no similar run has ended.", size="xs", c="dimmed")]
     problems = [
         FieldProblem(field=problem.field, value=problem.value, remedy=f"{run.name}: {problem.remedy}")
@@ -149,12 +148,6 @@ def preview_summary(preview: StudyPreview) -> list[Any]:
     ]
 
 
-def _total(label: str, value: EstimateRange, form: Any) -> html.Div:
-    spread = [html.Span(f" {form(value.low)} to {form(value.high)}", className="cost-range")]
-    shown = [form(value.value), *(spread if form(value.low) != form(value.high) else [])]
-    return html.Div([html.Span(label), html.Span(shown, className="cost-value")], className="cost-row")
-
-
 def register(app: Dash, api: Api) -> None:
     """Shows the builder, and previews its plan whenever the form or the grid changes."""
 
@@ -166,34 +159,26 @@ def register(app: Dash, api: Api) -> None:
         Input({"type": "grid-field", "row": ALL}, "value"),
         Input({"type": "grid-values", "row": ALL}, "value"),
         Input("new-typed", "data"),
-        State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "value"),
-        State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "id"),
         State("new-name", "value"),
-        State("new-start", "data"),
-        State("new-fields", "data"),
+        *FILLED,
     )
     async def show(
         several: bool,
         fields: Sequence[str | None],
         texts: Sequence[str | None],
         _: int,
-        values: Sequence[Any],
-        ids: Ids,
         name: str | None,
-        start: dict[str, Any],
-        infos: Any,
+        *form: Any,
     ) -> Any:
         if not several:
             return {"display": "none"}, no_update, "Start the run"
-        plan = plan_of(fields, texts, values, ids, name, start, infos)
+        plan = plan_of(fields, texts, name, Filled(*form))
         if plan is None:
             return {}, dmc.Text("Choose a field and give its values.", size="sm", c="dimmed"), "Start the runs"
         try:
             preview = await api.client().preview_study(plan)
-        except ApiError as error:
+        except FAILURES as error:
             return {}, problem_list(problems_of(error), colour="red", title="Not a plan yet"), "Start the runs"
-        except httpx.TransportError as error:
-            return {}, error_text(error), "Start the runs"
         if preview.problems:
             return {}, problem_list(preview.problems, colour="red", title="Not a plan yet"), "Start the runs"
         label = "Start the runs" if preview.num_illegal else f"Start {preview.num_runs:,} runs"
@@ -201,23 +186,17 @@ def register(app: Dash, api: Api) -> None:
 
 
 def plan_of(
-    varied: Sequence[str | None],
-    texts: Sequence[str | None],
-    values: Sequence[Any],
-    ids: Ids,
-    name: str | None,
-    start: Mapping[str, Any],
-    infos: Any,
+    varied: Sequence[str | None], texts: Sequence[str | None], name: str | None, filled: Filled
 ) -> StudyWrite | None:
     """The study that form and grid describe; None where nothing varies yet."""
-    fields, changed = typed_changes(infos, start, values, ids)
+    fields, changed = filled.changes()
     grid = grid_of({field.info.path: field.info for field in fields}, varied, texts)
     if not grid:
         return None
     return StudyWrite(
         name=(name or "").strip()[:150] or "grid",
-        recipe=start["recipe"],
-        parent_id=start["parent_id"],
+        recipe=filled.start["recipe"],
+        parent_id=filled.start["parent_id"],
         # What varies is no longer a change that all runs share.
         changes={field: value for field, value in changed.items() if field not in grid},
         grid=grid,

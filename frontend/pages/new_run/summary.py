@@ -11,6 +11,7 @@ from dash import dcc, html
 from bapo.api.configs import ConfigReport, EstimateRange, RunEstimate
 from bapo.config.resolve import flatten
 from bapo.figures import formatting
+from frontend.components.card import card
 from frontend.symbols import short_name
 
 
@@ -41,12 +42,12 @@ def diff_summary(report: ConfigReport, origin: str) -> html.Div:
 def estimate_summary(estimate: RunEstimate) -> html.Div:
     """Returns what the run will take: rollouts by arithmetic, the rest from similar runs, with ranges."""
     rollouts = [
-        _row("training steps", _count(estimate.steps)),
-        _row("fresh rollouts", _count(estimate.fresh)),
-        _row("re-evaluations, at most", _count(estimate.reevaluated_at_most)),
-        *([_row("further rounds, at most", _count(estimate.further_at_most))] if estimate.further_at_most else []),
-        _row("tracking", _count(estimate.tracking)),
-        _row("evaluation", _count(estimate.evaluation)),
+        cost_row("training steps", _count(estimate.steps)),
+        cost_row("fresh rollouts", _count(estimate.fresh)),
+        cost_row("re-evaluations, at most", _count(estimate.reevaluated_at_most)),
+        *([cost_row("further rounds, at most", _count(estimate.further_at_most))] if estimate.further_at_most else []),
+        cost_row("tracking", _count(estimate.tracking)),
+        cost_row("evaluation", _count(estimate.evaluation)),
     ]
     hours = "GPU-hours" if estimate.num_gpus else "CPU-hours"
     found = (
@@ -56,7 +57,7 @@ def estimate_summary(estimate: RunEstimate) -> html.Div:
         (hours, estimate.compute_hours, lambda value: f"{value:,.2f}"),
         ("cost", estimate.cost, lambda value: f"{value:,.2f} {estimate.currency}"),
     )
-    expected = [_row(label, _with_range(value, form)) for label, value, form in found if value is not None]
+    expected = [cost_row(label, with_range(value, form)) for label, value, form in found if value is not None]
     return html.Div(
         [
             html.H3("Estimate", className="chart-title"),
@@ -77,11 +78,13 @@ def _count(value: int | None) -> Any:
     return formatting.count(value)
 
 
-def _row(label: str, value: Any) -> html.Div:
+def cost_row(label: Any, value: Any) -> html.Div:
+    """Returns a line of a list of costs."""
     return html.Div([html.Span(label), html.Span(value, className="cost-value")], className="cost-row")
 
 
-def _with_range(value: EstimateRange, form: Callable[[float], str]) -> Any:
+def with_range(value: EstimateRange, form: Callable[[float], str]) -> Any:
+    """Returns an estimate with its range, where it has one."""
     low, high = form(value.low), form(value.high)
     if low == high:
         return form(value.value)
@@ -118,27 +121,15 @@ def theory_summary(report: ConfigReport) -> Any:
     known = [(name, label, text, report.constants[name]) for name, label, text in THEORY if report.constants.get(name)]
     if not known:
         return None
-    return html.Div(
-        [
-            html.H3("Theorem 3.2", className="chart-title"),
-            dmc.Text(
-                "Weights of the distance to each source's behaviour policy in the bound on the improvement: the "
-                "smaller, the safer.",
-                size="xs",
-                c="dimmed",
-            ),
-            *(
-                html.Div(
-                    [
-                        html.Span(
-                            [html.Span(name.replace("_exact", "′"), className="symbol"), f" {label}"], title=text
-                        ),
-                        html.Span(formatting.decimal(value, 2), className="cost-value"),
-                    ],
-                    className="cost-row",
-                )
-                for name, label, text, value in known
-            ),
-        ],
-        className="panel-card",
+    note = (
+        "Weights of the distance to each source's behaviour policy in the bound on the improvement: the smaller, the "
+        "safer."
     )
+    rows = [
+        cost_row(
+            html.Span([html.Span(name.replace("_exact", "′"), className="symbol"), f" {label}"], title=text),
+            formatting.decimal(value, 2),
+        )
+        for name, label, text, value in known
+    ]
+    return card(dmc.Text(note, size="xs", c="dimmed"), *rows, title="Theorem 3.2")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -174,17 +175,10 @@ def register(app: Dash, api: Api) -> None:
         except ValueError as error:
             return notice("This cannot be shown", str(error), icon_name="alert"), None, ""
 
-    clientside(app, "paper", "show", Output("paper-sink", "children"), Input("paper-figures", "data"), initial=False)
-    clientside(
-        app,
-        "paper",
-        "choose",
-        Output("paper-sink", "title"),
-        Input("paper-show", "n_clicks"),
-        Input("paper-group", "value"),
-        State("paper-runs", "value"),
-        initial=False,
-    )
+    in_browser = partial(clientside, app, "paper", initial=False)
+    in_browser("show", Output("paper-sink", "children"), Input("paper-figures", "data"))
+    chosen = (Input("paper-show", "n_clicks"), Input("paper-group", "value"), State("paper-runs", "value"))
+    in_browser("choose", Output("paper-sink", "title"), *chosen)
 
 
 async def _shown(

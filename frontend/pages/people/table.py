@@ -10,7 +10,7 @@ import dash_mantine_components as dmc
 from dash import html
 
 from bapo.api.people import PersonInfo
-from frontend.components.attributes import attributes
+from frontend.components.controls import small_select
 from frontend.components.dialog import form_dialog
 from frontend.components.moment import moment
 from frontend.components.roles import role_options
@@ -28,16 +28,14 @@ def people_table(people: Sequence[PersonInfo], own_id: str) -> Any:
 def _row(person: PersonInfo, own_id: str, now: datetime) -> dmc.TableTr:
     disabled = person.disabled_at is not None
     projects = "all" if person.role == "admin" else ", ".join(f"{each.name} ({each.role})" for each in person.projects)
-    role = dmc.Select(
-        id={"type": "person-role", "id": person.id, "role": person.role},
-        value=person.role,
-        data=role_options(),
-        allowDeselect=False,
+    role = small_select(
+        {"type": "person-role", "id": person.id, "role": person.role},
+        f"Role of {person.name}",
+        person.role,
+        role_options(),
         disabled=disabled,
-        size="xs",
         w=130,
         persistence=False,
-        **attributes(aria_label=f"Role of {person.name}"),
     )
     return row(
         [person.name, html.Span(" (you)", className="queue-detail") if person.id == own_id else None],
@@ -82,7 +80,6 @@ def create_dialog(projects: Sequence[str]) -> dmc.Modal:
             data=list(projects),
             value=list(projects[:1]) if len(projects) == 1 else [],
             searchable=True,
-            comboboxProps={"withinPortal": True},
         ),
     )
     return form_dialog("person", "New user", fields, "Create user")

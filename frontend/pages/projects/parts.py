@@ -10,9 +10,8 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 
 from bapo.api.people import MemberInfo, ProjectInfo
-from frontend.components.attributes import attributes
+from frontend.components.controls import icon_button, small_select
 from frontend.components.dialog import form_dialog
-from frontend.components.icon import icon
 from frontend.components.notices import notice
 from frontend.components.roles import role_options
 
@@ -103,24 +102,14 @@ def _member(member: MemberInfo, *, may_manage: bool) -> html.Div:
     return html.Div(
         [
             html.Span(name),
-            dmc.Select(
-                id={"type": "member-role", "id": member.user_id, "name": member.name, "role": member.role},
-                value=member.role,
-                data=role_options(),
-                allowDeselect=False,
-                size="xs",
+            small_select(
+                {"type": "member-role", "id": member.user_id, "name": member.name, "role": member.role},
+                f"Role of {member.name}",
+                member.role,
+                role_options(),
                 w=130,
-                comboboxProps={"withinPortal": True},
-                **attributes(aria_label=f"Role of {member.name}"),
             ),
-            dmc.ActionIcon(
-                icon("cross", 16),
-                id={"type": "member-remove", "id": member.user_id},
-                variant="subtle",
-                color="red",
-                size="sm",
-                **attributes(aria_label=f"Remove {member.name}"),
-            ),
+            icon_button("cross", f"Remove {member.name}", id={"type": "member-remove", "id": member.user_id}),
         ],
         className="member-line",
     )
@@ -137,7 +126,6 @@ def _adding() -> dmc.Group:
                 data=role_options(),
                 allowDeselect=False,
                 w=130,
-                comboboxProps={"withinPortal": True},
             ),
             dmc.Button("Add", id="member-add"),
         ],

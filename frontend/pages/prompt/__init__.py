@@ -17,12 +17,12 @@ from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
 from bapo.figures import formatting
 from bapo.figures.prompt_history import (
-    SYMBOLS,
     THRESHOLD_KEYS,
     prompt_history_data,
     prompt_history_figure,
     reason_text,
 )
+from bapo.figures.sources import SOURCE_NAMES
 from bapo.figures.theme import palette_of, themed
 from frontend.clientside import clientside
 from frontend.components.actions import unchanged
@@ -252,7 +252,7 @@ def _visits(prompt: PromptDetail) -> html.Section:
         html.Tr(
             [
                 html.Td(f"{step:,}"),
-                html.Td(html.Span(SYMBOLS[source][1], className=f"source source-{source.value}")),
+                html.Td(html.Span(SOURCE_NAMES[source], className=f"source source-{source.value}")),
                 html.Td(f"{num_correct}/{prompt.group_size}"),
                 html.Td(f"version {version:,}, {policy_age(staleness)}"),
                 html.Td("yes" if in_batch else f"no: {reason_text(reason)}"),

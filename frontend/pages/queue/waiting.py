@@ -12,6 +12,7 @@ from dash import dcc, html
 from bapo.api.queue import WaitingRun
 from bapo.figures import formatting
 from frontend.components.attributes import attributes
+from frontend.components.controls import icon_button
 from frontend.components.icon import icon
 from frontend.components.moment import moment
 from frontend.components.notices import link_button, notice
@@ -122,11 +123,4 @@ def _actions(run: WaitingRun) -> html.Div:
 
 def cancel_button(run_id: str, name: str, kind: str) -> dmc.ActionIcon:
     """Returns a button that asks first; `kind` says whether the run waits or is held by a worker."""
-    return dmc.ActionIcon(
-        icon("cross", 16),
-        variant="subtle",
-        color="red",
-        size="sm",
-        **attributes(aria_label=f"Cancel {name}"),
-        **store_button(CANCEL, run=run_id, kind=kind, name=name),
-    )
+    return icon_button("cross", f"Cancel {name}", **store_button(CANCEL, run=run_id, kind=kind, name=name))

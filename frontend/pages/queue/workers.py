@@ -13,6 +13,7 @@ from dash import dcc, html
 from bapo.api.queue import GpuSlot, HeldRun, WorkerSlots
 from bapo.figures import formatting
 from frontend.components.attributes import attributes
+from frontend.components.controls import small_button
 from frontend.components.moment import moment
 from frontend.components.notices import notice
 from frontend.components.status_badge import status_badge
@@ -215,13 +216,9 @@ def _actions(worker: WorkerSlots) -> html.Div:
 
 
 def _action(worker: WorkerSlots, verb: str) -> dmc.Button:
-    return dmc.Button(
-        verb.capitalize(),
-        size="compact-xs",
-        variant="default",
-        **attributes(aria_label=f"{verb.capitalize()} {worker.name}"),
-        **store_button(WORKER_ACTION, worker=worker.id, verb=verb, name=worker.name),
-    )
+    label = attributes(aria_label=f"{verb.capitalize()} {worker.name}")
+    pressed = store_button(WORKER_ACTION, worker=worker.id, verb=verb, name=worker.name)
+    return small_button(verb.capitalize(), **label, **pressed)
 
 
 def _detail(text: str) -> html.Div:

@@ -66,7 +66,6 @@ def register_dialog(roots: Sequence[str], projects: Sequence[str]) -> dmc.Modal:
             data=[],
             limit=50,
             withAsterisk=True,
-            comboboxProps={"withinPortal": True},
         ),
         dmc.TextInput(
             id="resource-function",

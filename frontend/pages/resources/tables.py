@@ -11,9 +11,8 @@ from dash import html
 
 from bapo.api.resources import ResourceInfo, ResourceKind, ResourcePage
 from bapo.figures import formatting
-from frontend.components.attributes import attributes
 from frontend.components.card import section_title
-from frontend.components.icon import icon
+from frontend.components.controls import icon_button
 from frontend.components.moment import moment
 from frontend.components.notices import notice
 from frontend.components.table import cell, row, table_card
@@ -46,14 +45,8 @@ def _row(info: ResourceInfo, now: datetime, shows_projects: bool) -> dmc.TableTr
     opener = html.Button(
         f"@{info.name}", id={"type": "resource-show", "id": info.id}, className="resource-name", title="Show contents"
     )
-    remove = dmc.ActionIcon(
-        icon("trash", 16),
-        id={"type": "resource-remove", "id": info.id, "name": info.name},
-        variant="subtle",
-        color="red",
-        size="sm",
-        **attributes(aria_label=f"Unregister {info.name}"),
-    )
+    identifier = {"type": "resource-remove", "id": info.id, "name": info.name}
+    remove = icon_button("trash", f"Unregister {info.name}", id=identifier)
     registered = [
         html.Div([info.author, f" in {info.project}" if shows_projects else ""]),
         html.Div(moment(info.created_at, now=now), className="queue-detail nowrap"),

@@ -10,8 +10,9 @@ from dash import Dash, dcc, html
 from bapo.figures.axes import X_KINDS
 from frontend.clientside import clientside
 from frontend.components.alert_cards import acknowledging
-from frontend.components.attributes import attributes
 from frontend.components.choices import choices
+from frontend.components.controls import segments, small_select
+from frontend.components.dialog import drawer
 from frontend.components.store_button import button_store
 from frontend.page import Living
 from frontend.pages.run import (
@@ -59,22 +60,19 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
     axis = html.Div(
         [
             html.Span("x-axis", className="fact-label"),
-            dmc.SegmentedControl(
-                id="run-x",
-                value=x_kind if x_kind in X_KINDS else "step",
-                data=choices((("step", "Step"), ("time", "Time"), ("rollouts", "Rollouts"))),
-                size="xs",
-                **attributes(aria_label="x-axis of the charts"),
+            segments(
+                "run-x",
+                "x-axis of the charts",
+                x_kind if x_kind in X_KINDS else "step",
+                choices((("step", "Step"), ("time", "Time"), ("rollouts", "Rollouts"))),
             ),
             html.Span("smoothing", className="fact-label"),
-            dmc.Select(
-                id="run-smooth",
-                value=smooth if smooth in dict(SMOOTHING_CHOICES) else SMOOTHING_CHOICES[0][0],
-                data=choices(SMOOTHING_CHOICES),
-                allowDeselect=False,
-                size="xs",
+            small_select(
+                "run-smooth",
+                "Smoothing of the charts",
+                smooth if smooth in dict(SMOOTHING_CHOICES) else SMOOTHING_CHOICES[0][0],
+                choices(SMOOTHING_CHOICES),
                 w=150,
-                **attributes(aria_label="Smoothing of the charts"),
             ),
         ],
         id="run-axis",
@@ -100,7 +98,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             html.Div(id="run-panel", className="run-panel"),
             actions.dialogs(),
             identity.dialog(),
-            parameters.drawer(),
+            drawer("change", html.Div(id="change-body"), title="Change parameters", size="md", padding="md"),
         ],
         className="run-page",
     )

@@ -16,6 +16,7 @@ from bapo.figures import formatting
 from frontend.components.actions import in_toast, tell, when_pressed
 from frontend.components.attributes import attributes
 from frontend.components.card import card
+from frontend.components.controls import icon_button
 from frontend.components.icon import icon
 from frontend.components.moment import moment
 from frontend.components.store_button import button_store, store_button, store_id
@@ -147,14 +148,8 @@ def _ask(kind: str, step: int | None, what: str, *, again: bool) -> Any:
 
 
 def _delete(artifact: ArtifactInfo, what: str) -> dmc.ActionIcon:
-    return dmc.ActionIcon(
-        icon("cross", 14),
-        variant="subtle",
-        color="gray",
-        size="sm",
-        **store_button(ARTIFACT, delete=artifact.id),
-        **attributes(aria_label=f"Remove the download of {what}; the run keeps it"),
-    )
+    label = f"Remove the download of {what}; the run keeps it"
+    return icon_button("cross", label, size=14, colour="gray", **store_button(ARTIFACT, delete=artifact.id))
 
 
 def _progress(artifact: ArtifactInfo, what: str) -> html.Div:

@@ -163,24 +163,11 @@ def register(app: Dash, api: Api) -> None:
             "notes": {chart.name: note_of(chart, data[chart.name]) for chart in view.charts},
         }
 
-    clientside(
-        app,
-        "charts",
-        "funnel",
-        Output("charts-told", "data", allow_duplicate=True),
-        Input("funnel-from", "value"),
-        Input("funnel-to", "value"),
-        initial=False,
-    )
-    clientside(
-        app,
-        "charts",
-        "view",
-        Output("charts-view", "data"),
-        Input("charts-mounted", "data"),
-        Input("run-x", "value"),
-        Input("run-smooth", "value"),
-    )
+    told = Output("charts-told", "data", allow_duplicate=True)
+    ends = (Input("funnel-from", "value"), Input("funnel-to", "value"))
+    clientside(app, "charts", "funnel", told, *ends, initial=False)
+    looked_at = (Input("charts-mounted", "data"), Input("run-x", "value"), Input("run-smooth", "value"))
+    clientside(app, "charts", "view", Output("charts-view", "data"), *looked_at)
 
     @app.callback(
         Output("run-status", "children"),

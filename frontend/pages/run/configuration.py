@@ -18,7 +18,9 @@ from bapo.config.toml_text import toml_text
 from bapo.figures import formatting
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
-from frontend.components.icon import icon
+from frontend.components.card import card
+from frontend.components.controls import search_field
+from frontend.components.table import row, table
 from frontend.symbols import short_name
 
 
@@ -27,15 +29,12 @@ def config_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
     origin = "the parent run" if run.parent_id else f"the recipe {run.recipe}" if run.recipe else "its origin"
     return html.Div(
         [
-            html.Div(
-                [
-                    html.H3(f"Differences to {origin}", className="chart-title"),
-                    dcc.Link("Open the parent run", href=f"/runs/{run.parent_id}", className="fact-link")
-                    if run.parent_id
-                    else None,
-                    diff_table(run.diff),
-                ],
-                className="panel-card",
+            card(
+                dcc.Link("Open the parent run", href=f"/runs/{run.parent_id}", className="fact-link")
+                if run.parent_id
+                else None,
+                diff_table(run.diff),
+                title=f"Differences to {origin}",
             ),
             html.Div(
                 [
@@ -44,14 +43,12 @@ def config_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
                             html.H3("Complete config", className="chart-title"),
                             html.Div(
                                 [
-                                    dmc.TextInput(
-                                        id="config-search",
-                                        value=query.get("q", ""),
-                                        placeholder="Search fields and their meaning",
-                                        leftSection=icon("search", 14),
-                                        size="xs",
+                                    search_field(
+                                        "config-search",
+                                        "Search fields",
+                                        query.get("q", ""),
+                                        "Search fields and their meaning",
                                         w=240,
-                                        **attributes(aria_label="Search fields"),
                                     ),
                                     dmc.Switch(
                                         id="config-changed",
@@ -68,18 +65,13 @@ def config_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
                         ],
                         className="panel-head",
                     ),
-                    dmc.TableScrollContainer(
-                        dmc.Table(
-                            [
-                                dmc.TableThead(
-                                    dmc.TableTr([dmc.TableTh("Field"), dmc.TableTh("Value"), dmc.TableTh("Origin")])
-                                ),
-                                dmc.TableTbody(_rows(run), id="config-rows"),
-                            ],
-                            className="config-table",
-                            verticalSpacing=6,
-                        ),
-                        minWidth=480,
+                    table(
+                        ("Field", "Value", "Origin"),
+                        _rows(run),
+                        "config-table",
+                        body="config-rows",
+                        verticalSpacing=6,
+                        miw=480,
                     ),
                     html.P("No field matches.", id="config-none", className="fact", hidden=True),
                 ],
@@ -105,21 +97,15 @@ def _rows(run: RunDetail) -> list[dmc.TableTr]:
         is_set = path in explicit and (field is None or _comparable(value) != _comparable(field.default))
         default = formatting.config_value(field.default) or "empty" if field else "none"
         rows.append(
-            dmc.TableTr(
+            row(
                 [
-                    dmc.TableTd(
-                        [
-                            html.Code(path, className="config-path"),
-                            html.Div(field.description if field else "", className="config-meaning"),
-                        ]
-                    ),
-                    dmc.TableTd(html.Code(formatting.config_value(value) or "empty")),
-                    dmc.TableTd(
-                        ["set", html.Div(f"default {default}", className="config-meaning")] if is_set else "default"
-                    ),
+                    html.Code(path, className="config-path"),
+                    html.Div(field.description if field else "", className="config-meaning"),
                 ],
-                className="config-set" if is_set else "config-default",
-                **attributes(data_field_row=path),
+                html.Code(formatting.config_value(value) or "empty"),
+                ["set", html.Div(f"default {default}", className="config-meaning")] if is_set else "default",
+                look="config-set" if is_set else "config-default",
+                attributes=attributes(data_field_row=path),
             )
         )
     return rows
@@ -151,26 +137,12 @@ def diff_table(diff: dict[str, tuple[Any, Any]]) -> Any:
     """Returns the changed fields with their old and new values."""
     if not diff:
         return dmc.Text("None: all fields are the same.", size="sm", c="dimmed")
-    return dmc.TableScrollContainer(
-        dmc.Table(
-            [
-                dmc.TableThead(dmc.TableTr([dmc.TableTh("Field"), dmc.TableTh("There"), dmc.TableTh("Here")])),
-                dmc.TableTbody(
-                    [
-                        dmc.TableTr(
-                            [
-                                dmc.TableTd(html.Code(path, title=short_name(path))),
-                                dmc.TableTd(
-                                    html.Code(formatting.config_value(before) or "empty", className="diff-old")
-                                ),
-                                dmc.TableTd(html.Code(formatting.config_value(after) or "empty", className="diff-new")),
-                            ]
-                        )
-                        for path, (before, after) in diff.items()
-                    ]
-                ),
-            ],
-            className="config-table",
-        ),
-        minWidth=360,
-    )
+    rows = [
+        row(
+            html.Code(path, title=short_name(path)),
+            html.Code(formatting.config_value(before) or "empty", className="diff-old"),
+            html.Code(formatting.config_value(after) or "empty", className="diff-new"),
+        )
+        for path, (before, after) in diff.items()
+    ]
+    return table(("Field", "There", "Here"), rows, "config-table", miw=360)

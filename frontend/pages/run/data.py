@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from pydantic import TypeAdapter
@@ -17,6 +17,7 @@ from bapo.figures.evaluations import KEY_PATTERN
 from bapo.figures.marks import Mark, alert_marks, marks_of
 from bapo.figures.smoothing import WINDOW_STEPS
 from bapo.records import EventRecord, TrackingRecord
+from bapo.report.fetching import records_between
 
 Need = Literal["histograms", "evaluations", "tracking", "totals", "ratios", "staleness"]
 
@@ -84,55 +85,54 @@ class Reading(NamedTuple):
 
 async def load(client: AsyncClient, run_id: str, reading: Reading) -> dict[str, RunData]:
     """The whole run, for drawing its charts, by chart; everything is fetched at once."""
-    needs = reading.needs
-    run, groups, histograms, evaluations, tracking, totals, ratios, staleness, events, alerts = await _together(
+    requests = _summed(client, run_id, reading)
+    if "histograms" in reading.needs:
+        requests["histograms"] = client.histograms(run_id, from_step=1, max_points=MOST_POINTS)
+    if "evaluations" in reading.needs:
+        requests["evaluations"] = _evaluations(client, run_id)
+    if "tracking" in reading.needs:
+        requests["tracking"] = records_between(client, run_id, "tracking")
+    run, groups, events, alerts, *answers = await asyncio.gather(
         client.run(run_id),
         _groups(client, run_id, reading, from_step=1, max_points=MOST_POINTS),
-        client.histograms(run_id, from_step=1, max_points=MOST_POINTS) if "histograms" in needs else None,
-        _evaluations(client, run_id) if "evaluations" in needs else None,
-        _records(client, run_id, "tracking") if "tracking" in needs else None,
-        _totals(client, run_id, reading.window) if "totals" in needs else None,
-        client.ratios(run_id, max_points=MOST_COLUMNS) if "ratios" in needs else None,
-        client.staleness(run_id, max_points=MOST_COLUMNS) if "staleness" in needs else None,
-        _records(client, run_id, "event"),
+        records_between(client, run_id, "event"),
         client.run_alerts(run_id, limit=MOST_ALERTS),
+        *requests.values(),
     )
-    shared = {
-        "histograms": histograms or NO_HISTOGRAMS,
-        "evaluations": evaluations or NO_SERIES,
-        "tracking": _TRACKING.validate_python(tracking or []),
-        "totals": totals or NO_SERIES,
-        "ratios": ratios or NO_RATIOS,
-        "staleness": staleness or NO_STALENESS,
-        "marks": [*marks_of(_EVENTS.validate_python(events)), *alert_marks(alerts.items)],
-    }
+    shared = dict(zip(requests, answers, strict=True))
+    shared["tracking"] = _TRACKING.validate_python(shared.get("tracking", ()))
+    shared["marks"] = [*marks_of(_EVENTS.validate_python(events)), *alert_marks(alerts.items)]
     return _by_chart(run, reading, groups, shared)
 
 
 async def load_newest(client: AsyncClient, run_id: str, reading: Reading, from_step: int) -> dict[str, RunData]:
     """The steps from one on, for appending; metrics and histograms end with the same step."""
-    needs = reading.needs
-    run, groups, histograms, totals, ratios, staleness = await _together(
-        client.run(run_id),
-        _groups(client, run_id, reading, from_step=from_step),
+    requests = _summed(client, run_id, reading)
+    if "histograms" in reading.needs:
         # Moving means need the steps before the new ones.
-        client.histograms(run_id, from_step=max(1, from_step + 1 - WINDOW_STEPS)) if "histograms" in needs else None,
-        _totals(client, run_id, reading.window) if "totals" in needs else None,
-        client.ratios(run_id, max_points=MOST_COLUMNS) if "ratios" in needs else None,
-        client.staleness(run_id, max_points=MOST_COLUMNS) if "staleness" in needs else None,
+        requests["histograms"] = client.histograms(run_id, from_step=max(1, from_step + 1 - WINDOW_STEPS))
+    run, groups, *answers = await asyncio.gather(
+        client.run(run_id), _groups(client, run_id, reading, from_step=from_step), *requests.values()
     )
+    shared = dict(zip(requests, answers, strict=True))
+    histograms = shared.get("histograms")
     if histograms is not None and groups and groups[0].steps:
         # A step may have arrived between the two answers.
         last = min(groups[0].steps[-1], histograms.steps[-1] if histograms.steps else 0)
         groups = [_cut_group(group, sum(step <= last for step in group.steps)) for group in groups]
-        histograms = _cut_histograms(histograms, sum(step <= last for step in histograms.steps))
-    shared = {
-        "histograms": histograms or NO_HISTOGRAMS,
-        "totals": totals or NO_SERIES,
-        "ratios": ratios or NO_RATIOS,
-        "staleness": staleness or NO_STALENESS,
-    }
+        shared["histograms"] = _cut_histograms(histograms, sum(step <= last for step in histograms.steps))
     return _by_chart(run, reading, groups, shared)
+
+
+def _summed(client: AsyncClient, run_id: str, reading: Reading) -> dict[str, Awaitable[Any]]:
+    """What is summed over the run, or over its columns; it is read as a whole whenever there are new steps."""
+    first, last = reading.window or (1, None)
+    requests: dict[Need, Callable[[], Awaitable[Any]]] = {
+        "totals": lambda: client.metrics(run_id, reevaluation.KEYS, from_step=first, to_step=last),
+        "ratios": lambda: client.ratios(run_id, max_points=MOST_COLUMNS),
+        "staleness": lambda: client.staleness(run_id, max_points=MOST_COLUMNS),
+    }
+    return {need: request() for need, request in requests.items() if need in reading.needs}
 
 
 def _by_chart(
@@ -163,12 +163,6 @@ async def _groups(
     return answer.groups
 
 
-async def _together(*requests: Any) -> list[Any]:
-    """Awaits all requests at once; None stays None."""
-    answers = iter(await asyncio.gather(*(request for request in requests if request is not None)))
-    return [None if request is None else next(answers) for request in requests]
-
-
 def _cut_group(group: SeriesGroup, length: int) -> SeriesGroup:
     if length == len(group.steps):
         return group
@@ -190,23 +184,7 @@ def _cut_histograms(histograms: HistogramSeries, length: int) -> HistogramSeries
     )
 
 
-async def _totals(client: AsyncClient, run_id: str, window: tuple[int, int] | None) -> Series:
-    first, last = window or (1, None)
-    return await client.metrics(run_id, reevaluation.KEYS, from_step=first, to_step=last)
-
-
 async def _evaluations(client: AsyncClient, run_id: str) -> Series:
     known = await client.metric_keys(run_id)
     keys = [key for key in known.items if KEY_PATTERN.fullmatch(key)]
     return await client.metrics(run_id, keys, from_step=0) if keys else NO_SERIES
-
-
-async def _records(client: AsyncClient, run_id: str, kind: str) -> list[dict[str, Any]]:
-    records: list[dict[str, Any]] = []
-    cursor: str | None = None
-    while True:
-        page = await client.records(run_id, type=kind, cursor=cursor)
-        records += page.items
-        cursor = page.next_cursor
-        if cursor is None:
-            return records

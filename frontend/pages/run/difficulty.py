@@ -11,6 +11,8 @@ from bapo.api.runs import RunDetail
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.chart_card import chart_card
+from frontend.components.choices import choices
+from frontend.components.controls import segments
 from frontend.components.explained import explained
 from frontend.components.icon import icon
 from frontend.pages.run.charting import chart_panel
@@ -39,13 +41,7 @@ def _migration_section(run: RunDetail) -> html.Section:
                     html.H2("Migration", className="section-title"),
                     html.Div(
                         [
-                            dmc.SegmentedControl(
-                                id="migration-kind",
-                                data=[{"value": value, "label": label} for value, label in KINDS],
-                                value=KINDS[0][0],
-                                size="xs",
-                                **attributes(aria_label="Which prompts"),
-                            ),
+                            segments("migration-kind", "Which prompts", KINDS[0][0], choices(KINDS)),
                             explained(KIND_EXPLANATION),
                         ],
                         className="migration-kind",

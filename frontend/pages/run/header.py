@@ -14,6 +14,7 @@ from bapo.run.control import StopMoment
 from frontend.components.compute import compute_text
 from frontend.components.icon import IconName, icon
 from frontend.components.moment import moment
+from frontend.components.notices import link_button
 from frontend.components.status_badge import MOVING, status_badge
 from frontend.pages.run.identity import archive_button, edit_button, star_button
 
@@ -53,23 +54,15 @@ def title_row(run: RunDetail) -> html.Div:
         )
         for action in ACTIONS
     ]
-    clone = dcc.Link(
-        dmc.Button("Clone", leftSection=icon("copy", 16), variant="default", color="gray", size="xs"),
-        href=f"/new?parent={run.id}",
-        className="plain-link",
-    )
-    fork = dcc.Link(
-        dmc.Button(
-            "Fork",
-            id={"type": "run-action", "verb": "fork"},
-            leftSection=icon("fork", 16),
-            variant="default",
-            color="gray",
-            size="xs",
-            style=action_style(run, "fork"),
-        ),
-        href=f"/new?fork={run.id}",
-        className="plain-link",
+    look = {"variant": "default", "color": "gray", "size": "xs"}
+    clone = link_button("Clone", f"/new?parent={run.id}", leftSection=icon("copy", 16), **look)
+    fork = link_button(
+        "Fork",
+        f"/new?fork={run.id}",
+        id={"type": "run-action", "verb": "fork"},
+        leftSection=icon("fork", 16),
+        style=action_style(run, "fork"),
+        **look,
     )
     return html.Div(
         [

@@ -13,6 +13,7 @@ from bapo.figures import formatting
 from frontend.components.actions import in_place
 from frontend.components.attributes import attributes
 from frontend.components.card import card
+from frontend.components.controls import small_button
 from frontend.components.moment import moment
 from frontend.components.store_button import store_button
 from frontend.session import Api
@@ -73,13 +74,7 @@ def _can_be_withdrawn(control: ControlInfo) -> bool:
 
 
 def _withdraw(control: ControlInfo) -> dmc.Button:
-    return dmc.Button(
-        "Withdraw",
-        size="compact-xs",
-        variant="default",
-        color="gray",
-        **store_button(WITHDRAW, id=control.id),
-    )
+    return small_button("Withdraw", **store_button(WITHDRAW, id=control.id))
 
 
 def _to_charts(name: str) -> html.Button:

@@ -10,7 +10,8 @@ from dash import Dash, Input, Output, State, dcc, html
 from bapo.api.runs import RunDetail
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
-from frontend.components.icon import icon
+from frontend.components.choices import choices
+from frontend.components.controls import search_field, small_select
 
 
 def log_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
@@ -20,15 +21,7 @@ def log_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
             dcc.Store(id="log-mounted"),
             html.Div(
                 [
-                    dmc.TextInput(
-                        id="log-search",
-                        value=query.get("q", ""),
-                        placeholder="Search the log",
-                        leftSection=icon("search", 14),
-                        size="xs",
-                        w=220,
-                        **attributes(aria_label="Search the log"),
-                    ),
+                    search_field("log-search", "Search the log", query.get("q", ""), "Search the log", w=220),
                     _attempts(run, query.get("attempt", "")),
                     html.Span(id="log-matches", className="fact-label", role="status"),
                     _button("log-previous", "Previous", "Previous match (Shift+Enter)"),
@@ -61,16 +54,13 @@ def log_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
 
 def _attempts(run: RunDetail, wanted: str) -> dmc.Select:
     numbers = [str(number) for number in range(1, run.attempt + 1)]
-    return dmc.Select(
-        id="log-attempt",
-        value=wanted if wanted in numbers else "",
-        data=[{"value": "", "label": "All attempts"}]
-        + [{"value": number, "label": f"Attempt {number}"} for number in reversed(numbers)],
-        allowDeselect=False,
-        size="xs",
+    return small_select(
+        "log-attempt",
+        "Attempt whose lines are shown",
+        wanted if wanted in numbers else "",
+        choices([("", "All attempts"), *((number, f"Attempt {number}") for number in reversed(numbers))]),
         w=130,
         display=None if run.attempt > 1 else "none",
-        **attributes(aria_label="Attempt whose lines are shown"),
     )
 
 
@@ -80,14 +70,7 @@ def _button(identifier: str, label: str, explanation: str) -> html.Button:
 
 def register(app: Dash) -> None:
     """Registers the callbacks of the tab, which run in the browser."""
-    clientside(
-        app,
-        "log",
-        "mounted",
-        Output("log-mounted", "data"),
-        Input("log-text", "id"),
-        State("run-id", "data"),
-    )
+    clientside(app, "log", "mounted", Output("log-mounted", "data"), Input("log-text", "id"), State("run-id", "data"))
     clientside(
         app,
         "log",

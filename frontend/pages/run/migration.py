@@ -96,33 +96,30 @@ def _prompts(matrix: MigrationMatrix) -> str:
 
 def _rate_tiles(found: Migration) -> list[dict[str, str]]:
     rates, chance = found.matrix.rates, found.null.rates if found.null is not None else None
-    group_size = found.group_size
-    half = (group_size + 1) // 2
-    return [
-        _tile(
+    zero, half = f"0/{found.group_size}", f"{(found.group_size + 1) // 2}/{found.group_size}"
+    moves = (
+        (
             "unlocked",
-            f"Unlocked of 0/{group_size}",
-            f"Of the prompts at 0/{group_size} at the earlier step, those above it at the later one.",
-            rates.unlocked,
-            chance.unlocked if chance is not None else None,
+            f"Unlocked of {zero}",
+            f"Of the prompts at {zero} at the earlier step, those above it at the later one.",
         ),
-        _tile(
-            "strictly-unlocked",
-            f"Strictly: 0/{group_size} → {half}/{group_size} or more",
-            f"Of the prompts at 0/{group_size} at the earlier step, those of which at least half of the responses are "
-            "correct at the later one. Chance hardly ever moves a prompt that far.",
-            rates.strictly_unlocked,
-            chance.strictly_unlocked if chance is not None else None,
+        (
+            "strictly_unlocked",
+            f"Strictly: {zero} → {half} or more",
+            f"Of the prompts at {zero} at the earlier step, those of which at least half of the responses are correct "
+            "at the later one. Chance hardly ever moves a prompt that far.",
         ),
-        _tile(
+        (
             "lost",
-            f"Lost to 0/{group_size}",
-            f"Of the prompts above 0/{group_size} at the earlier step, those at 0/{group_size} at the later one.",
-            rates.lost,
-            chance.lost if chance is not None else None,
+            f"Lost to {zero}",
+            f"Of the prompts above {zero} at the earlier step, those at {zero} at the later one.",
         ),
-        _mean_tile(found.matrix),
+    )
+    tiles = [
+        _tile(kind.replace("_", "-"), label, text, getattr(rates, kind), getattr(chance, kind, None))
+        for kind, label, text in moves
     ]
+    return [*tiles, _mean_tile(found.matrix)]
 
 
 def _tile(

@@ -15,32 +15,19 @@ from bapo.api.runs import ControlInfo, ParameterChange, RunDetail
 from bapo.client import ApiError, AsyncClient
 from bapo.config.method import steerable_fields
 from bapo.config.resolve import flatten
-from bapo.figures.theme import palette_of, themed
-from bapo.figures.threshold_map import threshold_map_data, threshold_map_figure
 from frontend.changes_query import changes_text
 from frontend.components.actions import in_place, in_toast, show, unchanged, when_pressed
 from frontend.components.chart_card import BLANK_FIGURE, GRAPH_CONFIG
 from frontend.components.config_form.fields import config_field
 from frontend.components.config_form.inputs import TASK, by_field, form_fields, problems_of, typed_values
-from frontend.components.config_form.remarks import problem_list, starvation_note
+from frontend.components.config_form.remarks import problem_list, threshold_map
 from frontend.components.config_form.values import changes, knows
 from frontend.components.store_button import button_store, store_id
 from frontend.pages.run.history import WITHDRAW, control_list
 from frontend.session import Api
 
 FORM = "change"
-
-
-def drawer() -> dmc.Drawer:
-    """Returns the drawer, closed and empty."""
-    return dmc.Drawer(
-        html.Div(id="change-body"),
-        id="change-drawer",
-        title="Change parameters",
-        position="right",
-        size="md",
-        padding="md",
-    )
+FIELDS = {"type": f"{FORM}-field", "path": ALL, "part": ALL}
 
 
 def values_in_force(run: RunDetail, controls: Sequence[ControlInfo]) -> dict[str, Any]:
@@ -170,9 +157,9 @@ def _previewing(app: Dash, api: Api) -> None:
         Output("change-map-note", "children"),
         Output("change-map-card", "style"),
         Output("change-what-if", "href"),
-        Input({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "value"),
+        Input(FIELDS, "value"),
         Input("scheme", "data"),
-        State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "id"),
+        State(FIELDS, "id"),
         State("run-id", "data"),
         # What is wrong is said when it is applied; half a number is no reason to complain.
         on_error=unchanged,
@@ -188,11 +175,7 @@ def _previewing(app: Dash, api: Api) -> None:
         href = f"/runs/{run_id}?{urlencode(query, safe=':;~/')}"
         warnings, _ = by_field(report.warnings, paths)
         shown = [warnings.get(path) for path in paths]
-        if not report.threshold_map:
-            return shown, BLANK_FIGURE, None, {"display": "none"}, href
-        palette = palette_of(scheme)
-        figure = themed(threshold_map_figure(threshold_map_data(report.threshold_map), palette), palette)
-        return shown, figure, starvation_note(report), {}, href
+        return shown, *threshold_map(report, scheme), href
 
 
 def _requesting(app: Dash, api: Api) -> None:
@@ -222,8 +205,8 @@ def _requesting(app: Dash, api: Api) -> None:
         "change-apply",
         outputs=[Output({"type": f"{FORM}-wrap", "path": ALL}, "error")],
         states=[
-            State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "value"),
-            State({"type": f"{FORM}-field", "path": ALL, "part": ALL}, "id"),
+            State(FIELDS, "value"),
+            State(FIELDS, "id"),
             State("change-step", "value"),
             State("run-id", "data"),
         ],

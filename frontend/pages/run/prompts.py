@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 
 from bapo.analysis.stories import STORY_TEXTS
@@ -14,8 +12,9 @@ from bapo.figures.theme import DARK, LIGHT, accuracy_ramp
 from bapo.rollout import BatchSource
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
+from frontend.components.choices import choices
+from frontend.components.controls import filter_select, search_field
 from frontend.components.explained import explained
-from frontend.components.icon import icon
 from frontend.components.prompt_filter import DEFAULT_SORT, filter_of
 
 ROWS_ON_A_PAGE = 50
@@ -43,33 +42,29 @@ def prompts_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
     """Returns chips, filters and the frame of the table, which the browser fills (assets/prompts.js)."""
     wanted = filter_of(query)
     group_size = int(run.config["rollout"]["group_size"])
-    counts = [{"value": str(k), "label": f"{k}/{group_size}"} for k in range(group_size + 1)]
+    counts = choices((str(k), f"{k}/{group_size}") for k in range(group_size + 1))
     filters = html.Div(
         [
-            dmc.TextInput(
-                id="prompts-search",
-                value=wanted.search or "",
-                placeholder="Identifier or text contains …",
-                leftSection=icon("search", 16),
-                size="xs",
+            search_field(
+                "prompts-search",
+                "Search prompts by identifier or text",
+                wanted.search or "",
+                "Identifier or text contains …",
                 className="prompts-search",
-                **attributes(aria_label="Search prompts by identifier or text"),
             ),
-            dmc.Select(
-                id="prompts-source",
-                value=wanted.source,
-                data=[{"value": source.value, "label": label} for source, label in SOURCE_CHOICES],
-                placeholder="Any source",
-                clearable=True,
-                size="xs",
-                w=170,
-                **attributes(aria_label="Visited at least once from this source"),
+            filter_select(
+                "prompts-source",
+                "Visited at least once from this source",
+                wanted.source,
+                choices((source.value, label) for source, label in SOURCE_CHOICES),
+                "Any source",
+                170,
             ),
             html.Span(
                 [
                     html.Span("last accuracy", className="fact-label"),
-                    _count_select("prompts-min", "from", counts, wanted.min_last, "Last accuracy from"),
-                    _count_select("prompts-max", "to", counts, wanted.max_last, "Last accuracy up to"),
+                    filter_select("prompts-min", "Last accuracy from", _text(wanted.min_last), counts, "from", 84),
+                    filter_select("prompts-max", "Last accuracy up to", _text(wanted.max_last), counts, "to", 84),
                 ],
                 className="prompts-range",
             ),
@@ -111,17 +106,8 @@ def prompts_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
     )
 
 
-def _count_select(identifier: str, placeholder: str, counts: list[Any], value: int | None, label: str) -> dmc.Select:
-    return dmc.Select(
-        id=identifier,
-        value=None if value is None else str(value),
-        data=counts,
-        placeholder=placeholder,
-        clearable=True,
-        size="xs",
-        w=84,
-        **attributes(aria_label=label),
-    )
+def _text(count: int | None) -> str | None:
+    return None if count is None else str(count)
 
 
 def register(app: Dash) -> None:

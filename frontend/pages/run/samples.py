@@ -9,19 +9,14 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, dcc, html
 
 from bapo.api.runs import RunDetail
+from bapo.figures.sources import SOURCE_NAMES
 from bapo.rollout import BatchSource
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.choices import choices
-from frontend.components.icon import icon
+from frontend.components.controls import filter_select, search_field
 
 GROUPS_AT_ONCE = 12
-
-SOURCE_NAMES: Mapping[BatchSource, str] = {
-    BatchSource.FRESH: "X1 fresh",
-    BatchSource.REEVALUATED: "X2 re-evaluated",
-    BatchSource.REUSED: "X3 reused",
-}
 
 CORRECTNESS: tuple[tuple[str, str], ...] = (
     ("none", "None correct"),
@@ -61,34 +56,28 @@ def samples_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
                 role="group",
                 **attributes(aria_label="Step"),
             ),
-            dmc.Select(
-                id="samples-source",
-                value=source if source in tuple(BatchSource) else None,
-                data=[{"value": each.value, "label": name} for each, name in SOURCE_NAMES.items()],
-                placeholder="Any source",
-                clearable=True,
-                size="xs",
-                w=150,
-                **attributes(aria_label="Source"),
+            filter_select(
+                "samples-source",
+                "Source",
+                source if source in tuple(BatchSource) else None,
+                choices((each.value, name) for each, name in SOURCE_NAMES.items()),
+                "Any source",
+                150,
             ),
-            dmc.Select(
-                id="samples-correct",
-                value=correct if correct in dict(CORRECTNESS) else None,
-                data=choices(CORRECTNESS),
-                placeholder="Any accuracy",
-                clearable=True,
-                size="xs",
-                w=140,
-                **attributes(aria_label="Correct responses"),
+            filter_select(
+                "samples-correct",
+                "Correct responses",
+                correct if correct in dict(CORRECTNESS) else None,
+                choices(CORRECTNESS),
+                "Any accuracy",
+                140,
             ),
-            dmc.TextInput(
-                id="samples-search",
-                value=query.get("search", "")[:200],
-                placeholder="Prompt or response contains …",
-                leftSection=icon("search", 16),
-                size="xs",
+            search_field(
+                "samples-search",
+                "Search prompts and responses",
+                query.get("search", "")[:200],
+                "Prompt or response contains …",
                 className="samples-search",
-                **attributes(aria_label="Search prompts and responses"),
             ),
             html.Span(id="samples-shown", className="samples-shown", role="status"),
         ],

@@ -35,58 +35,40 @@ class Tab(NamedTuple):
     """Whether the x-axis of its charts can be chosen."""
 
 
-def _charts(tab: str) -> Panel:
-    async def panel(_: AsyncClient, run: RunDetail, __: Mapping[str, str]) -> Any:
-        return chart_panel(run, tab)
+def _of_run(content: Callable[[RunDetail, Mapping[str, str]], Any]) -> Panel:
+    """Returns a panel that asks the server for nothing beyond the run."""
+
+    async def panel(_: AsyncClient, run: RunDetail, query: Mapping[str, str]) -> Any:
+        return content(run, query)
 
     return panel
 
 
-async def _difficulty(_: AsyncClient, run: RunDetail, __: Mapping[str, str]) -> Any:
-    return difficulty_panel(run)
-
-
-async def _off_policy(_: AsyncClient, run: RunDetail, __: Mapping[str, str]) -> Any:
-    return off_policy_panel(run)
+def _charts(tab: str) -> Panel:
+    return _of_run(lambda run, _: chart_panel(run, tab))
 
 
 async def _system(client: AsyncClient, run: RunDetail, __: Mapping[str, str]) -> Any:
     return chart_panel(run, "system", (await client.metric_keys(run.id)).items)
 
 
-async def _prompts(_: AsyncClient, run: RunDetail, query: Mapping[str, str]) -> Any:
-    return prompts_panel(run, query)
-
-
-async def _samples(_: AsyncClient, run: RunDetail, query: Mapping[str, str]) -> Any:
-    return samples_panel(run, query)
-
-
-async def _log(_: AsyncClient, run: RunDetail, query: Mapping[str, str]) -> Any:
-    return log_panel(run, query)
-
-
-async def _config(_: AsyncClient, run: RunDetail, query: Mapping[str, str]) -> Any:
-    return config_panel(run, query)
-
-
-async def _history(_: AsyncClient, __: RunDetail, query: Mapping[str, str]) -> Any:
+def _history(_: RunDetail, query: Mapping[str, str]) -> html.Div:
     return html.Div(id="history", **attributes(data_mark=query.get("mark", "")))
 
 
 TABS: tuple[Tab, ...] = (
     Tab("overview", "Overview", _charts("overview"), has_axis=True),
     Tab("batch", "Batch", _charts("batch"), has_axis=True),
-    Tab("difficulty", "Difficulty", _difficulty, has_axis=True),
+    Tab("difficulty", "Difficulty", _of_run(lambda run, _: difficulty_panel(run)), has_axis=True),
     Tab("what-if", "What-if", what_if_panel),
-    Tab("prompts", "Prompts", _prompts),
-    Tab("samples", "Samples", _samples),
-    Tab("off-policy", "Off-policy", _off_policy, has_axis=True),
+    Tab("prompts", "Prompts", _of_run(prompts_panel)),
+    Tab("samples", "Samples", _of_run(samples_panel)),
+    Tab("off-policy", "Off-policy", _of_run(lambda run, _: off_policy_panel(run)), has_axis=True),
     Tab("system", "System", _system, has_axis=True),
-    Tab("log", "Log", _log),
-    Tab("config", "Config", _config),
+    Tab("log", "Log", _of_run(log_panel)),
+    Tab("config", "Config", _of_run(config_panel)),
     Tab("artifacts", "Artifacts", artifacts_panel),
-    Tab("history", "History", _history),
+    Tab("history", "History", _of_run(_history)),
 )
 PAGE_KEYS = frozenset({"tab", "x", "smooth"})
 """Parts of the address's query that hold for every tab; the others belong to the open one (assets/run.js)."""

@@ -14,6 +14,7 @@ from bapo.figures.smoothing import WINDOW_STEPS, moving_mean
 from bapo.figures.theme import Palette
 from bapo.rollout import BatchSource
 from frontend.components.tile import Tile, Trend
+from frontend.pages.run.data import NO_HISTOGRAMS, NO_SERIES
 
 REWARD, FILL, ROLLOUTS, SECONDS = (
     "critic/rewards/mean",
@@ -46,9 +47,7 @@ class TileData(NamedTuple):
     """avg@k of the set that the run's row names, with its interval."""
 
 
-_SERIES = Series(steps=[], columns={})
-_HISTOGRAMS = HistogramSeries(steps=[], fresh=[], reevaluated=[], batch=[])
-NOTHING = TileData(_SERIES, _SERIES, _SERIES, _HISTOGRAMS, _HISTOGRAMS, _HISTOGRAMS, _SERIES)
+NOTHING = TileData(NO_SERIES, NO_SERIES, NO_SERIES, NO_HISTOGRAMS, NO_HISTOGRAMS, NO_HISTOGRAMS, NO_SERIES)
 
 
 async def load_tiles(client: AsyncClient, run: RunDetail, palette: Palette) -> list[Tile]:
@@ -71,7 +70,7 @@ async def load_tiles(client: AsyncClient, run: RunDetail, palette: Palette) -> l
 
 async def _evaluations(client: AsyncClient, run: RunDetail) -> Series:
     key = evaluation_key(run)
-    return await client.metrics(run.id, (key, f"{key}/low", f"{key}/high"), from_step=0) if key else _SERIES
+    return await client.metrics(run.id, (key, f"{key}/low", f"{key}/high"), from_step=0) if key else NO_SERIES
 
 
 def evaluation_key(run: RunDetail) -> str | None:
@@ -94,7 +93,7 @@ def tiles(run: RunDetail, data: TileData, palette: Palette) -> list[Tile]:
 
 def _unsolved(data: TileData, palette: Palette) -> Tile:
     now, then = (_unsolved_share(part) for part in (data.newest_histograms, data.first_histograms))
-    change = None if now is None or then is None or not _is_later(data) else now - then
+    change = _change(data, now, then)
     return Tile(
         "unsolved",
         "Unsolved prompts",
@@ -114,14 +113,15 @@ def _unsolved_share(histograms: HistogramSeries) -> float | None:
     return sum(counts[0] for counts in histograms.fresh) / total if total else None
 
 
-def _is_later(data: TileData) -> bool:
-    """Whether the newest steps are others than the first."""
-    return bool(data.newest.steps) and data.newest.steps[0] > WINDOW_STEPS
+def _change(data: TileData, now: float | None, then: float | None) -> float | None:
+    """Returns the difference, unless the newest steps are the first."""
+    is_later = bool(data.newest.steps) and data.newest.steps[0] > WINDOW_STEPS
+    return now - then if now is not None and then is not None and is_later else None
 
 
 def _reward(data: TileData, palette: Palette) -> Tile:
     now, then = _mean(data.newest, REWARD), _mean(data.first, REWARD)
-    change = None if now is None or then is None or not _is_later(data) else now - then
+    change = _change(data, now, then)
     return Tile(
         "reward",
         "Training reward",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,7 +20,7 @@ from bapo.config import ConfigError, RunConfig, apply_changes, resolve
 from bapo.config.method import has_trait, methods_with
 from bapo.figures.smoothing import WINDOW_STEPS
 from bapo.figures.theme import Palette, palette_of, themed
-from bapo.figures.what_if_band import what_if_band_data, what_if_band_figure
+from bapo.figures.what_if_band import Quantity, what_if_band_data, what_if_band_figure
 from bapo.figures.what_if_composition import what_if_composition_data, what_if_composition_figure
 from frontend.changes_query import changes_text, parse_changes
 from frontend.clientside import clientside
@@ -162,61 +163,46 @@ def _form_address(run_id: str, changes: Mapping[str, Any]) -> str:
 
 def figures(answer: WhatIfAnswer, palette: Palette) -> dict[str, go.Figure]:
     """Returns the figures by the names of their cards."""
-    accent, groups, prompts = palette.accent, "groups", "prompts"
+    bands: tuple[tuple[str, Quantity, str, str, str], ...] = (
+        ("what-if-rollouts", "rollouts", palette.series[1], "rollouts", "rollouts so far"),
+        ("what-if-difficult", "difficult_size", palette.bad, "prompts", "prompts"),
+        ("what-if-reusable", "high_quality_size", palette.reused, "groups", "groups"),
+    )
+    fill = what_if_band_data(answer, "fill_rate", window=WINDOW_STEPS)
     return {
         "what-if-composition": what_if_composition_figure(what_if_composition_data(answer), palette),
         "what-if-fill": what_if_band_figure(
-            what_if_band_data(answer, "fill_rate", window=WINDOW_STEPS),
-            palette, colour=accent, kind="share", unit="", title="batch / B",
+            fill, palette, colour=palette.accent, kind="share", unit="", title="batch / B"
         ),
-        "what-if-rollouts": what_if_band_figure(
-            what_if_band_data(answer, "rollouts"),
-            palette, colour=palette.series[1], kind="count", unit="rollouts", title="rollouts so far",
-        ),
-        "what-if-difficult": what_if_band_figure(
-            what_if_band_data(answer, "difficult_size"),
-            palette, colour=palette.bad, kind="count", unit=prompts, title=prompts,
-        ),
-        "what-if-reusable": what_if_band_figure(
-            what_if_band_data(answer, "high_quality_size"),
-            palette, colour=palette.reused, kind="count", unit=groups, title=groups,
-        ),
-    }  # fmt: skip
+    } | {
+        name: what_if_band_figure(
+            what_if_band_data(answer, quantity), palette, colour=colour, kind="count", unit=unit, title=title
+        )
+        for name, quantity, colour, unit, title in bands
+    }
 
 
 def register(app: Dash, api: Api) -> None:
     """Replays while a control is being moved."""
     names = [name for name, *_ in CHARTS]
+    values, ids = {"type": KIND, "field": ALL}, State({"type": KIND, "field": ALL}, "id")
+    shown = {"type": f"{KIND}-shown", "field": ALL}
     clientside(
         app,
         "whatIf",
         "moved",
         Output("what-if-told", "data"),
         Output("what-if-controls", "className"),
-        Output({"type": f"{KIND}-shown", "field": ALL}, "children"),
-        Input({"type": KIND, "field": ALL}, "value"),
-        State({"type": KIND, "field": ALL}, "id"),
-        State({"type": f"{KIND}-shown", "field": ALL}, "id"),
+        Output(shown, "children"),
+        Input(values, "value"),
+        ids,
+        State(shown, "id"),
         State("what-if-group-size", "data"),
     )
-    clientside(
-        app,
-        "whatIf",
-        "answered",
-        Output("what-if-shown", "data"),
-        Input("what-if-answered", "data"),
-        initial=False,
-    )
-    clientside(
-        app,
-        "whatIf",
-        "reset",
-        Output({"type": KIND, "field": ALL}, "value"),
-        Input("what-if-reset", "n_clicks"),
-        State("what-if-start", "data"),
-        State({"type": KIND, "field": ALL}, "id"),
-        initial=False,
-    )
+    in_browser = partial(clientside, app, "whatIf", initial=False)
+    in_browser("answered", Output("what-if-shown", "data"), Input("what-if-answered", "data"))
+    start = State("what-if-start", "data")
+    in_browser("reset", Output(values, "value"), Input("what-if-reset", "n_clicks"), start, ids)
 
     @app.callback(
         *(Output({"type": CHART, "name": name}, "figure") for name in names),
@@ -231,7 +217,7 @@ def register(app: Dash, api: Api) -> None:
         Input("what-if-asked", "data"),
         Input("scheme", "data"),
         Input("run-reload", "data"),
-        State("what-if-start", "data"),
+        start,
         State({"type": f"{CHART}-card", "name": ALL}, "className"),
         State("run-id", "data"),
         prevent_initial_call=True,

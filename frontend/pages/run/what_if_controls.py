@@ -14,6 +14,7 @@ from bapo.config import RunConfig
 from bapo.config.documentation import documentation
 from bapo.config.method import BapoConfig, has_trait, methods_with
 from frontend.components.attributes import attributes
+from frontend.components.controls import segments, small_select
 from frontend.components.explained import explained
 from frontend.symbols import SYMBOLS
 
@@ -114,14 +115,12 @@ def controls(config: RunConfig, values: Values) -> list[Any]:
             _control(
                 METHOD,
                 "Replay as",
-                dmc.Select(
-                    id=control_id(METHOD),
-                    value=values[METHOD],
-                    data=methods_with("is_replayable"),
-                    allowDeselect=False,
-                    size="xs",
+                small_select(
+                    control_id(METHOD),
+                    "Replay as",
+                    values[METHOD],
+                    methods_with("is_replayable"),
                     checkIconPosition="right",
-                    **attributes(aria_label="Replay as"),
                 ),
                 shows=False,
             ),
@@ -226,34 +225,17 @@ def _control(name: str, label: str, control: Any, *, only: str = "all", shows: b
     )
 
 
-def _slider(name: str, values: Values, *, low: int, high: int) -> dmc.Slider:
+_SLIDER: Mapping[str, Any] = {"step": 1, "label": None, "updatemode": "drag", "size": "sm"}
+
+
+def _slider(name: str, values: Values, *, low: int, high: int, **properties: Any) -> dmc.Slider:
     return dmc.Slider(
-        id=control_id(name),
-        value=values[name],
-        min=low,
-        max=high,
-        step=1,
-        label=None,
-        updatemode="drag",
-        size="sm",
-        **_thumb(name),
+        id=control_id(name), value=values[name], min=low, max=high, **_thumb(name), **_SLIDER, **properties
     )
 
 
 def _grid_slider(name: str, values: Values, group_size: int) -> dmc.Slider:
-    return dmc.Slider(
-        id=control_id(name),
-        value=values[name],
-        min=0,
-        max=group_size - 1,
-        step=1,
-        marks=_marks(group_size),
-        label=None,
-        updatemode="drag",
-        size="sm",
-        mb=16,
-        **_thumb(name),
-    )
+    return _slider(name, values, low=0, high=group_size - 1, marks=_marks(group_size), mb=16)
 
 
 def _reuse_slider(name: str, values: Values, group_size: int) -> dmc.RangeSlider:
@@ -263,15 +245,12 @@ def _reuse_slider(name: str, values: Values, group_size: int) -> dmc.RangeSlider
         min=0,
         max=group_size - 1,
         minRange=0,
-        step=1,
         marks=_marks(group_size),
-        label=None,
-        updatemode="drag",
-        size="sm",
         color="teal",
         mb=16,
         thumbFromLabel=f"c2 at r_tot = {name[-1]}",
         thumbToLabel=f"c3 at r_tot = {name[-1]}",
+        **_SLIDER,
     )
 
 
@@ -301,11 +280,5 @@ def _number(name: str, values: Values, placeholder: str, step: float = 1) -> dmc
 
 
 def _filter(values: Values) -> dmc.SegmentedControl:
-    return dmc.SegmentedControl(
-        id=control_id("method.filter.type"),
-        value=values["method.filter.type"],
-        data=["range", "gaussian", "uniform"],
-        size="xs",
-        fullWidth=True,
-        **attributes(aria_label="Online filter"),
-    )
+    name, filters = "method.filter.type", ["range", "gaussian", "uniform"]
+    return segments(control_id(name), "Online filter", values[name], filters, fullWidth=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import dash_ag_grid as dag
@@ -12,6 +13,7 @@ from dash import ALL, Dash, Input, Output, State, dcc, html
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.confirm import answer, confirm_dialog, confirmed, question
+from frontend.components.controls import menu_of
 from frontend.components.icon import icon
 from frontend.components.notices import link_button, notice
 from frontend.pages.runs import bulk, filters, views
@@ -110,17 +112,8 @@ def _columns() -> dmc.Popover:
         value=[],
     )
     reset = dmc.Button("Reset", id="runs-columns-reset", size="compact-xs", variant="subtle", color="gray", mt="xs")
-    return dmc.Popover(
-        [
-            dmc.PopoverTarget(dmc.Button("Columns", size="xs", variant="default", leftSection=icon("columns", 14))),
-            dmc.PopoverDropdown([html.Div(boxes, className="runs-column-list"), reset]),
-        ],
-        position="bottom-start",
-        shadow="md",
-        trapFocus=True,
-        closeOnEscape=True,
-        keepMounted=True,
-    )
+    button = dmc.Button("Columns", size="xs", variant="default", leftSection=icon("columns", 14))
+    return menu_of(button, html.Div(boxes, className="runs-column-list"), reset, keepMounted=True)
 
 
 def _grid() -> dag.AgGrid:
@@ -171,57 +164,24 @@ def register(app: Dash, api: Api) -> None:
     values = [
         Input(component, "checked" if name == "starred" else "value") for name, component in filters.CONTROLS.items()
     ]
-    sink = Output("runs-chips", "className")
-    clientside(app, "runs", "filtered", sink, *values, State("runs-controls", "data"))
-    clientside(app, "runs", "preset", Output("runs-status", "className"), Input("runs-status", "value"), initial=False)
-    clientside(
-        app,
-        "runs",
-        "clear",
-        Output("runs-clear", "className"),
-        Input("runs-clear", "n_clicks"),
-        Input("runs-clear-none", "n_clicks"),
-        initial=False,
-    )
-    clientside(app, "runs", "poked", Output("runs-shown", "className"), Input("runs-poke", "data"), initial=False)
-    clientside(app, "runs", "open", Output("url", "pathname"), Input("runs-grid", "cellClicked"), initial=False)
-    clientside(
-        app, "runs", "chooseColumns", Output("runs-columns", "className"), Input("runs-columns", "value"), initial=False
-    )
-    clientside(
-        app,
-        "runs",
-        "resetColumns",
-        Output("runs-columns-reset", "className"),
-        Input("runs-columns-reset", "n_clicks"),
-        initial=False,
-    )
-    clientside(app, "runs", "exportCsv", Output("runs-csv", "className"), Input("runs-csv", "n_clicks"), initial=False)
-    clientside(
-        app,
-        "runs",
-        "bulk",
-        Output("runs-bulk", "className"),
-        Input({"type": "runs-bulk", "action": ALL}, "n_clicks"),
-        State("runs-tag", "value"),
-        initial=False,
-    )
-    clientside(
-        app,
-        "runs",
-        "confirmed",
-        Output(answer("runs"), "data"),
-        Input(confirmed("runs"), "n_clicks"),
-        State(question("runs"), "data"),
-        initial=False,
-    )
-    clientside(
-        app, "runs", "unselect", Output("runs-unselect", "className"), Input("runs-unselect", "n_clicks"), initial=False
-    )
-    clientside(
-        app, "runs", "compare", Output("runs-compare", "className"), Input("runs-compare", "n_clicks"), initial=False
-    )
-    clientside(
-        app, "runs", "viewSaved", Output("runs-view-name", "className"), Input("runs-view-saved", "data"), initial=False
-    )
+    clientside(app, "runs", "filtered", Output("runs-chips", "className"), *values, State("runs-controls", "data"))
+    when_told = partial(clientside, app, "runs", initial=False)
+    when_told("preset", Output("runs-status", "className"), Input("runs-status", "value"))
+    when_told("poked", Output("runs-shown", "className"), Input("runs-poke", "data"))
+    when_told("open", Output("url", "pathname"), Input("runs-grid", "cellClicked"))
+    when_told("chooseColumns", Output("runs-columns", "className"), Input("runs-columns", "value"))
+    when_told("viewSaved", Output("runs-view-name", "className"), Input("runs-view-saved", "data"))
+    for function, button in (
+        ("resetColumns", "runs-columns-reset"),
+        ("exportCsv", "runs-csv"),
+        ("unselect", "runs-unselect"),
+        ("compare", "runs-compare"),
+    ):
+        when_told(function, Output(button, "className"), Input(button, "n_clicks"))
+    clears = (Input("runs-clear", "n_clicks"), Input("runs-clear-none", "n_clicks"))
+    when_told("clear", Output("runs-clear", "className"), *clears)
+    pressed = Input({"type": "runs-bulk", "action": ALL}, "n_clicks")
+    when_told("bulk", Output("runs-bulk", "className"), pressed, State("runs-tag", "value"))
+    agreed, asked = Input(confirmed("runs"), "n_clicks"), State(question("runs"), "data")
+    when_told("confirmed", Output(answer("runs"), "data"), agreed, asked)
     views.register(app, api)

@@ -12,6 +12,7 @@ from dash import html
 
 from bapo.api.runs import NamedCount
 from frontend.components.attributes import attributes
+from frontend.components.controls import menu_of, small_button
 from frontend.components.icon import IconName, icon
 
 
@@ -69,43 +70,23 @@ def bar(tags: list[NamedCount]) -> html.Div:
 
 
 def _tags(tags: list[NamedCount]) -> dmc.Popover:
-    return dmc.Popover(
-        [
-            dmc.PopoverTarget(
-                dmc.Button("Tags", size="compact-sm", variant="default", color="gray", leftSection=icon("tag", 14))
-            ),
-            dmc.PopoverDropdown(
-                dmc.Stack(
-                    [
-                        dmc.Autocomplete(
-                            id="runs-tag",
-                            label="Tag",
-                            placeholder="New or existing tag",
-                            data=[each.name for each in tags],
-                            value="",
-                            limit=20,
-                            size="xs",
-                            comboboxProps={"withinPortal": False},
-                        ),
-                        dmc.Group(
-                            [
-                                dmc.Button("Add to all", id={"type": "runs-bulk", "action": "tag"}, size="compact-sm"),
-                                dmc.Button(
-                                    "Remove from all",
-                                    id={"type": "runs-bulk", "action": "untag"},
-                                    size="compact-sm",
-                                    variant="default",
-                                ),
-                            ],
-                            gap="xs",
-                        ),
-                    ],
-                    gap="xs",
-                )
-            ),
-        ],
-        position="bottom-start",
-        shadow="md",
-        trapFocus=True,
-        closeOnEscape=True,
+    field = dmc.Autocomplete(
+        id="runs-tag",
+        label="Tag",
+        placeholder="New or existing tag",
+        data=[each.name for each in tags],
+        value="",
+        limit=20,
+        size="xs",
+        comboboxProps={"withinPortal": False},
+    )
+    buttons = [
+        dmc.Button("Add to all", id={"type": "runs-bulk", "action": "tag"}, size="compact-sm"),
+        dmc.Button(
+            "Remove from all", id={"type": "runs-bulk", "action": "untag"}, size="compact-sm", variant="default"
+        ),
+    ]
+    return menu_of(
+        small_button("Tags", size="compact-sm", leftSection=icon("tag", 14)),
+        dmc.Stack([field, dmc.Group(buttons, gap="xs")], gap="xs"),
     )

@@ -12,6 +12,7 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 
 from bapo.api.runs import TERMINAL_STATUSES, NamedCount, RunFacets, RunStatus
+from frontend.components import controls
 from frontend.components.attributes import attributes
 from frontend.components.choices import choices
 from frontend.components.icon import icon
@@ -53,27 +54,15 @@ def store() -> dcc.Store:
 
 def search_field() -> dmc.TextInput:
     """Returns the search over names, tags, notes, owners and config values."""
-    return dmc.TextInput(
-        id="runs-search",
-        value="",
-        placeholder="Search name, tags, notes, config",
-        leftSection=icon("search", 16),
-        size="xs",
-        className="runs-search",
-        debounce=100,
-        **attributes(aria_label="Search runs by name, tag, note, owner or config value"),
-    )
+    label = "Search runs by name, tag, note, owner or config value"
+    placeholder = "Search name, tags, notes, config"
+    return controls.search_field("runs-search", label, "", placeholder, className="runs-search", debounce=100)
 
 
 def presets() -> dmc.SegmentedControl:
     """Returns the quick choice of states."""
-    return dmc.SegmentedControl(
-        id="runs-status",
-        value="all",
-        data=[{"value": value, "label": value.capitalize()} for value in PRESETS],
-        size="xs",
-        **attributes(aria_label="State of the runs"),
-    )
+    names = choices((value, value.capitalize()) for value in PRESETS)
+    return controls.segments("runs-status", "State of the runs", "all", names)
 
 
 def panel(facets: RunFacets) -> dmc.Popover:
@@ -106,26 +95,15 @@ def panel(facets: RunFacets) -> dmc.Popover:
         ),
     ]
     clear = dmc.Button("Clear all filters", id="runs-clear", size="xs", variant="subtle", color="gray")
-    return dmc.Popover(
-        [
-            dmc.PopoverTarget(
-                dmc.Button(
-                    ["Filters", html.Span("", id="runs-filter-count", className="runs-count")],
-                    size="xs",
-                    variant="default",
-                    leftSection=icon("sliders", 14),
-                    id="runs-filter-button",
-                )
-            ),
-            dmc.PopoverDropdown(html.Div([*fields, clear], className="runs-filter-panel")),
-        ],
-        position="bottom-start",
-        shadow="md",
-        width=320,
-        trapFocus=True,
-        keepMounted=True,
-        closeOnEscape=True,
+    button = dmc.Button(
+        ["Filters", html.Span("", id="runs-filter-count", className="runs-count")],
+        size="xs",
+        variant="default",
+        leftSection=icon("sliders", 14),
+        id="runs-filter-button",
     )
+    content = html.Div([*fields, clear], className="runs-filter-panel")
+    return controls.menu_of(button, content, width=320, keepMounted=True)
 
 
 def options(counts: Sequence[NamedCount]) -> list[dict[str, str]]:

@@ -12,47 +12,35 @@ from bapo.api.runs import RunFilters
 from bapo.api.views import ViewInfo, ViewWrite
 from bapo.client import AsyncClient
 from frontend.components.actions import FormError, in_place, show, tell, when_pressed, when_submitted
-from frontend.components.attributes import attributes
+from frontend.components.controls import icon_button, menu_of
 from frontend.components.icon import icon
 from frontend.session import Api
 
 
 def menu() -> dmc.Popover:
     """Returns the menu: everybody's views, and a field to save what is shown."""
-    return dmc.Popover(
-        [
-            dmc.PopoverTarget(
-                dmc.Button(
-                    ["Views", html.Span("", id="runs-view-name", className="runs-view-name")],
-                    id="runs-views-button",
-                    size="xs",
-                    variant="default",
-                    leftSection=icon("bookmark", 14),
-                )
-            ),
-            dmc.PopoverDropdown(
-                [
-                    html.Div(id="runs-views-list", className="runs-views-list"),
-                    dmc.Divider(my="xs"),
-                    dmc.TextInput(
-                        id="runs-view-title",
-                        label="Save current view as",
-                        placeholder="BAPO, failed this week",
-                        value="",
-                        size="xs",
-                    ),
-                    dmc.Button("Save view", id="runs-view-save", size="compact-sm", mt="xs"),
-                    dmc.Text("Saves filters, order and columns. Everybody can open it.", size="xs", c="dimmed", mt=4),
-                    html.Div(id="runs-view-problem", className="runs-view-problem", role="alert"),
-                ]
-            ),
-        ],
+    return menu_of(
+        dmc.Button(
+            ["Views", html.Span("", id="runs-view-name", className="runs-view-name")],
+            id="runs-views-button",
+            size="xs",
+            variant="default",
+            leftSection=icon("bookmark", 14),
+        ),
+        html.Div(id="runs-views-list", className="runs-views-list"),
+        dmc.Divider(my="xs"),
+        dmc.TextInput(
+            id="runs-view-title",
+            label="Save current view as",
+            placeholder="BAPO, failed this week",
+            value="",
+            size="xs",
+        ),
+        dmc.Button("Save view", id="runs-view-save", size="compact-sm", mt="xs"),
+        dmc.Text("Saves filters, order and columns. Everybody can open it.", size="xs", c="dimmed", mt=4),
+        html.Div(id="runs-view-problem", className="runs-view-problem", role="alert"),
         id="runs-views",
-        position="bottom-start",
-        shadow="md",
         width=300,
-        trapFocus=True,
-        closeOnEscape=True,
     )
 
 
@@ -71,25 +59,17 @@ def view_list(views: Sequence[ViewInfo]) -> list[Any]:
                     href=f"/runs?view={view.id}",
                     title=f"{view.name}, by {view.owner}",
                 ),
-                *(
-                    [
-                        dmc.ActionIcon(
-                            icon("trash", 14),
-                            id={"type": "runs-view-delete", "view": view.id},
-                            variant="subtle",
-                            color="red",
-                            size="sm",
-                            **attributes(aria_label=f"Delete the view {view.name}"),
-                        )
-                    ]
-                    if view.is_own
-                    else []
-                ),
+                _delete(view) if view.is_own else None,
             ],
             className="runs-view",
         )
         for view in views
     ]
+
+
+def _delete(view: ViewInfo) -> Any:
+    identifier = {"type": "runs-view-delete", "view": view.id}
+    return icon_button("trash", f"Delete the view {view.name}", size=14, id=identifier)
 
 
 def register(app: Dash, api: Api) -> None:

@@ -15,6 +15,7 @@ from frontend.components.actions import show, tell, unchanged, when_pressed
 from frontend.components.attributes import attributes
 from frontend.components.card import page_heading, section_title, tiles
 from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
+from frontend.components.controls import small_button
 from frontend.components.moment import moment
 from frontend.components.notices import notice
 from frontend.components.status_badge import status_badge
@@ -77,12 +78,9 @@ def _deletions(deletions: Sequence[PendingDeletion]) -> list[Any]:
 
 
 def _deletion(each: PendingDeletion) -> dmc.TableTr:
-    give_up = dmc.Button(
+    give_up = small_button(
         "Give up",
-        id={"type": "storage-give-up", "id": each.id, "name": each.run_name, "host": each.host or ""},
-        size="compact-xs",
-        variant="default",
-        color="gray",
+        {"type": "storage-give-up", "id": each.id, "name": each.run_name, "host": each.host or ""},
         **attributes(aria_label=f"Give up deleting the folder of {each.run_name}"),
     )
     name = html.Div(each.run_name, className="artifact-name artifact-short", title=each.run_name)

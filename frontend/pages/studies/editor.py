@@ -8,20 +8,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-import httpx
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from bapo.api.base import FieldProblem
 from bapo.api.studies import StudyCreate, StudyPreview, StudyWrite
 from bapo.client import ApiError
 from bapo.figures import formatting
+from frontend.components.actions import FAILURES, Failure, failure_alert, on_failure, show, when_pressed
+from frontend.components.card import page_heading
+from frontend.components.choices import choices, project_select
 from frontend.components.icon import icon
-from frontend.components.notices import error_text
-from frontend.projects import first_choice, writable_projects
+from frontend.projects import writable_projects
 from frontend.session import Api
 
 DEBOUNCE_MILLISECONDS = 500
 MOST_BYTES = 400_000
+ABOUT = (
+    "The file declares what is compared, with which seeds, on which test sets, and which comparison decides. It cannot "
+    "be changed once the first run exists. For a grid of runs without a report, turn on “Several runs” in the form of "
+    "a new run."
+)
 
 
 async def new_layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> Any:
@@ -34,15 +40,7 @@ async def new_layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -
     return html.Div(
         [
             dcc.Link("Studies", href="/studies", className="crumb"),
-            dmc.Title("New study", order=2, mb=4),
-            dmc.Text(
-                "The file declares what is compared, with which seeds, on which test sets, and which comparison "
-                "decides. It cannot be changed once the first run exists. For a grid of runs without a report, turn on "
-                "“Several runs” in the form of a new run.",
-                size="sm",
-                c="dimmed",
-                mb="md",
-            ),
+            page_heading("New study", ABOUT),
             dcc.Store(id="study-shipped", data={each.name: each.text for each in found.items}),
             html.Div(
                 [
@@ -52,10 +50,9 @@ async def new_layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -
                                 id="study-start",
                                 label="Start from a shipped study",
                                 placeholder="Choose one, or paste your own below",
-                                data=[
-                                    {"value": each.name, "label": f"{each.title} ({each.num_runs} runs)"}
-                                    for each in found.items
-                                ],
+                                data=choices(
+                                    (each.name, f"{each.title} ({each.num_runs} runs)") for each in found.items
+                                ),
                                 value=query.get("from"),
                                 clearable=True,
                             ),
@@ -81,15 +78,7 @@ async def new_layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -
                     html.Div(
                         [
                             html.Div(id="study-preview", role="status"),
-                            dmc.Select(
-                                id="study-project",
-                                label="Project",
-                                data=projects,
-                                value=first_choice(projects, query.get("project")),
-                                allowDeselect=False,
-                                mt="md",
-                                style={} if len(projects) > 1 else {"display": "none"},
-                            ),
+                            project_select("study-project", projects, query.get("project"), mt="md"),
                             dmc.NumberInput(
                                 id="study-priority",
                                 label="Priority",
@@ -207,38 +196,36 @@ def register(app: Dash, api: Api) -> None:
             found = await api.client().preview_study(StudyWrite(text=text or "", project=project))
         except ValueError:
             return dmc.Alert("The file is too long.", color="red", variant="light"), True, "Make the runs"
-        except (ApiError, httpx.TransportError) as error:
-            return dmc.Alert(error_text(error), color="yellow", variant="light"), True, "Make the runs"
+        except FAILURES as error:
+            return failure_alert(error, "yellow"), True, "Make the runs"
         label = "Make the runs" if found.problems else f"Make the {found.num_runs:,} runs"
         return preview_panel(found), bool(found.problems), label
 
-    @app.callback(
-        Output("url", "pathname", allow_duplicate=True),
-        Output("study-refusal", "children"),
-        Input("study-create", "n_clicks"),
-        State("study-text", "value"),
-        State("study-project", "value"),
-        State("study-priority", "value"),
-        running=[(Output("study-create", "loading"), True, False)],
-        prevent_initial_call=True,
+    @when_pressed(
+        app,
+        "study-create",
+        outputs=[Output("url", "pathname", allow_duplicate=True)],
+        states=[State(f"study-{field}", "value") for field in ("text", "project", "priority")],
+        on_error=on_failure(lambda error: show("study-refusal", _refusal(error))),
+        busy="study-create",
     )
-    async def create(clicks: int | None, text: str, project: str | None, priority: Any) -> Any:
-        if not clicks:
-            return no_update, no_update
+    async def create(_: str, text: str, project: str | None, priority: Any) -> Any:
+        show("study-refusal", "")
         try:
             body = StudyCreate(text=text, project=project, priority=priority if priority not in ("", None) else 50)
-            made = await api.client().create_study(body)
         except ValueError as error:
-            return no_update, _refusal([FieldProblem(field="priority", value=priority, remedy=str(error))])
-        except ApiError as error:
-            problems = error.body.problems or [
-                FieldProblem(field=error.body.field or "study", value=error.body.value, remedy=error.body.remedy)
-            ]
-            return no_update, _refusal(problems)
-        except httpx.TransportError as error:
-            return no_update, dmc.Alert(error_text(error), color="yellow", variant="light", mt="sm")
-        return f"/studies/{made.id}", ""
+            problem = FieldProblem(field="priority", value=priority, remedy=str(error))
+            show("study-refusal", _problems([problem]))
+            return no_update
+        return f"/studies/{(await api.client().create_study(body)).id}"
 
 
-def _refusal(problems: Sequence[FieldProblem]) -> html.Ul:
+def _refusal(error: Failure) -> Any:
+    if not isinstance(error, ApiError):
+        return failure_alert(error, "yellow", mt="sm")
+    body = error.body
+    return _problems(body.problems or [FieldProblem(field=body.field or "study", value=body.value, remedy=body.remedy)])
+
+
+def _problems(problems: Sequence[FieldProblem]) -> html.Ul:
     return html.Ul([_problem(each) for each in problems], className="study-problems", style={"marginTop": 12})

@@ -10,9 +10,11 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 
 from bapo.api.studies import StudySummary
+from frontend.components.card import page_heading
 from frontend.components.icon import icon
 from frontend.components.moment import moment
 from frontend.components.notices import link_button, notice
+from frontend.components.table import cell, row, table_card
 from frontend.pages.studies.progress import run_counts, share_text
 from frontend.session import Api
 
@@ -40,37 +42,20 @@ async def list_layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> 
             ),
         )
     else:
-        content = html.Div(
-            dmc.TableScrollContainer(
-                dmc.Table(
-                    [
-                        dmc.TableThead(dmc.TableTr([dmc.TableTh(title) for title in HEADS])),
-                        dmc.TableTbody([_row(study, now) for study in found.items]),
-                    ],
-                    highlightOnHover=True,
-                    className="study-list",
-                ),
-                minWidth=720,
-            ),
-            className="panel-card",
-        )
-    head = dmc.Group(
-        [dmc.Title("Studies", order=2), *([button] if found.items else [])], justify="space-between", mb="md"
-    )
-    return html.Div([head, content])
+        rows = [_row(study, now) for study in found.items]
+        content = table_card(HEADS, rows, "study-list", highlightOnHover=True, miw=720)
+    return html.Div([page_heading("Studies", None, button if found.items else None), content])
 
 
 def _row(study: StudySummary, now: datetime) -> dmc.TableTr:
     question = [html.P(study.question, className="study-question")] if study.question else []
-    return dmc.TableTr(
-        [
-            dmc.TableTd([dcc.Link(study.title, href=f"/studies/{study.id}", className="study-link"), *question]),
-            dmc.TableTd(_compared(study)),
-            dmc.TableTd(run_counts(study)),
-            dmc.TableTd(share_text(study), className="number"),
-            dmc.TableTd(study.owner),
-            dmc.TableTd(moment(study.created_at, now=now)),
-        ]
+    return row(
+        [dcc.Link(study.title, href=f"/studies/{study.id}", className="study-link"), *question],
+        _compared(study),
+        run_counts(study),
+        cell(share_text(study), "number"),
+        study.owner,
+        moment(study.created_at, now=now),
     )
 
 

@@ -7,23 +7,24 @@ from collections.abc import Mapping
 from typing import Any
 
 import dash_mantine_components as dmc
-import httpx
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash.exceptions import PreventUpdate
 
 from bapo.api.studies import StudyActionAnswer, StudyActionRequest, StudyDetail
-from bapo.client import ApiError
 from bapo.figures.theme import palette_of
 from bapo.report.document import drawings
 from bapo.report.study import sections_of_study
 from bapo.run.control import StopMoment
 from frontend.clientside import clientside
+from frontend.components.actions import in_place, in_toast, tell, when_pressed
 from frontend.components.attributes import attributes
+from frontend.components.card import card
 from frontend.components.chart_card import BLANK_FIGURE
 from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
 from frontend.components.icon import icon
 from frontend.components.markdown import markdown
 from frontend.components.moment import moment
-from frontend.components.notices import error_text, link_button, toast
+from frontend.components.notices import link_button
 from frontend.components.stop_choices import stop_choices
 from frontend.pages.studies.declared import report_parts, run_grid
 from frontend.pages.studies.progress import progress
@@ -45,6 +46,10 @@ VERBS: tuple[tuple[str, str, Any, str], ...] = (
 """Action, label, icon and colour."""
 DOWNLOADS = (("html", "HTML"), ("md", "Markdown"), ("json", "JSON"))
 HIDDEN = {"display": "none"}
+STOPPING = (
+    "All its runs that wait or train are cancelled for good; a report lists them as not run. To continue later, pause "
+    "them instead."
+)
 
 
 async def layout(api: Api, path: Mapping[str, str], _: Mapping[str, str]) -> Any:
@@ -62,18 +67,15 @@ async def layout(api: Api, path: Mapping[str, str], _: Mapping[str, str]) -> Any
             _header(study),
             *([html.Div(markdown(study.notes), className="panel-card")] if study.notes else []),
             html.Div(_progress(study), id="study-progress", className="panel-card"),
-            html.Div(
-                [
-                    html.H3("Results by setting", className="chart-title"),
-                    # In a study with a question it is hidden, and plotly.js comes with it for the report.
-                    dcc.Graph(
-                        id="study-outcomes",
-                        figure=outcome_figure(study, palette_of(None)) if is_grid else BLANK_FIGURE,
-                        config={"displayModeBar": False, "responsive": True},
-                        style={"height": 360},
-                    ),
-                ],
-                className="panel-card",
+            card(
+                # In a study with a question it is hidden, and plotly.js comes with it for the report.
+                dcc.Graph(
+                    id="study-outcomes",
+                    figure=outcome_figure(study, palette_of(None)) if is_grid else BLANK_FIGURE,
+                    config={"displayModeBar": False, "responsive": True},
+                    style={"height": 360},
+                ),
+                title="Results by setting",
                 style={} if is_grid else HIDDEN,
             ),
             html.Div(
@@ -179,14 +181,11 @@ def _refreshing(app: Dash, api: Api) -> None:
         Input("scheme", "data"),
         State("study-id", "data"),
         State("study-seen", "data"),
+        on_error=in_place("study-progress"),
     )
     async def refresh(_: int | None, __: int, scheme: str | None, study_id: str, seen: list[str] | None) -> Any:
         verbs = [output["id"]["verb"] for output in ctx.outputs_list[4]]
-        try:
-            study = await api.client().study(study_id)
-        except (ApiError, httpx.TransportError) as error:
-            alert = dmc.Alert(error_text(error), color="yellow", variant="light")
-            return alert, no_update, no_update, no_update, [no_update] * len(verbs)
+        study = await api.client().study(study_id)
         styles: list[dict[str, Any]] = [{} if verb in study.actions else HIDDEN for verb in verbs]
         if study.question is None:
             figure = outcome_figure(study, palette_of(scheme))
@@ -202,15 +201,13 @@ def _refreshing(app: Dash, api: Api) -> None:
         Input("scheme", "data"),
         State("study-id", "data"),
         prevent_initial_call=True,
+        on_error=in_place("study-report"),
     )
-    async def show(seen: list[str] | None, scheme: str | None, study_id: str) -> Any:
+    async def draw(seen: list[str] | None, scheme: str | None, study_id: str) -> Any:
         if seen is None:
-            return no_update, no_update
+            raise PreventUpdate
         is_repaint = ctx.triggered_id == "scheme"
-        try:
-            report = await api.client().study_report(study_id)
-        except (ApiError, httpx.TransportError) as error:
-            return dmc.Alert(error_text(error), color="yellow", variant="light"), no_update
+        report = await api.client().study_report(study_id)
 
         def build() -> tuple[Any, Any]:
             figures = drawings(sections_of_study(report), palette_of(scheme))
@@ -222,49 +219,38 @@ def _refreshing(app: Dash, api: Api) -> None:
 
 
 def _acting(app: Dash, api: Api) -> None:
-    @app.callback(
-        Output(question("study-stop"), "data"),
-        Output("notifications", "sendNotifications", allow_duplicate=True),
-        Output("study-reload", "data", allow_duplicate=True),
-        Input({"type": "study-action", "verb": ALL}, "n_clicks"),
-        State("study-id", "data"),
-        State("study-name", "children"),
-        State("study-reload", "data"),
-        prevent_initial_call=True,
+    reload = Output("study-reload", "data", allow_duplicate=True)
+    study, reloads = State("study-id", "data"), State("study-reload", "data")
+
+    def refused(error: Exception) -> None:
+        in_toast(f"Could not {ctx.triggered_id['verb']} the runs")(error)
+
+    @when_pressed(
+        app,
+        {"type": "study-action", "verb": ALL},
+        outputs=[Output(question("study-stop"), "data"), reload],
+        states=[study, State("study-name", "children"), reloads],
+        on_error=refused,
     )
-    async def act(_: Any, study_id: str, name: str, reloads: int) -> Any:
-        trigger: Any = ctx.triggered_id
-        if not trigger or not ctx.triggered[0]["value"]:
-            return no_update, no_update, no_update
-        verb = trigger["verb"]
+    async def act(pressed: Mapping[str, Any], study_id: str, name: str, reloads: int) -> Any:
+        verb = pressed["verb"]
         if verb == "stop":
-            text = (
-                "All its runs that wait or train are cancelled for good; a report lists them as not run. To continue "
-                "later, pause them instead."
-            )
-            asked = Question(title="Stop all runs of this study?", subject=name, text=text, button="Stop the runs")
-            return asked, no_update, no_update
-        try:
-            done = await api.client().change_study(study_id, StudyActionRequest(action=verb))
-        except (ApiError, httpx.TransportError) as error:
-            return no_update, toast(error_text(error), title=f"Could not {verb} the runs"), no_update
-        return no_update, _told(verb, done), reloads + 1
+            return Question(
+                title="Stop all runs of this study?", subject=name, text=STOPPING, button="Stop the runs"
+            ), no_update
+        _tell(verb, await api.client().change_study(study_id, StudyActionRequest(action=verb)))
+        return no_update, reloads + 1
 
-    outputs = [
-        Output("notifications", "sendNotifications", allow_duplicate=True),
-        Output("study-reload", "data", allow_duplicate=True),
-    ]
-    states = [State("study-stop-when", "value"), State("study-id", "data"), State("study-reload", "data")]
-
-    @when_agreed(app, "study-stop", outputs, states)
+    @when_agreed(app, "study-stop", [reload], [State("study-stop-when", "value"), study, reloads])
     async def stop(_: None, when: StopMoment, study_id: str, reloads: int) -> Any:
-        done = await api.client().change_study(study_id, StudyActionRequest(action="stop", when=when))
-        return _told("stop", done), reloads + 1
+        _tell("stop", await api.client().change_study(study_id, StudyActionRequest(action="stop", when=when)))
+        return [reloads + 1]
 
 
-def _told(verb: str, done: StudyActionAnswer) -> Any:
+def _tell(verb: str, done: StudyActionAnswer) -> None:
     if done.refused:
         reasons = "; ".join(sorted(set(done.refused.values())))
-        return toast(f"{len(done.refused):,} runs refused: {reasons}", title=f"Asked {done.num_done:,} runs to {verb}")
+        tell(f"{len(done.refused):,} runs refused: {reasons}", f"Asked {done.num_done:,} runs to {verb}", "red")
+        return
     left = f" {done.num_left:,} others do not allow it now." if done.num_left else ""
-    return toast(f"{done.num_done:,} runs.{left}", title=f"Asked to {verb}", colour="green")
+    tell(f"{done.num_done:,} runs.{left}", f"Asked to {verb}")

@@ -12,9 +12,12 @@ from bapo.api.studies import StudyDetail, StudyRun, StudySetting
 from bapo.figures import formatting
 from bapo.figures.setting_outcomes import SettingOutcome, parallel_lines, parallel_lines_figure
 from bapo.figures.theme import Palette, themed
+from frontend.components.card import card
 from frontend.components.status_badge import status_badge
+from frontend.components.table import cell, row, table, table_card
 from frontend.symbols import short_name
 
+_LOOK: dict[str, Any] = {"highlightOnHover": True, "miw": 640}
 SEEDS = ("training.seed", "task.seed")
 
 
@@ -55,7 +58,7 @@ def result_text(setting: StudySetting) -> str:
     return f"{mean} [{formatting.percent(setting.latest_low)}, {formatting.percent(setting.latest_high)}]"
 
 
-def result_tables(study: StudyDetail) -> list[html.Div]:
+def result_tables(study: StudyDetail) -> list[Any]:
     """The settings, then the runs."""
     return [_setting_table(study), _run_table(study)]
 
@@ -66,24 +69,16 @@ def _setting_table(study: StudyDetail) -> html.Div:
     ordered = sorted(study.settings, key=lambda each: -1.0 if each.latest is None else each.latest, reverse=True)
     head = [*(short_name(field) for field in fields), "Runs", study.eval_name or "Result", "Best"]
     rows = [
-        dmc.TableTr(
-            [
-                *(dmc.TableTd(formatting.config_value(each.set.get(field))) for field in fields),
-                dmc.TableTd(f"{each.num_results:,} of {len(each.run_ids):,}", className="number"),
-                dmc.TableTd(_result(each), className="number"),
-                dmc.TableTd(formatting.percent(each.best), className="number"),
-            ]
+        row(
+            *(formatting.config_value(each.set.get(field)) for field in fields),
+            cell(f"{each.num_results:,} of {len(each.run_ids):,}", "number"),
+            cell(_result(each), "number"),
+            cell(formatting.percent(each.best), "number"),
         )
         for each in ordered
     ]
     note = "Mean of the latest evaluation over the runs of a setting, with Student's 95 % interval over its seeds."
-    return html.Div(
-        [
-            _table(head, rows),
-            html.Div(note, className="chart-note"),
-        ],
-        className="panel-card",
-    )
+    return table_card(head, rows, "study-table", html.Div(note, className="chart-note"), **_LOOK)
 
 
 def _result(setting: StudySetting) -> list[Any]:
@@ -94,25 +89,22 @@ def _result(setting: StudySetting) -> list[Any]:
     return shown
 
 
-def _run_table(study: StudyDetail) -> html.Div:
+def _run_table(study: StudyDetail) -> html.Section:
     """Every run in the order of the plan."""
     head = [*(short_name(field) for field in study.fields), "Run", "State", "Step", "Rollouts", "Reward", "Latest"]
     rows = [_run(study, run) for run in study.runs]
-    return html.Div([html.H3("Runs", className="chart-title"), _table(head, rows)], className="panel-card")
+    return card(table(head, rows, "study-table", **_LOOK), title="Runs")
 
 
 def _run(study: StudyDetail, run: StudyRun) -> dmc.TableTr:
-    return dmc.TableTr(
-        [
-            *(dmc.TableTd(formatting.config_value(run.set.get(field))) for field in study.fields),
-            dmc.TableTd(_name(run)),
-            dmc.TableTd(_status(run)),
-            dmc.TableTd(f"{run.step:,} of {run.num_steps or 0:,}", className="number"),
-            dmc.TableTd(formatting.count(run.num_rollouts), className="number"),
-            dmc.TableTd(formatting.percent(run.reward_mean), className="number"),
-            dmc.TableTd(formatting.percent(run.eval_latest), className="number"),
-        ]
+    numbers = (
+        f"{run.step:,} of {run.num_steps or 0:,}",
+        formatting.count(run.num_rollouts),
+        formatting.percent(run.reward_mean),
+        formatting.percent(run.eval_latest),
     )
+    values = (formatting.config_value(run.set.get(field)) for field in study.fields)
+    return row(*values, _name(run), _status(run), *(cell(number, "number") for number in numbers))
 
 
 def _name(run: StudyRun) -> Any:
@@ -125,17 +117,3 @@ def _status(run: StudyRun) -> Any:
     if run.status is None:
         return run.reason or run.state
     return html.Span(status_badge(run.status, size="sm"), title=run.reason or "")
-
-
-def _table(head: list[str], rows: list[Any]) -> dmc.TableScrollContainer:
-    return dmc.TableScrollContainer(
-        dmc.Table(
-            [
-                dmc.TableThead(dmc.TableTr([dmc.TableTh(title) for title in head])),
-                dmc.TableTbody(rows),
-            ],
-            highlightOnHover=True,
-            className="study-table",
-        ),
-        minWidth=640,
-    )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from bapo.figures.accuracy_curves import accuracy_curves_data, accuracy_curves_figure, datasets_of
-from bapo.figures.actor_critic import actor_critic_data, actor_critic_figure, peak
+from bapo.figures.actor_critic import actor_critic_data, actor_critic_figure
 from bapo.figures.group_accuracy import group_accuracy_data, group_accuracy_figure, initial_groups
 from bapo.figures.groups import grouped
+from bapo.figures.peaks import peak
 from bapo.figures.seed_curves import SeedCurve
 from bapo.figures.theme import LIGHT
 from tests.bapo.figures.runs import evaluation, run

@@ -7,13 +7,12 @@ import pytest
 from bapo.api.records import RatioSeries, Series, StalenessSeries
 from bapo.figures.axes import XAxis
 from bapo.figures.lines import Line, lines_figure
+from bapo.figures.metric_charts import DIFFICULT_TURNOVER, VERL_PHASES
 from bapo.figures.ratio_distribution import bin_names, ratio_distribution_data, ratio_distribution_figure
 from bapo.figures.staleness import staleness_course, staleness_totals, staleness_totals_figure
 from bapo.figures.theme import LIGHT
 from bapo.figures.timings import timings_data, timings_figure
-from bapo.figures.turnover import turnover_data, turnover_figure
 from bapo.figures.tv_bounds import penalties_data
-from bapo.figures.verl_phases import KEYS, verl_phases_data, verl_phases_figure
 from frontend.pages.run.charts import is_empty
 
 AXIS = XAxis("step", [1, 2], [1, 2], 0)
@@ -78,20 +77,21 @@ def test_phases_add_up_to_the_step() -> None:
 
 def test_of_verls_phases_those_are_drawn_that_the_run_has() -> None:
     columns = {"timing_s/verl/gen": [0.5, 0.25], "timing_s/verl/update_weights": [None, 0.125]}
-    data = verl_phases_data(Series(steps=[1, 2], columns=columns), AXIS)
-    assert data.seconds == {"weights to vLLM": [None, 0.125], "generating": [0.5, 0.25]}
-    assert [trace.name for trace in verl_phases_figure(data, LIGHT).data] == ["weights to vLLM", "generating"]
+    figure = VERL_PHASES.figure(Series(steps=[1, 2], columns=columns), AXIS, LIGHT)
+    shown = {trace.name: list(trace.y) for trace in figure.data}
+    assert shown == {"weights to vLLM": [None, 0.125], "generating": [0.5, 0.25]}
 
 
 def test_colours_that_come_round_again_are_dotted() -> None:
-    data = verl_phases_data(Series(steps=[1], columns={key: [1.0] for key in KEYS}), XAxis("step", [1], [1], 0))
-    lines = [(trace.line.color, trace.line.dash) for trace in verl_phases_figure(data, LIGHT).data]
-    assert len(set(lines)) == len(KEYS) == 8
+    series = Series(steps=[1], columns={key: [1.0] for key in VERL_PHASES.keys})
+    figure = VERL_PHASES.figure(series, XAxis("step", [1], [1], 0), LIGHT)
+    lines = [(trace.line.color, trace.line.dash) for trace in figure.data]
+    assert len(set(lines)) == len(VERL_PHASES.keys) == 8
 
 
 def test_what_leaves_a_buffer_stands_below_zero() -> None:
     columns = {"bapo/buffer/difficult/entered": [3, 1], "bapo/buffer/difficult/evicted": [2, None]}
-    figure = turnover_figure(turnover_data(Series(steps=[1, 2], columns=columns), AXIS, "difficult"), LIGHT)
+    figure = DIFFICULT_TURNOVER.figure(Series(steps=[1, 2], columns=columns), AXIS, LIGHT)
     shown = {trace.name: list(trace.y) for trace in figure.data}
     assert shown["entered"] == [3, 1]
     assert shown["evicted, no room"] == [-2, None]

@@ -18,6 +18,7 @@ from bapo.figures.prompt_history import (
     prompt_history_figure,
     reason_text,
 )
+from bapo.figures.sources import SOURCE_NAMES
 from bapo.figures.theme import LIGHT
 from bapo.rollout import BatchSource
 
@@ -83,13 +84,13 @@ def test_a_group_was_generated_in_the_first_step_of_its_policy(data: PromptHisto
 
 def test_each_source_has_its_own_marks(data: PromptHistory) -> None:
     traces = traces_of(data)
-    for source, (symbol, name) in SYMBOLS.items():
+    for source, name in SOURCE_NAMES.items():
         visit = next(visit for visit in data.visits if visit.source is source)
         trace = traces[name]
         assert (list(trace.x), list(trace.y)) == ([visit.step], [visit.num_correct / 8])
-        assert trace.marker.symbol == symbol
+        assert trace.marker.symbol == SYMBOLS[source]
         assert list(trace.marker.opacity) == [1.0 if visit.in_batch else NOT_TRAINED_OPACITY]
-    colours = {traces[name].marker.color for _, name in SYMBOLS.values()}
+    colours = {traces[name].marker.color for name in SOURCE_NAMES.values()}
     assert colours == {LIGHT.fresh, LIGHT.reevaluated, LIGHT.reused}
     assert list(traces["tracked, apart from training"].y) == [0.0, 0.125, 0.75]
 

@@ -12,12 +12,8 @@ from bapo.figures.accuracy_bins import accuracy_bins_figure, histogram_bins
 from bapo.figures.appending import extension
 from bapo.figures.axes import XAxis, x_axis
 from bapo.figures.batch_composition import batch_composition_data, batch_composition_figure
-from bapo.figures.buffer_ages import buffer_ages_data, buffer_ages_figure
-from bapo.figures.buffer_sizes import buffer_sizes_data, buffer_sizes_figure
-from bapo.figures.fill_rate import fill_rate_data, fill_rate_figure
-from bapo.figures.rewards import rewards_data, rewards_figure
+from bapo.figures.metric_charts import BUFFER_AGES, BUFFER_SIZES, FILL_RATE, REWARDS, scalar
 from bapo.figures.rollouts import rollouts_data, rollouts_figure
-from bapo.figures.scalar import scalar_data, scalar_figure
 from bapo.figures.smoothing import moving_mean, smoothed_figure
 from bapo.figures.theme import DARK, LIGHT, accuracy_ramp, faint
 from bapo.figures.thresholds import thresholds_data, thresholds_figure
@@ -49,15 +45,15 @@ def test_batch_composition_stacks_the_sources_against_the_batch_size() -> None:
 
 
 def test_a_metric_that_the_run_lacks_leaves_a_gap_instead_of_a_zero() -> None:
-    figure = buffer_sizes_figure(buffer_sizes_data(TWO_STEPS, AXIS), DARK)
+    figure = BUFFER_SIZES.figure(TWO_STEPS, AXIS, DARK)
     assert [list(trace.y) for trace in figure.data] == [[None, None]] * 3
 
 
 def test_a_mean_stands_in_front_of_what_was_measured() -> None:
-    measured = fill_rate_figure(fill_rate_data(TWO_STEPS, AXIS), LIGHT)
+    measured = FILL_RATE.figure(TWO_STEPS, AXIS, LIGHT)
     # Mean of the first step: 20/32; of both: (20/32 + 1) / 2 = 52/64.
     means = Series(steps=[1, 2], columns={"bapo/batch/fill_rate": [20 / 32, 52 / 64]})
-    figure = smoothed_figure(measured, fill_rate_figure(fill_rate_data(means, AXIS), LIGHT), "mean of 10")
+    figure = smoothed_figure(measured, FILL_RATE.figure(means, AXIS, LIGHT), "mean of 10")
     behind, front = figure.data
     assert (list(behind.y), list(front.y)) == ([20 / 32, 1.0], [20 / 32, 52 / 64])
     assert (behind.showlegend, front.name) == (False, "fill rate, mean of 10")
@@ -157,13 +153,13 @@ def _live_figures(series: Series, histograms: HistogramSeries) -> dict[str, Any]
     bins = histogram_bins(histograms.fresh, x_axis(series, "step", None), 8)
     return {
         "composition": batch_composition_figure(batch_composition_data(series, axis), LIGHT),
-        "fill": fill_rate_figure(fill_rate_data(series, axis), LIGHT),
-        "rewards": rewards_figure(rewards_data(series, axis), LIGHT),
+        "fill": FILL_RATE.figure(series, axis, LIGHT),
+        "rewards": REWARDS.figure(series, axis, LIGHT),
         "thresholds": thresholds_figure(thresholds_data(series, axis, 8), LIGHT),
-        "sizes": buffer_sizes_figure(buffer_sizes_data(series, axis), LIGHT),
-        "ages": buffer_ages_figure(buffer_ages_data(series, axis), LIGHT),
+        "sizes": BUFFER_SIZES.figure(series, axis, LIGHT),
+        "ages": BUFFER_AGES.figure(series, axis, LIGHT),
         "rollouts": rollouts_figure(rollouts_data(series, axis, prompts_per_step=32, group_size=8), LIGHT),
-        "entropy": scalar_figure(scalar_data(series, axis, "actor/entropy", name="entropy", unit="nats"), LIGHT),
+        "entropy": scalar("actor/entropy", "entropy", "nats").figure(series, axis, LIGHT),
         "bins": accuracy_bins_figure(bins, LIGHT),
     }
 

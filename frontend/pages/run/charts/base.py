@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import plotly.graph_objects as go
 
 from bapo.config.method import Trait
-from bapo.figures import scalar
+from bapo.figures.metric_charts import MetricChart, scalar
 from bapo.figures.theme import Palette
 from frontend.pages.run.data import Need, RunData
 
@@ -19,7 +19,6 @@ class Chart:
     """One card of the run page."""
 
     name: str
-    tab: str
     title: str
     explanation: str
     """Shown on hover."""
@@ -41,24 +40,27 @@ class Chart:
     """Left out if the run has recorded none of its metrics."""
     has_marks: bool = True
     """Whether its x-axis follows the run."""
+    tab: str = ""
+    """Set by `of_tab`."""
+
+
+def of_tab(tab: str, *charts: Chart) -> tuple[Chart, ...]:
+    """Returns the charts of one tab."""
+    return tuple(replace(chart, tab=tab) for chart in charts)
+
+
+def metric_chart(name: str, chart: MetricChart, title: str, explanation: str, **more: Any) -> Chart:
+    """Returns the card of a chart whose lines are metrics as they were recorded; `more` are the card's other fields."""
+
+    def draw(data: RunData, palette: Palette) -> go.Figure:
+        return chart.figure(data.series, data.axis, palette)
+
+    return Chart(name, title, explanation, draw, chart.keys, **more)
 
 
 def scalar_chart(
-    name: str,
-    tab: str,
-    key: str,
-    title: str,
-    explanation: str,
-    unit: str,
-    *,
-    question: str = "",
-    from_zero: bool = True,
-    only: Trait | None = None,
+    name: str, key: str, title: str, explanation: str, unit: str, *, from_zero: bool = True, **more: Any
 ) -> Chart:
-    """Returns a chart of one metric as a line."""
-
-    def draw(data: RunData, palette: Palette) -> go.Figure:
-        content = scalar.scalar_data(data.series, data.axis, key, name=title.lower(), unit=unit, from_zero=from_zero)
-        return scalar.scalar_figure(content, palette)
-
-    return Chart(name, tab, title, explanation, draw, (key,), question=question, height=220, only=only)
+    """Returns the card of one metric."""
+    chart = scalar(key, title.lower(), unit, from_zero=from_zero)
+    return metric_chart(name, chart, title, explanation, height=220, **more)

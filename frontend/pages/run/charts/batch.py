@@ -6,19 +6,20 @@ from functools import partial
 
 import plotly.graph_objects as go
 
-from bapo.config.method import Trait, has_trait
-from bapo.figures import (
-    batch_composition,
-    buffer_ages,
-    buffer_sizes,
-    fill_rate,
-    reevaluation,
-    rollouts,
-    thresholds,
-    turnover,
+from bapo.config.method import has_trait
+from bapo.figures import batch_composition, reevaluation, rollouts, thresholds
+from bapo.figures.metric_charts import (
+    BUFFER_AGES,
+    BUFFER_SIZES,
+    DIFFICULT_TURNOVER,
+    FILL_RATE,
+    STORED_AGES,
+    STORED_GROUPS,
+    STORED_TURNOVER,
+    MetricChart,
 )
 from bapo.figures.theme import Palette
-from frontend.pages.run.charts.base import Chart, scalar_chart
+from frontend.pages.run.charts.base import Chart, metric_chart, of_tab, scalar_chart
 from frontend.pages.run.data import RunData
 
 
@@ -32,43 +33,19 @@ def _rollouts(data: RunData, palette: Palette) -> go.Figure:
     return rollouts.rollouts_figure(content, palette)
 
 
-def _buffer_sizes(data: RunData, palette: Palette) -> go.Figure:
-    has_difficult = has_trait(data.run.method, "reevaluates")
-    content = buffer_sizes.buffer_sizes_data(data.series, data.axis)
-    return buffer_sizes.buffer_sizes_figure(content, palette, has_difficult=has_difficult)
+def _buffers(whole: MetricChart, stored: MetricChart, data: RunData, palette: Palette) -> go.Figure:
+    """Both buffers, or only the stored groups of a method that re-evaluates nothing."""
+    chart = whole if has_trait(data.run.method, "reevaluates") else stored
+    return chart.figure(data.series, data.axis, palette)
 
 
-def _buffer_ages(data: RunData, palette: Palette) -> go.Figure:
-    has_difficult = has_trait(data.run.method, "reevaluates")
-    content = buffer_ages.buffer_ages_data(data.series, data.axis)
-    return buffer_ages.buffer_ages_figure(content, palette, has_difficult=has_difficult)
+TURNOVER = "Entries per step: above zero what entered, below zero what left. "
 
 
-TURNOVERS: tuple[tuple[turnover.Buffer, Trait, str, str], ...] = (
-    (
-        "difficult",
-        "reevaluates",
-        "Turnover of difficult prompts",
-        "If as many prompts enter in a step as the buffer holds, re-evaluation only meets prompts that were just "
-        "rolled out.",
-    ),
-    (
-        "high_quality",
-        "reuses_groups",
-        "Turnover of reusable groups",
-        "A group expires when it is too old to be reused.",
-    ),
-)
-
-
-def _turnover(buffer: turnover.Buffer, data: RunData, palette: Palette) -> go.Figure:
-    return turnover.turnover_figure(turnover.turnover_data(data.series, data.axis, buffer), palette)
-
-
-CHARTS: tuple[Chart, ...] = (
+CHARTS = of_tab(
+    "batch",
     Chart(
         "batch-composition",
-        "batch",
         "Batch composition",
         "Groups trained on in each step: X1 fresh from the rollout policy α, X2 difficult prompts that the current "
         "policy answered again, X3 groups reused from earlier steps, whole or in part; dashed: the batch size B "
@@ -83,7 +60,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     Chart(
         "reevaluation",
-        "batch",
         "Re-evaluated prompts",
         "Difficult prompts that the current policy answered again, in all steps or in those chosen here. Improved: "
         "c1 < accuracy < 1. Groups for which the batch had no room are surplus: kept for reuse, or dropped.",
@@ -97,19 +73,16 @@ CHARTS: tuple[Chart, ...] = (
         has_marks=False,
         question="What became of them?",
     ),
-    Chart(
+    metric_chart(
         "fill-rate",
-        "batch",
+        FILL_RATE,
         "Fill rate",
         "Groups trained on, divided by B.",
-        lambda data, palette: fill_rate.fill_rate_figure(fill_rate.fill_rate_data(data.series, data.axis), palette),
-        fill_rate.KEYS,
         smoothing="always",
         question="Are the batches full?",
     ),
     scalar_chart(
         "rounds",
-        "batch",
         "bapo/batch/num_rounds",
         "Rounds per batch",
         "Batches of prompts rolled out in one step until B groups have mixed rewards, at most method.max_rounds. All "
@@ -119,7 +92,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     Chart(
         "thresholds",
-        "batch",
         "Reuse window",
         "The reuse window [c2, c3] moves with the mean accuracy r_tot of the last ten steps (Eq. 8); prompts at or "
         "below c1 are difficult. Grid lines stand at the accuracies that G responses can have.",
@@ -133,38 +105,38 @@ CHARTS: tuple[Chart, ...] = (
     ),
     Chart(
         "buffer-sizes",
-        "batch",
         "Buffer sizes",
         "Stored groups that may be reused and, if the method has them, difficult prompts waiting to be re-evaluated.",
-        _buffer_sizes,
-        buffer_sizes.KEYS,
+        partial(_buffers, BUFFER_SIZES, STORED_GROUPS),
+        BUFFER_SIZES.keys,
         only="reuses_groups",
     ),
     Chart(
         "buffer-ages",
-        "batch",
         "Buffer ages",
         "Steps since a difficult prompt was last evaluated, or a stored group generated; old groups are off-policy.",
-        _buffer_ages,
-        buffer_ages.KEYS,
+        partial(_buffers, BUFFER_AGES, STORED_AGES),
+        BUFFER_AGES.keys,
         only="reuses_groups",
         question="How old is what the buffers hold?",
     ),
-    *(
-        Chart(
-            f"turnover-{buffer.replace('_', '-')}",
-            "batch",
-            title,
-            "Entries per step: above zero what entered, below zero what left. " + explanation,
-            partial(_turnover, buffer),
-            turnover.keys(buffer),
-            only=trait,
-        )
-        for buffer, trait, title, explanation in TURNOVERS
+    metric_chart(
+        "turnover-difficult",
+        DIFFICULT_TURNOVER,
+        "Turnover of difficult prompts",
+        TURNOVER + "If as many prompts enter in a step as the buffer holds, re-evaluation only meets prompts that were "
+        "just rolled out.",
+        only="reevaluates",
+    ),
+    metric_chart(
+        "turnover-high-quality",
+        STORED_TURNOVER,
+        "Turnover of reusable groups",
+        TURNOVER + "A group expires when it is too old to be reused.",
+        only="reuses_groups",
     ),
     Chart(
         "rollouts",
-        "batch",
         "Rollouts so far",
         "Responses generated for training so far, re-evaluations, further rounds and dropped groups included; dashed: "
         "one full batch of fresh prompts in every step, as GRPO would need.",

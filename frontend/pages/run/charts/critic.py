@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bapo.figures import values
-from frontend.pages.run.charts.base import Chart, scalar_chart
+from bapo.figures.metric_charts import VALUES
+from frontend.pages.run.charts.base import metric_chart, of_tab, scalar_chart
 
-CHARTS: tuple[Chart, ...] = (
+CHARTS = of_tab(
+    "overview",
     scalar_chart(
         "explained-variance",
-        "overview",
         "critic/vf_explained_var",
         "Critic: explained variance",
         "Share of the variance of the returns that the values predicted before the update: 1 is all, 0 is what one "
@@ -17,20 +17,17 @@ CHARTS: tuple[Chart, ...] = (
         from_zero=False,
         only="has_critic",
     ),
-    Chart(
+    metric_chart(
         "values",
-        "overview",
+        VALUES,
         "Critic: values and returns",
         "Mean over the batch's tokens: what the critic expected before the update, and the returns that it is trained "
         "towards. The advantage of a token is the difference.",
-        lambda data, palette: values.values_figure(values.values_data(data.series, data.axis), palette),
-        values.KEYS,
         only="has_critic",
         height=220,
     ),
     scalar_chart(
         "value-loss",
-        "overview",
         "critic/vf_loss",
         "Critic: value loss",
         "Half the mean squared error of the values, with values held near the old ones; mean over the mini-batches.",
@@ -39,7 +36,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     scalar_chart(
         "value-clipped",
-        "overview",
         "critic/vf_clipfrac",
         "Critic: clipped values",
         "Share of tokens whose value had moved further than method.critic.value_clip within the step, so that they "
@@ -49,7 +45,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     scalar_chart(
         "critic-grad-norm",
-        "overview",
         "critic/grad_norm",
         "Critic: gradient norm",
         "Norm of the critic's gradient before it is scaled down to training.max_grad_norm.",

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from bapo.figures import accuracy_bins, unlocks
 from bapo.figures.axes import XAxis
 from bapo.figures.theme import Palette
-from frontend.pages.run.charts.base import Chart
+from frontend.pages.run.charts.base import Chart, of_tab
 from frontend.pages.run.data import RunData
 
 
@@ -21,10 +21,10 @@ def _fresh_bins(data: RunData, palette: Palette) -> go.Figure:
     )
 
 
-CHARTS: tuple[Chart, ...] = (
+CHARTS = of_tab(
+    "difficulty",
     Chart(
         "tracked-bins",
-        "difficulty",
         "Accuracy of tracked prompts",
         "A fixed set of training prompts, sampled G times by the current policy apart from training. From deep red "
         "(0/G, nobody solves it) to deep blue (G/G).",
@@ -39,7 +39,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     Chart(
         "fresh-bins",
-        "difficulty",
         "Accuracy of fresh prompts",
         "Accuracy of the fresh groups of each step, by the rollout policy α, as means of ten steps.",
         _fresh_bins,
@@ -49,7 +48,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     Chart(
         "unlocks",
-        "difficulty",
         "Unlocked prompts",
         "Tracked prompts that moved since the base model. Dashed: the same for two samplings of the unchanged base "
         "model. Only what lies above it is learning.",

@@ -2,41 +2,22 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import plotly.graph_objects as go
 
 from bapo.api.runs import RunDetail
 from bapo.config import RunConfig
 from bapo.config.method import BapoConfig
 from bapo.figures import ratio_distribution, staleness, tv_bounds
-from bapo.figures.lines import Line, column, lines_figure
+from bapo.figures.metric_charts import RATIO_ENDS, RESPONSE_DISTANCES, ROLLOUT_LAG, TOKEN_DISTANCES
 from bapo.figures.theme import Palette
 from bapo.theory import TheoryConstants, theory_constants
-from frontend.pages.run.charts.base import Chart, scalar_chart
+from frontend.pages.run.charts.base import Chart, metric_chart, of_tab, scalar_chart
 from frontend.pages.run.data import RunData
-
-RATIO_KEYS = ("bapo/ratio/mean", "bapo/ratio/max")
-ROLLOUT_STALENESS = "bapo/policy/rollout_staleness"
 
 
 def _ratios(data: RunData, palette: Palette) -> go.Figure:
     content = ratio_distribution.ratio_distribution_data(data.ratios, data.axis)
     return ratio_distribution.ratio_distribution_figure(content, palette)
-
-
-def _ratio_ends(data: RunData, palette: Palette) -> go.Figure:
-    lines = [
-        Line("mean", column(data.series, RATIO_KEYS[0]), palette.series[0], width=2),
-        Line("largest", column(data.series, RATIO_KEYS[1]), palette.series[0], "dot", 1.2),
-    ]
-    yaxis = {"title": {"text": "ratio ρ"}, "rangemode": "normal"}
-    return lines_figure(lines, data.axis, hover="%{y:.4f}", yaxis=yaxis)
-
-
-def _rollout_staleness(data: RunData, palette: Palette) -> go.Figure:
-    line = Line("delay of α", column(data.series, ROLLOUT_STALENESS), palette.fresh)
-    return lines_figure([line], data.axis, hover="%{y:d} steps", yaxis={"title": {"text": "steps behind"}})
 
 
 def _staleness(data: RunData, palette: Palette) -> go.Figure:
@@ -45,10 +26,6 @@ def _staleness(data: RunData, palette: Palette) -> go.Figure:
 
 def _staleness_course(data: RunData, palette: Palette) -> go.Figure:
     return staleness.staleness_course_figure(staleness.staleness_course(data.staleness, data.axis), palette)
-
-
-def _distances(measure: tv_bounds.Measure, data: RunData, palette: Palette) -> go.Figure:
-    return tv_bounds.distances_figure(tv_bounds.distances_data(data.series, data.axis, measure), palette)
 
 
 def constants_of(run: RunDetail) -> TheoryConstants | None:
@@ -72,10 +49,10 @@ def _penalties(data: RunData, palette: Palette) -> go.Figure:
     return tv_bounds.penalties_figure(content, palette)
 
 
-CHARTS: tuple[Chart, ...] = (
+CHARTS = of_tab(
+    "off-policy",
     Chart(
         "ratios",
-        "off-policy",
         "Importance ratios",
         "ρ = π_θ / behaviour policy of every token trained on, before clipping; the scale is logarithmic. On-policy "
         "data stand at 1; the wider the band, the staler. Long runs sum neighbouring steps.",
@@ -89,24 +66,20 @@ CHARTS: tuple[Chart, ...] = (
     ),
     scalar_chart(
         "clip-fraction",
-        "off-policy",
         "actor/pg_clipfrac",
         "Clipped tokens",
         "Share of tokens whose ratio left the clip range, so that they gave no gradient.",
         "share of tokens",
     ),
-    Chart(
+    metric_chart(
         "ratio-ends",
-        "off-policy",
+        RATIO_ENDS,
         "Mean and largest ratio",
         "The mean stays near 1 by its definition; the largest shows the outliers that clipping is for.",
-        _ratio_ends,
-        RATIO_KEYS,
         height=220,
     ),
     Chart(
         "staleness",
-        "off-policy",
         "Age of the training data",
         "Groups trained on by age, all steps so far: step - 1 - version of the policy that generated the group. 0 is "
         "on-policy.",
@@ -120,7 +93,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     Chart(
         "staleness-course",
-        "off-policy",
         "Age of the training data by step",
         "Share of each batch by age. Long runs sum neighbouring steps.",
         _staleness_course,
@@ -129,50 +101,42 @@ CHARTS: tuple[Chart, ...] = (
         smoothing="never",
         empty="No group has been trained on yet.",
     ),
-    Chart(
+    metric_chart(
         "tv-tokens",
-        "off-policy",
+        TOKEN_DISTANCES,
         "Distance to each source, per token",
         "Total variation between the policy and the one that generated each source's groups, estimated as "
         "½·mean|ρ - 1| over tokens in one forward pass before the update.",
-        partial(_distances, "tokens"),
-        tv_bounds.keys("tokens"),
     ),
-    Chart(
+    metric_chart(
         "tv-sequences",
-        "off-policy",
+        RESPONSE_DISTANCES,
         "Distance to each source, per response",
         "The same over whole responses, as Theorem 3.2 means it: the ratios of a response's tokens multiply.",
-        partial(_distances, "sequences"),
-        tv_bounds.keys("sequences"),
     ),
     Chart(
         "penalties",
-        "off-policy",
         "Penalties of the bound",
         "K_i·TV_i of each source (Eq. 11-13): K1 follows from the filter, K2 from c1, K3 from the reuse window, which "
         "moves with r_tot. K2 is the exact one, which also holds for accuracies near 1.",
         _penalties,
-        (*tv_bounds.keys("sequences"), *tv_bounds.WINDOW_KEYS),
+        tv_bounds.KEYS,
         only="has_thresholds",
         question="What does Theorem 3.2 subtract for each source?",
     ),
     scalar_chart(
         "kl-behaviour",
-        "off-policy",
         "actor/ppo_kl",
         "KL to the behaviour policy",
         "How far the trained policy has moved from the policies that generated its batch.",
         "nats per token",
         from_zero=False,
     ),
-    Chart(
+    metric_chart(
         "rollout-staleness",
-        "off-policy",
+        ROLLOUT_LAG,
         "Lag of the rollout policy",
         "Steps that the rollout policy α lags behind the trained weights; it is synchronised every v steps.",
-        _rollout_staleness,
-        (ROLLOUT_STALENESS,),
         height=220,
         smoothing="never",
         question="How far behind the trained weights is it?",

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from bapo.figures import evaluations, lengths, rewards
-from frontend.pages.run.charts.base import Chart, scalar_chart
+from bapo.figures import evaluations, lengths
+from bapo.figures.metric_charts import REWARDS
+from frontend.pages.run.charts.base import Chart, metric_chart, of_tab, scalar_chart
 
-CHARTS: tuple[Chart, ...] = (
-    Chart(
+CHARTS = of_tab(
+    "overview",
+    metric_chart(
         "rewards",
-        "overview",
+        REWARDS,
         "Training reward",
         "Share of correct responses among the fresh rollouts of each step. The dotted line is the training batch, "
         "which filtering keeps near the middle: it does not show how good the policy is.",
-        lambda data, palette: rewards.rewards_figure(rewards.rewards_data(data.series, data.axis), palette),
-        rewards.KEYS,
         smoothing="always",
         question="Is it learning?",
     ),
     Chart(
         "evaluations",
-        "overview",
         "Test accuracy",
         "Accuracy on held-out problems, averaged over k samples each (avg@k) with its 95 % interval; dotted: at least "
         "one of k correct (pass@k); dashed: the base model.",
@@ -33,7 +32,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     scalar_chart(
         "entropy",
-        "overview",
         "actor/entropy",
         "Policy entropy",
         "Mean entropy per response token. A collapse towards 0 means that the policy no longer explores.",
@@ -42,18 +40,16 @@ CHARTS: tuple[Chart, ...] = (
     ),
     Chart(
         "lengths",
-        "overview",
         "Response length",
         "Tokens of the fresh responses, mean and longest, and the share that was cut off at the token limit; those "
         "count as wrong.",
-        lambda data, palette: lengths.lengths_figure(lengths.lengths_data(data.series, data.axis), palette),
+        lambda data, palette: lengths.lengths_figure(lengths.lengths_data(data.series, palette), data.axis, palette),
         lengths.KEYS,
         height=220,
         question="How long are the responses, and how many are cut off?",
     ),
     scalar_chart(
         "grad-norm",
-        "overview",
         "actor/grad_norm",
         "Gradient norm",
         "Norm of the gradient before it is scaled down to training.max_grad_norm.",
@@ -61,7 +57,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     scalar_chart(
         "kl",
-        "overview",
         "actor/ppo_kl",
         "KL to the behaviour policy",
         "How far the trained policy has moved from the policies that generated its batch.",

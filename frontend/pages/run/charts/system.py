@@ -7,22 +7,24 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from bapo.api.records import Series
-from bapo.figures import timings, verl_phases
+from bapo.figures import timings
 from bapo.figures.lines import Line, column, lines_figure
+from bapo.figures.metric_charts import (
+    CPU,
+    GPU,
+    GPU_MEMORY,
+    MEMORY,
+    REWARD_FAILURES,
+    STEP_TIMES,
+    VERL_PHASES,
+)
 from bapo.figures.theme import Palette
-from frontend.pages.run.charts.base import Chart
+from frontend.pages.run.charts.base import Chart, metric_chart, of_tab
 from frontend.pages.run.data import RunData
 
 STEP_SECONDS = "timing_s/step"
 GENERATION = ("timing_s/gen", "timing_s/reevaluation")
 TOKENS, ROLLOUTS = "change:bapo/cost/num_tokens", "change:bapo/cost/num_rollouts"
-STEP_TIMES = (STEP_SECONDS, "timing_s/step_cpu", "timing_s/journal")
-MEMORY = ("bapo/system/memory_bytes", "bapo/system/memory_peak_bytes")
-GPU_MEMORY = ("bapo/system/gpu_memory_bytes", "bapo/system/gpu_memory_peak_bytes")
-CPU = ("bapo/system/cpu_percent",)
-GPU = ("bapo/system/gpu_percent", "bapo/system/gpu_memory_used_percent")
-REWARD_FAILURES = "bapo/system/num_reward_failures"
-GIB = 2**-30
 
 
 def _timings(data: RunData, palette: Palette) -> go.Figure:
@@ -48,54 +50,15 @@ def _tokens(data: RunData, palette: Palette) -> go.Figure:
     return lines_figure(lines, data.axis, hover="%{y:,.0f} tokens/s", yaxis={"title": {"text": "response tokens / s"}})
 
 
-def _verl_phases(data: RunData, palette: Palette) -> go.Figure:
-    return verl_phases.verl_phases_figure(verl_phases.verl_phases_data(data.series, data.axis), palette)
-
-
-def _reward_failures(data: RunData, palette: Palette) -> go.Figure:
-    line = Line("responses", column(data.series, REWARD_FAILURES), palette.series[0])
-    return lines_figure([line], data.axis, hover="%{y:,.0f} responses", yaxis={"title": {"text": "responses"}})
-
-
 def _rollouts(data: RunData, palette: Palette) -> go.Figure:
     line = Line("rollouts per second", rates(data.series, ROLLOUTS), palette.series[0])
     return lines_figure([line], data.axis, hover="%{y:,.0f} rollouts/s", yaxis={"title": {"text": "rollouts / s"}})
 
 
-def _step_times(data: RunData, palette: Palette) -> go.Figure:
-    lines = [
-        Line("step", column(data.series, STEP_TIMES[0]), palette.series[0], width=2),
-        Line("CPU time of the trainer", column(data.series, STEP_TIMES[1]), palette.series[1]),
-        Line("writing the journal", column(data.series, STEP_TIMES[2]), palette.reference),
-    ]
-    return lines_figure(lines, data.axis, hover="%{y:.4f} s", yaxis={"title": {"text": "seconds"}})
-
-
-def _bytes(keys: Sequence[str], data: RunData, palette: Palette) -> go.Figure:
-    lines = [
-        Line("in use", column(data.series, keys[0], GIB), palette.series[0], width=2),
-        Line("peak", column(data.series, keys[1], GIB), palette.series[0], "dot", 1.2),
-    ]
-    return lines_figure(lines, data.axis, hover="%{y:.2f} GiB", yaxis={"title": {"text": "GiB"}})
-
-
-def _cpu(data: RunData, palette: Palette) -> go.Figure:
-    line = Line("CPU", column(data.series, CPU[0]), palette.series[0])
-    return lines_figure([line], data.axis, hover="%{y:.0f} %", yaxis={"title": {"text": "% of one core"}})
-
-
-def _gpu(data: RunData, palette: Palette) -> go.Figure:
-    lines = [
-        Line("utilisation", column(data.series, GPU[0]), palette.series[0]),
-        Line("memory used, all processes", column(data.series, GPU[1]), palette.series[2]),
-    ]
-    return lines_figure(lines, data.axis, hover="%{y:.0f} %", yaxis={"title": {"text": "%"}, "range": [0, 102]})
-
-
-CHARTS: tuple[Chart, ...] = (
+CHARTS = of_tab(
+    "system",
     Chart(
         "timings",
-        "system",
         "Time by phase",
         "Seconds of each step by phase: fresh rollouts, re-evaluation of difficult prompts, building the batch, the "
         "update, and what is left. Vertical marks show where an attempt resumed.",
@@ -107,7 +70,6 @@ CHARTS: tuple[Chart, ...] = (
     ),
     Chart(
         "tokens-per-second",
-        "system",
         "Tokens per second",
         "Response tokens of training that the step added, divided by the time of the whole step, and by that of "
         "generating alone, new weights for the rollout engine included.",
@@ -116,14 +78,12 @@ CHARTS: tuple[Chart, ...] = (
         height=220,
         question="How fast does it generate?",
     ),
-    Chart(
+    metric_chart(
         "verl-phases",
-        "system",
+        VERL_PHASES,
         "verl phases",
         "Seconds of verl's own phases within the step, re-evaluation included. Answers are verified while others are "
         "still being generated; that line adds up all workers.",
-        _verl_phases,
-        verl_phases.KEYS,
         live="rebuild",
         wide=True,
         height=320,
@@ -132,70 +92,57 @@ CHARTS: tuple[Chart, ...] = (
     ),
     Chart(
         "rollouts-per-second",
-        "system",
         "Rollouts per second",
         "Responses of training, fresh and re-evaluated, divided by the time of the whole step.",
         _rollouts,
         (ROLLOUTS, STEP_SECONDS),
         height=220,
     ),
-    Chart(
+    metric_chart(
         "step-times",
-        "system",
+        STEP_TIMES,
         "Time per step",
         "Wall time and CPU time of the trainer process, and what writing the record of the step before took.",
-        _step_times,
-        STEP_TIMES,
         height=220,
     ),
-    Chart(
+    metric_chart(
         "memory",
-        "system",
+        MEMORY,
         "Memory of the trainer",
         "Resident memory, now and at its peak.",
-        lambda data, palette: _bytes(MEMORY, data, palette),
-        MEMORY,
         height=220,
         smoothing="never",
     ),
-    Chart(
+    metric_chart(
         "cpu",
-        "system",
+        CPU,
         "CPU load",
         "Of the trainer process; 100 % is one core.",
-        _cpu,
-        CPU,
         height=220,
     ),
-    Chart(
+    metric_chart(
         "reward-failures",
-        "system",
+        REWARD_FAILURES,
         "Verifier failures",
         "Responses whose verifier raised an error, since the attempt began: each counts as wrong.",
-        _reward_failures,
-        (REWARD_FAILURES,),
         height=220,
         smoothing="never",
         only_recorded=True,
     ),
-    Chart(
+    metric_chart(
         "gpu-memory",
-        "system",
+        GPU_MEMORY,
         "GPU memory of the trainer",
         "What PyTorch has allocated, now and at its peak.",
-        lambda data, palette: _bytes(GPU_MEMORY, data, palette),
-        GPU_MEMORY,
         height=220,
         smoothing="never",
         only_recorded=True,
     ),
-    Chart(
+    metric_chart(
         "gpu",
-        "system",
+        GPU,
         "GPU load",
         "Utilisation where it is recorded, and the share of the device's memory in use by all processes.",
-        _gpu,
-        GPU,
         height=220,
         only_recorded=True,
     ),

@@ -1,0 +1,94 @@
+"""Controls that stand in rows and lists: small, and labelled for screen readers where no label is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import dash_mantine_components as dmc
+
+from frontend.components.attributes import attributes
+from frontend.components.icon import IconName, icon
+
+Options = Sequence[str] | Sequence[dict[str, str]]
+
+
+def icon_button(
+    icon_name: IconName, label: str, *, size: int = 16, colour: str = "red", **properties: Any
+) -> dmc.ActionIcon:
+    """Returns a button that is only an icon; `label` says what it does."""
+    return dmc.ActionIcon(
+        icon(icon_name, size),
+        variant="subtle",
+        color=colour,
+        size="sm",
+        **attributes(aria_label=label),
+        **properties,
+    )
+
+
+def small_button(label: str, identifier: Any = None, *, size: str = "compact-xs", **properties: Any) -> dmc.Button:
+    """Returns a button for a row of a list."""
+    named = {} if identifier is None else {"id": identifier}
+    return dmc.Button(label, size=size, variant="default", color="gray", **named, **properties)
+
+
+def small_select(identifier: Any, label: str, value: Any, data: Options, **properties: Any) -> dmc.Select:
+    """Returns a select of which one is always chosen."""
+    return dmc.Select(
+        id=identifier,
+        value=value,
+        data=data,
+        allowDeselect=False,
+        size="xs",
+        **attributes(aria_label=label),
+        **properties,
+    )
+
+
+def filter_select(
+    identifier: Any, label: str, value: str | None, data: Options, placeholder: str, width: int
+) -> dmc.Select:
+    """Returns a select that filters a list by what is chosen, if anything is."""
+    return dmc.Select(
+        id=identifier,
+        value=value,
+        data=data,
+        placeholder=placeholder,
+        clearable=True,
+        size="xs",
+        w=width,
+        **attributes(aria_label=label),
+    )
+
+
+def segments(identifier: Any, label: str, value: str, data: Options, **properties: Any) -> dmc.SegmentedControl:
+    """Returns a choice of a few, all of which are seen."""
+    return dmc.SegmentedControl(
+        id=identifier, value=value, data=data, size="xs", **attributes(aria_label=label), **properties
+    )
+
+
+def search_field(identifier: str, label: str, value: str, placeholder: str, **properties: Any) -> dmc.TextInput:
+    """Returns a field to search what stands below it."""
+    return dmc.TextInput(
+        id=identifier,
+        value=value,
+        placeholder=placeholder,
+        leftSection=icon("search", 16),
+        size="xs",
+        **attributes(aria_label=label),
+        **properties,
+    )
+
+
+def menu_of(button: dmc.Button, *content: Any, **properties: Any) -> dmc.Popover:
+    """Returns a button that opens a panel of controls below it."""
+    return dmc.Popover(
+        [dmc.PopoverTarget(button), dmc.PopoverDropdown(list(content))],
+        position="bottom-start",
+        shadow="md",
+        trapFocus=True,
+        closeOnEscape=True,
+        **properties,
+    )
