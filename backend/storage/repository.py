@@ -70,8 +70,8 @@ def measure_records(session: Session) -> None:
     sizes = {run_id: int(num_bytes) for run_id, num_bytes in session.execute(query)}
     for run_id in sorted(run_ids):
         changes = {"database_bytes": sizes.get(run_id, 0), "database_measured_at": func.now()}
-        query = insert(RunStorage).values(run_id=run_id, **changes)
-        session.execute(query.on_conflict_do_update(index_elements=["run_id"], set_=changes))
+        row = insert(RunStorage).values(run_id=run_id, **changes)
+        session.execute(row.on_conflict_do_update(index_elements=["run_id"], set_=changes))
 
 
 def _to_measure(session: Session) -> Sequence[str]:
