@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import httpx
 import pytest
@@ -20,6 +21,8 @@ from tests.services import BackendServer
 from worker.attempts import Attempt, AttemptStore
 from worker.supervision import AttemptSupervisor, is_unreachable
 from worker.upload import Uploader
+
+T = TypeVar("T")
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +46,7 @@ class AnswerLost(Client):
 
     lost = False
 
-    def send(self, call: Call[object]) -> object:  # type: ignore[override]
+    def send(self, call: Call[T]) -> T:
         answer = super().send(call)
         if isinstance(call.body, RecordBatch) and call.body.lines and not self.lost:
             self.lost = True
