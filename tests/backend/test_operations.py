@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -65,7 +66,8 @@ def test_a_broker_that_is_away_is_named_and_comes_back(server: BackendServer, re
 
 
 def test_a_dispatcher_that_is_stuck_is_named(server: BackendServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    dispatcher = server.server._context.part(Dispatcher)
+    app: Any = server.server.config.app
+    dispatcher = app.state.context.part(Dispatcher)
     monkeypatch.setattr(dispatcher, "seconds_in_round", lambda: STUCK_SECONDS + 1)
     wait_until(lambda: readiness(server)[1].get("dispatcher") is False)
 

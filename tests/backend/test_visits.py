@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from sqlalchemy.orm import Session
@@ -75,7 +76,8 @@ def visited(number: int, prompt_id: str, num_correct: int, attempt: int = 1) -> 
 def assert_equal(found: Visits, expected: Visits) -> None:
     assert list(found.prompt_ids) == list(expected.prompt_ids)
     assert found.group_size == expected.group_size
-    for column, array, wanted in zip(Visits._fields[2:], found[2:], expected[2:], strict=True):
+    columns: Any = zip(Visits._fields[2:], found[2:], expected[2:], strict=True)
+    for column, array, wanted in columns:
         assert array.dtype == wanted.dtype, column
         assert array.tolist() == wanted.tolist(), column
 
