@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 ANSWER_TEXT = "text"
 """Key of a problem's answer that is one text."""
@@ -28,7 +28,7 @@ class Problem:
     """Data set of the problem, as in the metric `val-core/<source>/acc/mean@8`."""
     prompt: str
     """Content of the user message, before the chat template."""
-    answer: Mapping[str, object] = field(hash=False)
+    answer: Mapping[str, Any] = field(hash=False)
     """Input of the verifier; JSON values only."""
     images: tuple[bytes, ...] = field(default=(), hash=False, repr=False)
     """Encoded images (PNG, JPEG, WebP), in the order of the prompt's `<image>` marks."""

@@ -24,15 +24,15 @@ Row = tuple[list[int], int]
 
 
 def _multisets(problems: Sequence[Problem]) -> set[tuple[int, ...]]:
-    return {tuple(sorted(problem.answer["nums"])) for problem in problems}  # type: ignore[call-overload]
+    return {tuple(sorted(problem.answer["nums"])) for problem in problems}
 
 
 def _assert_sound(task: Task, num_test: int) -> None:
     assert list(task.evaluation_sets) == ["CD-34", "CD-4"]
     mixed, four = task.evaluation_sets.values()
     assert len(mixed) == len(four) == num_test
-    assert all(len(problem.answer["nums"]) == 4 for problem in four)  # type: ignore[arg-type]
-    assert {len(problem.answer["nums"]) for problem in mixed} == {3, 4}  # type: ignore[arg-type]
+    assert all(len(problem.answer["nums"]) == 4 for problem in four)
+    assert {len(problem.answer["nums"]) for problem in mixed} == {3, 4}
     assert not {problem.prompt for problem in mixed} & {problem.prompt for problem in four}
     assert not _multisets(task.train) & (_multisets(mixed) | _multisets(four))
     everything = [*task.train, *mixed, *four]
@@ -148,7 +148,7 @@ def test_held_out_of_the_train_file_takes_whole_multisets(tmp_path: Path) -> Non
     _assert_sound(task, 20)
     assert len(rows) - len(task.train) > 40
     for problems in task.evaluation_sets.values():
-        contents = {(tuple(sorted(p.answer["nums"])), p.answer["target"]) for p in problems}  # type: ignore[call-overload]
+        contents = {(tuple(sorted(p.answer["nums"])), p.answer["target"]) for p in problems}
         assert len(contents) == 20
 
 
@@ -168,7 +168,7 @@ def test_test_file(tmp_path: Path) -> None:
     task = build_task(CountdownTaskConfig(train_file=train, test_file=test, num_test=15))
     _assert_sound(task, 15)
     of_test = {tuple(nums) for nums, _ in test_rows}
-    assert {tuple(p.answer["nums"]) for p in task.evaluation_sets["CD-34"]} <= of_test  # type: ignore[call-overload]
+    assert {tuple(p.answer["nums"]) for p in task.evaluation_sets["CD-34"]} <= of_test
 
 
 def test_test_file_with_generated_training(tmp_path: Path) -> None:
