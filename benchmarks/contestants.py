@@ -88,7 +88,7 @@ def run_trl(config: RunConfig, folder: Path, clock: Clock) -> None:
             for name, completion in zip(prompt_id, completions, strict=True)
         ]
 
-    class Callback(TrainerCallback):  # type: ignore[misc]
+    class Callback(TrainerCallback):
         def on_step_end(self, *_: Any, **__: Any) -> None:
             clock.step_done()
 
@@ -150,7 +150,7 @@ def run_bare(config: RunConfig, folder: Path, clock: Clock) -> None:
         begin = step * NUM_PROMPTS % (len(task.train) - NUM_PROMPTS)
         problems = [problem for problem in task.train[begin : begin + NUM_PROMPTS] for _ in range(GROUP_SIZE)]
         chats = [[{"role": "user", "content": problem.prompt}] for problem in problems]
-        inputs = tokenizer.apply_chat_template(
+        inputs: Any = tokenizer.apply_chat_template(
             chats, add_generation_prompt=True, return_dict=True, return_tensors="pt", padding=True
         )
         prompt_length = inputs["input_ids"].shape[1]

@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from statistics import median, quantiles
 from typing import Any
@@ -187,12 +188,13 @@ def history(window: Callable[[], BrowserContext], address: str) -> dict[str, lis
     page = context.new_page()
     page.goto(address)
     _until_rows(page)
+    search = page.locator("#runs-search")
     times: dict[str, list[float]] = {"filter": [], "search": [], "sort": []}
     for number in range(REPETITIONS):
         times["filter"].append(_timed(page, page.get_by_text("Failed", exact=True).first.click))
         times["filter"].append(_timed(page, page.get_by_text("All", exact=True).first.click))
-        times["search"].append(_timed(page, lambda n=number: page.locator("#runs-search").fill(f"copy 7{n}")))
-        times["search"].append(_timed(page, lambda: page.locator("#runs-search").fill("")))
+        times["search"].append(_timed(page, partial(search.fill, f"copy 7{number}")))
+        times["search"].append(_timed(page, partial(search.fill, "")))
         times["sort"].append(_timed(page, lambda: page.locator(".ag-header-cell[col-id=name]").click()))
     context.close()
     return times

@@ -119,6 +119,9 @@ class DrawnEngine:
         """Made up."""
         return {"memory_bytes": 6.1e8, "cpu_percent": 90 + 10 * self._draws.random()}
 
+    def close(self) -> None:
+        """Nothing to end."""
+
 
 def config_of(*, steps: int, batch_size: int, seed: int = 1, **changes: object) -> RunConfig:
     """The config of such a run; `changes` are fields of the `method` section."""

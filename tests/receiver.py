@@ -32,7 +32,7 @@ class Receiver:
 
     url: str = ""
     received: list[Received] = field(default_factory=list)
-    answer: Callable[[BaseHTTPRequestHandler], None] = lambda handler: respond(handler, 204)
+    answer: Callable[[BaseHTTPRequestHandler], object] = lambda handler: respond(handler, 204)
     finished: threading.Event = field(default_factory=threading.Event)
     """Set at the end: answers that wait for nothing stop waiting."""
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 from functools import partial
 
 from bapo.cli.describe import values_of
-from bapo.config.documentation import FieldDocumentation, documentation, method_types, task_types
+from bapo.config.documentation import documentation, method_types, task_types
+from bapo.config.fields import FieldDocumentation
 from bapo.config.recipes import Recipe, shipped_recipes
 from bapo.config.resolve import flatten
 from scripts.docs_site.tables import plain, table

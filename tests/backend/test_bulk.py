@@ -15,8 +15,7 @@ def draft(client: Client, name: str = "bulk") -> RunDetail:
 
 def ask(client: Client, action: str, *run_ids: str, tag: str | None = None) -> dict[str, str | None]:
     """The code of each refusal, None for what was done."""
-    body: dict[str, object] = {"run_ids": list(run_ids), "action": action} | ({"tag": tag} if tag else {})
-    answer = client.bulk(BulkRequest.model_validate(body))
+    answer = client.bulk(BulkRequest.model_validate({"run_ids": run_ids, "action": action, "tag": tag}))
     assert answer.num_done == sum(result.done for result in answer.results)
     assert [result.run_id for result in answer.results] == list(dict.fromkeys(run_ids))
     assert all((result.reason is None) == result.done for result in answer.results)

@@ -38,4 +38,4 @@ def test_prices_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setenv(f"BAPO_{name}", value)
     for name in ("ADMIN_TOKEN_FILE", "WORKER_TOKEN_FILE"):
         monkeypatch.setenv(f"BAPO_{name}", "/t")
-    assert Settings().prices == Prices(2.5, None, "USD")  # type: ignore[call-arg]
+    assert Settings().prices == Prices(2.5, None, "USD")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 import httpx
@@ -100,7 +101,7 @@ def test_what_was_kept_in_memory_goes_with_the_run(
     context = context_of(backend_server)
     admin.metrics(trained.id, ["actor/entropy"])
     admin.what_if(trained.id, WhatIfRequest(set={"method.c1": "1/4"}))
-    kept = [context.part(VisitCache)._entries, context.part(RecordingCache)._entries]
+    kept: list[Container[str]] = [context.part(VisitCache)._entries, context.part(RecordingCache)._entries]
     assert all(trained.id in each for each in kept)
     admin.delete_run(trained.id)
     wait_until(

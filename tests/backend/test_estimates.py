@@ -45,6 +45,8 @@ def test_similar_runs_give_tokens_duration_and_cost(admin: Client, recorded_fold
     assert [(each.id, each.name, each.steps, each.differs) for each in found.similar_runs] == [
         (run_id, name, NUM_STEPS, [])
     ]
+    assert found.fresh is not None
+    assert found.reevaluated_at_most is not None
     assert found.rollouts is not None
     assert found.tokens is not None
     assert found.seconds is not None

@@ -94,10 +94,9 @@ def test_a_stream_goes_on_from_the_run_that_was_read(
         read = reader.run(run.id)
         assert read.step == 1
         worker.upload(claim, [step(2)])
-        given = {"headers": {"Last-Event-ID": str(read.last_event_id)}, "params": {"after": 0}}
-        if not in_header:
-            given = {"params": {"after": read.last_event_id}}
-        with reader.http.stream("GET", f"runs/{run.id}/events", **given) as answer:
+        headers = {"Last-Event-ID": str(read.last_event_id)} if in_header else {}
+        params = {"after": 0 if in_header else read.last_event_id}
+        with reader.http.stream("GET", f"runs/{run.id}/events", headers=headers, params=params) as answer:
             data = next(line for line in answer.iter_lines() if line.startswith("data:"))
     assert json.loads(data.removeprefix("data:"))["step"] == 2
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -33,10 +34,15 @@ def machine(
     gpus: int = 0,
     gib: float | None = 80.0,
     held: Sequence[int] = (),
-    **more: object,
+    **more: Any,
 ) -> Machine:
-    fields = {"host": name, "gpus": tuple(Gpu(i, gib) for i in range(gpus)), "gpus_held": frozenset(held)}
-    return Machine(id=name, name=name, slots=slots, **(fields | {"slots_held": len(held)} | more))  # type: ignore[arg-type]
+    fields: dict[str, Any] = {
+        "host": name,
+        "gpus": tuple(Gpu(i, gib) for i in range(gpus)),
+        "gpus_held": frozenset(held),
+        "slots_held": len(held),
+    }
+    return Machine(id=name, name=name, slots=slots, **(fields | more))
 
 
 def gpus_given(needs: Needs, given: Machine) -> tuple[int, ...] | None:

@@ -57,6 +57,10 @@ ACTIONS: Mapping[RunAction, Callable[[Client, str], object]] = {
 }
 
 
+def wait_for_status(admin: Client, run_id: str, status: RunStatus) -> None:
+    wait_until(lambda: admin.run(run_id).status is status)
+
+
 class Stage:
     """Makes runs in any state, as people and a worker do."""
 
@@ -135,5 +139,5 @@ def test_an_action_leads_where_the_table_says_or_is_refused_with_why(stage: Stag
             with pytest.raises(ApiError, match="not_found"):
                 admin.run(run.id)
         else:
-            wait_until(lambda run_id=run.id, end=end: admin.run(run_id).status is end)  # type: ignore[misc]
+            wait_for_status(admin, run.id, end)
             admin.release(run.id) if action == "hold" else None

@@ -61,6 +61,7 @@ def test_the_python_examples_run(backend_server: BackendServer, admin: Client, t
 
 def test_every_command_and_option_in_the_document_exists() -> None:
     group = get_command(app)
+    assert isinstance(group, BapoGroup)
     lines = [line for block in re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL) for line in block.splitlines()]
     seen = 0
     for words in re.findall(r"bapo ([a-z-]+[^#|)`$\n]*)", "\n".join(lines)):

@@ -247,7 +247,9 @@ def decisions(outcome: StepOutcome) -> tuple[object, ...]:
     return outcome.rollout_version, outcome.fresh, outcome.reevaluated, outcome.batch, outcome.thresholds
 
 
-def test_a_second_round_takes_the_next_batch_of_the_pass_and_later_steps_go_on_from_there() -> None:
+def test_a_second_round_takes_the_next_batch_of_the_pass_and_later_steps_go_on_from_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     loop, _ = run(mixed, method__type="grpo", rollout__batch_size=2)
     asked: list[int] = []
 
@@ -255,7 +257,7 @@ def test_a_second_round_takes_the_next_batch_of_the_pass_and_later_steps_go_on_f
         asked.append(len(fresh))
         return step == 1 and len(fresh) < 4
 
-    loop.method.wants_more_prompts = wants_more  # type: ignore[method-assign]
+    monkeypatch.setattr(loop.method, "wants_more_prompts", wants_more)
     outcomes = [loop.run_step(step) for step in (1, 2)]
     schedule = PromptSchedule(list(PROBLEMS.values()), batch_size=2, seed=0)
     prompts = [[group.prompt_id for group in outcome.fresh.groups] for outcome in outcomes]

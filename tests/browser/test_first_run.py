@@ -61,11 +61,14 @@ def test_from_login_to_a_stopped_run(
     played.upload()
     expect(page.locator("[data-status]")).to_have_attribute("data-status", "running")
 
-    # Points appear by themselves, one after the other.
-    for _ in range(3):
+    def see_another_point() -> None:
         last = played.advance()
         expect(page.locator("[data-chart=rewards].ready")).to_be_visible()
-        wait_until(lambda last=last: points_of(page, "rewards") == last, WAIT_MILLISECONDS / 1000)
+        wait_until(lambda: points_of(page, "rewards") == last, WAIT_MILLISECONDS / 1000)
+
+    # Points appear by themselves, one after the other.
+    for _ in range(3):
+        see_another_point()
     expect(page.locator("#run-step")).to_have_text("3")
     assert page.evaluate("window.loadedOnce")
 

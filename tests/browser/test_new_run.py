@@ -7,7 +7,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import BackendServer, Visitor, field
+from tests.browser.conftest import Visitor, field
+from tests.services import BackendServer
 
 pytestmark = pytest.mark.browser
 

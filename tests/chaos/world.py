@@ -66,7 +66,7 @@ class PatientClient(Client):
                 raise
 
         (value,) = wait_for(answer, PATIENCE_SECONDS)
-        return value  # type: ignore[no-any-return]
+        return value
 
 
 def is_alive(process: psutil.Process) -> bool:

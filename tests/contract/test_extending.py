@@ -41,7 +41,7 @@ BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE |
 
 def blocks() -> list[tuple[str, str, str]]:
     """Language, file and text of each block of the page."""
-    return [match.groups(default="") for match in BLOCK.finditer(PAGE.read_text())]  # type: ignore[misc]
+    return [(match[1], match[2] or "", match[3]) for match in BLOCK.finditer(PAGE.read_text())]
 
 
 @pytest.fixture(scope="module")

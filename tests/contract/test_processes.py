@@ -29,7 +29,9 @@ def started(file: Path) -> set[str]:
         if isinstance(node, ast.List | ast.Tuple):
             for flag, module in zip(node.elts, node.elts[1:], strict=False):
                 if isinstance(flag, ast.Constant) and flag.value == "-m":
-                    found |= {module.value} if isinstance(module, ast.Constant) else meanings(tree, ast.unparse(module))
+                    found |= (
+                        {str(module.value)} if isinstance(module, ast.Constant) else meanings(tree, ast.unparse(module))
+                    )
     return found
 
 
@@ -39,7 +41,7 @@ def meanings(tree: ast.Module, name: str) -> set[str]:
         if isinstance(node, ast.arg) and node.arg == name and node.annotation is not None:
             return meanings(tree, ast.unparse(node.annotation))
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
-            return {leaf.value for leaf in ast.walk(node.value) if isinstance(leaf, ast.Constant)}
+            return {str(leaf.value) for leaf in ast.walk(node.value) if isinstance(leaf, ast.Constant)}
     raise AssertionError(f"nobody can tell what {name} starts")
 
 

@@ -35,7 +35,7 @@ def base_install(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(ROOT / name, source)
     pip = [sys.executable, "-m", "pip", "--quiet"]
     subprocess.run([*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, source], check=True)
-    target = ["--python", environment / "bin" / "python"]
+    target = ["--python", str(environment / "bin" / "python")]
     subprocess.run([*pip, *target, "install", "--no-deps", "--no-index", *folder.glob("*.whl")], check=True)
     return environment / "bin"
 

@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from string import Template
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -174,10 +175,7 @@ def test_images_are_pinned_by_version(file: File) -> None:
     for dockerfile in (ROOT / "docker").glob("*.Dockerfile"):
         text = dockerfile.read_text()
         arguments = dict(re.findall(r"^ARG (\w+)=(\S+)$", text, re.MULTILINE))
-        images |= {
-            re.sub(r"\$\{(\w+)\}", lambda match, known=arguments: known[match[1]], name)
-            for name in re.findall(r"^FROM (\S+)", text, re.MULTILINE)
-        }
+        images |= {Template(name).substitute(arguments) for name in re.findall(r"^FROM (\S+)", text, re.MULTILINE)}
     for image in images:
         assert re.search(r":\d+\.\d+(\.\d+)?(-[\w.]+)*$", image), image
 

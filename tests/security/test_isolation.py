@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -78,8 +79,8 @@ def test_artifacts_do_not_exist_for_others_not_even_under_their_own_run(
     artifact = member.request_artifact(foreign.id, ArtifactCreate(kind="config"))
     wait_until(lambda: member.artifact(foreign.id, artifact.id).state == "ready")
     for run_id in (foreign.id, own.id):
-        assert refused(lambda run_id=run_id: outsider.artifact(run_id, artifact.id)) == HIDDEN  # type: ignore[misc]
-        assert refused(lambda run_id=run_id: outsider.delete_artifact(run_id, artifact.id)) == HIDDEN  # type: ignore[misc]
+        assert refused(partial(outsider.artifact, run_id, artifact.id)) == HIDDEN
+        assert refused(partial(outsider.delete_artifact, run_id, artifact.id)) == HIDDEN
         address = f"/runs/{run_id}/artifacts/{artifact.id}/content"
         assert outsider.http.get(address).status_code == 404
     assert refused(lambda: outsider.request_artifact(foreign.id, ArtifactCreate(kind="journal"))) == HIDDEN

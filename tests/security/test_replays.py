@@ -194,8 +194,14 @@ def test_offsets_that_cannot_be_store_nothing(
     admin: Client, worker: FakeWorker, run: RunDetail, start: int, end: int
 ) -> None:
     claim = worker.begin(run)
-    body = {"fencing_token": claim.fencing_token, "attempt": 1, "kind": "records", "lines": lines_of([step(1)])}
-    send = RecordBatch.model_construct(**body, start_offset=start, end_offset=end)
+    send = RecordBatch.model_construct(
+        fencing_token=claim.fencing_token,
+        attempt=1,
+        kind="records",
+        start_offset=start,
+        end_offset=end,
+        lines=lines_of([step(1)]),
+    )
     answer = worker.client.http.post(f"/workers/runs/{run.id}/records", content=send.model_dump_json())
     assert answer.status_code == 422 or answer.json() == {"next_offset": 0}, answer.text
     assert admin.run(run.id).step == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import count
 from urllib.parse import urlsplit
 
@@ -206,7 +207,7 @@ def test_an_unreadable_list_of_permitted_receivers_is_refused(text: str) -> None
 def test_a_redirect_into_the_deployment_is_not_followed(inside: Receiver) -> None:
     with receiving() as outside:
         for status in (301, 302, 303, 307, 308):
-            outside.answer = lambda handler, status=status: respond(handler, status, Location=inside.url)  # type: ignore[misc]
+            outside.answer = partial(respond, status=status, Location=inside.url)
             before = len(inside.received)
             outcome = attempt(outside.url, allowed="127.0.0.1")
             assert (outcome.status_code, len(inside.received)) == (status, before)

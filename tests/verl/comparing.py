@@ -89,6 +89,7 @@ def assert_equal_updates(verl_engine: Any, batch: Sequence[BatchItem], config: R
         assert stats.tv_sequences[source] == pytest.approx(local_stats.tv_sequences[source], rel=1e-3, abs=1e-5)
     _assert_close(_gradient(before / "actor", after / "actor"), _first_gradient(local._updater.optimizer))
     if local._critic is not None:
+        assert local_stats.critic is not None
         _assert_close(_gradient(before / "critic", after / "critic"), _first_gradient(local._critic.optimizer))
         for name, value in asdict(local_stats.critic).items():
             assert getattr(stats.critic, name) == pytest.approx(value, rel=1e-3, abs=1e-5), name

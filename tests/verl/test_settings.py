@@ -67,8 +67,12 @@ def test_megatron_needs_a_gpu() -> None:
 
 
 def test_a_critic_is_set_up_where_the_method_has_one() -> None:
-    changes = {"method__type": "ba_ppo", "method__critic": {"learning_rate": 1e-5}, "training__weight_decay": 0.1}
-    critic = _settings(**changes, engine__verl__offload=True).critic
+    critic = _settings(
+        method__type="ba_ppo",
+        method__critic={"learning_rate": 1e-5},
+        training__weight_decay=0.1,
+        engine__verl__offload=True,
+    ).critic
     assert (critic.enable, critic.strategy, critic.model.path) == (True, "fsdp2", "/models/base")
     assert (critic.optim.lr, critic.optim.weight_decay, critic.optim.clip_grad) == (1e-5, 0.1, 1.0)
     assert critic.fsdp.param_offload

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,7 @@ def ray_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             command = [ray, "start", "--block", "--num-cpus=12", "--num-gpus=1", *where]
             node = psutil.Popen(command, stdout=log, stderr=log)
             stack.callback(_end, node)
-            _wait_for(lambda number=number: _nodes(ray, address) > number, logs)
+            _wait_for_nodes(number + 1, ray, address, logs)
         yield address
 
 
@@ -68,9 +68,9 @@ def _nodes(ray: str, address: str) -> int:
     return len(re.findall(r"^ 1 node_", said, re.MULTILINE))
 
 
-def _wait_for(condition: Callable[[], bool], logs: Path) -> None:
+def _wait_for_nodes(number: int, ray: str, address: str, logs: Path) -> None:
     deadline = time.monotonic() + START_SECONDS
-    while not condition():
+    while _nodes(ray, address) < number:
         said = [path.read_text() for path in sorted(logs.iterdir())]
         assert time.monotonic() < deadline, said
 

@@ -121,7 +121,7 @@ def test_what_the_server_knows_it_makes_itself(
     run, _ = _trained(admin, worker, backend_server)
     for kind, suffix in (("config", ".toml"), ("log", ".log"), ("samples", ".jsonl")):
         asked = admin.request_artifact(run.id, ArtifactCreate.model_validate({"kind": kind}))
-        wait_until(lambda asked=asked: admin.artifact(run.id, asked.id).state == "ready")  # type: ignore[misc]
+        wait_until_ready(admin, asked, 20.0)
         assert asked.file_name.endswith(suffix)
 
 

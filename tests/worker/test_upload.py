@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import httpx
 import pytest
@@ -21,6 +22,8 @@ from tests.services import BackendServer
 from worker.attempts import Attempt, AttemptStore
 from worker.supervision import AttemptSupervisor, is_unreachable
 from worker.upload import Uploader
+
+T = TypeVar("T")
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +47,7 @@ class AnswerLost(Client):
 
     lost = False
 
-    def send(self, call: Call[object]) -> object:  # type: ignore[override]
+    def send(self, call: Call[T]) -> T:
         answer = super().send(call)
         if isinstance(call.body, RecordBatch) and call.body.lines and not self.lost:
             self.lost = True

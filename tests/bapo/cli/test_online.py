@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
 from pyarrow import parquet
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from bapo.api.accounts import PasswordSet
 from bapo.api.runs import RunCreate, RunDetail, RunUpdate

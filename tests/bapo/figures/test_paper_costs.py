@@ -67,7 +67,11 @@ def test_different_batch_sizes_have_no_common_bound() -> None:
 
 
 def test_dynamics_are_three_panels_of_moving_means() -> None:
-    columns = {"critic/rewards/mean": [0.0, 1.0], "actor/entropy": [2.0, None], "response_length/mean": [5.0, 7.0]}
+    columns: dict[str, list[float | None]] = {
+        "critic/rewards/mean": [0.0, 1.0],
+        "actor/entropy": [2.0, None],
+        "response_length/mean": [5.0, 7.0],
+    }
     data = training_dynamics_data(grouped([run("a", columns=columns)]))
     assert [panel.curves[0].mean for panel in data.panels] == [[0, 0.5], [2, 2], [5, 6]]
     assert training_dynamics_figure(data, LIGHT).layout.meta["panels"] == 3

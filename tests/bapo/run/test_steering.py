@@ -23,9 +23,9 @@ def ask(run_folder: Path, request_id: str, **fields: Any) -> None:
 
 
 def answer(run_folder: Path, attempt: int, request_id: str, *, event: str = "parameter_change", step: int = 1) -> None:
-    data = {"id": request_id, "author": "ada"}
+    data: dict[str, object] = {"id": request_id, "author": "ada"}
     if event != "stop":
-        data |= {"set": {}, "applied_step": step}  # type: ignore[dict-item]
+        data |= {"set": {}, "applied_step": step}
     record = EventRecord.model_validate(
         {"schema": 1, "attempt": attempt, "step": step - 1, "event": event, "message": "", "data": data}
     )

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from bapo.config.errors import ConfigError
-from bapo.study.declaration import parse, shipped, slug
-from bapo.study.plan import check, final_runs, resolved, tuning_runs
+from bapo.config.task import CountdownTaskConfig
+from bapo.study.declaration import Declaration, parse, shipped, slug
+from bapo.study.plan import PlannedRun, check, final_runs, resolved, tuning_runs
 from tests.bapo.study.observations import TEXT, two_arms
 
 TUNING = """
@@ -28,6 +29,12 @@ def problems(text: str) -> list[tuple[str, Any, str]]:
     with pytest.raises(ConfigError) as refusal:
         check(parse(text))
     return [(each.field, each.value, each.remedy) for each in refusal.value.problems]
+
+
+def held_out(study: Declaration, run: PlannedRun) -> str:
+    task = resolved(study, run).config.task
+    assert isinstance(task, CountdownTaskConfig)
+    return task.held_out
 
 
 def test_every_arm_has_every_seed_and_its_own_settings() -> None:
@@ -51,9 +58,9 @@ def test_tuning_has_seeds_of_its_own_and_sees_validation_problems_only() -> None
         {"training.learning_rate": 2e-4, "method.v": 5},
     ]
     assert {(run.arm, run.seed) for run in runs} == {("A", 9)}
-    assert {resolved(study, run).config.task.held_out for run in runs} == {"validation"}
+    assert {held_out(study, run) for run in runs} == {"validation"}
     chosen = final_runs(study, {("main", "A"): {"method.v": 2}})
-    assert {resolved(study, run).config.task.held_out for run in chosen} == {"test"}
+    assert {held_out(study, run) for run in chosen} == {"test"}
     assert [run.changes.get("method.v") for run in chosen[:2]] == [2, None]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from bapo.analysis.result import MeanEstimate
@@ -17,7 +19,7 @@ ENDS = {"A": (0.50, 0.54, 0.58), "B": (0.40, 0.46, 0.46)}
 """Final avg@8 of seeds 1 to 3: differences 0.10, 0.08 and 0.12."""
 
 
-def observed(**options: dict[str, object]) -> dict[str, Observation]:
+def observed(**options: dict[str, Any]) -> dict[str, Observation]:
     return {
         f"main--{arm.lower()}--seed-{seed}": observation(
             {0: 0.2, 10: 0.3, 20: end}, method="bapo" if arm == "A" else "grpo", **options.get(arm, {})
@@ -31,7 +33,7 @@ def all_runs() -> list[StudyRunInfo]:
     return [run_info(arm, seed) for arm in ENDS for seed in (1, 2, 3)]
 
 
-def report(study: Declaration | None = None, **options: dict[str, object]) -> StudyReport:
+def report(study: Declaration | None = None, **options: dict[str, Any]) -> StudyReport:
     return build(study or two_arms(), all_runs(), observed(**options), choices={})
 
 

@@ -6,6 +6,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,7 +46,7 @@ def supervisor(folder: DataFolder, said: list[str]) -> Iterator[Supervisor]:
 def shell() -> Callable[..., ChildSpec]:
     """A child that runs a line of shell."""
 
-    def spec(line: str, name: str = "child", **options: float) -> ChildSpec:
-        return ChildSpec(name=name, command=["/bin/sh", "-c", line], **options)  # type: ignore[arg-type]
+    def spec(line: str, name: str = "child", **options: Any) -> ChildSpec:
+        return ChildSpec(name=name, command=["/bin/sh", "-c", line], **options)
 
     return spec

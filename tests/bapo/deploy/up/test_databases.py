@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy
-from kombu import Connection
+from kombu.connection import Connection
 
 from bapo.deploy.up.folder import DataFolder
 from bapo.deploy.up.leftovers import end_leftovers

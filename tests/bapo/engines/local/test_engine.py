@@ -164,7 +164,9 @@ def test_greedy_answers_are_rewarded(engine: LocalEngine, toy_folder: Path) -> N
         answer: list[int] = []
         while len(answer) < 8 and answer[-1:] != [1]:
             answer.append(int(loaded.model(input_ids=torch.tensor([sequence + answer])).logits[0, -1].argmax()))
-        assert reward == TASK.reward(problem, loaded.tokenizer.decode(answer, skip_special_tokens=True))
+        response = loaded.tokenizer.decode(answer, skip_special_tokens=True)
+        assert isinstance(response, str)
+        assert reward == TASK.reward(problem, response)
 
 
 def test_an_empty_batch_is_refused(engine: LocalEngine) -> None:

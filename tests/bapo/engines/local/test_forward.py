@@ -19,7 +19,7 @@ from bapo.engines.local import forward
 from bapo.engines.local.forward import response_logprobs
 from bapo.engines.local.payload import GroupPayload
 
-GROUPED = {
+GROUPED: dict[str, Any] = {
     "vocab_size": 24,
     "hidden_size": 32,
     "num_hidden_layers": 2,

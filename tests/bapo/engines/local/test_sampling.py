@@ -50,8 +50,8 @@ def same(one: list[SampledGroup], other: list[SampledGroup]) -> bool:
     return [group.responses() for group in one] == [group.responses() for group in other]
 
 
-SMALL = {"vocab_size": 24, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
-GROUPED = {**SMALL, "intermediate_size": 48, "num_key_value_heads": 2, "initializer_range": 0.3}
+SMALL: dict[str, Any] = {"vocab_size": 24, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+GROUPED: dict[str, Any] = {**SMALL, "intermediate_size": 48, "num_key_value_heads": 2, "initializer_range": 0.3}
 ARCHITECTURES = {
     "llama": lambda: LlamaForCausalLM(LlamaConfig(**GROUPED)),
     # Both windows are shorter than prompt and response together.

