@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -22,6 +21,7 @@ from bapo.api.runs import RunCreate
 from bapo.client import ApiError, Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import step
+from tests.backend.test_deleted_runs import context_of
 from tests.services import BackendServer, RedisServer, new_database, running_backend, wait_until
 
 
@@ -66,8 +66,7 @@ def test_a_broker_that_is_away_is_named_and_comes_back(server: BackendServer, re
 
 
 def test_a_dispatcher_that_is_stuck_is_named(server: BackendServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    app: Any = server.server.config.app
-    dispatcher = app.state.context.part(Dispatcher)
+    dispatcher = context_of(server).part(Dispatcher)
     monkeypatch.setattr(dispatcher, "seconds_in_round", lambda: STUCK_SECONDS + 1)
     wait_until(lambda: readiness(server)[1].get("dispatcher") is False)
 
