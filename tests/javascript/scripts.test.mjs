@@ -31,6 +31,15 @@ test("the pages call every function of the scripts, and none that is not there",
   const defined = Object.keys(clientside).filter((name) => !own.has(name)).flatMap(
     (name) => Object.keys(clientside[name]).map((each) => `${name}.${each}`),
   );
-  const called = [...pages().matchAll(/clientside\(\s*app,\s*"(\w+)",\s*"(\w+)"/g)].map(([, name, each]) => `${name}.${each}`);
+  // clientside(app, "charts", "view", …), or once per page in_browser = partial(clientside, app, "runs") and then in_browser("bulk", …).
+  let namespace = "";
+  const called = [...pages().matchAll(/clientside[(,]\s*app,\s*"(\w+)"(?:,\s*"(\w+)")?|in_browser\(\s*"(\w+)"/g)].flatMap(
+    ([, named, direct, short]) => {
+      if (direct) return [`${named}.${direct}`];
+      if (short) return [`${namespace}.${short}`];
+      namespace = named;
+      return [];
+    },
+  );
   assert.deepEqual(defined.toSorted(), [...new Set(called)].toSorted());
 });
