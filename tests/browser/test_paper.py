@@ -207,7 +207,9 @@ def test_the_report_opens_from_the_disk_without_a_network(
     assert _traces(reader.page, "figure-4")[-1]["colour"] == colours[1]
     expect(reader.page.locator("h1")).to_have_text("Runs as the paper's figures and tables")
     reader.page.locator("summary").first.click()
-    assert '"group_size": 8' in reader.page.locator("details pre").first.inner_text()
+    settings = reader.page.locator("details pre").first
+    expect(settings).to_be_visible()
+    expect(settings).to_contain_text('"group_size": 8')
     assert [url for url in requests if not url.startswith(("file:", "data:", "blob:"))] == []
     assert reader.page.evaluate("Object.keys(window.bapoPaper)") == ["show", "arranged", "tableOf"]
     reader.check()
