@@ -40,6 +40,8 @@ STOP_NOW_GRACE_SECONDS = 3.0
 """The same for a run that is stopped without waiting for its step."""
 LEFTOVER_SECONDS = 60.0
 """How long to offer the last lines of a revoked run to a server that does not answer."""
+UNREADABLE_SECONDS = 60.0
+"""How long an ended attempt waits for files that cannot be read; what they hold is lost to the server after that."""
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +79,7 @@ class AttemptSupervisor(threading.Thread):
         self._control_lock = threading.Lock()
         self._next_try = 0.0
         self._pause = FIRST_RETRY_SECONDS
+        self._unreadable_until: float | None = None
 
     # ------------------------------------------------------------ asked from outside
 
@@ -262,10 +265,21 @@ class AttemptSupervisor(threading.Thread):
             self._postpone(error)
             return False
         except OSError as error:
-            # The files cannot be read. Once the trainer has ended, nothing more of them will be.
-            log.warning("run %s: %s", self.attempt.run_id, error)
+            return self._has_given_up(error)
         self._pause = FIRST_RETRY_SECONDS
+        self._unreadable_until = None
         return True
+
+    def _has_given_up(self, error: OSError) -> bool:
+        """Whether to report an ending although files cannot be read, as of a file server that is away; if not, wait."""
+        now = time.monotonic()
+        if self._unreadable_until is None:
+            log.warning("run %s: its files cannot be read, trying again: %s", self.attempt.run_id, error)
+            self._unreadable_until = now + UNREADABLE_SECONDS
+        if self.attempt.ending is not None and now >= self._unreadable_until:
+            return True
+        self._try_later()
+        return False
 
     def _upload_what_is_left(self) -> None:
         """Send the last lines of an attempt that the server ended, unless another attempt has begun.
@@ -308,6 +322,9 @@ class AttemptSupervisor(threading.Thread):
             return
         if self._pause == FIRST_RETRY_SECONDS:
             log.warning("run %s: the server cannot be reached, the trainer continues: %s", self.attempt.run_id, error)
+        self._try_later()
+
+    def _try_later(self) -> None:
         self._next_try = time.monotonic() + self._pause
         self._pause = min(2 * self._pause, LONGEST_RETRY_SECONDS)
 

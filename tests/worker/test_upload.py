@@ -18,7 +18,8 @@ from bapo.run.control import read_requests
 from bapo.run.journal import RECORDS_FILE, Journal
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import event, sample, step
-from tests.services import BackendServer
+from tests.services import BackendServer, wait_until
+from worker import supervision
 from worker.attempts import Attempt, AttemptStore
 from worker.supervision import AttemptSupervisor, is_unreachable
 from worker.upload import Uploader
@@ -181,8 +182,15 @@ def _put_a_folder_in_place_of_the_journal(attempt: Attempt) -> None:
     [(_delete_run_folder, "is gone: clone the run"), (_put_a_folder_in_place_of_the_journal, "cannot be read")],
 )
 def test_a_run_whose_folder_is_damaged_fails_with_the_reason_and_the_worker_goes_on(
-    peer: FakeWorker, admin: Client, attempt: Attempt, tmp_path: Path, damage: Callable[[Attempt], None], reason: str
+    peer: FakeWorker,
+    admin: Client,
+    attempt: Attempt,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    damage: Callable[[Attempt], None],
+    reason: str,
 ) -> None:
+    monkeypatch.setattr(supervision, "UNREADABLE_SECONDS", 0.5)
     write_steps(attempt, 1, 2)
     damage(attempt)
     store = AttemptStore(tmp_path / "attempts")
@@ -194,3 +202,18 @@ def test_a_run_whose_folder_is_damaged_fails_with_the_reason_and_the_worker_goes
     assert run.status is RunStatus.FAILED
     assert reason in (run.status_reason or "")
     assert list(store.all()) == []
+
+
+def test_a_journal_that_cannot_be_read_for_a_while_is_uploaded_afterwards(
+    peer: FakeWorker, admin: Client, attempt: Attempt, tmp_path: Path
+) -> None:
+    write_steps(attempt, 1, 2)
+    journal = (attempt.folder / RECORDS_FILE).read_bytes()
+    _put_a_folder_in_place_of_the_journal(attempt)
+    supervisor = AttemptSupervisor(peer.client, AttemptStore(tmp_path / "attempts"), attempt)
+    supervisor.start()
+    wait_until(lambda: supervisor.attempt.ending is not None)
+    (attempt.folder / RECORDS_FILE).rmdir()
+    (attempt.folder / RECORDS_FILE).write_bytes(journal)
+    supervisor.join()
+    assert [record["step"] for record in admin.records(attempt.run_id, type="step").items] == [1, 2]
