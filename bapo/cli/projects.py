@@ -131,5 +131,4 @@ def remove(client: Client, project: ProjectArgument, user: MemberArgument) -> To
             client.remove_member(found.id, member.user_id)
             line = f"{found.name}: {member.name} is no longer a member"
             return {"id": member.user_id, "done": "removed"}, line
-            return None
     raise RefusedError(f"{user!r} is not a member of {found.name!r}")
