@@ -15,6 +15,8 @@ from backend.kit.settings import Settings
 from backend.ops.migrate import check_schema, migrate
 from bapo.deploy import service_log
 from bapo.deploy.settings import SettingsError, load, warn_of_unknown_variables
+from bapo.run.lasting_modules import lasting_modules
+from bapo.run.run_folder import unfinished_restore
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -53,6 +55,9 @@ def _run(options: argparse.Namespace, settings: Settings) -> None:
         if options.command == "migrate":
             migrate(database.engine)
             return
+        unfinished = unfinished_restore(settings.runs_dir)
+        if unfinished is not None:
+            raise ValueError(unfinished)
         if options.command == "serve" and options.migrate:
             migrate(database.engine)
         check_schema(database.engine)
@@ -68,7 +73,8 @@ def _run(options: argparse.Namespace, settings: Settings) -> None:
 
 def _serve(options: argparse.Namespace, settings: Settings) -> None:
     # Not before it is needed: the other commands start sooner without.
-    from backend.serve import build_server  # noqa: PLC0415
+    with lasting_modules("backend.serve"):
+        from backend.serve import build_server  # noqa: PLC0415
     from bapo.deploy.http_server import listen  # noqa: PLC0415
 
     with listen(options.host, options.port) as listener:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio.to_thread
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 
 import backend.account.endpoints
 import backend.alerts.endpoints
@@ -21,6 +21,7 @@ import backend.control.endpoints
 import backend.difficulty.endpoints
 import backend.dispatch.endpoints
 import backend.events.endpoints
+import backend.findings.endpoints
 import backend.imports.endpoints
 import backend.maintenance_jobs.endpoints
 import backend.openapi.endpoints
@@ -49,9 +50,12 @@ from backend.auth.passwords import Passwords
 from backend.auth.service import authenticate
 from backend.dispatch.dispatcher import Dispatcher
 from backend.events.hub import EventHub
+from backend.findings.cache import FindingsCache
+from backend.findings.watching import FindingsWatcher
 from backend.kit import errors, middleware
 from backend.kit.context import Context
 from backend.kit.database import NUM_THREADS, Database
+from backend.kit.kept_answers import KeptAnswers, RevisionReader
 from backend.kit.permissions import declared_routes
 from backend.kit.principal import Principal
 from backend.kit.recent_callers import RecentCallers
@@ -97,6 +101,7 @@ ROUTERS = (
     backend.storage.endpoints.router,
     backend.views.endpoints.router,
     backend.what_if.endpoints.router,
+    backend.findings.endpoints.router,
     backend.workers.endpoints.router,
     backend.dispatch.endpoints.router,
     backend.alerts.endpoints.router,
@@ -125,7 +130,7 @@ def _wake(dispatcher: Dispatcher, follower: AlertFollower, studies: StudyFollowe
 
 def create_app(settings: Settings) -> FastAPI:
     """The server. Raises RuntimeError where a route does not declare who may call it."""
-    database = Database(settings.database_url)
+    database = Database(settings.database_url, settings.permitted_folders)
 
     def principal_of(secret_hash: str) -> Principal | None:
         with database.session() as session, session.begin():
@@ -134,14 +139,17 @@ def create_app(settings: Settings) -> FastAPI:
     callers = RecentCallers(principal_of)
     hub = EventHub(database)
     dispatcher = Dispatcher(database, settings)
-    parts = (hub, dispatcher, Passwords(), VisitCache(), RecordingCache(), ReadinessCache())
+    revisions = RevisionReader(database)
+    caches = (VisitCache(), RecordingCache(), FindingsCache(), ReadinessCache())
+    parts = (hub, dispatcher, Passwords(), revisions, *caches)
     context = Context(settings, database, callers, Visibility(database), parts)
 
     maintenance = MaintenanceThread(database, settings)
     deliverer = Deliverer(database, settings.webhook_policy)
     follower = AlertFollower(database, settings.public_url, deliverer.wake)
     studies = StudyFollower(database)
-    background = (dispatcher, maintenance, follower, deliverer, studies)
+    findings = FindingsWatcher(database, context)
+    background = (dispatcher, maintenance, follower, deliverer, studies, findings)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -158,6 +166,7 @@ def create_app(settings: Settings) -> FastAPI:
             yield
             for thread in background:
                 await anyio.to_thread.run_sync(thread.end)
+        await revisions.close()
         database.close()
 
     app = FastAPI(
@@ -175,16 +184,16 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.context = context
     errors.install(app)
     # The last one added is the first one passed.
+    app.add_middleware(KeptAnswers, context=context)
     app.add_middleware(middleware.BodyLimit, seconds=settings.body_seconds)
     app.add_middleware(middleware.Authentication, callers=callers)
     app.add_middleware(middleware.HostGuard, hosts=settings.hosts, origins=settings.origins)
     app.add_middleware(middleware.RequestContext)
     app.add_middleware(RequestMetrics)
 
-    api = APIRouter(prefix="/api/v1")
+    # Each directly: a router between would have FastAPI analyse every route twice.
     for router in ROUTERS:
-        api.include_router(router)
-    app.include_router(api)
+        app.include_router(router, prefix="/api/v1")
     app.include_router(backend.ops.health.router)
     app.include_router(backend.ops.metrics.endpoints.router)
     declared_routes(app)

@@ -15,14 +15,16 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
 
-def group_advantages(rewards: Float[Tensor, "groups rollouts"]) -> Float[Tensor, "groups rollouts"]:
-    """Standardise each group's rewards with its own mean and population variance.
+def group_advantages(
+    rewards: Float[Tensor, "groups rollouts"], *, correction: int = 0
+) -> Float[Tensor, "groups rollouts"]:
+    """Standardise each group's rewards with its own mean and population variance, or with `correction` 1 the sample's.
 
     Â_ij = (r_ij - mean_j r_ij) / sqrt(var_j r_ij + ε), exactly 0 in a group of equal rewards.
     Source: arXiv:2602.20722, Eq. (2).
     """
     means = rewards.mean(dim=1, keepdim=True)
-    variances = rewards.var(dim=1, correction=0, keepdim=True)
+    variances = rewards.var(dim=1, correction=correction, keepdim=True)
     advantages = (rewards - means) / torch.sqrt(variances + VARIANCE_EPSILON)
     # The mean of equal rewards may be off by a rounding, which 1/sqrt(ε) would blow up a thousandfold.
     is_homogeneous = (rewards == rewards[:, :1]).all(dim=1, keepdim=True)

@@ -36,6 +36,10 @@ class LossInputs:
     """Share of the token in the mini-batch's mean; see `token_weights`."""
     lengths: Sequence[int]
     """Tokens of each response, in the order of the tokens."""
+    reference_logprobs: Float[Tensor, "tokens"] | None = None
+    """log π_ref(token) of the reference policy, where the objective needs it."""
+    current_logprobs: Float[Tensor, "tokens"] | None = None
+    """log π_k(token) of the policy before the step's first update, where the objective needs it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,27 +54,33 @@ class LossOutput:
     """ρ·log ρ - (ρ - 1), nats: unbiased for KL(π_θ ‖ b) in the mean."""
     is_clipped: Bool[Tensor, "tokens"]
     """Whether clipping took the token's policy gradient away."""
+    reference_kl: Float[Tensor, "tokens"] | None
+    """The same of KL(π_θ ‖ π_ref); None without a reference policy."""
 
 
 def policy_loss(inputs: LossInputs, config: Objective) -> LossOutput:
-    """PPO-clip on the ratio, with KL penalty to the behaviour policy and entropy bonus.
+    """PPO-clip on the ratio, with KL penalty and entropy bonus.
 
     ρ = π_θ / b,  L = Σ_t w_t · ( -min(ρ_t·Â_t, clip(ρ_t, 1 - ε_low, 1 + ε_high)·Â_t) + β·KL_t - γ·H_t )
+
+    KL is to the reference policy (arXiv:2602.20722, Eq. (1)), to b (Eq. (3)), or a mean of both in the proportion λ to
+    1 - λ with λ = `kl_reference_share` (arXiv:2507.06892, the KL-convex constraint).
 
     At `ratio_level` "sequence", ρ of every token is its response's (π_θ(y) / b(y))^(1/|y|), so that with
     response-mean weights the sum is GSPO's objective (arXiv:2507.18071, Eq. (5) and (7)).
     With dual clip c, the first term of a negative advantage is at most -c·Â (arXiv:1912.09729, Eq. (5)).
-    Source: arXiv:2602.20722, Eq. (1) and (3); the paper writes KL to a reference policy in (1), to α in (3), and here
-    it is the one of (3).
+    With a `behaviour_ratio_cap` of C, ρ is π_θ/π_k and the first term is weighed by min(π_k/b, C).
+    With a shifted clip range the bounds are π_k/b - ε_low and π_k/b + ε_high, of the policy π_k before the step's
+    update (arXiv:2507.06892), so that a group is not clipped for being old.
     """
     log_ratios = (inputs.policy_logprobs - inputs.rollout_logprobs).clamp(-_MAX_LOG_RATIO, _MAX_LOG_RATIO)
-    if config.ratio_level == "sequence":
-        means = response_means(inputs.policy_logprobs - inputs.rollout_logprobs, inputs.lengths)
-        ratios = means.clamp(-_MAX_LOG_RATIO, _MAX_LOG_RATIO).exp()
+    if config.behaviour_ratio_cap is None:
+        ratios = _ratios(inputs.policy_logprobs - inputs.rollout_logprobs, inputs, config)
     else:
-        ratios = log_ratios.exp()
+        ratios = _ratios(inputs.policy_logprobs - _current(inputs), inputs, config)
+    centre = _clip_centre(inputs, config)
     unclipped = -ratios * inputs.advantages
-    clipped = -ratios.clamp(1 - config.clip_low, 1 + config.clip_high) * inputs.advantages
+    clipped = -torch.clamp(ratios, centre - config.clip_low, centre + config.clip_high) * inputs.advantages
     losses = torch.maximum(unclipped, clipped)
     is_clipped = clipped > unclipped
     if config.dual_clip is not None:
@@ -78,13 +88,43 @@ def policy_loss(inputs: LossInputs, config: Objective) -> LossOutput:
         is_bounded = (inputs.advantages < 0) & (losses > bounds)
         losses = torch.where(is_bounded, bounds, losses)
         is_clipped = is_clipped | is_bounded
+    if config.behaviour_ratio_cap is not None:
+        before = _ratios(_current(inputs) - inputs.rollout_logprobs, inputs, config)
+        losses = losses * before.clamp(max=config.behaviour_ratio_cap)
+    to_reference = None
+    if inputs.reference_logprobs is not None:
+        to_reference = (inputs.policy_logprobs - inputs.reference_logprobs).clamp(-_MAX_LOG_RATIO, _MAX_LOG_RATIO)
     if config.kl_coefficient:
-        losses = losses + config.kl_coefficient * kl_penalty(log_ratios, config.kl_estimator)
+        share = config.kl_reference_share
+        for part, target in ((1 - share, log_ratios), (share, to_reference)):
+            if part:
+                assert target is not None, "the objective needs a reference policy"
+                losses = losses + config.kl_coefficient * part * kl_penalty(log_ratios, target, config.kl_estimator)
     if config.entropy_coefficient:
         losses = losses - config.entropy_coefficient * inputs.entropies
     with torch.no_grad():
-        kl = kl_penalty(log_ratios, "unbiased")
-    return LossOutput((inputs.weights * losses).sum(), ratios.detach(), kl, is_clipped)
+        kl = kl_penalty(log_ratios, log_ratios, "unbiased")
+        reference_kl = None if to_reference is None else kl_penalty(log_ratios, to_reference, "unbiased")
+    return LossOutput((inputs.weights * losses).sum(), ratios.detach(), kl, is_clipped, reference_kl)
+
+
+def _clip_centre(inputs: LossInputs, config: Objective) -> Float[Tensor, "tokens"]:
+    """Return what each token's ratio is clipped around: 1, or the ratio before the step's update."""
+    if not config.shifts_clip_range:
+        return torch.ones_like(inputs.rollout_logprobs)
+    return _ratios(_current(inputs) - inputs.rollout_logprobs, inputs, config)
+
+
+def _ratios(log_ratios: Float[Tensor, "tokens"], inputs: LossInputs, config: Objective) -> Float[Tensor, "tokens"]:
+    """Return each token's ratio, or that of its response."""
+    if config.ratio_level == "sequence":
+        log_ratios = response_means(log_ratios, inputs.lengths)
+    return log_ratios.clamp(-_MAX_LOG_RATIO, _MAX_LOG_RATIO).exp()
+
+
+def _current(inputs: LossInputs) -> Float[Tensor, "tokens"]:
+    assert inputs.current_logprobs is not None, "the objective needs the policy before the update"
+    return inputs.current_logprobs
 
 
 def response_means(values: Float[Tensor, "tokens"], lengths: Sequence[int]) -> Float[Tensor, "tokens"]:
@@ -96,16 +136,20 @@ def response_means(values: Float[Tensor, "tokens"], lengths: Sequence[int]) -> F
     return (sums / sizes.clamp(min=1))[rows]
 
 
-def kl_penalty(log_ratios: Float[Tensor, "tokens"], estimator: KlEstimator) -> Float[Tensor, "tokens"]:
-    """Estimate KL(π_θ ‖ b) per token from log ρ = log π_θ - log b, nats.
+def kl_penalty(
+    log_ratios: Float[Tensor, "tokens"], target_log_ratios: Float[Tensor, "tokens"], estimator: KlEstimator
+) -> Float[Tensor, "tokens"]:
+    """Estimate KL(π_θ ‖ q) per token, nats, from log ρ = log π_θ - log b of the tokens' own policy and log π_θ - log q.
 
-    `unbiased`: ρ·log ρ - (ρ - 1), whose mean over tokens drawn from b is KL(π_θ ‖ b), and its gradient likewise.
-    `low_var_kl`: 1/ρ - 1 + log ρ (k3), unbiased for tokens drawn from π_θ, cut at ±10 as in verl.
+    `low_var_kl`: k3 = q/π_θ - 1 + log(π_θ/q), unbiased for tokens drawn from π_θ, cut at ±10 as in verl.
+    `unbiased`: ρ·k3, whose mean over tokens drawn from b is KL(π_θ ‖ q), and its gradient likewise. To b itself it is
+    ρ·log ρ - (ρ - 1).
     """
+    # q/π_θ - 1 as expm1, so that values near 0 keep their digits.
+    k3 = (-target_log_ratios).expm1() + target_log_ratios
     if estimator == "unbiased":
-        # ρ - 1 as expm1, so that values near 0 keep their digits.
-        return log_ratios.exp() * log_ratios - log_ratios.expm1()
-    return ((-log_ratios).expm1() + log_ratios).clamp(-_MAX_LOW_VARIANCE_KL, _MAX_LOW_VARIANCE_KL)
+        return log_ratios.exp() * k3
+    return k3.clamp(-_MAX_LOW_VARIANCE_KL, _MAX_LOW_VARIANCE_KL)
 
 
 def token_weights(

@@ -1,6 +1,7 @@
 """The journal's lines: every number a run records, named and described once.
 
-Schema 1. A reader accepts all schemas up to its own; a writer writes its own. Two runs are equal when
+A reader accepts all schemas up to its own, and says of a later one that it is. Lines of schema 1 hold everything; lines
+of schema 2, which observers of other trainers write, leave out what those do not tell. Two runs are equal when
 `comparable` gives the same for all their step, evaluation and tracking records.
 """
 
@@ -12,14 +13,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 
 from bapo.rollout import BatchSource
 
 SCHEMA = 1
+"""Of a trainer of ours."""
+OBSERVED_SCHEMA = 2
+"""Of an observer: fields that may be None may be absent."""
 
 RATIO_BIN_EDGES: tuple[float, ...] = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.02, 1.05, 1.1, 1.2, 1.4, 2.0)
 """Edges of the ratio histogram: 13 bins, the outer two open, bin i = [edge i-1, edge i)."""
+
+
+def _known_schema(schema: int) -> int:
+    if not 1 <= schema <= OBSERVED_SCHEMA:
+        raise ValueError(f"schema {schema} is not known here, only 1 to {OBSERVED_SCHEMA}: update bapo")
+    return schema
+
+
+SchemaNumber = Annotated[int, AfterValidator(_known_schema)]
 
 
 class Record(BaseModel):
@@ -33,32 +46,32 @@ class Record(BaseModel):
 
 
 class SourceCounts(Record):
-    """Groups of one step by what became of them."""
+    """Groups of one step by what became of them; None of what an observer cannot see."""
 
     fresh: int
     """Rolled out by α, in all rounds of the step; more than B groups where a method rolls out several rounds."""
     x1: int
     """Fresh groups kept by the online filter and trained on."""
-    reevaluated: int
+    reevaluated: int | None = None
     """Difficult prompts answered again by the current policy."""
-    improved: int
+    improved: int | None = None
     """Re-evaluated with c1 < accuracy < 1: candidates of X2."""
-    x2: int
+    x2: int | None = None
     """Improved groups that found room in the batch."""
-    solved: int
+    solved: int | None = None
     """Re-evaluated with accuracy 1; left the difficult buffer."""
-    still_difficult: int
+    still_difficult: int | None = None
     """Re-evaluated with accuracy ≤ c1; stay in the difficult buffer."""
-    surplus_stored: int
+    surplus_stored: int | None = None
     """Improved groups without room in the batch that entered the high-quality buffer."""
-    surplus_dropped: int
+    surplus_dropped: int | None = None
     """Improved groups without room in the batch that were dropped."""
-    x3_candidates: int
+    x3_candidates: int | None = None
     """Stored groups that could have been reused: for BAPO within today's [c2, c3], not in X1 or X2."""
-    x3: int
+    x3: int | None = None
     """Stored groups trained on again, all of their responses or some."""
     batch: int
-    """X1 + X2 + X3."""
+    """X1 + X2 + X3; of an observed run, the groups that its trainer trained on."""
     batch_size: int
     """B."""
     fill_rate: float
@@ -75,8 +88,9 @@ class PromptVisit:
     prompt_id: str
     source: BatchSource
     num_correct: int
-    policy_version: int
-    """Version of the policy that generated the group; staleness = step - 1 - policy_version."""
+    policy_version: int | None
+    """Version of the policy that generated the group; staleness = step - 1 - policy_version. None where an observed
+    trainer did not tell."""
     in_batch: bool
     reason: str | None = None
     """Why it was not trained on: all_wrong, all_correct, filtered, no_room, solved, still_difficult, surplus_stored,
@@ -146,6 +160,8 @@ class UpdateValues(Record):
     grad_norm: float
     kl: float
     """KL(π_θ ‖ behaviour policy), nats per token."""
+    reference_kl: float | None = None
+    """KL(π_θ ‖ reference policy), nats per token; None where the loss has no penalty on it."""
     clip_fraction: float
     """Share of the tokens whose policy gradient clipping took away; with one ratio per response (GSPO), tokens of
     clipped responses."""
@@ -169,34 +185,48 @@ class UpdateValues(Record):
 
 
 class Cost(Record):
-    """Everything generated so far. Rollouts count responses, dropped ones included."""
+    """Everything generated so far, of an observed run as far as it was told. Rollouts count responses, dropped ones
+    included."""
 
     num_rollouts: int
     """Responses of training: fresh and re-evaluated."""
-    num_tokens: int
+    num_tokens: int | None = None
     """Response tokens of training."""
-    num_tracking_rollouts: int
-    num_evaluation_rollouts: int
+    num_tracking_rollouts: int | None = None
+    num_evaluation_rollouts: int | None = None
+
+
+class Rewards(Record):
+    """The rewards of an observed step as its trainer gave them."""
+
+    threshold: float
+    """A response counts as correct where its reward is above this."""
+    num_constant_groups: int
+    """Groups whose rewards are all equal: none of them has a gradient."""
+    num_rejected_groups: int
+    """Groups that were told and are not in the record, such as those of another size or with a NaN."""
+    values: Sequence[Sequence[float]] | None = None
+    """Rewards of each group, in the order of `prompts`; None where all of them are 0 or 1."""
 
 
 class StepRecord(Record):
     """The record of one training step."""
 
-    schema_: int = Field(default=SCHEMA, alias="schema")
+    schema_: SchemaNumber = Field(default=SCHEMA, alias="schema")
     type: Literal["step"] = "step"
     attempt: int
     step: int
     """From 1."""
-    num_steps: int
+    num_steps: int | None = None
     """Steps of the whole run."""
-    epoch: int
+    epoch: int | None = None
     """From 0."""
     group_size: int
     skipped: bool
     """The batch was empty: no optimizer step."""
-    rollout_version: int
+    rollout_version: int | None = None
     """Policy version of α."""
-    trainer_version: int
+    trainer_version: int | None = None
     """Policy version of the current weights before the update: step - 1."""
     num_rounds: int = 1
     """Batches of prompts rolled out; more than 1 where the method asked for further ones (DAPO)."""
@@ -208,19 +238,23 @@ class StepRecord(Record):
     batch_histogram: Sequence[int]
     """Groups trained on by number of correct responses, 0..G."""
     prompts: Sequence[PromptVisit]
-    thresholds: ThresholdValues
-    difficult_buffer: BufferState | None
-    high_quality_buffer: BufferState | None
-    update: UpdateValues | None
-    """None in a skipped step."""
+    thresholds: ThresholdValues | None = None
+    difficult_buffer: BufferState | None = None
+    high_quality_buffer: BufferState | None = None
+    update: UpdateValues | None = None
+    """None in a skipped step; of an observed run, its trainer's figures are in `metrics`."""
+    metrics: Mapping[str, float] = {}
+    """What an observed trainer logged for the step, by its own names."""
+    rewards: Rewards | None = None
+    """None in a run of our own trainer, whose rewards are 0 and 1."""
     reward_mean: float
     """Over the fresh responses."""
     batch_reward_mean: float | None
     """Over the responses trained on; None for an empty batch."""
-    response_length_mean: float
+    response_length_mean: float | None = None
     """Tokens, fresh responses."""
-    response_length_max: int
-    response_clip_ratio: float
+    response_length_max: int | None = None
+    response_clip_ratio: float | None = None
     """Share of fresh responses cut at the token limit."""
     cost: Cost
     timing: Mapping[str, float]
@@ -244,7 +278,7 @@ class Interval(Record):
 class EvaluationRecord(Record):
     """One held-out set answered by the current policy."""
 
-    schema_: int = Field(default=SCHEMA, alias="schema")
+    schema_: SchemaNumber = Field(default=SCHEMA, alias="schema")
     type: Literal["evaluation"] = "evaluation"
     attempt: int
     step: int
@@ -257,7 +291,8 @@ class EvaluationRecord(Record):
     """Correct of k samples, per problem."""
     prompt_ids: Sequence[str]
     avg_at_k: Interval
-    greedy: Interval
+    greedy: Interval | None = None
+    """None where an observed trainer sampled no greedy responses."""
     pass_at: Mapping[int, Interval]
     timing: Mapping[str, float]
 
@@ -265,7 +300,7 @@ class EvaluationRecord(Record):
 class TrackingRecord(Record):
     """The tracked training prompts, sampled G times by the current policy apart from training."""
 
-    schema_: int = Field(default=SCHEMA, alias="schema")
+    schema_: SchemaNumber = Field(default=SCHEMA, alias="schema")
     type: Literal["tracking"] = "tracking"
     attempt: int
     step: int
@@ -280,7 +315,7 @@ class TrackingRecord(Record):
 class EventRecord(Record):
     """Something that happened between steps."""
 
-    schema_: int = Field(default=SCHEMA, alias="schema")
+    schema_: SchemaNumber = Field(default=SCHEMA, alias="schema")
     type: Literal["event"] = "event"
     attempt: int
     step: int
@@ -302,8 +337,8 @@ class EventRecord(Record):
     message: str
     """One sentence for people."""
     data: Mapping[str, Any] = {}
-    """`parameter_*`, `request_withdrawn` and `stop`: id, author, set; `checkpoint`: checkpoint; `resumed`: checkpoint,
-    from_step; `forked`: these and parent."""
+    """`parameter_*`, `request_withdrawn` and `stop`: id, author, set; `checkpoint`: checkpoint, and best, the step of
+    the best one; `resumed`: checkpoint, from_step; `forked`: these and parent."""
     timing: Mapping[str, float] = {}
     """`unix_time`."""
 
@@ -312,19 +347,32 @@ AnyRecord = Annotated[StepRecord | EvaluationRecord | TrackingRecord | EventReco
 _ADAPTER: TypeAdapter[AnyRecord] = TypeAdapter(AnyRecord)
 
 
+class PromptRecord(Record):
+    """One line of `samples.jsonl`: what a prompt says, once in an attempt, when a group of it is first there."""
+
+    schema_: SchemaNumber = Field(default=SCHEMA, alias="schema")
+    type: Literal["prompt"] = "prompt"
+    prompt_id: str
+    prompt: str
+    answer: Mapping[str, Any]
+    """Ground truth that the verifier uses."""
+
+
 class SampledResponse(Record):
     """One response of a sampled group."""
 
     text: str
-    reward: int
-    num_tokens: int
-    logprob_sum: float
+    reward: float
+    is_correct: bool | None = None
+    """Whether the reward of an observed run is above its threshold; None where a reward is 0 or 1."""
+    num_tokens: int | None = None
+    logprob_sum: float | None = None
 
 
 class SampleRecord(Record):
     """One line of `samples.jsonl`: a group of the step with its responses."""
 
-    schema_: int = Field(default=SCHEMA, alias="schema")
+    schema_: SchemaNumber = Field(default=SCHEMA, alias="schema")
     type: Literal["sample"] = "sample"
     attempt: int
     step: int
@@ -335,7 +383,7 @@ class SampleRecord(Record):
     source: BatchSource
     num_correct: int
     group_size: int
-    policy_version: int
+    policy_version: int | None = None
     in_batch: bool
     responses: Sequence[SampledResponse]
 
@@ -373,7 +421,7 @@ def metrics(record: AnyRecord) -> dict[str, float]:
                 f"{prefix}/mean@{record.num_samples}": record.avg_at_k.value,
                 f"{prefix}/mean@{record.num_samples}/low": record.avg_at_k.low,
                 f"{prefix}/mean@{record.num_samples}/high": record.avg_at_k.high,
-                f"{prefix}/greedy": record.greedy.value,
+                **({} if record.greedy is None else {f"{prefix}/greedy": record.greedy.value}),
                 **{f"{prefix}/pass@{k}": interval.value for k, interval in record.pass_at.items()},
             }
         case TrackingRecord():
@@ -396,10 +444,12 @@ def _step_metrics(record: StepRecord) -> dict[str, float]:
         "response_length/clip_ratio": record.response_clip_ratio,
         "bapo/policy/rollout_version": record.rollout_version,
         "bapo/batch/num_rounds": record.num_rounds,
-        "bapo/policy/rollout_staleness": record.trainer_version - record.rollout_version,
     }
+    if record.trainer_version is not None and record.rollout_version is not None:
+        values["bapo/policy/rollout_staleness"] = record.trainer_version - record.rollout_version
     values |= _named("bapo/batch/", vars(record.counts))
-    values |= _named("bapo/thresholds/", vars(record.thresholds))
+    if record.thresholds is not None:
+        values |= _named("bapo/thresholds/", vars(record.thresholds))
     for name, buffer in (
         ("difficult", record.difficult_buffer),
         ("high_quality", record.high_quality_buffer),
@@ -414,6 +464,7 @@ def _step_metrics(record: StepRecord) -> dict[str, float]:
             "actor/entropy": update.entropy,
             "actor/grad_norm": update.grad_norm,
             "actor/ppo_kl": update.kl,
+            "actor/kl_loss": update.reference_kl,
             "actor/pg_clipfrac": update.clip_fraction,
             "actor/lr": update.learning_rate,
             "bapo/ratio/mean": update.ratio_mean,
@@ -426,9 +477,15 @@ def _step_metrics(record: StepRecord) -> dict[str, float]:
             values |= _critic_metrics(update.critic)
         values |= _named("bapo/tv/tokens/", update.tv_tokens)
         values |= _named("bapo/tv/sequences/", update.tv_sequences)
+    if record.rewards is not None:
+        groups = record.counts.fresh
+        values["bapo/rewards/constant_groups"] = record.rewards.num_constant_groups / groups if groups else None
+        values["bapo/rewards/rejected_groups"] = record.rewards.num_rejected_groups
     values |= _named("timing_s/", record.timing)
     values |= _named("bapo/system/", record.system)
-    return {name: float(value) for name, value in values.items() if value is not None and math.isfinite(value)}
+    finite = {name: float(value) for name, value in values.items() if value is not None and math.isfinite(value)}
+    # What is counted here wins over a trainer's figure of the same name.
+    return {name: value for name, value in record.metrics.items() if math.isfinite(value)} | finite
 
 
 def _named(prefix: str, fields: Mapping[Any, float | None]) -> dict[str, float | None]:

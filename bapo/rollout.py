@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any, Self
+
+
+def prompt_identity(data_source: str, prompt: str, images: Sequence[bytes] = ()) -> str:
+    """Stable identifier of a prompt: its data source and 64 bits of the hash of the raw prompt and its images."""
+    digest = hashlib.sha256(prompt.encode())
+    for image in images:
+        digest.update(hashlib.sha256(image).digest())
+    return f"{data_source}:{digest.hexdigest()[:16]}"
 
 
 class BatchSource(StrEnum):

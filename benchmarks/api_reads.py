@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from statistics import median, quantiles
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -23,8 +23,9 @@ import httpx
 from bapo.api.accounts import Login, PasswordSet, TokenCreate
 from bapo.api.people import MembershipWrite, PersonCreate, ProjectCreate
 from bapo.client import Client
+from benchmarks import lean_http
 from benchmarks.deployment import Deployment, deployment
-from benchmarks.report import machine, write_report
+from benchmarks.report import table, write_report
 from benchmarks.volume import config_of, records, store
 
 STEPS, BATCH_SIZE, NUM_PROMPTS = 471, 32, 4096
@@ -82,23 +83,6 @@ def log_in(client: httpx.Client) -> None:
     client.post("/auth/login", json={"name": MEMBER, "password": PASSWORD}).raise_for_status()
 
 
-async def per_second(ask: Callable[[httpx.AsyncClient], Awaitable[Any]], http: dict[str, Any], seconds: float) -> float:
-    """Calls answered in a second, with several under way."""
-    end = time.perf_counter() + seconds
-    answered = 0
-
-    async def keep_asking() -> None:
-        nonlocal answered
-        async with httpx.AsyncClient(**http) as client:
-            while time.perf_counter() < end:
-                await ask(client)
-                answered += 1
-
-    begin = time.perf_counter()
-    await asyncio.gather(*(keep_asking() for _ in range(CLIENTS)))
-    return answered / (time.perf_counter() - begin)
-
-
 def measure(server: Deployment, *, num_runs: int, history: int, seconds: float, repetitions: int) -> dict[str, Any]:
     """Fill the server and ask it."""
     with server.client() as client:
@@ -132,10 +116,8 @@ def measure(server: Deployment, *, num_runs: int, history: int, seconds: float, 
                 for client in (asking, member)
             )
             password = milliseconds(lambda: log_in(member), repetitions // 6)
-        ten = {"keys": ",".join(TEN_KEYS)}
-        throughput = asyncio.run(
-            per_second(lambda asking: asking.get(f"/runs/{one}/metrics", params=ten), http, seconds)
-        )
+        address = f"{server.url}/api/v1/runs/{one}/metrics?keys={','.join(TEN_KEYS)}"
+        throughput = asyncio.run(lean_http.per_second(address, server.token, clients=CLIENTS, seconds=seconds))
     return {
         "milliseconds": {
             name: {
@@ -166,19 +148,21 @@ def main() -> None:
             seconds=options.seconds,
             repetitions=options.repetitions,
         )
-    rows = "\n".join(
-        f"| {name} | {times['median']:.1f} | {times['p95']:.1f} | {times['median_of_member']:.1f} |"
+    rows = [
+        [name, *(f"{times[figure]:.1f}" for figure in ("median", "p95", "median_of_member"))]
         for name, times in results["milliseconds"].items()
-    )
+    ]
     write_report(
         "api_reads",
-        {"machine": machine("fastapi", "sqlalchemy"), "steps": STEPS, **results},
-        f"# What the API takes to answer\n\n{machine('fastapi', 'sqlalchemy')}; one server process, runs of {STEPS} "
-        f"steps, asked over HTTP one at a time\n\n| question | median ms | p95 ms | median ms, "
-        f"a member of {NUM_PROJECTS} projects |\n|---|---|---|---|\n{rows}\n\n"
+        "What the API takes to answer",
+        {"steps": STEPS, **results},
+        table(["question", "median ms", "p95 ms", f"median ms, a member of {NUM_PROJECTS} projects"], rows),
         f"Ten keys of a run, {CLIENTS} connections: {results['requests_per_second_ten_keys']:.0f} requests per second; "
-        "the asking process shares the machine. Logging in with a password, which argon2id makes slow on purpose: "
-        f"{results['milliseconds_to_log_in']:.0f} ms.\n",
+        "the asking process shares the machine and does no more than read sockets. Logging in with a password, which "
+        f"argon2id makes slow on purpose: "
+        f"{results['milliseconds_to_log_in']:.0f} ms.",
+        packages=("fastapi", "sqlalchemy"),
+        setting=f"; one server process, runs of {STEPS} steps, asked over HTTP one at a time",
     )
 
 

@@ -19,7 +19,7 @@ from statistics import median
 from bapo.config import resolve
 from bapo.methods import Method, build_method
 from bapo.rollout import RolloutGroup
-from benchmarks.report import machine, write_report
+from benchmarks.report import table, write_report
 
 GOAL_MICROSECONDS = 5.0
 """Per group that a step generates, with the paper's limit of three steps on reuse."""
@@ -144,21 +144,25 @@ def measure(size: Size, *, num_steps: int) -> Figures:
     )
 
 
-def table(figures: Sequence[Figures]) -> str:
-    """The figures as Markdown."""
-    lines = [
-        "| B | G | difficult prompts held | groups stored | reused for | generated per step | ms per step | "
-        "µs per generated group | µs per group generated or held |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    lines += [
-        f"| {each.batch_size:,} | {each.group_size} | {each.num_difficult:,} | {each.num_stored:,} | "
-        f"{'any time' if each.max_age_steps == UNLIMITED else f'{each.max_age_steps} steps'} | "
-        f"{each.num_generated:,} | {each.milliseconds_per_step:.2f} | {each.microseconds_per_generated_group:.2f} | "
-        f"{each.microseconds_per_group:.2f} |"
+def markdown(figures: Sequence[Figures]) -> str:
+    """One line per size."""
+    heads = ["B", "G", "difficult prompts held", "groups stored", "reused for", "generated per step", "ms per step"]
+    heads += ["µs per generated group", "µs per group generated or held"]
+    rows = [
+        [
+            f"{each.batch_size:,}",
+            f"{each.group_size}",
+            f"{each.num_difficult:,}",
+            f"{each.num_stored:,}",
+            "any time" if each.max_age_steps == UNLIMITED else f"{each.max_age_steps} steps",
+            f"{each.num_generated:,}",
+            f"{each.milliseconds_per_step:.2f}",
+            f"{each.microseconds_per_generated_group:.2f}",
+            f"{each.microseconds_per_group:.2f}",
+        ]
         for each in figures
     ]
-    return "\n".join(lines)
+    return table(heads, rows)
 
 
 def main() -> None:
@@ -174,7 +178,6 @@ def main() -> None:
         )
         for size in SIZES
     ]
-    where = machine("pydantic")
     slowest = max(each.microseconds_per_generated_group for each in figures if each.max_age_steps < UNLIMITED)
     verdict = "reached" if slowest <= GOAL_MICROSECONDS else "missed"
     note = (
@@ -185,7 +188,6 @@ def main() -> None:
         "all groups stored."
     )
     results = {
-        "machine": where,
         "steps": options.steps,
         "repetitions": options.repetitions,
         "goal_microseconds_per_group": GOAL_MICROSECONDS,
@@ -198,7 +200,7 @@ def main() -> None:
             for each in figures
         ],
     }
-    write_report("batch_construction", results, f"# Batch construction\n\n{where}\n\n{note}\n\n{table(figures)}\n")
+    write_report("batch_construction", "Batch construction", results, note, markdown(figures), packages=("pydantic",))
 
 
 if __name__ == "__main__":

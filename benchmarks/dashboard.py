@@ -12,25 +12,22 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from statistics import median, quantiles
 from typing import Any
 
 import httpx
-from playwright.sync_api import BrowserContext, Page, sync_playwright
+from playwright.sync_api import Page
 
-from bapo.api.accounts import Login
-from bapo.client import SESSION_COOKIE, Client
+from bapo.client import SESSION_COOKIE
 from bapo.records import AnyRecord, StepRecord
+from benchmarks.browser import WATCH, Window, chromium, delays
 from benchmarks.deployment import Deployment, deployment
-from benchmarks.latency import WATCH
-from benchmarks.report import machine, write_report
+from benchmarks.report import table, write_report
 from benchmarks.volume import Upload, config_of, records, store
 
 COMPARED_STEPS = 2_000
@@ -46,18 +43,18 @@ LIVE_STEPS = 60
 LIVE_SECONDS = 0.5
 """Between two steps that are posted while somebody looks."""
 REPETITIONS = 5
-PATIENCE_MILLISECONDS = 60_000
 
 DRAWN = """(root) => {
     const panel = document.querySelector(root);
     if (!panel || !panel.childElementCount || panel.querySelector(':scope > [data-before]')) return false;
     const waiting = '.loading, .mantine-Skeleton-root, .compare-skeleton';
     if ([...panel.querySelectorAll(waiting)].some((part) => part.offsetParent !== null)) return false;
-    const seen = [...panel.querySelectorAll('.js-plotly-plot')].filter((graph) => {
+    // Graphs without Plotly, which is still on its way, are not drawn either.
+    const seen = [...panel.querySelectorAll('.dash-graph')].filter((graph) => {
         const box = graph.getBoundingClientRect();
         return box.width > 0 && box.top < innerHeight && !graph.closest('.empty');
     });
-    return seen.every((graph) => graph.data && graph.data.length);
+    return seen.every((graph) => graph.querySelector('.js-plotly-plot')?.data?.length);
 }"""
 """Whether all that is in sight beneath an element is drawn."""
 
@@ -72,26 +69,7 @@ OPEN_TAB = f"""(tab) => new Promise((resolve) => {{
 }})"""
 
 
-@contextmanager
-def chromium(server: Deployment) -> Iterator[Callable[[], BrowserContext]]:
-    """New windows of the administrator."""
-    program = shutil.which("chromium") or shutil.which("google-chrome")
-    with Client(server.url) as client:
-        _, session = client.login(Login(token=server.token))
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
-
-        def window() -> BrowserContext:
-            context = browser.new_context(viewport={"width": 1440, "height": 900})
-            context.add_cookies([{"name": SESSION_COOKIE, "value": session, "url": server.url}])
-            context.set_default_timeout(PATIENCE_MILLISECONDS)
-            return context
-
-        yield window
-        browser.close()
-
-
-def opened(window: Callable[[], BrowserContext], address: str, root: str) -> list[float]:
+def opened(window: Window, address: str, root: str) -> list[float]:
     """Milliseconds from asking for a page until it is drawn, in a new window each time."""
     times = []
     for _ in range(REPETITIONS):
@@ -104,7 +82,7 @@ def opened(window: Callable[[], BrowserContext], address: str, root: str) -> lis
     return times
 
 
-def tabs(window: Callable[[], BrowserContext], address: str) -> dict[str, list[float]]:
+def tabs(window: Window, address: str) -> dict[str, list[float]]:
     """Milliseconds from a click on each tab until it is drawn."""
     context = window()
     page = context.new_page()
@@ -141,7 +119,7 @@ async def look_on(server: Deployment, run_id: str, num_viewers: int, ended: thre
 
 
 def live(
-    server: Deployment, window: Callable[[], BrowserContext], upload: Upload, steps: list[AnyRecord], num_viewers: int
+    server: Deployment, window: Window, upload: Upload, steps: list[AnyRecord], num_viewers: int
 ) -> dict[str, Any]:
     """Post one step after another; when does each stand in the browser, and what does it cost the page?"""
     ended = threading.Event()
@@ -163,15 +141,13 @@ def live(
         posted[record.step] = time.time()
         upload.send([record])
         page.wait_for_timeout(max(0.0, 1000 * (began + len(posted) * LIVE_SECONDS - time.time())))
-    last = max(posted)
-    page.wait_for_function("(step) => step in window.seen", arg=last)
+    shown_after = delays(page, max(posted), posted)
     busy = _task_seconds(protocol) - busy_before
-    seen = {int(step): at for step, at in page.evaluate("window.seen").items()}
     ended.set()
     upload.send(steps[-1:])
     context.close()
-    delays = [1000 * (min(at for newest, at in seen.items() if newest >= step) - at0) for step, at0 in posted.items()]
-    return {"visible_ms": delays, "main_thread_ms_per_step": 1000 * busy / len(posted)}
+    visible_ms = [1000 * seconds for seconds in shown_after.values()]
+    return {"visible_ms": visible_ms, "main_thread_ms_per_step": 1000 * busy / len(posted)}
 
 
 def _task_seconds(protocol: Any) -> float:
@@ -182,7 +158,7 @@ def _task_seconds(protocol: Any) -> float:
 # ---------------------------------------------------------------- history
 
 
-def history(window: Callable[[], BrowserContext], address: str) -> dict[str, list[float]]:
+def history(window: Window, address: str) -> dict[str, list[float]]:
     """Milliseconds until another page, another order, a filter and a search are shown."""
     context = window()
     page = context.new_page()
@@ -228,7 +204,7 @@ FREEZES = """() => {
 CHECKED = "(text) => document.querySelector('#new-diff').textContent.includes(text)"
 
 
-def form(window: Callable[[], BrowserContext], address: str) -> dict[str, list[float]]:
+def form(window: Window, address: str) -> dict[str, list[float]]:
     """Milliseconds from a typed value until it is checked, a pause of 300 ms among them, and the freezes meanwhile."""
     context = window()
     page = context.new_page()
@@ -296,7 +272,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             first = store(client, config, f"compared {seed}", records(config, num_prompts=512), group="compared")
             compared += [first, *server.copy_run(first, options.compared // 5 - 1)]
         server.fill_history(many, options.history)
-        with chromium(server) as window:
+        with chromium(server.url, server.token) as window:
             long_address = f"{server.url}/runs/{upload.run_id}"
             results["run page"] = opened(window, long_address, "#run-panel")
             results |= {f"tab {tab}": times for tab, times in tabs(window, long_address).items()}
@@ -331,18 +307,20 @@ def main() -> None:
     parser.add_argument("--history", type=int, default=10_000)
     options = parser.parse_args()
     results = measure(options)
-    rows = "\n".join(
-        f"| {name} | {figures['median']:.0f} | {figures['p95']:.0f} | {figures['count']} |"
+    rows = [
+        [name, f"{figures['median']:.0f}", f"{figures['p95']:.0f}", f"{figures['count']}"]
         for name, figures in results.items()
-    )
+    ]
     write_report(
         "dashboard",
-        {"machine": machine("dash", "fastapi"), "options": vars(options), "milliseconds": results},
-        f"# The pages over much data\n\n{machine('dash', 'fastapi')}; headless Chromium, all processes on this machine."
-        f" A run of {options.steps:,} steps with some 40 prompts a step; {options.compared} runs of {COMPARED_STEPS:,} "
+        "The pages over much data",
+        {"options": vars(options), "milliseconds": results},
+        table(["milliseconds", "median", "p95 or largest", "n"], rows),
+        packages=("dash", "fastapi"),
+        setting="; headless Chromium, all processes on this machine. "
+        f"A run of {options.steps:,} steps with some 40 prompts a step; {options.compared} runs of {COMPARED_STEPS:,} "
         f"steps; a history of {options.history:,} runs; what-if over 471 steps of 256 prompts; migration of 40,000 "
-        "prompts. The last column counts repetitions; with fewer than 20 the third is the largest.\n\n"
-        f"| milliseconds | median | p95 or largest | n |\n|---|---|---|---|\n{rows}\n",
+        "prompts. The last column counts repetitions; with fewer than 20 the third is the largest.",
     )
 
 

@@ -11,23 +11,22 @@ from __future__ import annotations
 import argparse
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from statistics import median, quantiles
-from typing import Any
 
 from bapo.records import EvaluationRecord, StepRecord, TrackingRecord
 from bapo.run.journal import merged_records
-from benchmarks.report import machine, write_report
+from benchmarks.demo import train_command
+from benchmarks.report import table, write_report
 
 
 def run_once(steps: int, folder: Path) -> dict[str, float]:
     """One run of the demo: figures of the process and of its journal."""
-    command = [sys.executable, "-m", "bapo", "train", "countdown-demo", "--set", f"training.steps={steps}"]
+    command = train_command(folder, {"training.steps": steps})
     begin = time.perf_counter()
-    process = subprocess.Popen([*command, "--out", str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     wall_seconds = time.perf_counter() - begin
     if status:
@@ -65,17 +64,18 @@ def main() -> None:
     for _ in range(options.repetitions):
         with tempfile.TemporaryDirectory() as folder:
             runs.append(run_once(options.steps, Path(folder) / "run"))
-    lines = ["| figure | minimum | median | maximum |", "|---|---|---|---|"]
+    lines = []
     for name in runs[0]:
-        values = sorted(run[name] for run in runs)
-        lines.append(f"| {name} | {values[0]:.4g} | {median(values):.4g} | {values[-1]:.4g} |")
-    results: dict[str, Any] = {"steps": options.steps, "machine": machine(), "runs": runs}
-    heading = f"# Cost of the demo, {options.steps} steps, {options.repetitions} runs one after another"
-    note = (
+        values = [run[name] for run in runs]
+        lines.append([name, *(f"{figure(values):.4g}" for figure in (min, median, max))])
+    write_report(
+        "demo_cost",
+        f"Cost of the demo, {options.steps} steps, {options.repetitions} runs one after another",
+        {"steps": options.steps, "runs": runs},
         "`cpu_seconds_per_step` is the whole process, start, evaluation and tracking included, over the number of "
-        "steps; `step_cpu_seconds` is one step alone."
+        "steps; `step_cpu_seconds` is one step alone.",
+        table(["figure", "minimum", "median", "maximum"], lines),
     )
-    write_report("demo_cost", results, f"{heading}\n\n{machine()}\n\n{note}\n\n" + "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

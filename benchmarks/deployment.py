@@ -19,10 +19,12 @@ from typing import Any
 import httpx
 import psycopg
 
+from backend.records.chunks import CHUNK_STEPS
 from bapo.client import Client
 
 COPIED_RUN = """
-INSERT INTO runs ({columns}) SELECT {values} FROM runs, generate_series(1, %(count)s) AS number WHERE id = %(run_id)s
+INSERT INTO runs ({columns}) SELECT {values}
+FROM runs, generate_series(%(first)s::integer, %(last)s::integer) AS number WHERE id = %(run_id)s
 """
 
 
@@ -49,7 +51,15 @@ class Deployment:
         """Copies of a run with all its records but the responses; their identifiers."""
         names = [f"{run_id}-{number}" for number in range(1, count + 1)]
         with psycopg.connect(self.database) as connection:
-            for table in ("runs", "steps", "metric_chunks", "metric_keys", "sparse_records", "ingest_offsets"):
+            for table in (
+                "runs",
+                "steps",
+                "metric_tails",
+                "metric_chunks",
+                "metric_keys",
+                "sparse_records",
+                "ingest_offsets",
+            ):
                 named = {"id" if table == "runs" else "run_id": "%(name)s", "import_source": "NULL"}
                 columns = _columns(connection, table)
                 values = ", ".join(named.get(column, column) for column in columns)
@@ -58,6 +68,21 @@ class Deployment:
                 for name in names:
                     connection.execute(query.encode(), {"name": name, "of": run_id})
         return names
+
+    def lengthen_run(self, run_id: str, num_steps: int, times: int) -> None:
+        """Repeat a run's steps, which fill their chunks, until it has so many times as many."""
+        with psycopg.connect(self.database) as connection:
+            for table, place, shift in (
+                ("steps", "step", num_steps),
+                ("metric_chunks", "chunk", num_steps // CHUNK_STEPS),
+            ):
+                columns = _columns(connection, table)
+                values = ", ".join(f"{name} + number * {shift}" if name == place else name for name in columns)
+                query = f"INSERT INTO {table} ({', '.join(columns)}) SELECT {values} FROM {table}, generate_series(1, %s::integer) AS number WHERE run_id = %s"  # noqa: S608, E501
+                connection.execute(query.encode(), (times - 1, run_id))
+            connection.execute("UPDATE runs SET step = %s WHERE id = %s", (num_steps * times, run_id))
+        with psycopg.connect(self.database, autocommit=True) as connection:
+            connection.execute("ANALYZE")
 
     def fill_history(self, run_id: str, count: int) -> None:
         """Copy a run's row until the history has so many; copies have no records."""
@@ -79,7 +104,7 @@ class Deployment:
             statement = COPIED_RUN.format(
                 columns=", ".join(columns), values=", ".join(named.get(name, name) for name in columns)
             )
-            connection.execute(statement.encode(), {"run_id": run_id, "count": max(0, count - have[0])})
+            connection.execute(statement.encode(), {"run_id": run_id, "first": have[0], "last": count - 1})
             connection.execute("ANALYZE")
 
 

@@ -16,8 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
@@ -29,7 +28,7 @@ from bapo.client import ApiError, Client
 from bapo.records import StepRecord, metrics
 from bapo.run.journal import Journal
 from benchmarks.deployment import Deployment, deployment
-from benchmarks.report import machine, write_report
+from benchmarks.report import table, write_report
 from benchmarks.volume import config_of, records
 from worker.attempts import Attempt
 from worker.supervision import POLL_SECONDS
@@ -182,20 +181,14 @@ def measure_peer(tool: str, python: Path, steps: int) -> Measurement | None:
 # ---------------------------------------------------------------- all of them
 
 
-@contextmanager
-def our_worker() -> Iterator[Worker]:
-    """A server and a worker of it."""
-    with deployment() as server:
-        yield Worker(server)
-
-
 def measure_all(
     repetitions: int, steps: int, without: Sequence[str], environments: Path
 ) -> dict[str, list[Measurement]]:
     """Every tool once, then every tool again, and so on."""
     pythons = {tool: environment_of(tool, environments) for tool in PEERS if tool not in without}
     found: dict[str, list[Measurement]] = {OURS: [], **{tool: [] for tool, python in pythons.items() if python}}
-    with our_worker() as worker, tempfile.TemporaryDirectory(prefix="bapo-ingest-") as folder:
+    with deployment() as server, tempfile.TemporaryDirectory(prefix="bapo-ingest-") as folder:
+        worker = Worker(server)
         # The first run does not count, for anybody: connections, caches, prepared statements.
         worker.measure(Path(folder) / "warm", steps)
         for repetition in range(repetitions):
@@ -219,14 +212,24 @@ def summary(measurements: Sequence[Measurement]) -> dict[str, Any]:
     }
 
 
-def row(name: str, figures: Mapping[str, Mapping[str, float]]) -> str:
-    """A line of the table."""
-    speed, half, worst = (figures[key] for key in ("points_per_second", "blocked_ms_p50", "blocked_ms_p99"))
-    return (
-        f"| {name} | {speed['median'] / 1000:,.1f} ({speed['lowest'] / 1000:,.1f}–{speed['highest'] / 1000:,.1f}) "
-        f"| {half['median']:.2f} ({half['lowest']:.2f}–{half['highest']:.2f}) "
-        f"| {worst['median']:.2f} ({worst['lowest']:.2f}–{worst['highest']:.2f}) |"
-    )
+def markdown(results: Mapping[str, Mapping[str, Mapping[str, float]]]) -> str:
+    """One line per tool."""
+    heads = ["", "1,000 points/s until durable", "blocked per step p50, ms", "p99, ms"]
+    rows = [
+        [
+            NAMES.get(tool, tool),
+            _spread(figures["points_per_second"], ",.1f", 1000),
+            _spread(figures["blocked_ms_p50"], ".2f"),
+            _spread(figures["blocked_ms_p99"], ".2f"),
+        ]
+        for tool, figures in results.items()
+    ]
+    return table(heads, rows)
+
+
+def _spread(figure: Mapping[str, float], form: str, unit: int = 1) -> str:
+    middle, low, high = (f"{figure[name] / unit:{form}}" for name in ("median", "lowest", "highest"))
+    return f"{middle} ({low}–{high})"
 
 
 def main() -> None:
@@ -245,20 +248,21 @@ def main() -> None:
     without = list(PEERS) if options.quick else options.without.split(",")
     found = measure_all(1 if options.quick else options.repetitions, options.steps, without, options.environments)
     results = {tool: summary(measurements) for tool, measurements in found.items() if measurements}
-    rows = "\n".join(row(NAMES.get(tool, tool), figures) for tool, figures in results.items())
     if options.quick:
-        print(rows)
+        print(markdown(results))
         return
     pins = ", ".join(sorted({pin for tool in results for pin in PEERS.get(tool, ())}))
-    about = machine("fastapi", "sqlalchemy", "psycopg")
     write_report(
         "ingest",
-        {"machine": about, "steps": options.steps, "keys": NUM_KEYS, "peers": pins, "results": results},
-        f"# How fast metrics become durable\n\n{about}; {pins}\n\n{options.steps} steps of {NUM_KEYS} metrics, logged "
+        "How fast metrics become durable",
+        {"steps": options.steps, "keys": NUM_KEYS, "peers": pins, "results": results},
+        f"{options.steps} steps of {NUM_KEYS} metrics, logged "
         f"as fast as possible; median of {options.repetitions} interleaved repetitions, lowest and highest in "
         "brackets. Durable: committed by PostgreSQL (ours, whose records also hold 42 prompt visits a step), or all "
-        "that the tool's own closing call waits for.\n\n| | 1,000 points/s until durable | blocked per step p50, ms "
-        f"| p99, ms |\n|---|---|---|---|\n{rows}\n",
+        "that the tool's own closing call waits for.",
+        markdown(results),
+        packages=("fastapi", "sqlalchemy", "psycopg"),
+        setting=f"; {pins}",
     )
 
 

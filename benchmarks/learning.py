@@ -9,9 +9,6 @@ same. Writes docs/benchmarks/learning.json and learning.md.
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
-import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
@@ -19,62 +16,53 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from bapo.records import EvaluationRecord, StepRecord
-from bapo.run.journal import merged_records
-from benchmarks.report import machine, write_report
+from benchmarks.demo import train_demo
+from benchmarks.report import table, write_report
 
 
 def run_once(method: str, seed: int, steps: int, folder: Path) -> dict[str, Any]:
     """Train one run in a process of its own; its evaluation of CD-34 and CD-4, cost and seconds."""
-    run_folder = folder / f"{method}-{seed}"
-    changes = {"method.type": method, "training.seed": seed, "training.steps": steps}
-    settings = [argument for field, value in changes.items() for argument in ("--set", f"{field}={json.dumps(value)}")]
-    process = subprocess.run(
-        [sys.executable, "-m", "bapo", "train", "countdown-demo", *settings, "--out", str(run_folder)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if process.returncode:
-        raise RuntimeError(f"{method}, seed {seed}: {process.stderr[-2000:]}")
-    summary = json.loads(process.stdout.splitlines()[-1])
-    records = merged_records(run_folder)
-    figures: dict[str, Any] = {"method": method, "seed": seed, "num_rollouts": summary["num_rollouts"]}
-    figures["seconds"] = summary["seconds"]
+    settings = {"method.type": method, "training.seed": seed, "training.steps": steps}
+    run = train_demo(folder / f"{method}-{seed}", settings)
+    figures: dict[str, Any] = {"method": method, "seed": seed, "num_rollouts": run.summary["num_rollouts"]}
+    figures["seconds"] = run.summary["seconds"]
     for dataset in ("CD-34", "CD-4"):
-        evaluations = [r for r in records if isinstance(r, EvaluationRecord) and r.dataset == dataset]
-        first, last = evaluations[0], evaluations[-1]
+        first, *_, last = run.evaluations(dataset)
         figures[dataset] = {
             "base": first.avg_at_k.value,
             "final": last.avg_at_k.value,
             "rise": last.avg_at_k.value - first.avg_at_k.value,
-            "greedy": last.greedy.value,
+            "greedy": None if last.greedy is None else last.greedy.value,
             "pass@8_base": first.pass_at[8].value,
             "pass@8": last.pass_at[8].value,
         }
-    reused = [r.counts.x3 + r.counts.x2 for r in records if isinstance(r, StepRecord)]
-    figures["off_policy_groups_per_step"] = fmean(reused)
+    figures["off_policy_groups_per_step"] = fmean((step.counts.x3 or 0) + (step.counts.x2 or 0) for step in run.steps)
     return figures
 
 
 def markdown(rows: list[dict[str, Any]]) -> str:
     """One line per run, one per method."""
-    lines = [
-        "| method | seed | CD-34 avg@8 base → final | rise | greedy | pass@8 base → final | CD-4 rise | rollouts |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    heads = ["method", "seed", "CD-34 avg@8 base → final", "rise", "greedy", "pass@8 base → final", "CD-4 rise"]
+    lines = []
     for row in rows:
         cd34, cd4 = row["CD-34"], row["CD-4"]
         lines.append(
-            f"| {row['method']} | {row['seed']} | {cd34['base']:.1%} → {cd34['final']:.1%} "
-            f"| {100 * cd34['rise']:+.1f} points | {cd34['greedy']:.1%} | {cd34['pass@8_base']:.1%} → "
-            f"{cd34['pass@8']:.1%} | {100 * cd4['rise']:+.1f} points | {row['num_rollouts']:,} |"
+            [
+                row["method"],
+                str(row["seed"]),
+                f"{cd34['base']:.1%} → {cd34['final']:.1%}",
+                f"{100 * cd34['rise']:+.1f} points",
+                f"{cd34['greedy']:.1%}",
+                f"{cd34['pass@8_base']:.1%} → {cd34['pass@8']:.1%}",
+                f"{100 * cd4['rise']:+.1f} points",
+                f"{row['num_rollouts']:,}",
+            ]
         )
     for method in dict.fromkeys(row["method"] for row in rows):
         rises = [100 * row["CD-34"]["rise"] for row in rows if row["method"] == method]
         spread = f" ± {stdev(rises):.1f} (standard deviation over seeds)" if len(rises) > 1 else ""
-        lines.append(f"| **{method}** | {len(rises)} seeds | | **{fmean(rises):+.1f}**{spread} | | | | |")
-    return "\n".join(lines)
+        lines.append([f"**{method}**", f"{len(rises)} seeds", "", f"**{fmean(rises):+.1f}**{spread}", "", "", "", ""])
+    return table([*heads, "rollouts"], lines)
 
 
 def main() -> None:
@@ -94,8 +82,9 @@ def main() -> None:
     rows.sort(key=lambda row: (options.methods.index(row["method"]), row["seed"]))
     write_report(
         "learning",
-        {"steps": options.steps, "machine": machine(), "runs": rows},
-        f"# Learning on the demo, {options.steps} steps\n\n{machine()}\n\n{markdown(rows)}\n",
+        f"Learning on the demo, {options.steps} steps",
+        {"steps": options.steps, "runs": rows},
+        markdown(rows),
     )
 
 

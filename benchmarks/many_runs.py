@@ -22,13 +22,11 @@ from typing import Any
 import httpx
 
 from bapo.api.accounts import Login
-from bapo.api.imports import ImportCreate
-from bapo.api.workers import RecordBatch
 from bapo.client import SESSION_COOKIE, Client
-from bapo.records import StepRecord, dump_record
+from bapo.records import StepRecord
 from benchmarks.deployment import Deployment, deployment
-from benchmarks.report import machine, write_report
-from benchmarks.volume import config_of, records, store
+from benchmarks.report import table, write_report
+from benchmarks.volume import Upload, config_of, records, store
 
 STEP_SECONDS = 5.0
 """Between two steps of a run; training runs take longer."""
@@ -41,33 +39,18 @@ def report(url: str, token: str, num_runs: int) -> None:
     """The process that reports: a step of every run each few seconds, spread evenly, until it is ended."""
     config = config_of(steps=STEPS, batch_size=BATCH_SIZE)
     steps = [each for each in records(config, num_prompts=NUM_PROMPTS) if isinstance(each, StepRecord)]
-    lines = [dump_record(step).decode().rstrip("\n") for step in steps]
     with Client(url, token=token) as client:
-        uploads = []
-        for number in range(num_runs):
-            name = f"reporting {number + 1}"
-            body = ImportCreate(name=name, source=name, config=config.model_dump(mode="json"), attempts=1)
-            uploads.append(client.create_import(body))
+        uploads = [Upload(client, config, f"reporting {number}") for number in range(1, num_runs + 1)]
         print("ready", flush=True)
-        offset, begin, sent, late = 0, time.monotonic(), 0, 0.0
-        for line in lines:
-            end = offset + len(line.encode()) + 1
+        begin, sent, late = time.monotonic(), 0, 0.0
+        for step in steps:
             for upload in uploads:
                 due = begin + sent * STEP_SECONDS / num_runs
                 late = max(late, time.monotonic() - due)
                 time.sleep(max(0.0, due - time.monotonic()))
-                batch = RecordBatch(
-                    fencing_token=upload.fencing_token,
-                    attempt=1,
-                    kind="records",
-                    start_offset=offset,
-                    end_offset=end,
-                    lines=[line],
-                )
-                assert client.import_records(upload.run_id, batch).next_offset == end
+                upload.send([step])
                 sent += 1
                 print(f"{sent} {late:.3f}", flush=True)
-            offset = end
 
 
 def ask(server: Deployment, questions: Mapping[str, str], seconds: float) -> dict[str, list[float]]:
@@ -142,25 +125,27 @@ def main() -> None:
         report(options.report, options.token, options.runs)
         return
     results = measure(options.runs, 10.0 if options.quick else options.seconds)
-    rows = "\n".join(
-        f"| {name} | {quiet['p50']:.1f} | {quiet['p95']:.1f} | {busy['p50']:.1f} | {busy['p95']:.1f} "
-        f"| {busy['p95'] / quiet['p95']:.2f} |"
-        for name, quiet, busy in ((name, results["quiet"][name], results["busy"][name]) for name in results["quiet"])
-    )
-    table = (
-        "| | quiet p50, ms | p95 | busy p50 | p95 | p95 busy / quiet |\n|---|---|---|---|---|---|\n"
-        f"{rows}\n\n{results['steps_per_second']:.1f} steps stored per second; the latest of them was sent "
-        f"{results['latest_seconds']:.2f} s after it was due.\n"
+    rows = []
+    for name, quiet in results["quiet"].items():
+        busy = results["busy"][name]
+        times = (quiet["p50"], quiet["p95"], busy["p50"], busy["p95"])
+        rows.append([name, *(f"{each:.1f}" for each in times), f"{busy['p95'] / quiet['p95']:.2f}"])
+    paragraphs = (
+        table(["", "quiet p50, ms", "p95", "busy p50", "p95", "p95 busy / quiet"], rows),
+        f"{results['steps_per_second']:.1f} steps stored per second; the latest of them was sent "
+        f"{results['latest_seconds']:.2f} s after it was due.",
     )
     if options.quick:
-        print(table)
+        print(*paragraphs, sep="\n\n")
         return
-    about = machine("fastapi", "sqlalchemy", "dash")
     write_report(
         "many_runs",
-        {"machine": about, "runs": options.runs, "step_seconds": STEP_SECONDS, **results},
-        f"# {options.runs} runs that report at once\n\n{about}; one server process, a history of {HISTORY:,} runs; "
-        f"each run reports a step every {STEP_SECONDS:g} s, with all that the step recorded\n\n{table}",
+        f"{options.runs} runs that report at once",
+        {"runs": options.runs, "step_seconds": STEP_SECONDS, **results},
+        *paragraphs,
+        packages=("fastapi", "sqlalchemy", "dash"),
+        setting=f"; one server process, a history of {HISTORY:,} runs; each run reports a step every "
+        f"{STEP_SECONDS:g} s, with all that the step recorded",
     )
 
 

@@ -21,7 +21,7 @@ from bapo.config.method import METHODS
 from bapo.records import StepRecord
 from bapo.run.journal import merged_records
 from bapo.run.trainer import train
-from benchmarks.report import machine, write_report
+from benchmarks.report import table, write_report
 
 GOAL_PERCENT = 2.0
 WARM_UP_STEPS = 3
@@ -67,31 +67,25 @@ def figures(records: Sequence[StepRecord]) -> Figures:
         1000 * median(each.timing["batch"] for each in records),
         100 * median(each.timing["batch"] / each.timing["step"] for each in records),
         mean(0 if each.update is None else each.update.num_mini_batches for each in records),
-        mean(each.counts.fresh + each.counts.reevaluated for each in records),
+        mean(each.counts.fresh + (each.counts.reevaluated or 0) for each in records),
     )
 
 
-def markdown(found: dict[str, Figures], where: str, steps: int) -> str:
-    """The table."""
-    largest = max(each.percent for each in found.values())
-    lines = [
-        "# The share of a method in a step",
-        "",
-        where,
-        "",
-        f"countdown-base, 32 prompts × G 8, defaults of each method, {steps} steps after a warm-up. Goal: the code of "
-        f"a method takes at most {GOAL_PERCENT:g} % of a step: {'reached' if largest <= GOAL_PERCENT else 'missed'} "
-        f"(largest: {largest:.2f} %).",
-        "",
-        "| method | ms per step | of them the method | share | updates per step | groups generated per step |",
-        "|---|---|---|---|---|---|",
-    ]
-    lines += [
-        f"| {name} | {each.milliseconds_per_step:.0f} | {each.method_milliseconds:.2f} | {each.percent:.2f} % | "
-        f"{each.updates_per_step:.1f} | {each.groups_generated_per_step:.1f} |"
+def markdown(found: dict[str, Figures]) -> str:
+    """One line per method."""
+    heads = ["method", "ms per step", "of them the method", "share", "updates per step", "groups generated per step"]
+    rows = [
+        [
+            name,
+            f"{each.milliseconds_per_step:.0f}",
+            f"{each.method_milliseconds:.2f}",
+            f"{each.percent:.2f} %",
+            f"{each.updates_per_step:.1f}",
+            f"{each.groups_generated_per_step:.1f}",
+        ]
         for name, each in found.items()
     ]
-    return "\n".join(lines) + "\n"
+    return table(heads, rows)
 
 
 def main() -> None:
@@ -101,13 +95,16 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", choices=sorted(METHODS.classes), default=list(METHODS.classes))
     options = parser.parse_args()
     found = {method: measure(method, options.steps) for method in options.methods}
-    where = machine()
-    results = {
-        "machine": where,
-        "steps": options.steps,
-        "methods": {name: each._asdict() for name, each in found.items()},
-    }
-    write_report("method_share", results, markdown(found, where, options.steps))
+    largest = max(each.percent for each in found.values())
+    write_report(
+        "method_share",
+        "The share of a method in a step",
+        {"steps": options.steps, "methods": {name: each._asdict() for name, each in found.items()}},
+        f"countdown-base, 32 prompts × G 8, defaults of each method, {options.steps} steps after a warm-up. Goal: the "
+        f"code of a method takes at most {GOAL_PERCENT:g} % of a step: "
+        f"{'reached' if largest <= GOAL_PERCENT else 'missed'} (largest: {largest:.2f} %).",
+        markdown(found),
+    )
 
 
 if __name__ == "__main__":

@@ -13,11 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import signal
-import socket
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +26,8 @@ import psutil
 
 from bapo.api.runs import RunCreate
 from bapo.client import Client
-from benchmarks.report import machine, write_report
+from benchmarks.demo import product
+from benchmarks.report import table, write_report
 
 RUN = {
     "task.num_train": 512,
@@ -53,7 +49,7 @@ QUICK_MINUTES = 0.25
 
 
 @dataclass(frozen=True)
-class Product:
+class Watched:
     """One `bapo up` with one run."""
 
     folder: Path
@@ -75,26 +71,11 @@ class Product:
 
 
 @contextmanager
-def product(folder: Path) -> Iterator[Product]:
+def training(folder: Path) -> Iterator[Watched]:
     """Everything up, with a run that trains."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "bapo", "up", "--port", str(port), "--data", str(folder)]
-    process = subprocess.Popen(
-        [*command, "--no-browser", "--no-demo"], stdout=subprocess.PIPE, text=True, env={**os.environ}
-    )
-    try:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if "Ctrl-C stops everything" in line:
-                break
-        with Client(f"http://127.0.0.1:{port}", token=(folder / "admin-token").read_text().strip()) as client:
-            run = client.create_run(RunCreate(name="outage", recipe="countdown-demo", changes=RUN))
-            yield Product(folder, client, run.id)
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(120)
+    with product(folder) as (url, token), Client(url, token=token) as client:
+        run = client.create_run(RunCreate(name="outage", recipe="countdown-demo", changes=RUN))
+        yield Watched(folder, client, run.id)
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -115,7 +96,7 @@ def cpu_per_step(steps: Sequence[dict[str, Any]], numbers: set[int]) -> float:
 
 def measure(folder: Path, minutes: float) -> dict[str, Any]:
     """One outage."""
-    with product(folder / "disturbed") as disturbed, product(folder / "undisturbed") as other:
+    with training(folder / "disturbed") as disturbed, training(folder / "undisturbed") as other:
         wait_until(lambda: len(disturbed.steps()) >= WARM_STEPS and len(other.steps()) >= WARM_STEPS)
         backend = disturbed.backend()
         before = time.time()
@@ -166,20 +147,20 @@ def main() -> None:
         print(json.dumps(results, indent=2))
         return
     figures = results["cpu_seconds_per_step"]
-    rows = "\n".join(
-        f"| {name} | {figures[name]['before']:.4f} | {figures[name]['during']:.4f} | {figures[name]['num_steps']} |"
-        for name in ("disturbed", "undisturbed")
-    )
+    rows = [
+        [name, f"{each['before']:.4f}", f"{each['during']:.4f}", str(each["num_steps"])]
+        for name, each in figures.items()
+    ]
     write_report(
         "outage",
-        {"machine": machine(), **results},
-        f"# A server that is down for {results['minutes']:g} minutes while a run trains\n\n{machine()}; two products "
-        "side by side, each with one run of the same config; the backend of one is held still\n\n"
-        "| run | CPU s per step while both were up | during the outage | steps |\n|---|---|---|---|\n"
-        f"{rows}\n\nDuring the outage a step of the disturbed run took {results['ratio']:.3f} times the CPU seconds of "
+        f"A server that is down for {results['minutes']:g} minutes while a run trains",
+        results,
+        table(["run", "CPU s per step while both were up", "during the outage", "steps"], rows),
+        f"During the outage a step of the disturbed run took {results['ratio']:.3f} times the CPU seconds of "
         f"the undisturbed one ({results['ratio_while_both_were_up']:.3f} times while both were up). All records were "
         f"there {results['seconds_until_all_is_there']:.1f} s after the server's return, each once, in attempt "
-        f"{results['attempts']}.\n",
+        f"{results['attempts']}.",
+        setting="; two products side by side, each with one run of the same config; the backend of one is held still",
     )
 
 

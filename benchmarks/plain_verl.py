@@ -1,8 +1,9 @@
 """verl's own GRPO, by its own trainer and `fit`, on the problems and settings of a run's config.
 
-    .venv-verl/bin/python -m benchmarks.plain_verl CONFIG.json OUT.jsonl
+    .venv-verl/bin/python -m benchmarks.plain_verl CONFIG.json OUT.jsonl ['{"trainer.logger": ["file", "bapo"]}']
 
-Called by benchmarks.verl_step_time. One line of OUT per step: verl's own metrics, `timing_s/step` among them.
+Called by benchmarks.verl_step_time, and observed in the tests: the last argument changes settings of verl's. One line
+of OUT per step: verl's own metrics, `timing_s/step` among them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +50,7 @@ def write_problems(problems: list[Problem], path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(rows), path)
 
 
-def plain_settings(config: RunConfig, model_folder: str, problems: Path) -> Any:
+def plain_settings(config: RunConfig, model_folder: str, problems: Path, further: Mapping[str, Any]) -> Any:
     """The settings of our own engine, with verl's defaults again where ours differ in kind."""
     from omegaconf import OmegaConf, open_dict  # noqa: PLC0415
 
@@ -59,6 +61,8 @@ def plain_settings(config: RunConfig, model_folder: str, problems: Path) -> Any:
         "algorithm.adv_estimator": "grpo",
         "algorithm.rollout_correction.bypass_mode": False,
         "actor_rollout_ref.actor.use_kl_loss": False,
+        # With FSDP2 and an untied output layer, they need what our engine changes (bapo/engines/verl/patches.py).
+        "actor_rollout_ref.model.use_fused_kernels": False,
         "data.train_files": str(problems),
         "data.val_files": str(problems),
         "data.dataloader_num_workers": 0,
@@ -72,6 +76,7 @@ def plain_settings(config: RunConfig, model_folder: str, problems: Path) -> Any:
         "trainer.test_freq": -1,
         "trainer.save_freq": -1,
         "trainer.logger": ["file"],
+        **further,
     }
     with open_dict(settings):
         for path, value in changes.items():
@@ -82,6 +87,7 @@ def plain_settings(config: RunConfig, model_folder: str, problems: Path) -> Any:
 def main() -> None:
     """Train."""
     config_file, out = Path(sys.argv[1]), Path(sys.argv[2])
+    further = json.loads(sys.argv[3]) if len(sys.argv) > 3 else {}
     config = resolve(json.loads(config_file.read_text())).config
     from bapo.engines.verl.environment import prepare_environment  # noqa: PLC0415
     from bapo.engines.verl.versions import check_versions  # noqa: PLC0415
@@ -89,6 +95,9 @@ def main() -> None:
     os.environ["VERL_FILE_LOGGER_PATH"] = str(out)
     prepare_environment(config, check_versions())
 
+    if "bapo" in further.get("trainer.logger", ()):
+        # An installed package needs no import: verl finds it by its entry point.
+        import bapo.observe.verl  # noqa: F401, PLC0415
     import transfer_queue as tq  # noqa: PLC0415
     from verl.trainer.ppo.v1 import AgentLoopManagerTQ  # noqa: PLC0415
     from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync  # noqa: PLC0415
@@ -100,7 +109,7 @@ def main() -> None:
 
     problems = out.with_name("problems.parquet")
     write_problems(list(build_task(config.task).train), problems)
-    settings = plain_settings(config, str(model_folder(config.model.path)), problems)
+    settings = plain_settings(config, str(model_folder(config.model.path)), problems, further)
     cluster = Cluster(config, on_cpu=True)
     try:
         tq.init(settings.transfer_queue)

@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bapo.study import markdown
 from bapo.study.folder import machine
-
-__all__ = ["machine", "write_report"]
+from bapo.study.tables import Table
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "benchmarks"
 
 
-def write_report(name: str, results: Mapping[str, Any], markdown: str) -> None:
-    """Write docs/benchmarks/NAME.json and NAME.md, and print the table."""
+def write_report(
+    name: str,
+    title: str,
+    results: Mapping[str, Any],
+    *paragraphs: str,
+    packages: Sequence[str] = (),
+    setting: str = "",
+) -> None:
+    """Write docs/benchmarks/NAME.json and NAME.md, and print the latter.
+
+    Both name the machine, with the versions of `packages` (of PyTorch, where none are given). `setting`: what else ran.
+    """
+    where = machine(*packages)
+    text = "\n\n".join([f"# {title}", f"{where}{setting}", *paragraphs]) + "\n"
     FOLDER.mkdir(parents=True, exist_ok=True)
-    (FOLDER / f"{name}.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    (FOLDER / f"{name}.md").write_text(markdown, encoding="utf-8")
-    print(markdown)
+    (FOLDER / f"{name}.json").write_text(json.dumps({"machine": where, **results}, indent=2) + "\n", encoding="utf-8")
+    (FOLDER / f"{name}.md").write_text(text, encoding="utf-8")
+    print(text)
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    return "\n".join(markdown.table(Table(heads, list(rows))))

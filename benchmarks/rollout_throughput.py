@@ -25,7 +25,7 @@ from bapo.engines.local.prompts import encode_task
 from bapo.engines.local.sampling import sample
 from bapo.tasks import build_task
 from benchmarks.contestants import GROUP_SIZE, MAX_NEW_TOKENS, SEED, config_of
-from benchmarks.report import machine, write_report
+from benchmarks.report import table, write_report
 
 SEQUENCES = (32, 64, 128, 256, 512, 1024)
 OURS, THEIRS = "local engine", "Hugging Face generate"
@@ -134,9 +134,7 @@ def main() -> None:
         for repetition in range(options.repetitions):
             for name, sampler in samplers.items():
                 figures[num_sequences][name].append(measure(sampler, prompts, SEED + repetition))
-    where = machine()
     results = {
-        "machine": where,
         "model": options.model,
         "repetitions": options.repetitions,
         "sequences": {
@@ -147,29 +145,27 @@ def main() -> None:
             for number, by_name in figures.items()
         },
     }
-    write_report("rollout_throughput", results, markdown(figures, where, options.repetitions, options.model))
+    write_report(
+        "rollout_throughput",
+        f"Rollout throughput: {options.repetitions} interleaved calls, medians",
+        results,
+        f"{options.model}, G {GROUP_SIZE}, temperature 1, at most {MAX_NEW_TOKENS} new tokens, float32, one thread. "
+        "Tokens of the responses up to their end; ours come with their log-probabilities.",
+        markdown(figures),
+    )
 
 
-def markdown(figures: dict[int, dict[str, list[Figure]]], where: str, repetitions: int, model: str) -> str:
+def markdown(figures: dict[int, dict[str, list[Figure]]]) -> str:
     """The table: medians over the repetitions."""
-    lines = [
-        f"# Rollout throughput: {repetitions} interleaved calls, medians",
-        "",
-        where,
-        "",
-        f"{model}, G {GROUP_SIZE}, temperature 1, at most {MAX_NEW_TOKENS} new tokens, float32, one thread. Tokens of "
-        "the responses up to their end; ours come with their log-probabilities.",
-        "",
-        f"| responses per call | {OURS}, tokens/s | {THEIRS}, tokens/s | ratio | ratio of CPU time |",
-        "|---|---|---|---|---|",
-    ]
+    heads = ["responses per call", f"{OURS}, tokens/s", f"{THEIRS}, tokens/s", "ratio", "ratio of CPU time"]
+    rows = []
     for number, by_name in figures.items():
         ours, theirs = (median(each.tokens_per_second for each in by_name[name]) for name in (OURS, THEIRS))
         pairs = list(zip(by_name[OURS], by_name[THEIRS], strict=True))
         ratio = median(own.tokens_per_second / other.tokens_per_second for own, other in pairs)
         cpu = median(own.tokens_per_cpu_second / other.tokens_per_cpu_second for own, other in pairs)
-        lines.append(f"| {number:,} | {ours:,.0f} | {theirs:,.0f} | {ratio:.2f} | {cpu:.2f} |")
-    return "\n".join(lines) + "\n"
+        rows.append([f"{number:,}", f"{ours:,.0f}", f"{theirs:,.0f}", f"{ratio:.2f}", f"{cpu:.2f}"])
+    return table(heads, rows)
 
 
 if __name__ == "__main__":

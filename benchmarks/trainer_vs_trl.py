@@ -24,7 +24,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.report import machine, write_report
+from benchmarks.report import table, write_report
 
 CONTESTANTS = {"bapo": "local engine", "trl": "TRL GRPOTrainer", "bare": "bare Hugging Face loop"}
 WARM_UP_STEPS = 3
@@ -44,9 +44,14 @@ def main() -> None:
         for name in CONTESTANTS:
             runs[name].append(run_once(name, pythons[name], options.steps, options.model))
     trl_version = _output([pythons["trl"], "-c", "from importlib.metadata import version; print(version('trl'))"])
-    environment = f"{machine()}, trl {trl_version}"
-    results = {"machine": environment, "steps": options.steps, "model": options.model, "runs": runs}
-    write_report("trainer_vs_trl", results, markdown(runs, environment, options.steps))
+    write_report(
+        "trainer_vs_trl",
+        f"Trainer beside TRL: {options.repetitions} interleaved runs of {options.steps} steps, medians",
+        {"trl": trl_version, "steps": options.steps, "model": options.model, "runs": runs},
+        "GRPO, 32 prompts × G 8, at most 16 new tokens, one update a step, float32, one thread, no KL penalty.",
+        markdown(runs),
+        setting=f", trl {trl_version}",
+    )
 
 
 def run_once(name: str, python: str, steps: int, model: str) -> dict[str, float]:
@@ -57,19 +62,10 @@ def run_once(name: str, python: str, steps: int, model: str) -> dict[str, float]
         return dict(json.loads(_output([*command, "--folder", folder], **threads).splitlines()[-1]))
 
 
-def markdown(runs: dict[str, list[dict[str, float]]], environment: str, steps: int) -> str:
+def markdown(runs: dict[str, list[dict[str, float]]]) -> str:
     """The table: medians over the repetitions, and each repetition's ratio to TRL."""
-    repetitions = len(runs["trl"])
-    lines = [
-        f"# Trainer beside TRL: {repetitions} interleaved runs of {steps} steps, medians",
-        "",
-        environment,
-        "",
-        "GRPO, 32 prompts × G 8, at most 16 new tokens, one update a step, float32, one thread, no KL penalty.",
-        "",
-        "| trainer | steps/s | CPU-s per step | peak memory (MB) | × TRL | × TRL, each repetition |",
-        "|---|---|---|---|---|---|",
-    ]
+    heads = ["trainer", "steps/s", "CPU-s per step", "peak memory (MB)", "× TRL", "× TRL, each repetition"]
+    rows = []
     for name, title in CONTESTANTS.items():
         seconds, cpu, memory = (
             median(run[key] for run in runs[name])
@@ -79,8 +75,8 @@ def markdown(runs: dict[str, list[dict[str, float]]], environment: str, steps: i
             trl["seconds_per_step"] / own["seconds_per_step"] for trl, own in zip(runs["trl"], runs[name], strict=True)
         ]
         each = ", ".join(f"{ratio:.2f}" for ratio in ratios)
-        lines.append(f"| {title} | {1 / seconds:.2f} | {cpu:.3f} | {memory:.0f} | {median(ratios):.2f} | {each} |")
-    return "\n".join(lines) + "\n"
+        rows.append([title, f"{1 / seconds:.2f}", f"{cpu:.3f}", f"{memory:.0f}", f"{median(ratios):.2f}", each])
+    return table(heads, rows)
 
 
 def python_with_trl() -> str:

@@ -9,8 +9,6 @@ docs/benchmarks/verl_learning.json and verl_learning.md.
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -18,9 +16,9 @@ from pathlib import Path
 from statistics import NormalDist, fmean, stdev
 from typing import Any
 
-from bapo.records import EvaluationRecord, Interval, StepRecord
-from bapo.run.journal import merged_records
-from benchmarks.report import machine, write_report
+from bapo.records import Interval
+from benchmarks.demo import train_demo
+from benchmarks.report import table, write_report
 
 
 def rise(base: Sequence[float], final: Sequence[float]) -> Interval:
@@ -42,57 +40,32 @@ def train(steps: int, problems: int, seed: int, folder: Path) -> dict[str, Any]:
         "tracking.num_prompts": 0,
         "evaluation.interval": steps,
     }
-    arguments = [argument for field, value in settings.items() for argument in ("--set", f"{field}={value}")]
-    done = subprocess.run(
-        [sys.executable, "-m", "bapo", "train", "countdown-demo", *arguments, "--out", str(folder)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise RuntimeError(done.stderr[-4000:])
-    records = merged_records(folder)
-    figures: dict[str, Any] = {"summary": json.loads(done.stdout.splitlines()[-1])}
+    run = train_demo(folder, settings)
+    figures: dict[str, Any] = {"summary": run.summary}
     for dataset in ("CD-34", "CD-4"):
-        first, last = (
-            next(r for r in records if isinstance(r, EvaluationRecord) and (r.dataset, r.step) == (dataset, step))
-            for step in (0, steps)
-        )
+        first, last = run.evaluations(dataset)
         accuracies = [[correct / each.num_samples for correct in each.num_correct] for each in (first, last)]
         figures[dataset] = {
             "base": first.avg_at_k.value,
             "final": last.avg_at_k.value,
             "rise": rise(*accuracies).model_dump(),
         }
-    step_seconds = [record.timing["step"] for record in records if isinstance(record, StepRecord)]
-    figures["step_seconds"] = fmean(step_seconds[1:])
-    first_step = next(record for record in records if isinstance(record, StepRecord) and record.step == 1)
-    figures["seconds_to_first_step"] = first_step.timing["elapsed"]
-    figures["memory_peak_gib"] = max(
-        record.system["memory_peak_bytes"] / 2**30 for record in records if isinstance(record, StepRecord)
-    )
+    figures["step_seconds"] = fmean(step.timing["step"] for step in run.steps[1:])
+    figures["seconds_to_first_step"] = run.steps[0].timing["elapsed"]
+    figures["memory_peak_gib"] = max(step.system["memory_peak_bytes"] / 2**30 for step in run.steps)
     return figures
 
 
 def markdown(figures: dict[str, Any]) -> str:
     """One line per held-out set."""
-    lines = ["| held-out set | avg@8 base → final | rise, 95 % interval |", "|---|---|---|"]
+    lines = []
     for dataset in ("CD-34", "CD-4"):
         row = figures[dataset]
-        low, high = 100 * row["rise"]["low"], 100 * row["rise"]["high"]
+        mean, low, high = (100 * row["rise"][name] for name in ("value", "low", "high"))
         lines.append(
-            f"| {dataset} | {row['base']:.1%} → {row['final']:.1%} "
-            f"| {100 * row['rise']['value']:+.1f} points ({low:+.1f} to {high:+.1f}) |"
+            [dataset, f"{row['base']:.1%} → {row['final']:.1%}", f"{mean:+.1f} points ({low:+.1f} to {high:+.1f})"]
         )
-    return "\n".join(
-        [
-            *lines,
-            "",
-            f"{figures['step_seconds']:.1f} s a step, {figures['seconds_to_first_step']:.0f} s to the end of the first "
-            f"step, evaluation of the base model included; {figures['memory_peak_gib']:.1f} GiB resident in all "
-            f"processes, shared pages counted in each.",
-        ]
-    )
+    return table(["held-out set", "avg@8 base → final", "rise, 95 % interval"], lines)
 
 
 def main() -> None:
@@ -106,8 +79,12 @@ def main() -> None:
         figures = train(options.steps, options.problems, options.seed, Path(folder) / "run")
     write_report(
         "verl_learning",
-        {**vars(options), "machine": machine(), **figures},
-        f"# Learning on verl, {options.steps} steps of BAPO\n\n{machine()}\n\n{markdown(figures)}\n",
+        f"Learning on verl, {options.steps} steps of BAPO",
+        {**vars(options), **figures},
+        markdown(figures),
+        f"{figures['step_seconds']:.1f} s a step, {figures['seconds_to_first_step']:.0f} s to the end of the first "
+        f"step, evaluation of the base model included; {figures['memory_peak_gib']:.1f} GiB resident in all processes, "
+        "shared pages counted in each.",
     )
     sys.exit(0 if figures["CD-34"]["rise"]["low"] > 0 else 1)
 

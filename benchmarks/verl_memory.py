@@ -22,7 +22,8 @@ import psutil
 from bapo.engines.verl.leftovers import PREFIXES, SHARED_MEMORY
 from bapo.records import StepRecord
 from bapo.run.journal import merged_records
-from benchmarks.report import machine, write_report
+from benchmarks.demo import train_command
+from benchmarks.report import table, write_report
 
 EARLY = slice(10, 20)
 LATE = slice(-10, None)
@@ -61,15 +62,10 @@ def measure(steps: int, folder: Path) -> list[dict[str, Any]]:
         "training.steps": steps,
         "training.checkpoint_interval": 10,
         "tracking.num_prompts": 0,
-        "evaluation.enabled": "false",
+        "evaluation.enabled": False,
     }
-    arguments = [argument for field, value in settings.items() for argument in ("--set", f"{field}={value}")]
     with (folder / "log").open("wb") as log:
-        trainer = psutil.Popen(
-            [sys.executable, "-m", "bapo", "train", "countdown-demo", *arguments, "--out", str(folder / "run")],
-            stdout=log,
-            stderr=log,
-        )
+        trainer = psutil.Popen(train_command(folder / "run", settings), stdout=log, stderr=log)
         rows: list[dict[str, Any]] = []
         while trainer.poll() is None:
             time.sleep(0.5)
@@ -95,7 +91,7 @@ def growth(rows: list[dict[str, Any]], name: str) -> float:
 
 def markdown(rows: list[dict[str, Any]]) -> str:
     """Early and late means of each figure."""
-    lines = ["| | steps 11 to 20 | last ten steps | growth |", "|---|---|---|---|"]
+    lines = []
     for name, title, unit in (
         ("memory_bytes", "memory of all processes, shared pages counted once", 2**30),
         ("files", "files in shared memory", 1),
@@ -103,8 +99,8 @@ def markdown(rows: list[dict[str, Any]]) -> str:
     ):
         early, late = (fmean(row[name] for row in rows[part]) / unit for part in (EARLY, LATE))
         suffix = {2**30: " GiB", 2**20: " MiB", 1: ""}[unit]
-        lines.append(f"| {title} | {early:.2f}{suffix} | {late:.2f}{suffix} | {growth(rows, name):+.1%} |")
-    return "\n".join(lines)
+        lines.append([title, f"{early:.2f}{suffix}", f"{late:.2f}{suffix}", f"{growth(rows, name):+.1%}"])
+    return table(["", "steps 11 to 20", "last ten steps", "growth"], lines)
 
 
 def main() -> None:
@@ -116,8 +112,9 @@ def main() -> None:
         rows = measure(options.steps, Path(folder))
     write_report(
         "verl_memory",
-        {"steps": options.steps, "machine": machine(), "rows": rows},
-        f"# Memory of {options.steps} steps on verl\n\n{machine()}\n\n{markdown(rows)}\n",
+        f"Memory of {options.steps} steps on verl",
+        {"steps": options.steps, "rows": rows},
+        markdown(rows),
     )
     print(json.dumps({name: growth(rows, name) for name in ("memory_bytes", "files", "file_bytes")}))
     grows = growth(rows, "memory_bytes") > TOLERATED_GROWTH or growth(rows, "files") > 0

@@ -13,8 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from statistics import fmean, median
@@ -23,9 +21,8 @@ from typing import Any
 from bapo.config import apply_changes, resolve
 from bapo.config.recipes import load_recipe
 from bapo.engines.verl.interpreter import trainer_python
-from bapo.records import StepRecord
-from bapo.run.journal import merged_records
-from benchmarks.report import machine, write_report
+from benchmarks.demo import output_of, train_demo
+from benchmarks.report import table, write_report
 
 WARM_UP_STEPS = 5
 PAPER = {"planning": 0.89, "mathematics": 1.14}
@@ -45,28 +42,14 @@ def settings(method: str, steps: int) -> dict[str, Any]:
     }
 
 
-def run(command: list[str]) -> None:
-    """Run to the end, alone. Raises RuntimeError with the last lines where it fails."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)}: {done.stdout[-1000:]} {done.stderr[-3000:]}")
-
-
 def ours(method: str, steps: int, folder: Path) -> dict[str, Any]:
     """Seconds of each step on our loop, and where they go."""
-    run_folder = folder / method
-    arguments = [
-        argument
-        for field, value in settings(method, steps).items()
-        for argument in ("--set", f"{field}={json.dumps(value)}")
-    ]
-    run([sys.executable, "-m", "bapo", "train", "countdown-demo", *arguments, "--out", str(run_folder)])
-    records = [record for record in merged_records(run_folder) if isinstance(record, StepRecord)]
-    timings = [dict(record.timing) for record in sorted(records, key=lambda record: record.step)]
+    trained = train_demo(folder / method, settings(method, steps)).steps
+    timings = [dict(step.timing) for step in trained]
     return {
         "seconds": [timing["step"] for timing in timings],
         "phases": _means(timings[WARM_UP_STEPS:]),
-        "groups": fmean(record.counts.batch for record in records[WARM_UP_STEPS:]),
+        "groups": fmean(step.counts.batch for step in trained[WARM_UP_STEPS:]),
         "batch_share": sum(t["batch"] for t in timings[WARM_UP_STEPS:])
         / sum(t["step"] for t in timings[WARM_UP_STEPS:]),
     }
@@ -78,7 +61,7 @@ def plain(steps: int, folder: Path) -> dict[str, Any]:
     config_file, out = folder / "config.json", folder / "plain.jsonl"
     config_file.write_text(json.dumps(config))
     python = os.environ.get("BAPO_VERL_PYTHON") or trainer_python(resolve(config).config)
-    run([python, "-m", "benchmarks.plain_verl", str(config_file), str(out)])
+    output_of([python, "-m", "benchmarks.plain_verl", str(config_file), str(out)])
     timings = [
         {
             name.removeprefix("timing_s/"): value
@@ -102,21 +85,11 @@ def _means(timings: list[dict[str, float]]) -> dict[str, float]:
 def markdown(rows: dict[str, dict[str, Any]]) -> str:
     """One line per run."""
     base = fmean(rows["plain verl GRPO"]["seconds"][WARM_UP_STEPS:])
-    lines = ["| run | mean step | median step | relative to plain verl | groups trained on |", "|---|---|---|---|---|"]
+    lines = []
     for name, row in rows.items():
-        seconds = row["seconds"][WARM_UP_STEPS:]
-        lines.append(
-            f"| {name} | {fmean(seconds):.2f} s | {median(seconds):.2f} s | {fmean(seconds) / base:.2f} "
-            f"| {row['groups']:.1f} |"
-        )
-    share = rows["BAPO"]["batch_share"]
-    lines += [
-        "",
-        f"Building BAPO's batch takes {share:.2%} of its step. The paper's training times relative to GRPO: "
-        + ", ".join(f"{ratio:.2f} on {task}" for task, ratio in PAPER.items())
-        + ".",
-    ]
-    return "\n".join(lines)
+        mean, middle = fmean(row["seconds"][WARM_UP_STEPS:]), median(row["seconds"][WARM_UP_STEPS:])
+        lines.append([name, f"{mean:.2f} s", f"{middle:.2f} s", f"{mean / base:.2f}", f"{row['groups']:.1f}"])
+    return table(["run", "mean step", "median step", "relative to plain verl", "groups trained on"], lines)
 
 
 def main() -> None:
@@ -130,10 +103,14 @@ def main() -> None:
             "GRPO on our loop": ours("grpo", options.steps, Path(folder)),
             "BAPO": ours("bapo", options.steps, Path(folder)),
         }
+    times = ", ".join(f"{ratio:.2f} on {task}" for task, ratio in PAPER.items())
     write_report(
         "verl_step_time",
-        {"steps": options.steps, "warm_up_steps": WARM_UP_STEPS, "machine": machine(), "runs": rows},
-        f"# Step time on verl, {options.steps} steps\n\n{machine()}\n\n{markdown(rows)}\n",
+        f"Step time on verl, {options.steps} steps",
+        {"steps": options.steps, "warm_up_steps": WARM_UP_STEPS, "runs": rows},
+        markdown(rows),
+        f"Building BAPO's batch takes {rows['BAPO']['batch_share']:.2%} of its step. The paper's training times "
+        f"relative to GRPO: {times}.",
     )
 
 

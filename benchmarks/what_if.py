@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from bapo.analysis.what_if.recording import BufferSizes, Recording
 from bapo.config import RunConfig, resolve
 from bapo.methods import build_method
 from bapo.rollout import RolloutGroup
-from benchmarks.report import machine, write_report
+from benchmarks.report import table, write_report
 
 GOAL_MILLISECONDS = 300.0
 FIRST_DRAWS, SETTLED_DRAWS = 4, 20
@@ -85,6 +85,7 @@ def make_recording(config: RunConfig, num_steps: int, pool: int) -> Recording:
         for column, buffer in zip(sizes, method.buffers(step), strict=True):
             column.append(buffer.size if buffer else None)
         for visit in batch.visits:
+            assert visit.policy_version is not None, "our own trainer tells it"
             row = (step, number_of[visit.prompt_id], SOURCES.index(visit.source), visit.num_correct,
                    visit.policy_version, visit.in_batch)  # fmt: skip
             for values, value in zip(columns, row, strict=True):
@@ -111,19 +112,11 @@ def measure(recording: Recording, move: str, *, repetitions: int) -> Figures:
     return Figures(move, estimated, *times[0], *times[1], size / 1000)
 
 
-def table(figures: Sequence[Figures]) -> str:
-    """The figures as Markdown."""
-    lines = [
-        "| moved | estimated re-evaluations | first, ms of CPU | first, ms | settled, ms of CPU | settled, ms | kB |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    lines += [
-        f"| {each.move} | {each.num_estimated:,.0f} | {each.first_cpu_milliseconds:.0f} "
-        f"| {each.first_milliseconds:.0f} | {each.settled_cpu_milliseconds:.0f} | {each.settled_milliseconds:.0f} "
-        f"| {each.kilobytes:.0f} |"
-        for each in figures
-    ]
-    return "\n".join(lines)
+def markdown(figures: Sequence[Figures]) -> str:
+    """One line per move."""
+    heads = ["estimated re-evaluations", "first, ms of CPU", "first, ms", "settled, ms of CPU", "settled, ms", "kB"]
+    rows = [[move, *(f"{value:,.0f}" for value in values)] for move, *values in map(astuple, figures)]
+    return table(["moved", *heads], rows)
 
 
 def main() -> None:
@@ -141,7 +134,6 @@ def main() -> None:
     what_if(recording, {"method.m": 1}, draws=2)
     ready = 1000 * (time.process_time() - begin)
     figures = [measure(recording, move, repetitions=options.repetitions) for move in MOVES]
-    where = machine("numpy", "pydantic")
     within = [each.move for each in figures if each.first_milliseconds <= GOAL_MILLISECONDS]
     settled = [each.move for each in figures if each.settled_milliseconds <= GOAL_MILLISECONDS]
     note = (
@@ -152,7 +144,6 @@ def main() -> None:
         f"({SETTLED_DRAWS} draws): {len(settled)} of {len(figures)}."
     )
     results = {
-        "machine": where,
         "steps": options.steps,
         "prompts": options.prompts,
         "pool": options.pool,
@@ -161,7 +152,7 @@ def main() -> None:
         "prepare_cpu_milliseconds": ready,
         "moves": [asdict(each) for each in figures],
     }
-    write_report("what_if", results, f"# What-if\n\n{where}\n\n{note}\n\n{table(figures)}\n")
+    write_report("what_if", "What-if", results, note, markdown(figures), packages=("numpy", "pydantic"))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 from dash import Dash
@@ -38,13 +37,15 @@ from frontend.pages import (
 )
 from frontend.session import Api
 from frontend.settings import FrontendSettings
+from frontend.shipping import OWN, Bundle, Shipping, own_files
 
 PAGES = (
-    Page(re.compile(r"/runs"), "Runs", runs.layout, query_makes_page=False, events="/api/v1/events"),
+    Page(re.compile(r"/runs"), "Runs", runs.layout, section="runs", query_makes_page=False, events="/api/v1/events"),
     Page(
         re.compile(r"/runs/(?P<run_id>[^/]+)"),
         "Run",
         run.layout,
+        section="a-run",
         query_makes_page=False,
         events="/api/v1/runs/{run_id}/events",
     ),
@@ -52,26 +53,35 @@ PAGES = (
         re.compile(r"/runs/(?P<run_id>[^/]+)/prompts/(?P<prompt_id>.+)"),
         "Prompt",
         prompt.layout,
+        section="a-run",
         query_makes_page=True,
     ),
-    Page(re.compile(r"/new"), "New run", new_run.layout, query_makes_page=True),
-    Page(re.compile(r"/paper"), "Paper view", paper.layout, query_makes_page=True),
-    Page(re.compile(r"/compare"), "Compare", compare.layout, query_makes_page=False),
-    Page(re.compile(r"/studies"), "Studies", studies.list_layout, query_makes_page=False),
-    Page(re.compile(r"/studies/new"), "New study", studies.new_layout, query_makes_page=True),
-    Page(re.compile(r"/studies/(?P<study_id>[^/]+)"), "Study", studies.layout, query_makes_page=False),
-    Page(re.compile(r"/queue"), "Queue", queue.queue_layout, query_makes_page=False),
-    Page(re.compile(r"/workers"), "Workers", queue.workers_layout, query_makes_page=False),
-    Page(re.compile(r"/account"), "Account", account.layout, query_makes_page=False),
-    Page(re.compile(r"/people"), "People", people.layout, query_makes_page=False),
-    Page(re.compile(r"/worker-tokens"), "Worker tokens", people.worker_tokens_layout, query_makes_page=False),
-    Page(re.compile(r"/projects"), "Projects", projects.layout, query_makes_page=False),
-    Page(re.compile(r"/audit"), "Audit trail", audit.layout, query_makes_page=True),
-    Page(re.compile(r"/storage"), "Storage", storage.layout, query_makes_page=False),
-    Page(re.compile(r"/alerts"), "Alerts", alerts.alerts_layout, query_makes_page=False),
-    Page(re.compile(r"/alerts/rules"), "Alert rules", alerts.rules_layout, query_makes_page=False),
-    Page(re.compile(r"/alerts/webhooks"), "Webhooks", alerts.webhooks_layout, query_makes_page=False),
-    Page(re.compile(r"/data"), "Data and models", resources.layout, query_makes_page=False),
+    Page(re.compile(r"/new"), "New run", new_run.layout, section="new-run", query_makes_page=True),
+    Page(re.compile(r"/paper"), "Paper view", paper.layout, section="paper-view-and-reports", query_makes_page=True),
+    Page(re.compile(r"/compare"), "Compare", compare.layout, section="compare", query_makes_page=False),
+    Page(re.compile(r"/studies"), "Studies", studies.list_layout, section="studies", query_makes_page=False),
+    Page(re.compile(r"/studies/new"), "New study", studies.new_layout, section="studies", query_makes_page=True),
+    Page(
+        re.compile(r"/studies/(?P<study_id>[^/]+)"), "Study", studies.layout, section="studies", query_makes_page=False
+    ),
+    Page(re.compile(r"/queue"), "Queue", queue.queue_layout, section="queue", query_makes_page=False),
+    Page(re.compile(r"/workers"), "Workers", queue.workers_layout, section="workers", query_makes_page=False),
+    Page(re.compile(r"/account"), "Account", account.layout, section="account", query_makes_page=False),
+    Page(re.compile(r"/people"), "People", people.layout, section="people-and-projects", query_makes_page=False),
+    Page(
+        re.compile(r"/worker-tokens"),
+        "Worker tokens",
+        people.worker_tokens_layout,
+        section="workers",
+        query_makes_page=False,
+    ),
+    Page(re.compile(r"/projects"), "Projects", projects.layout, section="people-and-projects", query_makes_page=False),
+    Page(re.compile(r"/audit"), "Audit trail", audit.layout, section="audit-trail", query_makes_page=True),
+    Page(re.compile(r"/storage"), "Storage", storage.layout, section="storage", query_makes_page=False),
+    Page(re.compile(r"/alerts"), "Alerts", alerts.alerts_layout, section="alerts", query_makes_page=False),
+    Page(re.compile(r"/alerts/rules"), "Alert rules", alerts.rules_layout, section="alerts", query_makes_page=False),
+    Page(re.compile(r"/alerts/webhooks"), "Webhooks", alerts.webhooks_layout, section="alerts", query_makes_page=False),
+    Page(re.compile(r"/data"), "Data and models", resources.layout, section="data--models", query_makes_page=False),
 )
 
 
@@ -80,27 +90,24 @@ def _no_such_file(_: Request, __: Exception) -> Response:
     return PlainTextResponse("There is no such file.", status_code=404)
 
 
-def _report_asset(name: str) -> str:
-    """Returns the address of a file of the reports; like Dash's own assets, it changes with the file."""
-    return f"/assets/report/{name}?m={(ASSETS / name).stat().st_mtime_ns}"
-
-
 def create_app(settings: FrontendSettings) -> Gate:
     """The ASGI app that serves the dashboard and passes the API through."""
     api = Api(settings.backend_url, settings.session_check_seconds)
+    # The drawings of reports look and work here as in their own file.
+    scripts = Bundle([*(ASSETS / name for name in SCRIPTS), *own_files("js")], "js")
+    styles = Bundle([ASSETS / "paper.css", *own_files("css")], "css")
     server: Any = FastAPI(openapi_url=None)
     server.mount("/assets/report", StaticFiles(directory=ASSETS))
     app = Dash(
         "frontend",
         backend="fastapi",
         server=server,
-        assets_folder=str(Path(__file__).parent / "assets"),
-        # first.js stands in the head already.
-        assets_ignore=r"first\.js|logo\.svg|icons",
-        # The drawings of reports look and work here as in their own file.
-        external_stylesheets=[_report_asset("paper.css")],
-        external_scripts=[_report_asset(name) for name in SCRIPTS],
-        index_string=shell.INDEX,
+        assets_folder=str(OWN),
+        # They travel as one file each.
+        include_assets_files=False,
+        external_stylesheets=[styles.address],
+        external_scripts=[scripts.address],
+        index_string=shell.index(),
         title="BAPO",
         update_title="",
         suppress_callback_exceptions=True,
@@ -134,4 +141,5 @@ def create_app(settings: FrontendSettings) -> Gate:
     untyped: Any = app
     untyped._setup_server()
     app.server.add_exception_handler(DependencyException, _no_such_file)
-    return Gate(app.server, settings, app.csp_hashes(), api)
+    static = Shipping(app.server, app, [scripts, styles])
+    return Gate(app.server, static, settings, app.csp_hashes(), api)

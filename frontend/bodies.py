@@ -29,6 +29,9 @@ async def read_body(receive: Receive, limit: int) -> bytes:
             more = True
             while more:
                 message = await receive()
+                if message["type"] == "http.disconnect":
+                    # What has come is no whole body, and nobody is there to be answered.
+                    raise BodyError(400, "cut_off", "the body was cut off: send it again")
                 body += message.get("body", b"")
                 if len(body) > limit:
                     raise BodyError(413, "too_large", f"the body is larger than {limit} bytes: send less at a time")

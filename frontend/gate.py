@@ -9,15 +9,16 @@ import uuid
 from collections.abc import Sequence
 
 import httpx
-from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bapo.client import SESSION_COOKIE
+from bapo.deploy.origins import is_own_origin
 from bapo.deploy.service_log import about
 from frontend.answers import problem, unreachable
 from frontend.bodies import MAX_CALL_BYTES, BodyError, read_body, replayed
+from frontend.documents import DOCUMENTS_PREFIX, document_of
 from frontend.live import LIVE_PREFIX, live
 from frontend.login import HOME, login, login_url, logout, set_password
 from frontend.plain_page import unavailable
@@ -77,13 +78,16 @@ def request_id_of(scope: Scope) -> str:
 class Gate:
     """ASGI app in front of the dashboard and of the backend."""
 
-    def __init__(self, pages: ASGIApp, settings: FrontendSettings, script_hashes: Sequence[str], api: Api) -> None:
+    def __init__(
+        self, pages: ASGIApp, static: ASGIApp, settings: FrontendSettings, script_hashes: Sequence[str], api: Api
+    ) -> None:
         self._pages = pages
-        self._static = GZipMiddleware(pages, minimum_size=1000, compresslevel=5)
+        self._static = static
         self._hosts = settings.host_names
+        self._is_https = settings.is_https
         self._headers = security_headers(script_hashes, https=settings.is_https)
         self._api = api
-        self._proxy = ApiProxy(settings.backend_url)
+        self._proxy = ApiProxy(settings.backend_url, settings.body_seconds)
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def end_streams(self) -> None:
@@ -141,7 +145,7 @@ class Gate:
             await PlainTextResponse(WRONG_HOST, status_code=421)(scope, receive, self._guarded(send))
         elif is_proxied(scope["path"]):
             await self._proxy(scope, receive, send)
-        elif scope["method"] not in SAFE_METHODS and not _is_same_origin(request, hosts[0]):
+        elif scope["method"] not in SAFE_METHODS and not self._is_same_origin(request, hosts[0]):
             answer = problem(403, "wrong_origin", "send this request from a page of the dashboard itself")
             await answer(scope, receive, self._guarded(send))
         elif scope["path"] == "/login":
@@ -152,6 +156,10 @@ class Gate:
             await (await logout(request, self._api))(scope, receive, self._guarded(send))
         else:
             await self._page(request, scope, receive, self._guarded(send))
+
+    def _is_same_origin(self, request: Request, host: str) -> bool:
+        """Whether one of our own pages sends the request: only they may send one that acts."""
+        return is_own_origin(request.headers.get("origin", ""), host, is_https=self._is_https)
 
     async def _page(self, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
         if (answer := await self._instead(request)) is not None:
@@ -170,6 +178,8 @@ class Gate:
                 await (await live(request, self._api))(scope, receive, send)
             elif scope["path"].startswith(REPORTS_PREFIX):
                 await (await reports(request, self._api))(scope, receive, send)
+            elif scope["path"].startswith(DOCUMENTS_PREFIX):
+                await document_of(request)(scope, receive, send)
             else:
                 static = scope["path"].startswith(STATIC_PREFIXES)
                 await (self._static if static else self._pages)(scope, receive, send)
@@ -210,7 +220,7 @@ class Gate:
 
 
 def _elsewhere(path: str) -> str | None:
-    """Where an address leads now; None where its page stands there."""
+    """Returns where an address leads now; None where its page stands there."""
     if path == "/":
         return HOME
     sweep = _SWEEPS.fullmatch(path)
@@ -223,9 +233,3 @@ def _is_document(request: Request) -> bool:
     return request.method in SAFE_METHODS and not path.startswith(
         (*STATIC_PREFIXES, LIVE_PREFIX, "/_dash", "/_favicon")
     )
-
-
-def _is_same_origin(request: Request, host: str) -> bool:
-    """Whether one of our own pages sends the request: only they may send one that acts."""
-    origin = request.headers.get("origin", "")
-    return origin.partition("://")[2].lower() == host.lower()

@@ -45,9 +45,10 @@ async def login(request: Request, api: Api) -> Response:
 
 
 async def _log_in_by_form(request: Request, api: Api, next_path: str) -> Response:
-    form = await _form(request)
-    if form is None:
-        return _page(next_path, "this is too long for a code or token: paste nothing else", status=413)
+    try:
+        form = await _form(request, too_long="this is too long for a code or token: paste nothing else")
+    except BodyError as error:
+        return _page(next_path, error.remedy, status=error.status)
     if "password" in form:
         name = form.get("name", "").strip()[:200]
         try:
@@ -63,12 +64,12 @@ async def _log_in_by_form(request: Request, api: Api, next_path: str) -> Respons
     return await _log_in(request, api, Login(code=secret), next_path) if answer.status_code == 401 else answer
 
 
-async def _form(request: Request) -> dict[str, str] | None:
-    """The fields of a form; None for one that is too long."""
+async def _form(request: Request, *, too_long: str) -> dict[str, str]:
+    """The fields of a form. Raises BodyError, in these words for one that is too long, if it is not read to its end."""
     try:
         body = await read_body(request.receive, MAX_FORM_BYTES)
-    except BodyError:
-        return None
+    except BodyError as error:
+        raise BodyError(error.status, error.code, too_long if error.status == 413 else error.remedy) from None
     fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
     return {name: values[0] for name, values in fields.items()}
 
@@ -118,9 +119,10 @@ async def set_password(request: Request, api: Api) -> Response:
     """Answers GET with the form of a one-time link; POST sets the password and logs in."""
     if request.method == "GET":
         return _password_page(request.query_params.get("code", ""))
-    form = await _form(request)
-    if form is None:
-        return _password_page("", "this is too long for a password", status=413)
+    try:
+        form = await _form(request, too_long="this is too long for a password")
+    except BodyError as error:
+        return _password_page("", error.remedy, status=error.status)
     code, password = form.get("code", "")[:200], form.get("password", "")
     if password != form.get("again", ""):
         return _password_page(code, "the passwords differ: type the new one twice", status=422)

@@ -28,6 +28,8 @@ class Page(NamedTuple):
     layout: PageLayout
     query_makes_page: bool
     """Whether another query is another page; else the page itself follows its query."""
+    section: str
+    """Section of docs/dashboard.md that explains the page."""
     events: str | None = None
     """Stream of events that the page lives on; names in braces are parts of the address."""
 

@@ -1,4 +1,4 @@
-"""Pages without scripts: the login, and what is shown while the server is away."""
+"""Pages without scripts: the login, the documents, and what is shown while the server is away."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def unavailable() -> HTMLResponse:
     return HTMLResponse(page, status_code=503, headers={"Retry-After": "3"})
 
 
-def document(title: str, content: str, refresh_seconds: int | None = None) -> str:
-    """A whole page; the content is markup."""
+def document(title: str, content: str, refresh_seconds: int | None = None, style: str = "") -> str:
+    """Returns a whole page; the content is markup, and `style` comes after the style of all such pages."""
     refresh = f'<meta http-equiv="refresh" content="{refresh_seconds}">' if refresh_seconds else ""
     return f"""<!doctype html>
 <html lang="en">
@@ -31,7 +31,7 @@ def document(title: str, content: str, refresh_seconds: int | None = None) -> st
   {refresh}
   <title>{html.escape(title)}</title>
   <link rel="icon" href="data:,">
-  <style>{_variables(LIGHT)}@media (prefers-color-scheme: dark) {{{_variables(DARK)}}}{_STYLE}</style>
+  <style>{_variables(LIGHT)}@media (prefers-color-scheme: dark) {{{_variables(DARK)}}}{_STYLE}{style}</style>
 </head>
 <body><main>{content}</main></body>
 </html>"""

@@ -7,11 +7,13 @@ import logging
 import uuid
 from collections.abc import AsyncIterator, Iterable
 
+import httpcore
 import httpx
 import orjson
 from starlette.types import Message, Receive, Scope, Send
 
 from bapo.api.base import ErrorBody
+from bapo.client import POOL
 
 LOG = logging.getLogger(__name__)
 
@@ -36,6 +38,8 @@ HOP_BY_HOP = frozenset(
 FORWARDED = frozenset({b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto"})
 
 CONNECT_SECONDS = 10.0
+MAX_BODY_BYTES = 64_000_000
+"""Of which the backend reads more for no request."""
 BODYLESS_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 Headers = list[tuple[bytes, bytes]]
@@ -49,10 +53,11 @@ def is_proxied(path: str) -> bool:
 class ApiProxy:
     """ASGI app that hands each request on, body and answer as streams; server-sent events pass as they come."""
 
-    def __init__(self, backend_url: str) -> None:
+    def __init__(self, backend_url: str, body_seconds: float = 60.0) -> None:
+        """A body is handed on for so many seconds."""
+        self._body_seconds = body_seconds
         self._base = httpx.URL(backend_url)
-        limits = httpx.Limits(max_connections=1000, max_keepalive_connections=50)
-        self._transport = httpx.AsyncHTTPTransport(limits=limits, trust_env=False)
+        self._transport = httpx.AsyncHTTPTransport(limits=POOL, trust_env=False)
         self._ending = asyncio.Event()
 
     def end_streams(self) -> None:
@@ -71,8 +76,8 @@ class ApiProxy:
             scope["method"],
             self._url(scope),
             headers=_request_headers(scope),
-            stream=_RequestBody(receive, body_read) if has_body else None,
-            extensions={"timeout": {"connect": CONNECT_SECONDS, "pool": CONNECT_SECONDS, "read": None, "write": 60.0}},
+            stream=_RequestBody(receive, body_read, self._body_seconds) if has_body else None,
+            extensions={"timeout": {"connect": CONNECT_SECONDS, "read": None, "write": 60.0}},
         )
         if not has_body:
             body_read.set()
@@ -154,20 +159,35 @@ class _Outgoing:
 
 
 class _RequestBody(httpx.AsyncByteStream):
-    """The request's body as it arrives."""
+    """The request's body as it arrives, as long as the backend may still read it.
 
-    def __init__(self, receive: Receive, finished: asyncio.Event) -> None:
+    The backend answers before the end of a body that it refuses, but its answer is read after the body: what is too
+    large or too slow is broken off, as if the backend had closed the connection, and the answer is there.
+    """
+
+    def __init__(self, receive: Receive, finished: asyncio.Event, seconds: float) -> None:
         self._receive = receive
         self._finished = finished
+        self._seconds = seconds
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        deadline = asyncio.get_running_loop().time() + self._seconds
+        received = 0
         more = True
         while more:
-            message = await self._receive()
+            try:
+                async with asyncio.timeout_at(deadline):
+                    message = await self._receive()
+            except TimeoutError:
+                raise httpcore.WriteError from None
             if message["type"] == "http.disconnect":
                 raise httpx.WriteError("the client went away while it sent its request")
             more = message.get("more_body", False)
-            yield message.get("body", b"")
+            body = message.get("body", b"")
+            received += len(body)
+            yield body
+            if received > MAX_BODY_BYTES:
+                raise httpcore.WriteError
         self._finished.set()
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from bapo.deploy.settings import ServiceSettings
+from bapo.deploy.settings import PublicAddress, ServiceSettings, WebAddress
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
@@ -14,23 +14,17 @@ LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 class FrontendSettings(ServiceSettings):
     """Read from variables with the prefix BAPO_."""
 
-    backend_url: str = "http://127.0.0.1:8001"
+    backend_url: WebAddress = "http://127.0.0.1:8001"
     """Where the API answers."""
-    public_url: str | None = None
+    public_url: PublicAddress | None = None
     """Address under which people open the dashboard, such as https://bapo.example.org."""
     allowed_hosts: str = ""
     """Further host names that requests may name, separated by commas."""
     session_check_seconds: float = Field(default=10.0, ge=0)
     """How long a session that the server has confirmed is let through to the pages without asking again. The data
     behind the pages is checked by the server at every request."""
-
-    @field_validator("backend_url", "public_url")
-    @classmethod
-    def _is_an_address(cls, url: str | None) -> str | None:
-        parts = urlsplit(url or "http://unset")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("give an address such as https://bapo.example.org")
-        return url
+    body_seconds: float = Field(default=60.0, gt=0)
+    """Maximum time to receive the body of a request to the API; give the server the same."""
 
     @property
     def host_names(self) -> frozenset[str]:

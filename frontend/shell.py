@@ -9,19 +9,25 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from bapo.api.accounts import UserInfo
-from bapo.figures.theme import css_variables, mantine_theme
+from bapo.figures.theme import css_variables, mantine_theme, mantine_variables
 from frontend.clientside import clientside
 from frontend.components.actions import FAILURES
 from frontend.components.attributes import attributes
+from frontend.components.controls import button_around
 from frontend.components.icon import IconName, icon
+from frontend.components.markup import lean
 from frontend.components.notices import error_notice, link_button, notice
+from frontend.documents import DASHBOARD, START, address, documents
 from frontend.page import Living, Page, query_of
+from frontend.projects import writable_projects
 from frontend.session import Api
+from frontend.shipping import plotly_build
 
 NAVIGATION: tuple[tuple[str, str, IconName], ...] = (
     ("Runs", "/runs", "runs"),
     ("New run", "/new", "plus"),
     ("Compare", "/compare", "compare"),
+    ("Paper view", "/paper", "notes"),
     ("Studies", "/studies", "study"),
     ("Queue", "/queue", "queue"),
     ("Workers", "/workers", "worker"),
@@ -29,13 +35,15 @@ NAVIGATION: tuple[tuple[str, str, IconName], ...] = (
     ("Alerts", "/alerts", "bell"),
 )
 
-INDEX = """<!DOCTYPE html>
+_INDEX = """<!DOCTYPE html>
 <html lang="en">
 <head>
   {%metas%}
   <title>{%title%}</title>
   <link rel="icon" type="image/svg+xml" href="/assets/logo.svg">
-  <script src="/assets/first.js"></script>
+  <link rel="preload" as="fetch" crossorigin="anonymous" href="/_dash-layout">
+  <link rel="preload" as="fetch" crossorigin="anonymous" href="/_dash-dependencies">
+  <script src="/assets/first.js" data-plotly="PLOTLY"></script>
   <style>VARIABLES</style>
   {%css%}
 </head>
@@ -43,7 +51,13 @@ INDEX = """<!DOCTYPE html>
   {%app_entry%}
   <footer>{%config%}{%scripts%}{%renderer%}</footer>
 </body>
-</html>""".replace("VARIABLES", css_variables())
+</html>"""
+
+
+def index() -> str:
+    """Returns the document that every page begins with."""
+    style = css_variables() + mantine_variables()
+    return _INDEX.replace("VARIABLES", style).replace("PLOTLY", plotly_build()[0])
 
 
 def shell_layout() -> dmc.MantineProvider:
@@ -62,7 +76,7 @@ def shell_layout() -> dmc.MantineProvider:
             dmc.AppShell(
                 [
                     dmc.AppShellHeader(_header(), className="shell-header"),
-                    dmc.AppShellNavbar(html.Nav(_links(), className="shell-nav"), id="navbar", p="sm"),
+                    dmc.AppShellNavbar(html.Div(_links(), className="shell-nav"), id="navbar", p="sm"),
                     dmc.AppShellMain(html.Div(id="page", className="page")),
                 ],
                 id="appshell",
@@ -94,6 +108,17 @@ def _header() -> dmc.Group:
             ),
             dmc.Group(
                 [
+                    # Shown to those who have several, with their names from `who`.
+                    dmc.Select(
+                        id="project",
+                        placeholder="All projects",
+                        clearable=True,
+                        size="xs",
+                        w=160,
+                        visibleFrom="sm",
+                        className="project-switch",
+                        **attributes(aria_label="Project whose runs are listed"),
+                    ),
                     dmc.TextInput(
                         id="search",
                         placeholder="Search runs",
@@ -105,6 +130,16 @@ def _header() -> dmc.Group:
                         **attributes(aria_label="Search runs"),
                     ),
                     html.Span("", id="connection", className="connection", role="status"),
+                    html.A(
+                        icon("book"),
+                        id="help",
+                        href=address(DASHBOARD),
+                        target="_blank",
+                        title="About this page",
+                        className="bell",
+                        hidden=DASHBOARD not in documents(),
+                        **attributes(aria_label="About this page"),
+                    ),
                     dcc.Link(
                         # The number comes from assets/alerts.js.
                         [icon("bell"), html.Span("", id="bell-count", className="bell-count")],
@@ -127,15 +162,20 @@ def _header() -> dmc.Group:
                     dmc.Menu(
                         [
                             dmc.MenuTarget(
-                                dmc.ActionIcon(
-                                    icon("user"), variant="subtle", color="gray", **attributes(aria_label="Account")
-                                )
+                                icon("user"), boxWrapperProps=button_around("icon-button", aria_label="Account")
                             ),
                             dmc.MenuDropdown(
                                 [
                                     dmc.MenuLabel("", id="user"),
                                     dmc.MenuItem("Account", href="/account", leftSection=icon("user", 16)),
                                     dmc.MenuItem("Projects", href="/projects", leftSection=icon("data", 16)),
+                                    dmc.MenuItem(
+                                        "Documents",
+                                        href=address(START),
+                                        target="_blank",
+                                        leftSection=icon("book", 16),
+                                        display=None if documents() else "none",
+                                    ),
                                     # A page of the server, not of the dashboard.
                                     dmc.MenuItem(
                                         "API", href="/api/v1/docs", target="_blank", leftSection=icon("notes", 16)
@@ -192,6 +232,7 @@ def register(app: Dash, api: Api, pages: tuple[Page, ...]) -> None:
         Output("page", "children"),
         Output("route", "data"),
         Output("live-source", "data"),
+        Output("help", "href"),
         Input("url", "pathname"),
         Input("url", "search"),
         State("route", "data"),
@@ -203,30 +244,45 @@ def register(app: Dash, api: Api, pages: tuple[Page, ...]) -> None:
                 continue
             key = f"{pathname}{search or ''}" if page.query_makes_page else (pathname or "/")
             if key == route:
-                return no_update, no_update, no_update
+                return no_update, no_update, no_update, no_update
+            about = address(f"{DASHBOARD}#{page.section}")
             try:
                 shown = await page.layout(api, match.groupdict(), query_of(search))
             except FAILURES as error:
                 # Without a page, nothing shows what a stream tells.
-                return error_notice(error), None, None
+                return error_notice(error), None, None, about
             content, after = shown if isinstance(shown, Living) else (shown, None)
             source = {"url": page.events.format(**match.groupdict()), "after": after} if page.events else None
-            return content, key, source
+            return lean(content), key, source, about
         missing = notice(
             "Page not found",
             f"There is no page at {pathname}.",
             icon_name="alert",
             action=link_button("Back to runs", "/runs", variant="light"),
         )
-        return missing, pathname, None
+        return missing, pathname, None, address(DASHBOARD)
 
-    @app.callback(Output("user", "children"), Output("menu-administration", "children"), Input("url", "id"))
-    async def who(_: str) -> Any:
+    @app.callback(
+        Output("user", "children"),
+        Output("menu-administration", "children"),
+        Output("appshell", "className"),
+        Output("project", "data"),
+        Output("project", "value"),
+        Input("url", "id"),
+        State("url", "pathname"),
+        State("url", "search"),
+    )
+    async def who(_: str, pathname: str | None, search: str | None) -> Any:
         try:
             user: UserInfo = await api.client().me()
         except FAILURES:
-            return "server unavailable", []
-        return f"{user.name} · {user.role}", _administration() if user.role == "admin" else []
+            return "server unavailable", [], no_update, no_update, no_update
+        administration = _administration() if user.role == "admin" else []
+        # The style sheet offers nothing that makes something to those who may only look.
+        names = [each.name for each in user.projects if not each.is_archived]
+        listed = query_of(search).get("project") if pathname == "/runs" else None
+        looks = [*([] if writable_projects(user) else ["only-looks"]), *(["many-projects"] if len(names) > 1 else [])]
+        return f"{user.name} · {user.role}", administration, " ".join(looks), names, listed
 
     in_browser = partial(clientside, app, "shell")
     in_browser(
@@ -237,5 +293,6 @@ def register(app: Dash, api: Api, pages: tuple[Page, ...]) -> None:
     in_browser("logout", Output("logout", "disabled"), Input("logout", "n_clicks"), initial=False)
     typed = State("search", "value")
     in_browser("search", Output("url", "href"), Input("search", "n_submit"), typed, initial=False)
+    in_browser("project", Output("url", "href", allow_duplicate=True), Input("project", "value"), initial=False)
     clientside(app, "view", "changed", Output("title-sink", "title"), Input("url", "href"))
     clientside(app, "live", "connect", Output("live-state", "data"), Input("live-source", "data"))

@@ -24,6 +24,11 @@ STATUS_SECONDS = 60.0
 LINES_OF_A_FAILURE = 400
 
 
+def environment_of_checks() -> dict[str, str]:
+    """Of every check: hundreds of processes start, each of which would otherwise compile again what it imports."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 @dataclass(frozen=True)
 class Check:
     """One command, and what it takes of the machine while it runs."""
@@ -51,8 +56,11 @@ def _side_by_side() -> list[str]:
     return ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile"]
 
 
-def all_checks(*, fast: bool, verl: str, coverage: bool) -> list[Check]:
-    """The checks in the order in which they start; `verl` is "yes", "no" or "only", `coverage` measures and no more."""
+def all_checks(*, fast: bool, verl: str, coverage: bool, containers: str = "no", trl: str = "no") -> list[Check]:
+    """The checks in the order in which they start.
+
+    `verl`, `trl` and `containers` are "yes", "no" or "only"; `coverage` measures and no more.
+    """
     workers = float(min(os.cpu_count() or 1, 4))
     # What takes seconds, or waits for a download, holds up nothing.
     code = [
@@ -63,14 +71,15 @@ def all_checks(*, fast: bool, verl: str, coverage: bool) -> list[Check]:
         Check("imports", [str(BIN / "lint-imports")], cores=0.0, memory_gib=0.5),
         Check("types", [str(BIN / "mypy")]),
     ]
-    marks = "not browser and not chaos and not verl"
+    marks = "not browser and not e2e and not chaos and not verl and not trl and not containers"
     pytest = _pytest(*_side_by_side(), "-m", marks)
     measured = _python("-m", "coverage", "run", *pytest[1:])
     unit = Check("unit tests", measured if coverage else pytest, cores=workers, memory_gib=4.0)
     browser = Check(
         "browser tests", _pytest(*_side_by_side(), "-m", "browser", "tests/browser"), cores=workers, memory_gib=4.0
     )
-    chaos = Check("chaos tests", _pytest("-m", "chaos", "tests/chaos"), memory_gib=3.0)
+    # One process: the tests share one running product.
+    whole = Check("e2e and chaos tests", _pytest("-m", "e2e or chaos", "tests/e2e", "tests/chaos"), memory_gib=3.0)
     engine = [
         Check("verl environment", ["sh", str(ROOT / "scripts" / "setup_verl.sh")], cores=0.0),
         Check(
@@ -80,13 +89,28 @@ def all_checks(*, fast: bool, verl: str, coverage: bool) -> list[Check]:
             after="verl environment",
         ),
     ]
+    adapter = [
+        Check("TRL environment", ["sh", str(ROOT / "scripts" / "setup_trl.sh")], cores=0.0),
+        # With .venv's Python: the tests start TRL as a process, beside a server of theirs.
+        Check("TRL tests", _pytest("-m", "trl", "tests/trl"), memory_gib=3.0, after="TRL environment"),
+    ]
+    # Shown always: sizes, and what stood in for a base image.
+    images = Check(
+        "containers", _pytest("-m", "containers", "tests/containers"), cores=2.0, memory_gib=5.0, is_shown=True
+    )
     if coverage:
         return [unit, Check("coverage", _python("scripts/covered.py"), after=unit.title, is_shown=True)]
     if verl == "only":
         return engine
+    if trl == "only":
+        return adapter
+    if containers == "only":
+        return [images]
     if fast:
         return [*code, unit]
-    return [*code, unit, *(engine if verl == "yes" else []), chaos, browser]
+    last = [images] if containers == "yes" else []
+    engines = [*(engine if verl == "yes" else []), *(adapter if trl == "yes" else [])]
+    return [*code, unit, *engines, whole, browser, *last]
 
 
 @dataclass
@@ -108,7 +132,9 @@ def log_of(check: Check) -> Path:
 def _start(check: Check) -> _Run:
     with log_of(check).open("wb") as log:
         # A session of its own: Ctrl-C ends all that the check has started.
-        process = subprocess.Popen(check.command, cwd=ROOT, stdout=log, stderr=log, start_new_session=True)
+        process = subprocess.Popen(
+            check.command, cwd=ROOT, env=environment_of_checks(), stdout=log, stderr=log, start_new_session=True
+        )
     return _Run(check, process)
 
 
@@ -180,8 +206,10 @@ def _memory_gib() -> float:
 def main() -> None:
     """Run the checks that the options name."""
     parser = argparse.ArgumentParser(prog="./test", description="Check everything that CI checks.")
-    parser.add_argument("--fast", action="store_true", help="without the browser, chaos and verl tests")
+    parser.add_argument("--fast", action="store_true", help="without the browser, e2e, chaos, verl and TRL tests")
     parser.add_argument("--verl", choices=("yes", "no", "only"), default="yes", help="the tests of the verl engine")
+    parser.add_argument("--trl", choices=("yes", "no", "only"), default="yes", help="the tests with TRL as the trainer")
+    parser.add_argument("--containers", choices=("yes", "no", "only"), default="no", help="the tests of the images")
     # Not by default: measuring takes 45 to 75 % more CPU time on Python 3.11.
     parser.add_argument("--coverage", action="store_true", help="measure which code the unit tests run")
     options = parser.parse_args()
@@ -190,7 +218,13 @@ def main() -> None:
         measured.unlink()
     began = time.monotonic()
     # One more than there are: some check always waits for something.
-    checks = all_checks(fast=options.fast, verl=options.verl, coverage=options.coverage)
+    checks = all_checks(
+        fast=options.fast,
+        verl=options.verl,
+        coverage=options.coverage,
+        containers=options.containers,
+        trl=options.trl,
+    )
     scheduler = Scheduler(checks, (os.cpu_count() or 1) + 1, _memory_gib())
     print(f"bapo: what each check prints is in {LOGS.relative_to(ROOT)}/", flush=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Writes .env for docker-compose.yml with strong passwords: sh scripts/make_env.sh https://bapo.example.org [FILE]
-# An existing file is never touched: the databases keep the passwords with which they were made.
+# Writes .env for docker-compose.yml and, beside it, a folder with strong passwords, one file each:
+#   sh scripts/make_env.sh https://bapo.example.org [FILE]
+# What exists is never touched: the databases keep the passwords with which they were made.
 set -eu
 
 die() {
@@ -23,13 +24,19 @@ password() {
     od -An -N32 -tx1 /dev/urandom | tr -d ' \n'
 }
 
+folder=$(CDPATH='' cd -- "$(dirname -- "$file")" && pwd)/$(basename -- "$file").secrets
+case "$folder" in *[!A-Za-z0-9/._~@+-]*) die "$folder holds a character that .env cannot hold: keep it under a plainer path" ;; esac
+[ ! -e "$folder" ] || die "$folder exists: its passwords are those of the databases; move it away to start anew"
+
 umask 077
-cat >"$file.new" <<END
+# Of two at once, one makes the folder.
+mkdir "$folder" 2>/dev/null || die "$folder cannot be made: choose another place for $file"
+password >"$folder/postgres-password"
+password >"$folder/redis-password"
+# The services in the containers are other accounts. On this machine, the folder keeps others out.
+chmod 444 "$folder/postgres-password" "$folder/redis-password"
+cat >"$file" <<END
 BAPO_PUBLIC_URL=$url
-BAPO_POSTGRES_PASSWORD=$(password)
-BAPO_REDIS_PASSWORD=$(password)
+BAPO_SECRETS=$folder
 END
-# Of two at once, one writes the file.
-ln "$file.new" "$file" 2>/dev/null || { rm -f "$file.new"; die "$file exists"; }
-rm -f "$file.new"
-printf '%s\n' "bapo: wrote $file, which only you can read. Keep a copy: without it the data cannot be opened."
+printf '%s\n' "bapo: wrote $file and $folder, which only you can read. Keep a copy: without it the data cannot be opened."

@@ -1,5 +1,6 @@
-# Sourced by ./run and ./test: makes .venv beside this repository and fills it. POSIX sh.
-# Needs $ROOT. `set_up run` installs what the product needs, `set_up test` the development tools as well.
+# Sourced by ./run, ./test, setup_verl.sh and setup_trl.sh: makes environments beside this repository. POSIX sh.
+# Needs $ROOT. `set_up run` installs in .venv what the product needs, `set_up test` the development tools as well;
+# `set_up_from_lock` fills an environment with exactly what a lock lists.
 
 say() {
     printf '%s\n' "bapo: $*"
@@ -41,6 +42,24 @@ why_no_verl() {
     fi
 }
 
+# Why TRL cannot run here; nothing where it can.
+why_no_trl() {
+    [ "$(uname -sm)" != "Darwin x86_64" ] || printf '%s' "PyTorch has no build for Intel's Macs any more"
+}
+
+engine_answers() {
+    docker version --format '{{.Server.Version}}' >/dev/null 2>&1
+}
+
+# Why no containers can run here; nothing where they can.
+why_no_containers() {
+    if ! engine_answers; then
+        printf '%s' "no container engine answers"
+    elif ! docker compose version >/dev/null 2>&1; then
+        printf '%s' "docker has no Compose plugin"
+    fi
+}
+
 # pip_install WHAT... : what pip says goes to a log, which `pip_failed` shows.
 pip_install() {
     "$VENV/bin/python" -m pip install --disable-pip-version-check --no-input --no-compile "$@" >>"$VENV/pip.log" 2>&1
@@ -55,10 +74,13 @@ torch_version() {
     sed -n 's/^torch==//p' "$ROOT/requirements.lock"
 }
 
+installed_torch() {
+    "$VENV/bin/python" -c 'from importlib.metadata import version; print(version("torch"))' 2>/dev/null || true
+}
+
 install_torch() {
     version=$(torch_version)
-    installed=$("$VENV/bin/python" -c 'from importlib.metadata import version; print(version("torch"))' 2>/dev/null || true)
-    case "$installed" in "$version" | "$version"+*) return ;; esac
+    case "$(installed_torch)" in "$version" | "$version"+*) return ;; esac
     if has_nvidia_gpu || [ "$(uname -s)" = Darwin ]; then
         say "installing PyTorch $version"
         pip_install --no-deps "torch==$version" || pip_failed "PyTorch $version"
@@ -79,6 +101,20 @@ install_cpu_torch() {
         pip_failed "PyTorch $version"
 }
 
+make_environment() {
+    python=$(find_python)
+    if ! "$VENV/bin/python" -c '' 2>/dev/null; then
+        say "creating $(basename "$VENV") with $("$python" -V)"
+        "$python" -m venv --clear "$VENV" ||
+            die "no virtual environment could be made: where Python comes from Debian, apt-get install python3-venv"
+    fi
+}
+
+compile_packages() {
+    # All cores at once, where pip would take one.
+    "$VENV/bin/python" -m compileall -q -j 0 "$VENV/lib" >>"$VENV/pip.log" 2>&1 || true
+}
+
 set_up() {
     kind=$1
     VENV="$ROOT/.venv"
@@ -91,19 +127,41 @@ set_up() {
             return
         fi
     done
-    python=$(find_python)
-    if ! "$VENV/bin/python" -c '' 2>/dev/null; then
-        say "creating .venv with $("$python" -V)"
-        "$python" -m venv --clear "$VENV" ||
-            die "no virtual environment could be made: where Python comes from Debian, apt-get install python3-venv"
-    fi
+    make_environment
     rm -f "$VENV/ready-for-run" "$VENV/ready-for-test"
     install_torch
     say "installing the packages of requirements.lock ($kind)"
     pip_install -c "$ROOT/requirements.lock" setuptools &&
         pip_install -c "$ROOT/requirements.lock" --no-build-isolation --config-settings editable_mode=compat \
             -e "$ROOT$extras" || pip_failed "The packages of requirements.lock"
-    # All cores at once, where pip would take one.
-    "$VENV/bin/python" -m compileall -q -j 0 "$VENV/lib" >>"$VENV/pip.log" 2>&1 || true
+    compile_packages
     printf '%s' "$stamp $ROOT" >"$VENV/ready-for-$kind"
+}
+
+# set_up_from_lock ENVIRONMENT LOCK BUILD WHAT READY : BUILD is that of PyTorch, cpu or gpu; READY is said after the work.
+# Nothing is done or said where all is there.
+set_up_from_lock() {
+    VENV="$ROOT/$1"
+    lock="$ROOT/$2"
+    stamp=$(cat "$lock" "$ROOT/scripts/setup.sh" "$ROOT/pyproject.toml" | cksum)
+    if [ -x "$VENV/bin/python" ] && [ "$(cat "$VENV/ready" 2>/dev/null)" = "$stamp $ROOT" ]; then
+        return
+    fi
+    make_environment
+    rm -f "$VENV/ready"
+    if [ "$3" = gpu ] || [ "$(uname -s)" = Darwin ]; then
+        cat "$lock" >"$VENV/packages.txt"
+    else
+        version=$(sed -n 's/^torch==//p' "$lock")
+        [ "$(installed_torch)" = "$version+cpu" ] || install_cpu_torch "$version"
+        grep -v '^torch==' "$lock" >"$VENV/packages.txt"
+    fi
+    say "installing the packages of $2: $4"
+    # The lock is complete, and may leave out what is asked for but breaks: hence --no-deps.
+    pip_install --no-deps -r "$VENV/packages.txt" &&
+        pip_install --no-deps --no-build-isolation --config-settings editable_mode=compat -e "$ROOT" ||
+        pip_failed "The packages of $2"
+    compile_packages
+    printf '%s' "$stamp $ROOT" >"$VENV/ready"
+    say "ready: $5"
 }

@@ -15,8 +15,8 @@ import pytest
 import torch
 
 import bapo
-from bapo.cli.import_run import describe_folder, send_folder
 from bapo.client import Client
+from bapo.observe.upload import describe_folder, send_folder
 
 NUM_STEPS = 24
 SETTINGS = (

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psycopg
@@ -37,6 +38,7 @@ from bapo.deploy.http_server import Server, listen
 
 SHORT_TEMP = Path(tempfile.gettempdir())
 """Sockets have short paths."""
+NO_BROKER = "redis://127.0.0.1:1/0"
 
 
 @pytest.fixture(scope="session")
@@ -174,9 +176,11 @@ class BackendServer:
 
 
 @contextmanager
-def running_backend(database_url: str, folder: Path, broker_url: str, **changes: object) -> Iterator[BackendServer]:
-    """A server on a free port; `changes` are settings."""
-    with listen("127.0.0.1", 0) as listener:
+def running_backend(
+    database_url: str, folder: Path, broker_url: str = NO_BROKER, *, port: int = 0, **changes: object
+) -> Iterator[BackendServer]:
+    """A server on a free port, or on this one; `changes` are settings."""
+    with listen("127.0.0.1", port) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         settings = Settings.model_validate(
             {
@@ -202,9 +206,17 @@ def running_backend(database_url: str, folder: Path, broker_url: str, **changes:
 
 
 @pytest.fixture(scope="module")
-def backend_server(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BackendServer]:
+def server_settings() -> Mapping[str, Any]:
+    """What a module sets of its server by a fixture of this name."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def backend_server(
+    postgres_url: str, tmp_path_factory: pytest.TempPathFactory, server_settings: Mapping[str, Any]
+) -> Iterator[BackendServer]:
     """A server of this module, with no broker behind it."""
-    with running_backend(postgres_url, tmp_path_factory.mktemp("backend"), "redis://127.0.0.1:1/0") as server:
+    with running_backend(postgres_url, tmp_path_factory.mktemp("backend"), **server_settings) as server:
         yield server
 
 

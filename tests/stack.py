@@ -49,7 +49,8 @@ def wait_for(condition: Callable[[], Any], seconds: float = 120.0) -> Any:
     deadline = time.monotonic() + seconds
     while not (value := condition()):
         assert time.monotonic() < deadline, f"not within {seconds:.0f} s"
-        time.sleep(0.05)
+        # Each look at a run is a request that the run's own machine answers.
+        time.sleep(0.2)
     return value
 
 
@@ -163,9 +164,9 @@ def make_stack() -> Iterator[Callable[[], Stack]]:
 
 @pytest.fixture(scope="session")
 def stack(make_stack: Callable[[], Stack]) -> Stack:
-    """A running product that tests share."""
+    """A running product that tests share; its webhooks may reach receivers on this machine."""
     made = make_stack()
-    made.start("--no-demo")
+    made.start("--no-demo", BAPO_WEBHOOK_ALLOWED_HOSTS="127.0.0.1")
     return made
 
 

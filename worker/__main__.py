@@ -11,8 +11,9 @@ from urllib.parse import urlsplit
 
 from bapo.deploy import service_log
 from bapo.deploy.settings import ServiceSettings, SettingsError, load, variable_of, warn_of_unknown_variables
+from bapo.run.lasting_modules import lasting_modules
+from worker.errors import WorkerError
 from worker.health import check_health
-from worker.service import Worker, WorkerError, hold_folder
 from worker.settings import WorkerSettings
 
 BROKER_VARIABLE = "BAPO_BROKER_URL"
@@ -57,6 +58,10 @@ def _token(settings: WorkerSettings) -> str:
 
 
 def _run(settings: WorkerSettings) -> None:
+    # Not before it is needed: the Celery process does without.
+    with lasting_modules("worker.service"):
+        from worker.service import Worker, hold_folder  # noqa: PLC0415
+
     # Kept open on purpose: the lock goes with the process.
     hold_folder(settings.worker_folder.resolve())
     token = _token(settings)

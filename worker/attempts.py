@@ -12,7 +12,7 @@ from bapo.run.run_folder import write_atomically
 
 
 class Ending(BaseModel):
-    """How a trainer ended."""
+    """The end of a trainer."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -1,11 +1,11 @@
-"""What the GPUs of this machine are doing."""
+"""Load, memory and temperature of this machine's GPUs."""
 
 from __future__ import annotations
 
 import threading
 from typing import NamedTuple
 
-from bapo.deploy.nvidia_smi import number, query
+from bapo.run.nvidia_smi import number, query
 
 _MEBIBYTE = 1024.0 * 1024.0
 INTERVAL_SECONDS = 15.0

@@ -1,7 +1,7 @@
 """Jobs on run folders beside training: pack and upload artifacts, delete folders, measure sizes.
 
 A thread of its own, so that a heartbeat never waits for a disk. What it has begun lies in a folder of its own, and the
-server says again and again what is to be done: a restart of either goes on where it was.
+server says again and again what is to be done: after a restart, either continues where it was.
 """
 
 from __future__ import annotations

@@ -5,12 +5,28 @@ from __future__ import annotations
 from pathlib import Path
 
 from bapo.api.workers import Claim
+from bapo.config import ConfigError, ConfigProblem, RunConfig
+from bapo.config.paths import PermittedFolders, named_paths
 from bapo.records import EventRecord, StepRecord, dump_record
 from bapo.run.control import ControlRequest, append_request
 from bapo.run.fork import ForkOrigin, begin_fork
 from bapo.run.journal import RECORDS_FILE, LineWriter, read_records
 from bapo.run.steering import open_requests
 from worker.attempts import Attempt, Ending
+
+
+def check_paths(config: RunConfig, run_folder: Path, claim: Claim) -> None:
+    """Raise ConfigError for each path in the config that leads out of the permitted folders on this machine.
+
+    The server has checked them, but links on this machine are its own, and a run may have waited for long.
+    """
+    roots = [Path(root).resolve() for root in claim.resource_roots]
+    folders = PermittedFolders(roots, closed=[run_folder.resolve().parent])
+    named = named_paths(config).items()
+    refused = [(field, value, folders.refusal(kind, value)) for field, (kind, value) in named]
+    problems = [ConfigProblem(field, value, remedy) for field, value, remedy in refused if remedy is not None]
+    if problems:
+        raise ConfigError(problems)
 
 
 def prepare(run_folder: Path, claim: Claim) -> None:

@@ -20,6 +20,7 @@ from bapo.client import ApiError, Client
 from worker import health, metrics
 from worker.attempts import Attempt, AttemptStore
 from worker.delivery import Delivery
+from worker.errors import WorkerError
 from worker.gpu_readings import GpuWatch
 from worker.maintenance_jobs import TIMEOUT_SECONDS, MaintenanceJobThread
 from worker.metrics import WorkerState
@@ -32,10 +33,6 @@ REPORT_GRACE_SECONDS = 10.0
 """How long a worker that shuts down tries to report to the server how its trainers ended."""
 
 log = logging.getLogger(__name__)
-
-
-class WorkerError(Exception):
-    """The worker cannot work; the message is one line with the remedy."""
 
 
 def hold_folder(folder: Path) -> int:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 from typing import ClassVar
-from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
-from bapo.deploy.settings import BrokerAddress, ServiceSettings
+from bapo.deploy.settings import BrokerAddress, ServiceSettings, WebAddress, with_password
 
 
 class WorkerSettings(ServiceSettings):
@@ -17,7 +16,7 @@ class WorkerSettings(ServiceSettings):
 
     secret_fields: ClassVar[frozenset[str]] = frozenset({"worker_token"})
 
-    server_url: str
+    server_url: WebAddress
     """Address of the server, such as https://bapo.example.org."""
     worker_token: str = ""
     """Token of this worker; prefer `BAPO_WORKER_TOKEN_FILE`."""
@@ -34,6 +33,8 @@ class WorkerSettings(ServiceSettings):
     """Folder for the worker's state, which outlives a restart."""
     worker_runs_dir: Path | None = None
     """Folder of the runs on this machine; by default the server's `BAPO_RUNS_DIR`."""
+    broker_password_file: Path | None = None
+    """File with the password of Redis, where `BAPO_BROKER_URL` holds none."""
     broker_url: BrokerAddress = ""
     """Address of Redis from this machine; by default the one that the server names."""
     metrics_host: str = "127.0.0.1"
@@ -58,10 +59,7 @@ class WorkerSettings(ServiceSettings):
             raise ValueError("give indices separated by commas, such as 0,1, or none")
         return given
 
-    @field_validator("server_url")
+    @field_validator("broker_url")
     @classmethod
-    def _is_an_address(cls, url: str) -> str:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("give the server's address, such as https://bapo.example.org")
-        return url
+    def _has_its_password(cls, url: str, info: ValidationInfo) -> str:
+        return with_password(url, info.data.get("broker_password_file"))

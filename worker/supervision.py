@@ -20,7 +20,7 @@ from bapo.run.journal import RECORDS_FILE
 from bapo.run.run_folder import claim_config, read_config
 from bapo.run.trainer import cannot_write
 from worker.attempts import Attempt, AttemptStore, Ending
-from worker.run_folders import prepare, record_stop
+from worker.run_folders import check_paths, prepare, record_stop
 from worker.trainer_process import (
     TrainerProcess,
     end_rest_of_session,
@@ -162,6 +162,7 @@ class AttemptSupervisor(threading.Thread):
         elif self.attempt.ending is None:
             try:
                 config = resolve(self._claim.config).config
+                check_paths(config, self.attempt.run_folder, self._claim)
                 claim_config(self.attempt.run_folder, config)
                 prepare(self.attempt.run_folder, self._claim)
                 for left in trainers_of(self.attempt.run_folder):
@@ -174,8 +175,9 @@ class AttemptSupervisor(threading.Thread):
                 return None
             except OSError as error:
                 # A full disk, no memory for a process: nothing that a later try must find again.
+                refused = cannot_write(error, self.attempt.run_folder)
                 reason = f"the trainer could not be started: {error}"
-                self._note(ending=Ending(status="lost", reason=reason, cannot_write=cannot_write(error)))
+                self._note(ending=Ending(status="lost", reason=reason, cannot_write=refused))
                 return None
         if trainer is not None:
             self._note(pid=trainer.pid, created=trainer.created)

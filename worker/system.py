@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from bapo.api.workers import GpuInfo
-from bapo.deploy.nvidia_smi import number, query
+from bapo.run.nvidia_smi import number, query
 from bapo.run.run_folder import mark_of
 
 GIB = 2**30

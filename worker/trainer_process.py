@@ -134,7 +134,7 @@ def trainers_of(run_folder: Path) -> list[TrainerProcess]:
 
 
 def ending_of(attempt: Attempt, exit_code: int | None) -> Ending:
-    """How a trainer ended, from its files and, where known, its exit code.
+    """Returns how a trainer ended, from its files and, where known, its exit code.
 
     Without a summary or a recorded failure it was killed: `lost`, to be tried again from its last checkpoint, as is one
     that could not write its files.

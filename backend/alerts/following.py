@@ -14,7 +14,7 @@ from datetime import datetime
 import numpy as np
 from sqlalchemy.orm import Session
 
-from backend.alerts import messages, repository
+from backend.alerts import finding_rules, messages, repository
 from backend.alerts.alert_lifecycle import AlertBook
 from backend.alerts.rules import Rule, read_rule
 from backend.alerts.watching import Finding, Memory, read_all
@@ -113,6 +113,7 @@ class AlertFollower(LeaderThread):
             follower.looked_at = now
             # Time in which no server looked is not the run's: what it recorded then is still to come.
             look(session, min(elapsed, 2 * LOOK_SECONDS), now, self._public_url)
+            finding_rules.look(session, now, self._public_url)
         self._wake_deliverer()
 
 
@@ -152,7 +153,7 @@ def _look_at(
         else:
             watch.memory = memory
         if alert is not None:
-            book.resolve(alert, "the run goes on", step=run.step)
+            book.resolve(alert, "the run continues", step=run.step)
         return
     idle = watch.memory["idle"] + seconds
     watch.memory = {**watch.memory, "idle": idle}
@@ -186,7 +187,8 @@ class RunJudge:
             if event.event == "status":
                 self._judge_move(event, public_url)
         if states.is_terminal(self._run.status):
-            self._book.resolve_where(lambda alert: alert.kind != "failed", "the run has ended")
+            # What was found in its data is true of a run that has ended.
+            self._book.resolve_where(lambda alert: alert.kind not in ("failed", "finding"), "the run has ended")
 
     # ------------------------------------------------------------ states
 

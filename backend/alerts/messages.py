@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -11,13 +12,17 @@ from bapo.api.alerts import (
     EmptyBatchesCondition,
     EntropyCondition,
     FillRateCondition,
+    FindingCondition,
     MetricCondition,
     RatioCondition,
     RuleDraft,
     RuleScope,
     StalledCondition,
 )
+from bapo.api.findings import LABELS
 
+MOST_TITLES = 5
+"""Findings that one alert tells in words."""
 _RELATIONS = {"<": "below", "<=": "at or below", ">": "above", ">=": "at or above"}
 
 
@@ -64,12 +69,26 @@ def _condition(condition: AlertCondition) -> str:
         case RatioCondition():
             limits = f"{condition.low:g} to {condition.high:g}"
             text = f"the mean importance ratio is outside {limits} {_in_a_row(condition.steps)}"
+        case FindingCondition():
+            text = _finding(condition)
         case MetricCondition():
             relation = f"{_RELATIONS[condition.comparison]} {condition.threshold:g}"
             text = f"{_smoothed(condition)} is {relation} {_in_a_row(condition.steps, 'value')}"
         case _:
             text = _MOVES[condition.kind]
     return text
+
+
+def _finding(condition: FindingCondition) -> str:
+    if not condition.findings:
+        return {
+            "note": "anything is found in the run's data",
+            "warning": "a warning or a problem is found in the run's data",
+            "problem": "a problem is found in the run's data",
+        }[condition.severity]
+    kinds = " or ".join(LABELS[kind].lower() for kind in condition.findings)
+    least = {"note": "", "warning": ", as a warning or a problem", "problem": ", as a problem"}[condition.severity]
+    return f"the run's data shows {kinds}{least}"
 
 
 def _entropy_limits(condition: EntropyCondition) -> list[str]:
@@ -158,6 +177,16 @@ def found(condition: AlertCondition, finding: Finding, run_id: str) -> AlertText
             )
         case _:
             raise AssertionError(f"{condition.kind} reads no metric")
+
+
+def findings(run_id: str, titles: Sequence[str]) -> AlertText:
+    """Text for findings in a run's data, the gravest first."""
+    more = f" And {len(titles) - MOST_TITLES} more." if len(titles) > MOST_TITLES else ""
+    return AlertText(
+        " ".join(titles[:MOST_TITLES]) + more,
+        "The tab Findings shows the evidence, and what to do about it.",
+        _tab(run_id, "findings"),
+    )
 
 
 def finished(run_id: str, num_steps: int) -> AlertText:

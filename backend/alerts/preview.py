@@ -8,17 +8,25 @@ import numpy as np
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from backend.alerts import messages, repository
+from backend.alerts import finding_rules, messages, repository
 from backend.alerts.rules import run_conditions
 from backend.alerts.watching import Finding, Watch, read_all, watch_of
 from backend.models import AuditRow, Run, StepRow
 from backend.records import series
 from backend.records.repository import StepRange
-from bapo.api.alerts import AlertCondition, PreviewFiring, PreviewRun, RuleDraft, RulePreview, StalledCondition
+from bapo.api.alerts import (
+    AlertCondition,
+    FindingCondition,
+    PreviewFiring,
+    PreviewRun,
+    RuleDraft,
+    RulePreview,
+    StalledCondition,
+)
 
 NUM_RUNS = 20
 MOST_FIRINGS = 50
-"""Of one run that are told; all are counted."""
+"""Firings of one run that are listed; all are counted."""
 _LAST_STEP = 2**31 - 1
 _TIME = "timing_s/unix_time"
 _MOVES = {"finished": "succeeded", "failed": "failed", "lost": "lost"}
@@ -45,7 +53,19 @@ def _replay(session: Session, condition: AlertCondition, run: Run) -> tuple[int,
         return _replay_metric(session, watch, run)
     if isinstance(condition, StalledCondition):
         return _replay_silences(session, condition, run)
+    if isinstance(condition, FindingCondition):
+        return _replay_findings(session, condition, run)
     return run.step, _replay_moves(session, _MOVES[condition.kind], run)
+
+
+def _replay_findings(session: Session, condition: FindingCondition, run: Run) -> tuple[int, list[PreviewFiring]]:
+    """What was found last; when it came is not kept."""
+    stored = repository.findings_of(session, run.id)
+    if stored is None:
+        return 0, []
+    found = finding_rules.matching(condition, stored)
+    firing = PreviewFiring(step=stored.step, value=float(len(found)), resolved_step=None)
+    return run.step, [firing] if found else []
 
 
 def _replay_metric(session: Session, watch: Watch, run: Run) -> tuple[int, list[PreviewFiring]]:

@@ -6,12 +6,12 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Select, delete, func, select
+from sqlalchemy import ColumnElement, Select, delete, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, defer
 
 from backend.kit.errors import existing
-from backend.models import Alert, AlertFollower, AlertRule, AlertWatch, Project, Run, StreamRow, User
+from backend.models import Alert, AlertFollower, AlertRule, AlertWatch, Project, Run, RunFindings, StreamRow, User
 
 # ---------------------------------------------------------------- following
 
@@ -78,6 +78,30 @@ def add_alert(session: Session, alert: Alert) -> bool:
     if row is not None:
         alert.id, alert.opened_at = row
     return row is not None
+
+
+def found_lately(session: Session, project_ids: Collection[str], since: datetime) -> Sequence[tuple[Run, RunFindings]]:
+    """Runs of these projects that had not ended by then, without their configs, with what was found in them last.
+
+    Observed runs came by the way of imports, but are news.
+    """
+    query = (
+        select(Run)
+        .join(RunFindings, RunFindings.run_id == Run.id)
+        .where(
+            Run.project_id.in_(project_ids),
+            or_(Run.import_source.is_(None), Run.method == "observed"),
+            or_(Run.finished_at.is_(None), Run.finished_at > since),
+        )
+    )
+    found = {run.id: run for run in session.scalars(_light(query))}
+    stored = select(RunFindings).where(RunFindings.run_id.in_(found)).execution_options(populate_existing=True)
+    return [(found[each.run_id], each) for each in session.scalars(stored)]
+
+
+def findings_of(session: Session, run_id: str) -> RunFindings | None:
+    """What was found in a run last; None before it was looked at."""
+    return session.get(RunFindings, run_id)
 
 
 def newest_events(session: Session, run_ids: Collection[str]) -> dict[str, int]:

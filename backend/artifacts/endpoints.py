@@ -23,6 +23,7 @@ _TYPES = {
     ".log": "text/plain; charset=utf-8",
     ".jsonl": "application/jsonl",
 }
+_PLAIN = {"text/plain": {"schema": {"type": "string"}}}
 
 
 @router.get("/runs/{run_id}/artifacts", summary="List a run's downloads")
@@ -65,6 +66,8 @@ def delete_artifact(caller: Writer, session: DbSession, settings: SettingsOf, ru
     responses={
         200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}},
         206: {"description": "The part that the header Range names."},
+        400: {"description": "The header Range is malformed.", "content": _PLAIN},
+        416: {"description": "The header Range names no part of the file.", "content": _PLAIN},
     },
 )
 def download_artifact(

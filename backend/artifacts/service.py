@@ -34,8 +34,12 @@ def info(artifact: Artifact) -> ArtifactInfo:
 def request(session: Session, run: Run, body: ArtifactCreate, caller: Principal, settings: Settings) -> Artifact:
     """Make a request, or find the one whose file is the same. The run must be locked.
 
-    Raises Problem 404 for a checkpoint that is not kept, 409 where the run has nothing yet or the store is full.
+    Raises Problem 403 for who only looks into the project, 404 for a checkpoint that is not kept, and 409 where the run
+    has nothing yet or the store is full.
     """
+    if not caller.may_write_in(run.project_id):
+        remedy = "you have read access only to this run's project: ask one of its members"
+        raise Problem(403, "forbidden", remedy, field="id", value=run.id)
     if body.step is not None:
         checkpoints.find(session, run, body.step)
     elif run.status is RunStatus.DRAFT and body.kind != "config":

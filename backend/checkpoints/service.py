@@ -54,11 +54,14 @@ def find(session: Session, run: Run, step: int) -> CheckpointInfo:
 def remaining(written: Sequence[Written], keep: int) -> list[Written]:
     """The checkpoints that remain of those written in this order, oldest first.
 
-    Each takes those of its own and of later steps away, as the run went back behind them, and the oldest beyond `keep`.
+    Each takes those of its own and of later steps away, as the run went back behind them, and the oldest beyond `keep`
+    but for the one that it names as the best.
     """
     left: list[Written] = []
     for each in written:
-        left = [*(other for other in left if other.step < each.step), each][-keep:]
+        left = [*(other for other in left if other.step < each.step), each]
+        best = each.record.get("data", {}).get("best")
+        left = [other for index, other in enumerate(left) if index >= len(left) - keep or other.step == best]
     return left
 
 

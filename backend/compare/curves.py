@@ -24,6 +24,7 @@ from bapo.analysis.comparison import (
     cut,
     mean_curve,
 )
+from bapo.analysis.result import AppliedChange
 from bapo.api.compare import CompareAxis
 
 Reduction = Literal["extremes", "means"]
@@ -39,6 +40,8 @@ class Budget(NamedTuple):
 
     x: CompareAxis
     until: float
+    run_id: str | None
+    """The run that ends there; None if no other is longer, so that nothing is cut off."""
 
 
 class Axes(NamedTuple):
@@ -74,8 +77,24 @@ def read_axes(session: Session, run_ids: Sequence[str]) -> dict[str, Axes]:
 
 
 def common_budget(axes: Mapping[str, Axes], x: CompareAxis) -> Budget:
-    """The least that one of the runs has."""
-    return Budget(x, min(each.end(x) for each in axes.values()))
+    """The least that a run has which has trained at all."""
+    ends = {run_id: each.end(x) for run_id, each in axes.items() if len(each.steps)}
+    if not ends:
+        return Budget(x, 0.0, None)
+    shortest = min(ends, key=lambda run_id: ends[run_id])
+    return Budget(x, ends[shortest], shortest if max(ends.values()) > ends[shortest] else None)
+
+
+def changes_on_axis(
+    run_id: str, changes: Sequence[AppliedChange], axes: Axes, x: CompareAxis, budget: Budget | None
+) -> list[dict[str, Any]]:
+    """Parameter changes of a run as `ChangeOnAxis`, up to the budget."""
+    positions = axes.at(x, np.array([change.step for change in changes], np.int64)).tolist()
+    return [
+        {"run_id": run_id, "x": position, "change": change.model_dump()}
+        for position, change in zip(positions, changes, strict=True)
+        if budget is None or position <= budget.until
+    ]
 
 
 def curve_of(column: Column, axes: Axes, x: CompareAxis, budget: Budget | None = None) -> Curve:

@@ -114,7 +114,7 @@ def compare_curves(
     """
     chosen = service.choose(session, runs, group)
     # Names, tags and groups of runs can change without anything recorded.
-    told = [[run.name for run in chosen.runs], chosen.groups]
+    told = [[run.name for run in chosen.runs], chosen.groups, chosen.changes]
     named = replace(answers, question=f"{answers.question} {told}")
     return named.of(session, chosen.ids, lambda: _curves(session, chosen, _names(keys), x, equal, max_points, reduce))
 
@@ -145,7 +145,7 @@ def _curves(
         for key in names
     }
     has_means = any(len(each.members) > 1 for each in chosen.groups)
-    equal_budget = service.equal_budget(budget)
+    equal_budget = service.equal_budget(budget, {})
     return Answer.of(
         {
             "x": x,
@@ -154,6 +154,13 @@ def _curves(
                     "label": each.label,
                     "run_ids": [chosen.ids[index] for index in each.members],
                     "names": [chosen.runs[index].name for index in each.members],
+                    "changes": [
+                        change
+                        for index in each.members
+                        for change in curves.changes_on_axis(
+                            chosen.ids[index], chosen.changes[chosen.ids[index]], axes[chosen.ids[index]], x, budget
+                        )
+                    ],
                 }
                 for each in chosen.groups
             ],

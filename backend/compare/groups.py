@@ -36,7 +36,7 @@ def compared_group(
         lost_null=_rates(runs, "lost", of_null=True),
         rollouts=_certain(run.total.rollouts for run in runs),
         seconds=_certain(run.total.seconds for run in runs),
-        compute_hours=_certain(run.total.compute_hours for run in runs),
+        compute_hours=_mean(run.total.compute_hours for run in runs),
         cost=_mean(run.total.cost for run in runs),
         to_reach=_reached(runs),
     )

@@ -13,8 +13,8 @@ from backend.compare import repository
 from backend.compare.curves import Axes, Budget
 from backend.compare.repository import Answers, EvaluationRow
 from bapo.analysis.accuracy_transitions import migration_matrix, migration_rates
-from bapo.analysis.comparison import Floats, curve, value_at
-from bapo.api.compare import EvaluationResult, MeanEstimate, TrackedResult
+from bapo.analysis.comparison import Curve, Floats, curve, value_at
+from bapo.api.compare import CompareAxis, EvaluationResult, MeanEstimate, TrackedResult
 from bapo.api.difficulty import MigrationSummary
 from bapo.evaluation import paired_difference
 
@@ -57,24 +57,42 @@ def results_of(
     session: Session,
     run_ids: Sequence[str],
     accuracies: Mapping[str, Mapping[str, Accuracies]],
-    budget: Budget | None,
+    x: CompareAxis | None,
+    evaluated: Mapping[str, float],
 ) -> dict[str, list[EvaluationResult]]:
-    """First, last and best evaluation of each run on each held-out set, and where it stood at the budget."""
+    """First, last and best evaluation of each run on each held-out set, and its accuracy at `evaluated` on an axis."""
     ends: dict[tuple[str, str], list[Answers]] = {}
     for answers in repository.first_and_last_evaluations(session, run_ids):
         ends.setdefault((answers.run_id, answers.identity), []).append(answers)
     return {
-        run_id: [_result(known, ends.get((run_id, dataset), []), budget) for dataset, known in of_run.items()]
+        run_id: [
+            _result(
+                known,
+                ends.get((run_id, dataset), []),
+                None if x is None else value_at(_curve(known, x), evaluated[dataset]),
+            )
+            for dataset, known in of_run.items()
+        ]
         for run_id, of_run in accuracies.items()
     }
 
 
-def _result(known: Accuracies, ends: Sequence[Answers], budget: Budget | None) -> EvaluationResult:
+def evaluated_until(accuracies: Mapping[str, Mapping[str, Accuracies]], budget: Budget) -> dict[str, float]:
+    """By held-out set the last position up to the budget at which every run that knows the set was evaluated."""
+    found: dict[str, float] = {}
+    for of_run in accuracies.values():
+        for dataset, known in of_run.items():
+            found[dataset] = min(found.get(dataset, budget.until), float(_curve(known, budget.x).x[-1]))
+    return found
+
+
+def _curve(known: Accuracies, x: CompareAxis) -> Curve:
+    return curve(known.axes.at(x, known.steps), known.values)
+
+
+def _result(known: Accuracies, ends: Sequence[Answers], at_budget: float | None) -> EvaluationResult:
     best = known.rows[int(known.values.argmax())]
     num_problems = len(ends[-1].num_correct) if ends else 0
-    at_budget = None
-    if budget is not None:
-        at_budget = value_at(curve(known.axes.at(budget.x, known.steps), known.values), budget.until)
     return EvaluationResult(
         dataset=known.dataset,
         num_samples=known.num_samples,

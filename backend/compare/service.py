@@ -11,16 +11,20 @@ from sqlalchemy.orm import Session
 from backend.compare import repository
 from backend.compare.curves import Budget, common_budget, read_axes
 from backend.compare.groups import compared_group
-from backend.compare.outcomes import Accuracies, accuracies_of, results_of, tracked_of
+from backend.compare.outcomes import Accuracies, accuracies_of, evaluated_until, results_of, tracked_of
 from backend.compare.spending import meter_of, reached, total
 from backend.kit.database import clock
 from backend.kit.errors import Problem, not_found
 from backend.kit.prices import Prices
 from backend.kit.rendering import rendered
 from backend.models import Run
+from backend.runs.repository import applied_changes
 from backend.runs.usage import usage_of
 from bapo.analysis.comparison import SEED_FIELD, ComparedRun, RunGroup, differences, flattened, groups_of
+from bapo.analysis.result import AppliedChange
+from bapo.analysis.steered import steered_config
 from bapo.api.compare import MOST_COMPARED, CompareAxis, ComparedRunInfo, Comparison, ConfigDifference, EqualBudget
+from bapo.config.method import is_trainable
 
 
 class Chosen(NamedTuple):
@@ -29,6 +33,8 @@ class Chosen(NamedTuple):
     rows: Sequence[repository.NamedRun]
     runs: Sequence[ComparedRun]
     groups: Sequence[RunGroup]
+    changes: Mapping[str, Sequence[AppliedChange]]
+    """Parameter changes by run."""
 
     @property
     def ids(self) -> list[str]:
@@ -77,12 +83,19 @@ def choose(session: Session, run_ids: Sequence[str], group: str) -> Chosen:
     found = repository.named_runs(session, distinct)
     _refuse_missing(distinct, found)
     rows = [found[run_id] for run_id in distinct]
-    runs = [ComparedRun(row.run.name, flattened(row.run.config), row.run.tags, row.group) for row in rows]
+    changes = applied_changes(session, distinct)
+    # A run whose c1 was changed is no replicate of one with the former c1, nor of one with the new one.
+    runs = [
+        ComparedRun(
+            row.run.name, steered_config(flattened(row.run.config), changes[row.run.id]), row.run.tags, row.group
+        )
+        for row in rows
+    ]
     try:
         groups = groups_of(runs, group)
     except ValueError as error:
         raise Problem(422, "invalid_request", str(error), field="group", value=group) from None
-    return Chosen(rows, runs, groups)
+    return Chosen(rows, runs, groups, changes)
 
 
 def compare(session: Session, chosen: Chosen, question: Question, prices: Prices) -> Comparison:
@@ -102,14 +115,16 @@ def compare(session: Session, chosen: Chosen, question: Question, prices: Prices
         raise Problem(422, "invalid_request", remedy, field="dataset", value=question.dataset)
     reference = _reference(chosen.groups, question.reference)
     used = usage_of(session, ids)
-    results = results_of(session, ids, accuracies, budget)
+    evaluated = {} if budget is None else evaluated_until(accuracies, budget)
+    results = results_of(session, ids, accuracies, None if budget is None else budget.x, evaluated)
     tracked = tracked_of(session, ids)
     now = clock(session)
     label_of = {ids[index]: group.label for group in chosen.groups for index in group.members}
     infos = {}
     for row, run in zip(chosen.rows, chosen.runs, strict=True):
         run_id = row.run.id
-        meter, known = meter_of(used.get(run_id), prices), accuracies[run_id]
+        meter = meter_of(used.get(run_id), prices, is_ours=is_trainable(row.run.method))
+        known = accuracies[run_id]
         infos[run_id] = rendered(
             ComparedRunInfo,
             row,
@@ -144,14 +159,14 @@ def compare(session: Session, chosen: Chosen, question: Question, prices: Prices
         datasets=datasets,
         dataset=dataset,
         reach=question.reach,
-        budget=equal_budget(budget),
+        budget=equal_budget(budget, evaluated),
         currency=prices.currency,
     )
 
 
-def equal_budget(budget: Budget | None) -> EqualBudget | None:
+def equal_budget(budget: Budget | None, evaluated: Mapping[str, float]) -> EqualBudget | None:
     """Render the budget for the API."""
-    return None if budget is None else EqualBudget(x=budget.x, until=budget.until)
+    return None if budget is None else EqualBudget(**budget._asdict(), evaluated=dict(evaluated))
 
 
 def _duration(run: Run, now: datetime) -> float | None:

@@ -16,18 +16,18 @@ from bapo.api.compare import ReachedAccuracy, Spent
 class Meter(NamedTuple):
     """Rates by which a run's compute is counted."""
 
-    num_gpus: int
-    """Of its newest attempt; 0 on the CPU."""
+    num_gpus: int | None
+    """Of its newest attempt; 0 on the CPU, None where another trainer's machines are not known."""
     compute_hours: float | None
     """Of all its attempts; None where no worker took it (imported)."""
     cost: float | None
     prices: Prices
 
 
-def meter_of(usage: Usage | None, prices: Prices) -> Meter:
-    """Rates from the run's attempts; `usage` is None if no worker took it."""
+def meter_of(usage: Usage | None, prices: Prices, *, is_ours: bool) -> Meter:
+    """Rates from the run's attempts; `usage` is None if no worker took it, `is_ours` False of another trainer's run."""
     if usage is None:
-        return Meter(0, None, None, prices)
+        return Meter(0 if is_ours else None, None, None, prices)
     return Meter(usage.num_gpus, usage.compute_hours, usage.cost(prices), prices)
 
 
@@ -56,14 +56,13 @@ def reached(accuracies: Accuracies | None, axes: Axes, meter: Meter, target: flo
 
 
 def _spent(axes: Axes, num_steps: int, meter: Meter) -> Spent:
-    if num_steps == 0:
-        return Spent(step=0, rollouts=0, seconds=0, compute_hours=0, cost=cost(0, meter.num_gpus, meter.prices))
     last = num_steps - 1
-    hours = compute_hours(float(axes.seconds[last]), meter.num_gpus)
+    seconds = float(axes.seconds[last]) if num_steps else 0.0
+    hours = None if meter.num_gpus is None else compute_hours(seconds, meter.num_gpus)
     return Spent(
-        step=int(axes.steps[last]),
-        rollouts=float(axes.rollouts[last]),
-        seconds=float(axes.seconds[last]),
+        step=int(axes.steps[last]) if num_steps else 0,
+        rollouts=float(axes.rollouts[last]) if num_steps else 0,
+        seconds=seconds,
         compute_hours=hours,
-        cost=cost(hours, meter.num_gpus, meter.prices),
+        cost=None if hours is None or meter.num_gpus is None else cost(hours, meter.num_gpus, meter.prices),
     )

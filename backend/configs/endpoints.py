@@ -75,6 +75,9 @@ def validate_config(_: Reader, session: DbSession, draft: ConfigCheck) -> Config
 def estimate_config(_: Reader, session: DbSession, prices: PricesOf, draft: ConfigCheck) -> RunEstimate:
     """Number of rollouts from the config; ranges for tokens, duration and cost from similar finished runs.
 
+    Of a fork, only what it generates itself.
+
     A config that cannot run gets 422 with field, value and remedy of every problem.
     """
-    return estimate.estimate(session, _checked(session, draft).resolution.config, prices)
+    config = _checked(session, draft).resolution.config
+    return estimate.estimate(session, config, prices, first_step=draft.fork_step or 0)

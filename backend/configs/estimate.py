@@ -20,7 +20,7 @@ from backend.kit.prices import SECONDS_PER_HOUR, Prices, cost
 from backend.models import Run, StepRow
 from backend.resources.repository import num_rows
 from backend.runs.usage import Usage, usage_of
-from bapo.analysis.rollout_estimate import rollout_estimate
+from bapo.analysis.rollout_estimate import RolloutEstimate, rollout_estimate
 from bapo.api.configs import EstimateRange, RunEstimate, SimilarRun
 from bapo.api.runs import RunStatus
 from bapo.config import RunConfig
@@ -49,10 +49,14 @@ class _Rates(NamedTuple):
     num_gpus: int
 
 
-def estimate(session: Session, config: RunConfig, prices: Prices) -> RunEstimate:
-    """Rollouts by arithmetic, and from similar runs tokens, duration and cost with ranges."""
+def estimate(session: Session, config: RunConfig, prices: Prices, *, first_step: int = 0) -> RunEstimate:
+    """Rollouts by arithmetic, and from similar runs tokens, duration and cost with ranges.
+
+    `first_step`: the completed steps that a fork begins with, which cost nothing more.
+    """
     plain = config.model_dump(mode="json")
-    return _estimate(plain, _similar(session, plain), prices, num_rows(session))
+    planned = rollout_estimate(plain, num_rows(session), first_step=first_step)
+    return _estimate(planned, _similar(session, plain), prices)
 
 
 def estimates(session: Session, configs: Sequence[RunConfig], prices: Prices) -> list[RunEstimate]:
@@ -65,14 +69,11 @@ def estimates(session: Session, configs: Sequence[RunConfig], prices: Prices) ->
         shape = json.dumps([_at(plain, path) for path in ("method.type", *_SAME, *_SCALES)])
         if shape not in shapes:
             shapes[shape] = _similar(session, plain)
-        found.append(_estimate(plain, shapes[shape], prices, files))
+        found.append(_estimate(rollout_estimate(plain, files), shapes[shape], prices))
     return found
 
 
-def _estimate(
-    plain: Mapping[str, Any], rates: Sequence[_Rates], prices: Prices, files: Mapping[str, int]
-) -> RunEstimate:
-    planned = rollout_estimate(plain, files)
+def _estimate(planned: RolloutEstimate, rates: Sequence[_Rates], prices: Prices) -> RunEstimate:
     known = RunEstimate(
         steps=planned.steps,
         fresh=planned.fresh,
@@ -111,18 +112,19 @@ def _similar(session: Session, config: Mapping[str, Any]) -> list[_Rates]:
     """The most similar runs first."""
     newest = (
         select(Run.id)
-        .where(Run.status.in_(_ENDED), Run.step > 0, Run.num_rollouts > 0)
+        # The counts of a fork begin with its parent's, its hours do not.
+        .where(Run.status.in_(_ENDED), Run.step > 0, Run.num_rollouts > 0, Run.fork_step.is_(None))
         .order_by(Run.created_at.desc())
         .limit(NEWEST_RUNS)
         .subquery()
     )
     query = (
-        select(Run, StepRow.record["cost"]["num_tokens"].as_integer())
+        select(Run, StepRow.record)
         .join(newest, Run.id == newest.c.id)
         .join(StepRow, and_(StepRow.run_id == Run.id, StepRow.step == Run.step))
         .where(*(_member(path).as_string() == str(_at(config, path)) for path in _SAME))
     )
-    found = [(distance, run, tokens) for run, tokens in session.execute(query)
+    found = [(distance, run, record["cost"].get("num_tokens")) for run, record in session.execute(query)
              if (distance := _distance(config, run.config)) is not None]  # fmt: skip
     found.sort(key=lambda each: (each[0], each[1].id))
     nearest = found[:MOST_RUNS]

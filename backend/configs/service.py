@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from backend.checkpoints import service as checkpoints
 from backend.configs.theory import constants, threshold_map
-from backend.kit.errors import presentable
+from backend.kit.errors import field_problems
 from backend.models import Run
 from backend.queue.matching import why_never
 from backend.resources import references
@@ -70,7 +70,7 @@ def check(
             explicit = _config_in_force(session, parent, fork_step)
     elif draft.recipe is not None:
         explicit = recipe(draft.recipe).explicit
-    resolution = resolve(references.resolved(session, apply_changes(explicit, draft.changes), project_id))
+    resolution = _resolution(session, apply_changes(explicit, draft.changes), project_id)
     base = RunConfig.model_validate(explicit)
     if draft.parent_id is not None and fork_step is not None:
         problems = fork_problems(resolution.config, base, fork_step)
@@ -80,16 +80,25 @@ def check(
     return CheckedDraft(resolution, recipe_name, draft.parent_id, diff)
 
 
+def _resolution(session: Session, explicit: ExplicitConfig, project_id: str | None) -> Resolution:
+    """The config with paths in place of names. Raises ConfigError with what is wrong with paths and anything else."""
+    named, problems = references.resolved(session, explicit, project_id)
+    try:
+        resolution = resolve(named)
+    except ConfigError as error:
+        of_paths = {problem.field for problem in problems}
+        raise ConfigError([*problems, *(each for each in error.problems if each.field not in of_paths)]) from None
+    if problems:
+        raise ConfigError(problems)
+    return resolution
+
+
 def _config_in_force(session: Session, run: Run, step: int) -> ExplicitConfig:
     """The run's config with the changes in its checkpoint of `step` completed steps."""
     explicit: ExplicitConfig = run.explicit
-    applied = [
-        control
-        for control in repository.controls(session, run.id)
-        if control.kind == "change" and control.state == "applied" and (control.applied_step or 0) <= step
-    ]
-    for control in sorted(applied, key=lambda each: (each.applied_step or 0, each.created_at, each.id)):
-        explicit = apply_changes(explicit, control.changes)
+    for change in repository.applied_changes(session, [run.id])[run.id]:
+        if change.step <= step:
+            explicit = apply_changes(explicit, change.set)
     return explicit
 
 
@@ -109,11 +118,7 @@ def report(session: Session, checked: CheckedDraft) -> ConfigReport:
     config = checked.resolution.config
     return ConfigReport(
         config=config.model_dump(mode="json"),
-        warnings=[
-            FieldProblem(field=warning.field, value=presentable(warning.value), remedy=warning.remedy)
-            for warning in checked.resolution.warnings
-        ]
-        + _capacity_warnings(session, config),
+        warnings=field_problems(checked.resolution.warnings) + _capacity_warnings(session, config),
         diff=checked.diff,
         threshold_map=threshold_map(config),
         constants=constants(config),

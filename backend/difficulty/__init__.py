@@ -1,1 +1,1 @@
-"""How a run's prompts move between accuracies."""
+"""Moves of a run's prompts between accuracies."""

@@ -26,6 +26,7 @@ from bapo.analysis.accuracy_transitions import (
 )
 from bapo.analysis.visits import Visits
 from bapo.api.difficulty import FlowClass, FlowPath, Flows, Migration, MigrationKind
+from bapo.config.sections import group_size_of
 
 NUM_FLOW_STEPS = 4
 
@@ -50,7 +51,7 @@ def migration(
         remedy = f"from_step must not be after to_step, which is {to_step}: swap them"
         raise Problem(422, "invalid_request", remedy, field="from_step", value=from_step)
     prompts = _prompts(session, context, run, kind, [from_step, to_step])
-    group_size = run.config["rollout"]["group_size"]
+    group_size = group_size_of(run.config)
     null = _null(session, run, group_size) if kind == "tracked" else None
     return Migration(
         kind=kind,
@@ -68,7 +69,7 @@ def flows_over(session: Session, context: Context, run: Run, kind: MigrationKind
     """Moves of prompts over the steps; over four evenly spaced steps by default."""
     wanted: Sequence[int | None] = [None] * NUM_FLOW_STEPS if steps is None else steps
     prompts = _prompts(session, context, run, kind, wanted)
-    group_size = run.config["rollout"]["group_size"]
+    group_size = group_size_of(run.config)
     paths = flows(prompts.counts, group_size)
     return Flows(
         kind=kind,

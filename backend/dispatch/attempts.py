@@ -70,6 +70,7 @@ def claim(session: Session, run_id: str, worker_id: str, caller: Principal, sett
         settled=runs.settled_controls(session, run.id),
         # Of a cluster, Ray says what each of its processes sees; a machine without GPUs has nothing to hide.
         gpus=attempt.gpus if worker.gpus and not run.num_cluster_gpus else None,
+        resource_roots=[str(root) for root in settings.permitted_folders.roots],
     )
 
 

@@ -121,7 +121,8 @@ class Dispatcher(LeaderThread):
             if attempt is None or attempt.state == "ended" or not repository.is_expired(session, attempt):
                 return
             seconds = self._settings.lease_seconds
-            lost_attempts.lose(session, run, attempt, f"its worker sent no heartbeat for {seconds:g} s", self._settings)
+            who = "its worker sent no heartbeat" if attempt.worker_id else "nothing was heard of its trainer"
+            lost_attempts.lose(session, run, attempt, f"{who} for {seconds:g} s", self._settings)
         instruments.RUNS_LOST.inc()
         LOG.warning("run lost", extra={"run_id": run_id, "attempt": number})
 

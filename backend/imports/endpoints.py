@@ -17,16 +17,20 @@ router = new_router("imports")
 
 
 @router.post("/imports", status_code=201, summary="Begin an import")
-def begin_import(caller: Writer, session: DbSession, body: ImportCreate) -> ImportInfo:
+def begin_import(caller: Writer, session: DbSession, settings: SettingsOf, body: ImportCreate) -> ImportInfo:
     """Begin to import a run folder. The same source again continues its import."""
-    return service.begin(session, body, caller)
+    return service.begin(session, body, caller, settings)
 
 
 @router.post("/imports/{run_id}/records", summary="Import records")
-def import_records(caller: Writer, session: DbSession, run_id: str, body: RecordBatch) -> BatchAccepted:
-    """Import lines of a folder's file by byte offset, as workers upload them."""
+def import_records(
+    caller: Writer, session: DbSession, settings: SettingsOf, run_id: str, body: RecordBatch
+) -> BatchAccepted:
+    """Import lines of a folder's file by byte offset, as workers upload them. A live run counts as heard of."""
     run = service.lock_import(session, run_id, caller)
-    return accept(session, run, current_attempt(session, run, body.fencing_token), body)
+    attempt = current_attempt(session, run, body.fencing_token)
+    service.note_life(session, run, attempt, settings)
+    return accept(session, run, attempt, body)
 
 
 @router.post("/imports/{run_id}/finish", summary="Finish an import")

@@ -1,1 +1,1 @@
-"""What every domain builds on: database, requests, callers, permissions, errors. Imports the tables and no domain."""
+"""The base of every domain: database, requests, callers, permissions, errors. Imports the tables and no domain."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Protocol, TypeVar, runtime_checkable
 
@@ -13,6 +13,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.routing import APIRoute
 from sqlalchemy import select
 from sqlalchemy.orm import Session
+from starlette.types import Scope
 
 from backend.kit import project_scope
 from backend.kit.database import Database
@@ -82,6 +83,11 @@ def _prices(request: Request) -> Prices:
     return context_of(request).settings.prices
 
 
+def question_of(scope: Scope) -> str:
+    """What a request asks for: its path and query."""
+    return f"{scope['path']}?{scope['query_string'].decode('latin-1')}"
+
+
 @dataclass(frozen=True)
 class RecordAnswers:
     """Answers this request from recorded data, computed only if something new is stored."""
@@ -90,6 +96,9 @@ class RecordAnswers:
     question: str
     is_limited: bool
     """Whether the caller sees some projects only."""
+    known: str | None
+    """ETag of the answer that the caller has."""
+    route: Mapping[str, Any]
 
     def of(self, session: Session, run_ids: Sequence[str], work_out: Callable[[], Answer]) -> Response:
         """The response of a route. It may depend only on path, query and the records of these runs."""
@@ -98,13 +107,18 @@ class RecordAnswers:
             seen = set(session.scalars(select(Run.id).where(Run.id.in_(run_ids))))
             if hidden := [run_id for run_id in run_ids if run_id not in seen]:
                 raise not_found("run", hidden[0])
-        return self.cache.answer(session, self.question, run_ids, work_out).response()
+        return self.cache.answer(session, self.question, run_ids, work_out, self.route).response(self.known)
 
 
 async def _answers(request: Request) -> RecordAnswers:
     caller: Principal = request.scope["state"]["principal"]
-    question = f"{request.url.path}?{request.url.query}"
-    return RecordAnswers(context_of(request).answers, question, caller.memberships is not None)
+    return RecordAnswers(
+        context_of(request).answers,
+        question_of(request.scope),
+        caller.memberships is not None,
+        request.headers.get("if-none-match"),
+        {name: request.scope[name] for name in ("route", "path_params")},
+    )
 
 
 DbSession = Annotated[Session, Depends(_session)]

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from backend.kit.events import publish_on_commit
 from backend.kit.project_scope import scope_queries
+from bapo.config.paths import NO_FOLDERS, PermittedFolders
 
 NUM_THREADS = 20
 """Requests are served by as many threads, and none of them waits for a connection."""
@@ -21,6 +22,9 @@ NUM_BACKGROUND = 8
 def _dump_json(value: Any) -> str:
     # NaN and infinities, which JSON lacks, become null.
     return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+_FOLDERS = "folders"
 
 
 class AnnouncingSession(Session):
@@ -34,7 +38,8 @@ scope_queries(AnnouncingSession)
 class Database:
     """An engine and its sessions."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, folders: PermittedFolders = NO_FOLDERS) -> None:
+        """`folders`: those whose files the configs of its sessions may name; none unless they are given."""
         self.engine: Engine = create_engine(
             url,
             pool_size=5,
@@ -43,7 +48,8 @@ class Database:
             json_serializer=_dump_json,
             json_deserializer=orjson.loads,
         )
-        self._sessions = sessionmaker(self.engine, expire_on_commit=False, class_=AnnouncingSession)
+        info = {_FOLDERS: folders}
+        self._sessions = sessionmaker(self.engine, expire_on_commit=False, class_=AnnouncingSession, info=info)
 
     def session(self) -> Session:
         """A session; close it. Use as `with database.session() as session, session.begin():`."""
@@ -57,6 +63,12 @@ class Database:
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+
+
+def permitted_folders(session: Session) -> PermittedFolders:
+    """The folders whose files a config may name."""
+    folders: PermittedFolders = session.info[_FOLDERS]
+    return folders
 
 
 def clock(session: Session) -> datetime:

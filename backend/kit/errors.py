@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 import orjson
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import iter_route_contexts
 from pydantic import ValidationError
 from sqlalchemy.exc import DataError, InterfaceError, OperationalError
 from starlette.exceptions import HTTPException
 
 from bapo.api.base import ErrorBody, FieldProblem
-from bapo.config import ConfigError
+from bapo.config import ConfigError, ConfigProblem
 
 LOG = logging.getLogger(__name__)
 
@@ -52,6 +53,7 @@ class Problem(HTTPException):
         self.problems = problems
 
 
+TOO_DEEP = Problem(422, "invalid_request", "the body is nested too deeply: flatten it", field="body")
 DATABASE_AWAY = Problem(503, "database_unavailable", "the database does not answer: try again in a moment")
 
 
@@ -75,11 +77,16 @@ def invalid_config(error: ConfigError) -> Problem:
         error.problems[0].remedy,
         field=error.problems[0].field,
         value=error.problems[0].value,
-        problems=[
-            FieldProblem(field=problem.field, value=presentable(problem.value), remedy=problem.remedy)
-            for problem in error.problems
-        ],
+        problems=field_problems(error.problems),
     )
+
+
+def field_problems(problems: Iterable[ConfigProblem]) -> list[FieldProblem]:
+    """Problems or warnings of a config as the API shows them."""
+    return [
+        FieldProblem(field=problem.field, value=presentable(problem.value), remedy=problem.remedy)
+        for problem in problems
+    ]
 
 
 def presentable(value: Any) -> Any:
@@ -130,6 +137,12 @@ def _unstorable(error: Exception) -> Problem:
     return Problem(422, "invalid_value", f"a value cannot be stored: {cause}")
 
 
+def _allow(request: Request) -> dict[str, str]:
+    """Every method of an address: the router names those of the first of its routes only."""
+    routes = [each for each in iter_route_contexts(request.app.routes) if each.path_regex.match(request.url.path)]
+    return {"Allow": ", ".join(sorted({method for each in routes for method in each.methods or ()}))}
+
+
 def request_id_of(request: Request) -> str:
     """The identifier that the answer and the log share."""
     return str(request.scope["state"]["request_id"])
@@ -142,12 +155,9 @@ def install(app: FastAPI) -> None:
         assert isinstance(error, HTTPException)
         if not isinstance(error, Problem):
             status = error.status_code
-            error = Problem(
-                status,
-                _CODES.get(status, f"http_{status}"),
-                _REMEDIES.get(status, str(error.detail)),
-                headers=dict(error.headers or {}),
-            )
+            headers = {**(error.headers or {}), **(_allow(request) if status == 405 else {})}
+            code, remedy = _CODES.get(status, f"http_{status}"), _REMEDIES.get(status, str(error.detail))
+            error = Problem(status, code, remedy, headers=headers)
         return problem_response(error, request_id_of(request))
 
     def on_validation(request: Request, error: Exception) -> Response:
@@ -157,6 +167,9 @@ def install(app: FastAPI) -> None:
     def on_unstorable(request: Request, error: Exception) -> Response:
         LOG.info("unstorable value", extra={"request_id": request_id_of(request)})
         return problem_response(_unstorable(error), request_id_of(request))
+
+    def on_depth(request: Request, error: Exception) -> Response:
+        return problem_response(TOO_DEEP, request_id_of(request))
 
     def on_database(request: Request, error: Exception) -> Response:
         assert isinstance(error, OperationalError | InterfaceError)
@@ -172,6 +185,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, on_validation)
     app.add_exception_handler(DataError, on_unstorable)
     app.add_exception_handler(UnicodeEncodeError, on_unstorable)
+    app.add_exception_handler(RecursionError, on_depth)
     app.add_exception_handler(OperationalError, on_database)
     app.add_exception_handler(InterfaceError, on_database)
     app.add_exception_handler(ConfigError, on_config)

@@ -67,16 +67,17 @@ def _publish(session: Session) -> None:
     if not announcements:
         return
     session.flush()
-    session.execute(select(func.pg_advisory_xact_lock(STREAM_LOCK)))
     rows = orjson.dumps([each._asdict() for each in announcements]).decode()
-    session.execute(_PUBLISH, {"rows": rows, "channel": CHANNEL})
+    session.execute(_PUBLISH, {"rows": rows, "channel": CHANNEL, "lock": STREAM_LOCK})
 
 
 _PUBLISH = text("""
-    WITH published AS (
+    WITH locked AS MATERIALIZED (SELECT pg_advisory_xact_lock(:lock)),
+    published AS (
         INSERT INTO stream (run_id, event, data)
         SELECT run_id, event, data
-        FROM ROWS FROM (jsonb_to_recordset(CAST(:rows AS jsonb)) AS (run_id text, event text, data jsonb))
+        -- Identifiers are given to sorted rows, and the lock is held before there is one to sort.
+        FROM locked, ROWS FROM (jsonb_to_recordset(CAST(:rows AS jsonb)) AS (run_id text, event text, data jsonb))
              WITH ORDINALITY AS announced(run_id, event, data, place)
         ORDER BY place
         RETURNING id, event, data

@@ -20,6 +20,7 @@ from backend.kit.errors import DATABASE_AWAY, Problem, problem_response
 from backend.kit.principal import Principal
 from backend.kit.recent_callers import RecentCallers
 from bapo.client import SESSION_COOKIE
+from bapo.deploy.origins import is_own_origin
 from bapo.deploy.service_log import about, bind
 
 LOG = logging.getLogger(__name__)
@@ -116,8 +117,7 @@ class HostGuard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             headers = Headers(scope=scope)
-            host = urlsplit(f"//{headers.get('host', '')}").hostname
-            if host not in self._hosts:
+            if _host_name(headers.get("host", "")) not in self._hosts:
                 remedy = "this server does not serve that host: add it to BAPO_ALLOWED_HOSTS"
                 raise Problem(421, "unknown_host", remedy, field="Host", value=headers.get("host"))
             origin = headers.get("origin")
@@ -129,7 +129,15 @@ class HostGuard:
     def is_own(self, origin: str, headers: Headers) -> bool:
         """Whether a page of that origin is one of ours: the public address, or the one that it was loaded from."""
         # The host has passed the allow-list above, so that an origin that equals it is no stranger.
-        return origin.lower() in self._origins or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+        is_https = any(each.startswith("https:") for each in self._origins)
+        return origin.lower() in self._origins or is_own_origin(origin, headers.get("host", ""), is_https=is_https)
+
+
+def _host_name(authority: str) -> str | None:
+    try:
+        return urlsplit(f"//{authority}").hostname
+    except ValueError:
+        return None
 
 
 class Authentication:

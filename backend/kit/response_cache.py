@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
@@ -16,6 +17,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from backend.models import IngestOffset
+from bapo import __version__
 
 MAX_BYTES = 64 * 1024**2
 """Of all answers together."""
@@ -27,6 +29,8 @@ class Answer(NamedTuple):
 
     content: bytes
     headers: Mapping[str, str] = MappingProxyType({})
+    etag: str | None = None
+    """Of an answer that is kept."""
 
     @classmethod
     def of(cls, content: object, headers: Mapping[str, str] = MappingProxyType({})) -> Answer:
@@ -35,12 +39,22 @@ class Answer(NamedTuple):
         body = orjson.dumps(content, default=np.ascontiguousarray, option=orjson.OPT_SERIALIZE_NUMPY)
         return cls(body, headers)
 
-    def response(self) -> Response:
-        """The HTTP response."""
-        return Response(self.content, media_type="application/json", headers=dict(self.headers))
+    def response(self, known: str | None = None) -> Response:
+        """The HTTP response; without a body to whom already has it, by the request's `If-None-Match`."""
+        headers = dict(self.headers)
+        if self.etag is not None:
+            # A browser asks again each time: whether it still may read, and whether there is more by now.
+            headers |= {"ETag": self.etag, "Cache-Control": "private, no-cache"}
+            if known == self.etag:
+                return Response(status_code=304, headers=headers)
+        return Response(self.content, media_type="application/json", headers=headers)
 
 
-_NOT_WORKED_OUT = Answer(b"")
+class Kept(NamedTuple):
+    """An answer and the revisions of its runs when it was worked out."""
+
+    revisions: Sequence[int]
+    answer: Answer
 
 
 @dataclass
@@ -48,9 +62,15 @@ class _Entry:
     """An answer and what was stored when it was made. Its lock makes the others wait for the one who works it out."""
 
     run_ids: Sequence[str]
-    revisions: Sequence[int] | None = None
-    answer: Answer = _NOT_WORKED_OUT
+    route: Mapping[str, Any]
+    """What the request's scope says of the route that answered."""
+    kept: Kept | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def num_bytes(self) -> int:
+        """What it takes in memory, about."""
+        return _ENTRY_BYTES + (0 if self.kept is None else len(self.kept.answer.content))
 
 
 class AnswerCache:
@@ -58,40 +78,79 @@ class AnswerCache:
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
+        self._num_bytes = 0
         self._lock = threading.Lock()
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
 
-    def answer(self, session: Session, question: str, run_ids: Sequence[str], work_out: Callable[[], Answer]) -> Answer:
+    def answer(
+        self,
+        session: Session,
+        question: str,
+        run_ids: Sequence[str],
+        work_out: Callable[[], Answer],
+        route: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Answer:
         """The answer to a question about the records of these runs, computed again when one of them has more.
 
         The question names everything that the answer depends on but the records: path and query.
         """
         with self._lock:
-            entry = self._entries.setdefault(question, _Entry(run_ids))
+            entry = self._entries.get(question)
+            if entry is None:
+                entry = self._entries[question] = _Entry(run_ids, route)
+                self._num_bytes += _ENTRY_BYTES
             self._entries.move_to_end(question)
         with entry.lock:
             # Read first: what is stored meanwhile makes the next request work it out again.
             now = revisions(session, run_ids)
+            if entry.kept is not None and entry.kept.revisions == now:
+                return entry.kept.answer
+            answer = work_out()
             # A run without records may be gone: that is for the question itself to find out.
-            if entry.revisions == now and all(now):
-                return entry.answer
-            answer = entry.answer = work_out()
-            entry.revisions = now
-        self._forget_oldest()
+            if all(now):
+                answer = answer._replace(etag=_etag(question, now))
+                self._keep(question, entry, Kept(now, answer))
         return answer
+
+    def kept(self, question: str) -> tuple[_Entry, Kept] | None:
+        """What is kept of a question, which may be out of date. Asks no database and waits for nobody."""
+        with self._lock:
+            entry = self._entries.get(question)
+            if entry is None or entry.kept is None:
+                return None
+            self._entries.move_to_end(question)
+            return entry, entry.kept
 
     def forget(self, run_id: str) -> None:
         """Keep nothing of a run that is deleted."""
         with self._lock:
             for question in [each for each, entry in self._entries.items() if run_id in entry.run_ids]:
-                del self._entries[question]
+                self._num_bytes -= self._entries.pop(question).num_bytes
 
-    def _forget_oldest(self) -> None:
+    def _keep(self, question: str, entry: _Entry, kept: Kept) -> None:
         with self._lock:
-            num_bytes = sum(_ENTRY_BYTES + len(entry.answer.content) for entry in self._entries.values())
-            while num_bytes > self._max_bytes:
+            if self._entries.get(question) is not entry:
+                # Dropped while it was worked out.
+                return
+            self._num_bytes -= entry.num_bytes
+            entry.kept = kept
+            self._num_bytes += entry.num_bytes
+            while self._num_bytes > self._max_bytes:
                 _, forgotten = self._entries.popitem(last=False)
-                num_bytes -= _ENTRY_BYTES + len(forgotten.answer.content)
+                self._num_bytes -= forgotten.num_bytes
+
+
+def _etag(question: str, revisions: Sequence[int]) -> str:
+    # Cheaper than a hash of the body: this is all that it depends on.
+    said = f"{__version__} {question} {revisions}"
+    return f'"{hashlib.blake2b(said.encode(), digest_size=12).hexdigest()}"'
+
+
+REVISIONS = """
+    SELECT run_id, sum(next_offset)::bigint FROM ingest_offsets
+    WHERE run_id = ANY(%(run_ids)s) AND kind = 'records' GROUP BY run_id
+"""
+"""The bytes read of all of a run's journals."""
 
 
 def revisions(session: Session, run_ids: Sequence[str]) -> Sequence[int]:

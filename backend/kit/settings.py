@@ -8,11 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from backend.kit.outbound_addresses import AddressPolicy
 from backend.kit.prices import Prices
-from bapo.deploy.settings import BrokerAddress, ServiceSettings
+from bapo.config.paths import PermittedFolders
+from bapo.deploy.settings import BrokerAddress, PublicAddress, ServiceSettings, with_password
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -20,8 +21,12 @@ LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 class Settings(ServiceSettings):
     """Environment variables, each with the prefix `BAPO_`."""
 
+    database_password_file: Path | None = None
+    """File with the password of `BAPO_DATABASE_URL`, where the address itself holds none."""
     database_url: str
     """PostgreSQL database, as `postgresql+psycopg://user@host/name`."""
+    broker_password_file: Path | None = None
+    """File with the password of Redis, where its addresses hold none."""
     broker_url: BrokerAddress
     """Celery broker, `redis://…` or `redis+socket:///…`."""
     worker_broker_url: BrokerAddress = ""
@@ -36,7 +41,7 @@ class Settings(ServiceSettings):
     """File with the token of the workers on this machine; created with mode 600 if missing."""
     metrics_token_file: Path | None = None
     """File with the token for `/metrics`; created with mode 600 if missing. If unset, only this machine may."""
-    public_url: str = "http://127.0.0.1:8000"
+    public_url: PublicAddress = "http://127.0.0.1:8000"
     """Public address of the dashboard; its host and origin are allowed."""
     allowed_hosts: str = ""
     """Additional host names that requests may use, separated by commas."""
@@ -90,8 +95,8 @@ class Settings(ServiceSettings):
     """Days after archiving at which a run is deleted; never by default."""
 
     resource_roots: str = ""
-    """Folders in which data sets, models and verifiers may be registered, separated by the system's path separator;
-    workers must see them under the same paths."""
+    """Folders whose data sets, models and verifiers may be registered and named in configs, separated by the system's
+    path separator; workers must see them under the same paths. Runs' folders and downloads are never among them."""
 
     webhook_allowed_hosts: str = ""
     """Internal receivers that webhooks may call: host names (`*.example.org` for all below), addresses and networks
@@ -99,19 +104,16 @@ class Settings(ServiceSettings):
 
     @field_validator("database_url")
     @classmethod
-    def _is_postgresql(cls, url: str) -> str:
+    def _is_postgresql(cls, url: str, info: ValidationInfo) -> str:
         scheme, _, rest = url.partition("://")
         if scheme not in ("postgresql", "postgres", "postgresql+psycopg") or not rest:
             raise ValueError("only PostgreSQL is supported: use postgresql+psycopg://user:password@host:5432/name")
-        return f"postgresql+psycopg://{rest}"
+        return with_password(f"postgresql+psycopg://{rest}", info.data.get("database_password_file"))
 
-    @field_validator("public_url")
+    @field_validator("broker_url", "worker_broker_url")
     @classmethod
-    def _is_an_address(cls, url: str) -> str:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("give the public address, such as https://bapo.example.org")
-        return url
+    def _has_its_password(cls, url: str, info: ValidationInfo) -> str:
+        return with_password(url, info.data.get("broker_password_file"))
 
     @field_validator("webhook_allowed_hosts")
     @classmethod
@@ -125,9 +127,12 @@ class Settings(ServiceSettings):
         return AddressPolicy.of(self.webhook_allowed_hosts)
 
     @cached_property
-    def permitted_roots(self) -> tuple[Path, ...]:
-        """Folders that resources may be in, links followed."""
-        return tuple(Path(root).resolve() for root in self.resource_roots.split(os.pathsep) if root.strip())
+    def permitted_folders(self) -> PermittedFolders:
+        """Folders whose files may be registered and named in configs, links followed."""
+        return PermittedFolders(
+            roots=[Path(root).resolve() for root in self.resource_roots.split(os.pathsep) if root.strip()],
+            closed=[self.runs_dir.resolve(), self.artifact_store.resolve()],
+        )
 
     @cached_property
     def artifact_store(self) -> Path:

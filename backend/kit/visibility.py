@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import anyio.to_thread
 from sqlalchemy import select
 
@@ -27,6 +29,12 @@ class Visibility:
         if project_id is None:
             project_id = await anyio.to_thread.run_sync(self._look_up, run_id)
         return caller.sees(project_id)
+
+    def known_to_see(self, caller: Principal, run_ids: Sequence[str]) -> bool:
+        """Whether all of these runs exist for the caller, as far as that is known without asking the database."""
+        return caller.memberships is None or all(
+            run_id in self._projects and caller.sees(self._projects[run_id]) for run_id in run_ids
+        )
 
     def forget(self, run_id: str) -> None:
         """Drop a deleted run."""

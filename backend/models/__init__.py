@@ -4,11 +4,13 @@ from backend.models.accounts import ApiToken, LoginAttempt, LoginCode, Membershi
 from backend.models.alerts import Alert, AlertFollower, AlertRule, AlertWatch
 from backend.models.artifacts import Artifact, FolderDeletion, RunStorage
 from backend.models.base import Base
+from backend.models.findings import RunFindings
 from backend.models.records import (
     IngestOffset,
     LogPiece,
     MetricChunk,
     MetricKey,
+    MetricTail,
     PromptText,
     Sample,
     SparseRecord,
@@ -44,10 +46,12 @@ __all__ = [
     "Membership",
     "MetricChunk",
     "MetricKey",
+    "MetricTail",
     "Project",
     "PromptText",
     "Resource",
     "Run",
+    "RunFindings",
     "RunGroup",
     "RunResource",
     "RunStar",

@@ -12,7 +12,7 @@ from backend.models.base import Base, new_id
 
 
 class Project(Base):
-    """What runs belong to."""
+    """Owns runs; its members see them."""
 
     __tablename__ = "projects"
 
@@ -44,7 +44,7 @@ class User(Base):
 
 
 class Membership(Base):
-    """What somebody may do in a project."""
+    """The role of a user in a project."""
 
     __tablename__ = "memberships"
     __table_args__ = (CheckConstraint("role IN ('viewer', 'member', 'admin')", name="role"),)

@@ -31,7 +31,7 @@ class AlertRule(Base):
 
 
 class AlertWatch(Base):
-    """What a rule remembers of a run, so that it reads each step once."""
+    """The state of a rule for a run, so that it reads each step once."""
 
     __tablename__ = "alert_watches"
 
@@ -75,7 +75,7 @@ class Alert(Base):
 
 
 class AlertFollower(Base):
-    """How far the event log was followed: one row."""
+    """The last event that alerts were made of: one row."""
 
     __tablename__ = "alert_follower"
     __table_args__ = (CheckConstraint("id = 1", name="single"),)

@@ -49,7 +49,7 @@ class Artifact(Base):
 
 
 class RunStorage(Base):
-    """What a run takes up, as last measured, and what of it was deleted already."""
+    """Sizes of a run as last measured, and which of its parts are deleted."""
 
     __tablename__ = "run_storage"
     __table_args__ = (Index("ix_run_storage_due", "run_id", postgresql_where=text("is_folder_due")),)

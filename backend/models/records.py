@@ -1,18 +1,19 @@
 """Recorded data of runs.
 
-A step's record is one row. Its metrics are read far more often than written, one key over many steps, so that every
-hundred complete steps are turned into one array per key (`MetricChunk`); until then they wait in the row.
+A step's record is one row, packed. Its metrics are read far more often than written, one key over many steps, so that
+every hundred complete steps are turned into one array per key (`MetricChunk`); until then they wait in `MetricTail`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, ForeignKey, Identity, Index, Integer, Text, text
-from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, JSONB
+from sqlalchemy import BigInteger, ForeignKey, Identity, Index
+from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.models.base import Base
+from backend.models.packing import PackedJson
 
 RUN_ID = "runs.id"
 
@@ -21,28 +22,38 @@ class StepRow(Base):
     """One training step, as the latest attempt recorded it."""
 
     __tablename__ = "steps"
-    __table_args__ = (Index("ix_steps_tail", "run_id", "step", postgresql_where=text("metrics IS NOT NULL")),)
 
     run_id: Mapped[str] = mapped_column(ForeignKey(RUN_ID, ondelete="CASCADE"), primary_key=True)
     step: Mapped[int] = mapped_column(primary_key=True)
     attempt: Mapped[int]
-    metrics: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
-    """None once they are in chunks."""
+    reward_mean: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)
+    """None where it is no finite number; so is the next."""
+    unix_time: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)
     fresh_histogram: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
     reevaluated_histogram: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
     batch_histogram: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
-    record: Mapped[dict[str, Any]]
-    """Without `prompts`, which the next six columns hold, one element per visit."""
-    prompt_ids: Mapped[list[str]] = mapped_column(ARRAY(Text))
-    prompt_sources: Mapped[list[str]] = mapped_column(ARRAY(Text))
-    prompt_num_correct: Mapped[list[int]] = mapped_column(ARRAY(Integer))
-    prompt_policy_versions: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
-    prompt_in_batch: Mapped[list[bool]] = mapped_column(ARRAY(Boolean))
-    prompt_reasons: Mapped[list[str | None]] = mapped_column(ARRAY(Text))
+    ratio_histogram: Mapped[list[int] | None] = mapped_column(ARRAY(BigInteger))
+    record: Mapped[dict[str, Any]] = mapped_column(PackedJson)
+    """Without `prompts`."""
+    visits: Mapped[list[list[Any]]] = mapped_column(PackedJson)
+    """`prompts`, as one list per field of `VISIT_FIELDS`."""
+
+
+VISIT_FIELDS = ("prompt_id", "source", "num_correct", "policy_version", "in_batch", "reason")
+
+
+class MetricTail(Base):
+    """Metrics of a step whose chunk is not complete."""
+
+    __tablename__ = "metric_tails"
+
+    run_id: Mapped[str] = mapped_column(ForeignKey(RUN_ID, ondelete="CASCADE"), primary_key=True)
+    step: Mapped[int] = mapped_column(primary_key=True)
+    metrics: Mapped[dict[str, Any]]
 
 
 class MetricChunk(Base):
-    """One key's values of steps chunk·100 + 1 .. (chunk + 1)·100; NULL where a step lacks the key."""
+    """One key's values of steps chunk·100 + 1 .. (chunk + 1)·100; NaN, or NULL, where a step lacks the key."""
 
     __tablename__ = "metric_chunks"
 
@@ -96,7 +107,7 @@ class Sample(Base):
 
 
 class PromptText(Base):
-    """What a prompt says, as the first group of it that was stored with its responses has it."""
+    """The text of a prompt, from its first line in `samples.jsonl`."""
 
     __tablename__ = "prompt_texts"
 
@@ -119,7 +130,7 @@ class LogPiece(Base):
 
 
 class IngestOffset(Base):
-    """How far a file of an attempt is stored."""
+    """The number of stored bytes of an attempt's file."""
 
     __tablename__ = "ingest_offsets"
 

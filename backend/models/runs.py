@@ -87,7 +87,7 @@ class Run(Base):
     group_id: Mapped[str | None] = mapped_column(ForeignKey("run_groups.id"), index=True)
     parent_id: Mapped[str | None] = mapped_column(ForeignKey("runs.id", ondelete="SET NULL"), index=True)
     fork_step: Mapped[int | None]
-    """Completed steps of the checkpoint that the run goes on from; None where it began by itself."""
+    """Completed steps of the checkpoint that the run continues from; None if it is not a fork."""
     forked_from: Mapped[str | None]
     """Identifier of the run with that checkpoint, whose folder may outlive its row."""
     name: Mapped[str]
@@ -237,7 +237,7 @@ class Control(Base):
 
 
 class AuditRow(Base):
-    """Who did what, when."""
+    """One action: its author, its subject and its time."""
 
     __tablename__ = "audit"
 

@@ -13,7 +13,7 @@ from backend.models.base import Base, new_id
 
 
 class Webhook(Base):
-    """An address that is told what happens in a project."""
+    """An address that is notified of what happens in a project."""
 
     __tablename__ = "webhooks"
     __table_args__ = (CheckConstraint("format IN ('json', 'slack', 'discord', 'text')", name="format"),)

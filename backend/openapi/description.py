@@ -33,6 +33,7 @@ TAGS = [
     {"name": "difficulty", "description": "How prompts move between accuracies."},
     {"name": "compare", "description": "Comparison of runs."},
     {"name": "what-if", "description": "A run's batches under other settings."},
+    {"name": "findings", "description": "What is wrong with a run's data, and what to do about it."},
     {"name": "views", "description": "Saved views of the run list."},
     {"name": "resources", "description": "Registered data sets, models and verifiers."},
     {"name": "alerts", "description": "Alerts and alert rules."},

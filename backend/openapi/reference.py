@@ -90,7 +90,9 @@ class _Page:
         responses = self._document["components"]["responses"]
         yield "<h3>Refusals</h3><table>"
         for status in refusals:
-            yield f"<tr><td>{status}</td><td>{escape(responses[f'Error{status}']['description'])}</td></tr>"
+            answer = operation["responses"][status]
+            shared = responses[f"Error{status}"] if "$ref" in answer else answer
+            yield f"<tr><td>{status}</td><td>{escape(shared['description'])}</td></tr>"
         yield "</table></details>"
 
     def _body(self, title: str, holder: dict[str, Any]) -> Iterator[str]:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
-from sqlalchemy import func, select, text
+import orjson
+from sqlalchemy import ColumnElement, Integer, LargeBinary, any_, func, literal, select, text, type_coerce
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Session
 
-from backend.models import PromptText, Run
+from backend.models import PromptText, Run, StepRow
+from backend.models.packing import unpack
+from bapo.rollout import BatchSource
+
+_STEPS_AT_ONCE = 500
 
 
 def beginnings(session: Session, run_id: str, prompt_ids: Sequence[str], num_letters: int) -> dict[str, str]:
@@ -40,25 +48,35 @@ class VisitRow(NamedTuple):
     step: int
     source: str
     num_correct: int
-    policy_version: int
+    policy_version: int | None
     in_batch: bool
     reason: str | None
 
 
-_VISITS = text("""
-    SELECT steps.step, visit.source, visit.num_correct, visit.policy_version, visit.in_batch, visit.reason
-    FROM steps, unnest(steps.prompt_ids, steps.prompt_sources, steps.prompt_num_correct, steps.prompt_policy_versions,
-                       steps.prompt_in_batch, steps.prompt_reasons) WITH ORDINALITY
-                AS visit(prompt_id, source, num_correct, policy_version, in_batch, reason, place)
-    WHERE steps.run_id = :run_id AND steps.step = ANY(:steps) AND visit.prompt_id = :prompt_id
-    ORDER BY steps.step, visit.place
-""")
-
-
 def visits(session: Session, run_id: str, prompt_id: str, steps: Sequence[int]) -> list[VisitRow]:
     """A prompt's visits in these steps."""
-    rows = session.execute(_VISITS, {"run_id": run_id, "prompt_id": prompt_id, "steps": list(steps)})
-    return [VisitRow(*row) for row in rows]
+    is_wanted = StepRow.step == any_(literal(list(steps), ARRAY(Integer)))
+    return [visit for _, visit in _visits(session, [run_id], prompt_id, is_wanted)]
+
+
+def _visits(
+    session: Session, run_ids: Sequence[str], prompt_id: str, *conditions: ColumnElement[bool]
+) -> Iterator[tuple[str, VisitRow]]:
+    """Runs and a prompt's visits in them, by run and step."""
+    # As bytes: most steps have not visited the prompt and need not be read as JSON.
+    query = (
+        select(StepRow.run_id, StepRow.step, type_coerce(StepRow.visits, LargeBinary))
+        .where(StepRow.run_id.in_(run_ids), *conditions)
+        .order_by(StepRow.run_id, StepRow.step)
+        .execution_options(yield_per=_STEPS_AT_ONCE)
+    )
+    wanted = orjson.dumps(prompt_id)
+    for run_id, step, packed in session.execute(query):
+        content = unpack(packed)
+        if wanted in content:
+            for visited, *visit in zip(*orjson.loads(content), strict=True):
+                if visited == prompt_id:
+                    yield run_id, VisitRow(step, *visit)
 
 
 class TrackingRow(NamedTuple):
@@ -92,22 +110,11 @@ class CourseRow(NamedTuple):
 
     run_id: str
     num_visits: int
-    evaluated: list[int] | None
-    """Correct responses at each evaluation, by step; None without any."""
+    evaluated: list[int]
+    """Correct responses at each evaluation, by step."""
     known: list[int]
     """The same of each visit."""
     last_step: int
-
-
-_COURSES = text("""
-    SELECT steps.run_id, count(*),
-           array_agg(visit.num_correct ORDER BY steps.step, visit.place) FILTER (WHERE visit.source <> 'reused'),
-           array_agg(visit.num_correct ORDER BY steps.step, visit.place), max(steps.step)
-    FROM steps, unnest(steps.prompt_ids, steps.prompt_sources, steps.prompt_num_correct) WITH ORDINALITY
-                AS visit(prompt_id, source, num_correct, place)
-    WHERE steps.run_id = ANY(:run_ids) AND :prompt_id = ANY(steps.prompt_ids) AND visit.prompt_id = :prompt_id
-    GROUP BY steps.run_id
-""")
 
 
 def newest_runs(session: Session, limit: int) -> list[Run]:
@@ -118,5 +125,10 @@ def newest_runs(session: Session, limit: int) -> list[Run]:
 
 def courses(session: Session, run_ids: Sequence[str], prompt_id: str) -> dict[str, CourseRow]:
     """Summaries of a prompt in the runs that visited it."""
-    rows = session.execute(_COURSES, {"run_ids": list(run_ids), "prompt_id": prompt_id})
-    return {row[0]: CourseRow(*row) for row in rows}
+    found = {}
+    for run_id, rows in groupby(_visits(session, run_ids, prompt_id), key=itemgetter(0)):
+        visits = [visit for _, visit in rows]
+        evaluated = [visit.num_correct for visit in visits if visit.source != BatchSource.REUSED]
+        known = [visit.num_correct for visit in visits]
+        found[run_id] = CourseRow(run_id, len(visits), evaluated, known, visits[-1].step)
+    return found

@@ -29,6 +29,7 @@ from bapo.api.prompts import (
     PromptVisits,
 )
 from bapo.api.runs import RunStatus
+from bapo.config.sections import group_size_of
 from bapo.rollout import BatchSource
 
 SPARKLINE_VISITS = 100
@@ -146,7 +147,9 @@ def one_prompt(session: Session, context: Context, run: Run, prompt_id: str, wan
             source=[BatchSource(visit.source) for visit in visits],
             num_correct=[visit.num_correct for visit in visits],
             policy_version=[visit.policy_version for visit in visits],
-            staleness=[visit.step - 1 - visit.policy_version for visit in visits],
+            staleness=[
+                None if visit.policy_version is None else visit.step - 1 - visit.policy_version for visit in visits
+            ],
             in_batch=[visit.in_batch for visit in visits],
             reason=[visit.reason for visit in visits],
         ),
@@ -193,7 +196,7 @@ def in_runs(session: Session, prompt_id: str) -> PromptInRuns:
                 num_visits=course.num_visits,
                 first_correct=correct[0],
                 last_correct=correct[-1],
-                group_size=run.config["rollout"]["group_size"],
+                group_size=group_size_of(run.config),
                 last_step=course.last_step,
             )
         )

@@ -26,7 +26,7 @@ def move_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: s
 
 @router.get("/queue/limits", summary="Get limits of users")
 def get_limits(_: Administrator, session: DbSession, settings: SettingsOf) -> UserLimits:
-    """How many runs each user may have on workers at a time. Requires an administrator."""
+    """List the number of runs that each user may have on workers at a time. Requires an administrator."""
     return limits.limits(session, settings)
 
 

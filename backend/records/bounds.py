@@ -35,11 +35,12 @@ def is_integer(value: int) -> bool:
     return 0 <= value <= MAX_INTEGER
 
 
-def outside(values: Sequence[int], lowest: int, highest: int) -> str | None:
+def outside(values: Sequence[int | None], lowest: int, highest: int) -> str | None:
     """Error naming the first number out of bounds; None if there is none."""
-    if not values or (lowest <= min(values) and max(values) <= highest):
+    known = values if None not in values else [value for value in values if value is not None]
+    if not known or (lowest <= min(known) and max(known) <= highest):  # type: ignore[type-var, operator]
         return None
-    return _complaint(next(value for value in values if not lowest <= value <= highest))
+    return _complaint(next(value for value in known if value is not None and not lowest <= value <= highest))
 
 
 def _complaint(value: object) -> str:
@@ -49,12 +50,16 @@ def _complaint(value: object) -> str:
 def _integers(record: AnyRecord) -> Iterator[int]:
     yield record.step
     if isinstance(record, StepRecord):
-        yield record.num_steps
+        yield record.num_steps or 0
     elif isinstance(record, TrackingRecord):
         yield record.replicate
 
 
 def _bigints(record: StepRecord) -> Iterable[int]:
     return chain(
-        (record.cost.num_rollouts,), record.fresh_histogram, record.reevaluated_histogram, record.batch_histogram
+        (record.cost.num_rollouts,),
+        record.fresh_histogram,
+        record.reevaluated_histogram,
+        record.batch_histogram,
+        () if record.update is None else record.update.ratio_histogram,
     )

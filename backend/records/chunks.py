@@ -7,15 +7,18 @@ into rows again, and made anew when it is complete.
 from __future__ import annotations
 
 import math
+import struct
 from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import LiteralString
 
-from sqlalchemy import ColumnElement, delete, or_, select, update
+import numpy as np
+from sqlalchemy import ColumnElement, delete, or_, select
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from backend.models import MetricChunk, StepRow
-from backend.records.repository import array_of, copy
+from backend.models import MetricChunk, MetricTail, StepRow
+from backend.records.repository import copy, int4
 from bapo.records import StepRecord, metrics
 
 CHUNK_STEPS = 100
@@ -45,10 +48,9 @@ def completed(
     """The chunks that the new steps complete, and the metrics of their other steps."""
     found: dict[int, dict[int, Metrics]] = {chunk: {} for chunk in chunks}
     if _lacking(found, new):
-        query = select(StepRow.step, StepRow.metrics).where(
-            StepRow.run_id == run_id,
-            StepRow.metrics.is_not(None),
-            or_(*(StepRow.step.between(first_step(chunk), last_step(chunk)) for chunk in _lacking(found, new))),
+        query = select(MetricTail.step, MetricTail.metrics).where(
+            MetricTail.run_id == run_id,
+            or_(*(MetricTail.step.between(first_step(chunk), last_step(chunk)) for chunk in _lacking(found, new))),
         )
         for step, metrics in session.execute(query):
             if step not in new:
@@ -63,28 +65,34 @@ def _lacking(found: Mapping[int, Collection[int]], new: Collection[int]) -> set[
 
 
 def store(session: Session, run_id: str, chunk: int, metrics: Mapping[int, Metrics]) -> None:
-    """Turn the metrics of a chunk's steps into one array per key; NULL where a step lacks the key."""
+    """Turn the metrics of a chunk's steps into one array per key; NaN where a step lacks the key."""
     by_step = [metrics[step] for step in range(first_step(chunk), last_step(chunk) + 1)]
     keys = sorted(set().union(*by_step))
-    series = ((run_id, key, chunk, array_of([values.get(key) for values in by_step])) for key in keys)
-    copy(session, _COPY_CHUNKS, series)
+    table = np.empty((len(keys), CHUNK_STEPS), FLOAT_ELEMENT)
+    table["length"] = FLOAT_ELEMENT["value"].itemsize
+    # What float() leaves alone: every value is one.
+    table["value"] = np.array([[values.get(key, math.nan) for values in by_step] for key in keys]).reshape(table.shape)
+    run, number = run_id.encode(), int4(chunk)
+    rows = zip(keys, table, strict=True)
+    copy(session, _COPY_CHUNKS, ((run, key.encode(), number, _ARRAY_HEAD + row.tobytes()) for key, row in rows))
     session.execute(
-        update(StepRow)
-        .where(
-            StepRow.run_id == run_id,
-            StepRow.step.between(first_step(chunk), last_step(chunk)),
-            StepRow.metrics.is_not(None),
-        )
-        .values(metrics=None),
+        delete(MetricTail).where(
+            MetricTail.run_id == run_id, MetricTail.step.between(first_step(chunk), last_step(chunk))
+        ),
         execution_options={"synchronize_session": False},
     )
 
 
-_COPY_CHUNKS: LiteralString = "COPY metric_chunks (run_id, key, chunk, series) FROM STDIN"
+_COPY_CHUNKS: LiteralString = "COPY metric_chunks (run_id, key, chunk, series) FROM STDIN (FORMAT BINARY)"
+FLOAT_ELEMENT = np.dtype([("length", ">i4"), ("value", ">f8")])
+"""An element of a `float8[]` on the wire."""
+_FLOAT8_OID = 701
+# One dimension, no NULL, the type, the length, the lower bound.
+_ARRAY_HEAD = struct.pack(">iiIii", 1, 0, _FLOAT8_OID, CHUNK_STEPS, 1)
 
 
 def dissolve(session: Session, run_id: str, chunks: Collection[int]) -> None:
-    """Turn arrays into rows again."""
+    """Turn arrays into rows of their steps again."""
     if not chunks:
         return
     query = select(MetricChunk.chunk).where(MetricChunk.run_id == run_id, MetricChunk.chunk.in_(chunks)).distinct()
@@ -94,14 +102,20 @@ def dissolve(session: Session, run_id: str, chunks: Collection[int]) -> None:
 
 
 def give_back(session: Session, run_id: str, chunk: int) -> None:
-    """Write the metrics of a chunk's steps into their rows, from the records."""
+    """Write the metrics of a chunk's steps into rows of their own, from the records."""
     write_metrics(session, run_id, StepRow.step.between(first_step(chunk), last_step(chunk)))
 
 
 def write_metrics(session: Session, run_id: str, *conditions: ColumnElement[bool]) -> None:
-    """Write the metrics of some steps into their rows, from the records."""
+    """Write the metrics of some steps into rows of their own, from the records."""
     rows = session.execute(select(StepRow.step, StepRow.record).where(StepRow.run_id == run_id, *conditions))
-    for step, record in rows.all():
-        values = metrics(StepRecord.model_validate({**record, "prompts": []}))
-        finite = {key: value for key, value in values.items() if math.isfinite(value)}
-        session.execute(update(StepRow).where(StepRow.run_id == run_id, StepRow.step == step).values(metrics=finite))
+    values = (
+        {
+            "run_id": run_id,
+            "step": step,
+            "metrics": metrics(StepRecord.model_validate({**record, "prompts": []})),
+        }
+        for step, record in rows.all()
+    )
+    if found := list(values):
+        session.connection().execute(insert(MetricTail).on_conflict_do_nothing(), found)

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from backend.records import repository
 from backend.records.repository import StepRange
-from bapo.analysis.visits import SOURCES, Visits
+from bapo.analysis.visits import SOURCES, UNKNOWN_VERSION, Visits
 from bapo.records import RATIO_BIN_EDGES
 
 Counts = NDArray[np.int64]
@@ -51,7 +51,7 @@ def staleness(visits: Visits, steps: StepRange, max_points: int | None) -> tuple
     within = (visits.step >= steps.first) & (visits.step <= steps.last)
     numbers = np.unique(visits.step[within]).astype(np.int64)
     spans = spans_of(numbers, max_points)
-    trained = within & visits.in_batch
+    trained = within & visits.in_batch & (visits.policy_version != UNKNOWN_VERSION)
     age = visits.step[trained] - 1 - visits.policy_version[trained]
     ages, age_row = np.unique(age, return_inverse=True)
     span = spans.of_step[np.searchsorted(numbers, visits.step[trained])]

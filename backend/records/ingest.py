@@ -13,10 +13,11 @@ from backend.kit import instruments
 from backend.kit.errors import Problem
 from backend.kit.events import announce
 from backend.models import Attempt, Run
+from backend.models.packing import pack
 from backend.records import chunks, metric_keys, repository, samples
 from backend.records.best import best_evaluation
 from backend.records.lines import Loaded, Parsed, load, new_lines, parse
-from backend.records.repository import array_of
+from backend.records.repository import float8, int4, int8_array
 from backend.runs import acknowledgements
 from bapo.api.workers import BatchAccepted, RecordBatch
 from bapo.records import AnyRecord, EvaluationRecord, EventRecord, StepRecord, TrackingRecord, metrics
@@ -88,7 +89,7 @@ def _store_records(session: Session, run: Run, attempt: int, loaded: Sequence[Lo
     metric_keys.add(session, run.id, names)
     for line in lines:
         _follow(session, run, line.record)
-    _follow_steps(run, [line.record for line in lines if isinstance(line.record, StepRecord)])
+    _follow_steps(session, run, [line.record for line in lines if isinstance(line.record, StepRecord)])
     if run.eval_name is not None and any(isinstance(line.record, EvaluationRecord) for line in lines):
         # Read anew: what a later attempt repeats may have replaced the best one.
         run.eval_best, run.eval_best_step = best_evaluation(session, run.id, run.eval_name)
@@ -110,6 +111,8 @@ def _store_steps(
     complete = chunks.completed(
         session, run.id, {chunk for chunk in touched if chunks.last_step(chunk) <= newest}, loaded.keys()
     )
+    if min(loaded) <= run.step:
+        repository.forget_steps(session, run.id, list(loaded))
     lines: list[Parsed] = []
     values: dict[int, dict[str, float]] = {}
 
@@ -119,11 +122,13 @@ def _store_steps(
             lines.append(line)
             if isinstance(line.record, StepRecord):
                 values[step] = metrics(line.record)
-                # Those of a complete chunk go there at once.
-                waiting = None if chunks.chunk_of(step) in complete else values[step]
-                yield _step_columns(attempt, line.record, line, waiting)
+                yield _step_columns(attempt, line.record, line)
 
-    repository.replace_steps(session, run.id, list(loaded), rows())
+    repository.copy_steps(session, run.id, rows())
+    # Those of a complete chunk go there at once.
+    waiting = [(step, orjson.dumps(each)) for step, each in values.items() if chunks.chunk_of(step) not in complete]
+    if waiting:
+        repository.copy_tails(session, run.id, waiting)
     for chunk, stored in complete.items():
         new = [step for step in loaded if chunks.chunk_of(step) == chunk]
         if all(step in values for step in new):
@@ -134,25 +139,24 @@ def _store_steps(
     return lines, frozenset().union(*values.values())
 
 
-def _step_columns(
-    attempt: int, record: StepRecord, line: Parsed, values: dict[str, float] | None
-) -> repository.StepColumns:
-    visits = line.visits
+def _step_columns(attempt: int, record: StepRecord, line: Parsed) -> repository.StepColumns:
+    ratios = None if record.update is None else record.update.ratio_histogram
     return repository.StepColumns(
-        step=record.step,
-        attempt=attempt,
-        metrics=None if values is None else orjson.dumps(values).decode(),
-        fresh_histogram=array_of(record.fresh_histogram),
-        reevaluated_histogram=array_of(record.reevaluated_histogram),
-        batch_histogram=array_of(record.batch_histogram),
-        record=line.content,
-        prompt_ids=array_of(visits.prompt_id),
-        prompt_sources=array_of(visits.source),
-        prompt_num_correct=array_of(visits.num_correct),
-        prompt_policy_versions=array_of(visits.policy_version),
-        prompt_in_batch=array_of(visits.in_batch),
-        prompt_reasons=array_of(visits.reason),
+        step=int4(record.step),
+        attempt=int4(attempt),
+        reward_mean=_finite(record.reward_mean),
+        unix_time=_finite(record.timing.get("unix_time")),
+        fresh_histogram=int8_array(record.fresh_histogram),
+        reevaluated_histogram=int8_array(record.reevaluated_histogram),
+        batch_histogram=int8_array(record.batch_histogram),
+        ratio_histogram=None if ratios is None else int8_array(ratios),
+        record=pack(line.content),
+        visits=pack(orjson.dumps(tuple(line.visits))),
     )
+
+
+def _finite(value: float | None) -> bytes | None:
+    return None if value is None or not math.isfinite(value) else float8(value)
 
 
 def _sparse_row(run_id: str, attempt: int, line: Parsed) -> dict[str, Any]:
@@ -174,7 +178,7 @@ def _sparse_row(run_id: str, attempt: int, line: Parsed) -> dict[str, Any]:
     }
 
 
-def _follow_steps(run: Run, records: Sequence[StepRecord]) -> None:
+def _follow_steps(session: Session, run: Run, records: Sequence[StepRecord]) -> None:
     """As `_follow`, of all steps at once: each change of the row's object is dear."""
     step, newest, step_seconds = run.step, None, run.step_seconds
     for record in records:
@@ -185,10 +189,12 @@ def _follow_steps(run: Run, records: Sequence[StepRecord]) -> None:
                 before = seconds if step_seconds is None else step_seconds
                 step_seconds = AVERAGE_WEIGHT * seconds + (1 - AVERAGE_WEIGHT) * before
     if newest is not None:
+        # Before the row is changed: a query would write the change, and the rest of it once more.
+        reward_mean = repository.recent_reward(session, run.id, newest.step)
         run.step = newest.step
-        run.num_steps = newest.num_steps
+        run.num_steps = newest.num_steps or 0
         run.num_rollouts = newest.cost.num_rollouts
-        run.reward_mean = newest.reward_mean if math.isfinite(newest.reward_mean) else None
+        run.reward_mean = reward_mean
         run.step_seconds = step_seconds
 
 

@@ -10,9 +10,10 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from backend.models import Run
+from backend.models.records import VISIT_FIELDS
 from backend.records import bounds
 from bapo.api.workers import RecordBatch
-from bapo.records import AnyRecord, EventRecord, PromptVisit, StepRecord, read_record
+from bapo.records import AnyRecord, EventRecord, PromptVisit, StepRecord, dump_record, read_record
 from bapo.rollout import BatchSource
 
 _VISITS: TypeAdapter[list[PromptVisit]] = TypeAdapter(list[PromptVisit])
@@ -32,7 +33,7 @@ class VisitColumns(NamedTuple):
     prompt_id: Sequence[str] = ()
     source: Sequence[str] = ()
     num_correct: Sequence[int] = ()
-    policy_version: Sequence[int] = ()
+    policy_version: Sequence[int | None] = ()
     in_batch: Sequence[bool] = ()
     reason: Sequence[str | None] = ()
 
@@ -43,13 +44,13 @@ class VisitColumns(NamedTuple):
             set(map(type, self.prompt_id)) <= {str}
             and _SOURCES.issuperset(self.source)
             and set(map(type, self.num_correct)) <= {int}
-            and set(map(type, self.policy_version)) <= {int}
+            and set(map(type, self.policy_version)) <= {int, type(None)}
             and set(map(type, self.in_batch)) <= {bool}
             and set(map(type, self.reason)) <= {str, type(None)}
         )
 
 
-_FIELDS_OF_VISIT = itemgetter(*VisitColumns._fields)
+_FIELDS_OF_VISIT = itemgetter(*VISIT_FIELDS)
 
 
 class Loaded(NamedTuple):
@@ -68,7 +69,7 @@ class Parsed(NamedTuple):
     position: int
     record: AnyRecord
     """A step's without its prompts."""
-    content: str
+    content: bytes
     """The line as it stands, fields of a newer writer included; a step's without its prompts."""
     visits: VisitColumns = VisitColumns()
     """A step's prompts."""
@@ -124,11 +125,11 @@ def parse(loaded: Loaded, run: Run, attempt: int) -> Parsed:
                 raise ValueError("step: not a whole number")
             assert isinstance(content, dict), "it was read as a step"
             del content["prompts"]
-        stored = orjson.dumps(content).decode()
+        stored = orjson.dumps(content)
     except (ValueError, orjson.JSONEncodeError) as error:
         # One bad line must not hold up all that follow. What is nested too deeply can be read and not be written.
         record = _complaint(line, run, attempt, error)
-        return Parsed(line.position, record, record.model_dump_json(by_alias=True))
+        return Parsed(line.position, record, dump_record(record))
     return Parsed(line.position, record, stored, visits)
 
 
@@ -147,7 +148,7 @@ def _take_visits(content: object) -> VisitColumns:
     if columns is None or not columns.is_exact:
         # Not as our writer writes them, and perhaps good all the same.
         good = _VISITS.validate_python(visits)
-        columns = VisitColumns(*([getattr(visit, name) for visit in good] for name in VisitColumns._fields))
+        columns = VisitColumns(*([getattr(visit, name) for visit in good] for name in VISIT_FIELDS))
     return columns
 
 

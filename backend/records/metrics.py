@@ -12,12 +12,11 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Session
 
 from backend.models import MetricChunk, SparseRecord
-from backend.records.chunks import chunk_of
+from backend.records.chunks import FLOAT_ELEMENT, chunk_of
 from backend.records.repository import StepRange
 
 _HEAD_BYTES = 20
 """Of an array of one dimension on the wire: dimensions, whether it has NULLs, type, length, lower bound."""
-_FLOAT = np.dtype([("length", ">i4"), ("value", ">f8")])
 _NULL = -1
 
 
@@ -48,8 +47,8 @@ def metric_chunks(session: Session, run_ids: Sequence[str], keys: Sequence[str],
 def floats(sent: bytes) -> NDArray[np.float64]:
     """A `float8[]` of one dimension as PostgreSQL sends it in binary; NULL becomes NaN."""
     num_elements = int.from_bytes(sent[12:16], "big") if len(sent) >= _HEAD_BYTES else 0
-    if len(sent) == _HEAD_BYTES + num_elements * _FLOAT.itemsize:
-        return np.frombuffer(sent, _FLOAT, offset=_HEAD_BYTES)["value"].astype(np.float64)
+    if len(sent) == _HEAD_BYTES + num_elements * FLOAT_ELEMENT.itemsize:
+        return np.frombuffer(sent, FLOAT_ELEMENT, offset=_HEAD_BYTES)["value"].astype(np.float64)
     values, place = np.full(num_elements, np.nan), _HEAD_BYTES
     for index in range(num_elements):
         length = int.from_bytes(sent[place : place + 4], "big", signed=True)
@@ -70,12 +69,12 @@ class TailRow(NamedTuple):
 
 
 _TAIL = text("""
-    -- The inner query takes the value out of its record, which is large, before anything is sorted.
+    -- The inner query takes the value out of its row, which is large, before anything is sorted.
     SELECT run_id, key, array_send(array_agg(step::float8 ORDER BY step)), array_send(array_agg(value ORDER BY step))
     FROM (
         SELECT run_id, step, key, (metrics ->> key)::float8 AS value
-        FROM steps, unnest(CAST(:keys AS text[])) AS wanted(key)
-        WHERE run_id = ANY(:run_ids) AND metrics IS NOT NULL AND step BETWEEN :first AND :last
+        FROM metric_tails, unnest(CAST(:keys AS text[])) AS wanted(key)
+        WHERE run_id = ANY(:run_ids) AND step BETWEEN :first AND :last
         OFFSET 0
     ) AS tail
     GROUP BY run_id, key

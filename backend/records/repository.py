@@ -2,54 +2,80 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Any, LiteralString, NamedTuple
 
-import orjson
-from sqlalchemy import Integer, Select, any_, delete, func, literal, select, tuple_
+from sqlalchemy import Integer, Select, any_, delete, func, literal, select, text, tuple_
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.orm import Session
 
-from backend.models import IngestOffset, LogPiece, SparseRecord, StepRow
+from backend.models import IngestOffset, LogPiece, MetricTail, SparseRecord, StepRow
+from backend.models.records import VISIT_FIELDS
+from bapo.api.runs import RECENT_STEPS
+
+_RECENT_REWARD = text("""
+    SELECT avg(reward_mean) FROM steps
+    WHERE run_id = :run_id AND step > :step - :num_steps AND step <= :step
+""")
+
+
+def recent_reward(session: Session, run_id: str, step: int) -> float | None:
+    """Mean fresh reward of the newest steps up to one; None where none of them has a finite one."""
+    values = {"run_id": run_id, "step": step, "num_steps": RECENT_STEPS}
+    mean: float | None = session.execute(_RECENT_REWARD, values).scalar_one()
+    return mean
+
 
 # ---------------------------------------------------------------- writing
 
 
 class StepColumns(NamedTuple):
-    """A row of `steps` but its run, in the order in which it is copied; arrays and JSON as PostgreSQL reads them."""
+    """A row of `steps` but its run, in the order in which it is copied; as PostgreSQL receives each value."""
 
-    step: int
-    attempt: int
-    metrics: str | None
-    """None where they are in a chunk."""
-    fresh_histogram: str
-    reevaluated_histogram: str
-    batch_histogram: str
-    record: str
-    prompt_ids: str
-    prompt_sources: str
-    prompt_num_correct: str
-    prompt_policy_versions: str
-    prompt_in_batch: str
-    prompt_reasons: str
+    step: bytes
+    attempt: bytes
+    reward_mean: bytes | None
+    unix_time: bytes | None
+    fresh_histogram: bytes
+    reevaluated_histogram: bytes
+    batch_histogram: bytes
+    ratio_histogram: bytes | None
+    record: bytes
+    visits: bytes
 
 
-_COPY_STEPS = f"COPY steps (run_id, {', '.join(StepColumns._fields)}) FROM STDIN"
+_COPY_STEPS = f"COPY steps (run_id, {', '.join(StepColumns._fields)}) FROM STDIN (FORMAT BINARY)"
+_COPY_TAILS: LiteralString = "COPY metric_tails (run_id, step, metrics) FROM STDIN (FORMAT BINARY)"
+
+_INT8_OID = 20
+_ELEMENT_BYTES = 8
 
 
-def array_of(values: Sequence[float | None] | Sequence[str | None]) -> str:
-    """Numbers, truth values or texts as PostgreSQL reads an array."""
-    text = orjson.dumps(values).decode()
-    if "\\" in text:
-        # Where JSON escapes nothing it is written like an array, null included; else the texts are quoted one by one.
-        return "{" + ",".join("NULL" if value is None else _quoted(str(value)) for value in values) + "}"
-    return f"{{{text[1:-1]}}}"
+def int4(value: int) -> bytes:
+    """An `integer` as PostgreSQL receives it."""
+    return struct.pack(">i", value)
 
 
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+def float8(value: float) -> bytes:
+    """A `double precision` as PostgreSQL receives it."""
+    return struct.pack(">d", value)
+
+
+def int8_array(values: Sequence[int]) -> bytes:
+    """A `bigint[]` as PostgreSQL receives it."""
+    if not values:
+        return struct.pack(">iiI", 0, 0, _INT8_OID)
+    # Dimensions, whether it has NULLs, type, length, lower bound; then each number after its own length.
+    elements = chain.from_iterable(zip(repeat(_ELEMENT_BYTES), values, strict=False))
+    return struct.pack(f">iiIii{'iq' * len(values)}", 1, 0, _INT8_OID, len(values), 1, *elements)
+
+
+def jsonb(content: bytes) -> bytes:
+    """A `jsonb` as PostgreSQL receives it."""
+    return b"\x01" + content
 
 
 def next_offset(session: Session, run_id: str, attempt: int, kind: str) -> int:
@@ -74,26 +100,44 @@ def steps_of_later_attempts(session: Session, run_id: str, attempt: int, steps: 
     return set(session.scalars(query))
 
 
-def replace_steps(session: Session, run_id: str, steps: Sequence[int], rows: Iterable[StepColumns]) -> None:
-    """Store steps, replacing those of an earlier attempt. The run must be locked.
+def forget_steps(session: Session, run_id: str, steps: Sequence[int]) -> None:
+    """Delete steps that are recorded anew. The run must be locked."""
+    for table in (StepRow, MetricTail):
+        session.execute(
+            delete(table).where(table.run_id == run_id, table.step == any_(literal(steps, ARRAY(Integer)))),
+            execution_options={"synchronize_session": False},
+        )
+
+
+def copy_steps(session: Session, run_id: str, rows: Iterable[StepColumns]) -> None:
+    """Store steps that are not there.
 
     A row that is made while it is asked for is made while PostgreSQL takes in the one before.
     """
-    session.execute(
-        delete(StepRow).where(StepRow.run_id == run_id, StepRow.step == any_(literal(steps, ARRAY(Integer)))),
-        execution_options={"synchronize_session": False},
-    )
-    copy(session, _COPY_STEPS, ((run_id, *row) for row in rows))
+    copy(session, _COPY_STEPS, ((run_id.encode(), *row) for row in rows))
 
 
-def copy(session: Session, statement: LiteralString, rows: Iterable[Sequence[object]]) -> None:
+def copy_tails(session: Session, run_id: str, rows: Iterable[tuple[int, bytes]]) -> None:
+    """Store metrics, as JSON, of steps whose chunk is not complete."""
+    copy(session, _COPY_TAILS, ((run_id.encode(), int4(step), jsonb(content)) for step, content in rows))
+
+
+def copy(session: Session, statement: LiteralString, rows: Iterable[Sequence[bytes | None]]) -> None:
     """Store rows: several times as fast as statements with parameters, and what this server mostly does."""
     session.flush()
     connection = session.connection().connection.driver_connection
     assert connection is not None
     with connection.cursor() as cursor, cursor.copy(statement) as running:
+        running.write(_COPY_HEAD)
         for row in rows:
-            running.write_row(row)
+            fields = [_COPY_NULL if field is None else struct.pack(">i", len(field)) + field for field in row]
+            running.write(struct.pack(">h", len(row)) + b"".join(fields))
+        running.write(_COPY_END)
+
+
+_COPY_HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+_COPY_NULL = struct.pack(">i", -1)
+_COPY_END = struct.pack(">h", -1)
 
 
 def upsert_sparse(session: Session, rows: Sequence[dict[str, Any]]) -> None:
@@ -149,7 +193,7 @@ def histograms(session: Session, run_id: str, steps: StepRange, every: int = 1) 
 def ratio_histograms(session: Session, run_id: str, steps: StepRange) -> list[tuple[int, list[int] | None]]:
     """The histogram of ratios of each step; None where the step was skipped."""
     query = (
-        select(StepRow.step, StepRow.record[("update", "ratio_histogram")])
+        select(StepRow.step, StepRow.ratio_histogram)
         .where(StepRow.run_id == run_id, StepRow.step.between(steps.first, steps.last))
         .order_by(StepRow.step)
     )
@@ -191,17 +235,8 @@ def step_records(
 
 def whole_record(row: StepRow) -> dict[str, Any]:
     """The record as the trainer wrote it."""
-    visits = zip(
-        row.prompt_ids,
-        row.prompt_sources,
-        row.prompt_num_correct,
-        row.prompt_policy_versions,
-        row.prompt_in_batch,
-        row.prompt_reasons,
-        strict=True,
-    )
-    names = ("prompt_id", "source", "num_correct", "policy_version", "in_batch", "reason")
-    return {**row.record, "prompts": [dict(zip(names, visit, strict=True)) for visit in visits]}
+    visits = zip(*row.visits, strict=True)
+    return {**row.record, "prompts": [dict(zip(VISIT_FIELDS, visit, strict=True)) for visit in visits]}
 
 
 def sparse_records(

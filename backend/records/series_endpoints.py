@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Query, Response
 
@@ -24,7 +24,8 @@ router = new_router("records")
 
 MAX_GROUPS = 50
 
-_SAMPLED = {"X-Sampled": {"description": "`no`, or how steps were sampled.", "schema": {"type": "string"}}}
+_HEADER = {"description": "`no`, or how steps were sampled.", "schema": {"type": "string"}}
+_SAMPLED: dict[int | str, dict[str, Any]] = {200: {"headers": {"X-Sampled": _HEADER}}}
 
 
 @router.get("/runs/{run_id}/metric-keys", summary="List metric names")
@@ -34,12 +35,7 @@ def get_metric_keys(_: Reader, session: DbSession, run_id: str) -> MetricKeys:
     return MetricKeys(items=metric_keys.read(session, run_id))
 
 
-@router.get(
-    "/runs/{run_id}/metrics",
-    summary="Get metrics",
-    response_model=Series,
-    responses={200: {"headers": _SAMPLED}},
-)
+@router.get("/runs/{run_id}/metrics", summary="Get metrics", response_model=Series, responses=_SAMPLED)
 def get_metrics(
     _: Reader,
     session: DbSession,
@@ -122,7 +118,7 @@ def get_metric_groups(
     "/runs/{run_id}/ratios",
     summary="Get histograms of probability ratios",
     response_model=RatioSeries,
-    responses={200: {"headers": _SAMPLED}},
+    responses=_SAMPLED,
 )
 def get_ratios(
     _: Reader,
@@ -150,7 +146,7 @@ def get_ratios(
     "/runs/{run_id}/staleness",
     summary="Get histograms of staleness",
     response_model=StalenessSeries,
-    responses={200: {"headers": _SAMPLED}},
+    responses=_SAMPLED,
 )
 def get_staleness(
     _: Reader,
@@ -179,7 +175,7 @@ def get_staleness(
     "/runs/{run_id}/histograms",
     summary="Get histograms of accuracy",
     response_model=HistogramSeries,
-    responses={200: {"headers": _SAMPLED}},
+    responses=_SAMPLED,
 )
 def get_histograms(
     _: Reader,

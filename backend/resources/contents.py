@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +15,8 @@ from safetensors import SafetensorError, safe_open
 
 from backend.kit.errors import Problem
 from bapo.api.resources import ResourceKind, ResourcePreview
+from bapo.config.task import FileTaskConfig
+from bapo.tasks.problem_files import SOURCE_COLUMN
 
 MOST_CHARACTERS = 2_000
 """Of a value in a preview."""
@@ -46,6 +48,7 @@ def details_of(path: Path, kind: ResourceKind, function: str | None) -> dict[str
     match kind:
         case "dataset":
             columns, num_rows = _shape(path)
+            _no_prompt_twice(path, columns)
             return {"columns": columns, "num_rows": num_rows, "num_bytes": path.stat().st_size}
         case "model":
             config = _model_config(path)
@@ -79,7 +82,7 @@ def _shape(path: Path) -> tuple[list[str], int]:
             with pyarrow.parquet.ParquetFile(path) as file:
                 return list(file.schema_arrow.names), file.metadata.num_rows
         except (pyarrow.ArrowException, OSError) as error:
-            raise _refused(path, f"the file is not readable as parquet ({error}): write it again") from None
+            raise _unreadable(path, error) from None
     num_rows = 0
     columns: dict[str, None] = {}
     for row in _json_rows(path):
@@ -88,6 +91,39 @@ def _shape(path: Path) -> tuple[list[str], int]:
     if not num_rows:
         raise _refused(path, "the file has no rows: name a file with problems")
     return list(columns), num_rows
+
+
+def _no_prompt_twice(path: Path, columns: Sequence[str]) -> None:
+    """Refuses what a run would refuse: of a file with the usual columns, the same prompt of a source in two rows."""
+    usual = FileTaskConfig.model_fields
+    prompt = usual["prompt_column"].default
+    # With images, rows may share their text.
+    if prompt not in columns or usual["image_column"].default in columns:
+        return
+    first_rows: dict[int, int] = {}
+    for number, values in enumerate(_columns(path, [name for name in (prompt, SOURCE_COLUMN) if name in columns]), 1):
+        earlier = first_rows.setdefault(hash(values), number)
+        if earlier != number:
+            remedy = f"rows {earlier} and {number} have the same prompt, by which a problem is known: remove one"
+            raise _refused(path, remedy)
+
+
+def _columns(path: Path, names: list[str]) -> Iterator[tuple[str, ...]]:
+    """Yields the values of these columns, row by row, as texts."""
+    if path.suffix.lower() != ".parquet":
+        for row in _json_rows(path):
+            yield tuple(str(row.get(name)) for name in names)
+        return
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=256, columns=names):
+                yield from zip(*(map(str, batch[name].to_pylist()) for name in names), strict=True)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: Exception) -> Problem:
+    return _refused(path, f"the file is not readable as parquet ({error}): write it again")
 
 
 def _rows(path: Path, offset: int, limit: int) -> Rows:
@@ -118,7 +154,7 @@ def _parquet_rows(path: Path, offset: int, limit: int) -> Rows:
                         return Rows(columns, rows)
             return Rows(columns, rows)
     except (pyarrow.ArrowException, OSError) as error:
-        raise _refused(path, f"the file is not readable as parquet ({error}): write it again") from None
+        raise _unreadable(path, error) from None
 
 
 def _json_rows(path: Path) -> Iterator[dict[str, Any]]:

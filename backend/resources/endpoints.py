@@ -28,7 +28,7 @@ Kind = Annotated[ResourceKind | None, Query(description="Defaults to all kinds."
 def list_resources(caller: Reader, session: DbSession, settings: SettingsOf, kind: Kind = None) -> ResourcePage:
     """List data sets, models and verifiers by kind and name, with their contents and the number of their runs."""
     items = [service.info(row, caller) for row in repository.resources(session, kind)]
-    return ResourcePage(items=items, roots=[str(root) for root in settings.permitted_roots])
+    return ResourcePage(items=items, roots=[str(root) for root in settings.permitted_folders.roots])
 
 
 @router.get("/resource-files", summary="List files to register")
@@ -36,7 +36,7 @@ def list_resource_files(
     _: Writer, session: DbSession, settings: SettingsOf, kind: Annotated[ResourceKind, Query()]
 ) -> ResourceFilePage:
     """List the files of a kind below the folders that the deployment permits."""
-    return ResourceFilePage(items=service.files(session, kind, settings.permitted_roots))
+    return ResourceFilePage(items=service.files(session, kind, settings.permitted_folders))
 
 
 @router.post("/resources", status_code=201, summary="Register a resource")
@@ -45,7 +45,7 @@ def register_resource(caller: Writer, session: DbSession, settings: SettingsOf, 
 
     A verifier requires an administrator.
     """
-    resource_id = service.register(session, body, caller, settings.permitted_roots)
+    resource_id = service.register(session, body, caller, settings.permitted_folders)
     return service.info(repository.row(session, resource_id), caller)
 
 
@@ -59,7 +59,7 @@ def preview_resource(
     limit: Annotated[int, Query(ge=1, le=200)] = 20,
 ) -> ResourcePreview:
     """Rows of a data set, fields of a model's config, or source of a verifier."""
-    return service.preview(session, resource_id, settings.permitted_roots, offset, limit)
+    return service.preview(session, resource_id, settings.permitted_folders, offset, limit)
 
 
 @router.get("/resources/{resource_id}/runs", summary="List runs using a resource")

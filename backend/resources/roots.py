@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from backend.kit.errors import Problem
 from bapo.api.resources import ResourceKind
+from bapo.config.model_files import outside_file
+from bapo.config.paths import PermittedFolders
 
 DATA_SUFFIXES = frozenset({".parquet", ".jsonl"})
 MOST_FILES = 1_000
@@ -15,21 +17,15 @@ DEEPEST = 6
 """Folders beneath a root that are looked through."""
 
 
-def permitted(path: str, roots: Sequence[Path], kind: ResourceKind) -> Path:
+def permitted(path: str, folders: PermittedFolders, kind: ResourceKind) -> Path:
     """The file or folder that the path names. Raises Problem 422 where it may not be registered."""
-    if not roots:
-        raise _refused(
-            path,
-            "this deployment permits no folder for data and models: an administrator can set BAPO_RESOURCE_ROOTS",
-        )
-    named = Path(path)
-    # Outside the roots not even whether something exists is told.
-    real = Path(os.path.realpath(named)) if named.is_absolute() else None
-    if real is None or not any(real.is_relative_to(root) for root in roots):
-        names = ", ".join(map(str, roots))
-        raise _refused(path, f"give an absolute path in one of the permitted folders: {names}")
+    real = folders.place(path)
+    if real is None:
+        raise _refused(path, folders.remedy)
     if not fits(real, kind):
         raise _refused(path, _EXPECTED[kind])
+    if kind == "model" and (remedy := outside_file(real)) is not None:
+        raise _refused(path, remedy)
     return real
 
 
@@ -44,10 +40,10 @@ def fits(path: Path, kind: ResourceKind) -> bool:
             return path.suffix == ".py" and path.is_file()
 
 
-def candidates(roots: Sequence[Path], kind: ResourceKind) -> Iterator[Path]:
+def candidates(permitted_folders: PermittedFolders, kind: ResourceKind) -> Iterator[Path]:
     """Files of this kind in the permitted folders by path, at most `MOST_FILES`, without hidden folders."""
     found = 0
-    for root in roots:
+    for root in permitted_folders.roots:
         for folder, folders, files in os.walk(root):
             here = Path(folder)
             folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -55,7 +51,7 @@ def candidates(roots: Sequence[Path], kind: ResourceKind) -> Iterator[Path]:
                 folders.clear()
             names = sorted(files) if kind != "model" else [""]
             for path in (here / name for name in names):
-                if fits(path, kind) and Path(os.path.realpath(path)).is_relative_to(root):
+                if fits(path, kind) and permitted_folders.place(str(path)) is not None:
                     yield path
                     found += 1
                     if found == MOST_FILES:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from sqlalchemy.exc import IntegrityError
@@ -15,12 +14,12 @@ from backend.kit.rendering import rendered
 from backend.models import Resource
 from backend.projects import choice
 from backend.resources import contents, repository, roots
-from backend.resources.references import FIELDS
 from backend.resources.repository import ResourceRow
 from bapo.api.resources import ResourceCreate, ResourceFile, ResourceInfo, ResourceKind, ResourcePreview
+from bapo.config.paths import PermittedFolders, path_fields
 
 
-def register(session: Session, body: ResourceCreate, caller: Principal, permitted_roots: Sequence[Path]) -> str:
+def register(session: Session, body: ResourceCreate, caller: Principal, folders: PermittedFolders) -> str:
     """Its identifier. Raises Problem 403, 409 or 422."""
     if body.kind == "verifier" and caller.role != "admin":
         # It will be run by the workers.
@@ -30,7 +29,7 @@ def register(session: Session, body: ResourceCreate, caller: Principal, permitte
     if body.kind != "verifier" and body.function is not None:
         remedy = f"only a verifier has a function: leave it out for a {body.kind}"
         raise Problem(422, "invalid_request", remedy, field="function", value=body.function)
-    path = roots.permitted(body.path, permitted_roots, body.kind)
+    path = roots.permitted(body.path, folders, body.kind)
     resource = Resource(
         project_id=choice.for_new(session, caller, body.project).id,
         kind=body.kind,
@@ -59,20 +58,18 @@ def info(row: ResourceRow, caller: Principal) -> ResourceInfo:
         ResourceInfo,
         row,
         resource,
-        fields=[field for field, wanted in FIELDS.items() if wanted == kind],
+        fields=[field for field, wanted in path_fields().items() if wanted == kind],
         is_present=roots.fits(Path(resource.path), kind),
         may_remove=_may_remove(resource, caller),
     )
 
 
-def preview(
-    session: Session, resource_id: str, permitted_roots: Sequence[Path], offset: int, limit: int
-) -> ResourcePreview:
+def preview(session: Session, resource_id: str, folders: PermittedFolders, offset: int, limit: int) -> ResourcePreview:
     """Preview a resource. Raises Problem 404, and 422 if the file is gone or no longer permitted."""
     resource = repository.row(session, resource_id).resource
     kind: ResourceKind = resource.kind  # type: ignore[assignment]
     # The permitted folders, or a link on the way, may have changed since.
-    path = roots.permitted(resource.path, permitted_roots, kind)
+    path = roots.permitted(resource.path, folders, kind)
     num_rows = resource.details.get("num_rows")
     return contents.preview(path, kind, offset=offset, limit=limit, num_rows=num_rows)
 
@@ -86,7 +83,7 @@ def remove(session: Session, resource_id: str, caller: Principal) -> None:
     add_audit(session, None, caller.name, "removed", {"kind": resource.kind, "name": resource.name})
 
 
-def files(session: Session, kind: ResourceKind, permitted_roots: Sequence[Path]) -> list[ResourceFile]:
+def files(session: Session, kind: ResourceKind, folders: PermittedFolders) -> list[ResourceFile]:
     """Files that can be registered."""
     known = repository.names_by_path(session, kind)
     return [
@@ -95,7 +92,7 @@ def files(session: Session, kind: ResourceKind, permitted_roots: Sequence[Path])
             num_bytes=path.stat().st_size if path.is_file() else 0,
             registered_as=known.get(str(path)),
         )
-        for path in roots.candidates(permitted_roots, kind)
+        for path in roots.candidates(folders, kind)
     ]
 
 

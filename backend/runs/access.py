@@ -8,6 +8,7 @@ from backend.kit.errors import Problem
 from backend.kit.principal import Principal
 from backend.models import Attempt, Run
 from backend.runs import repository, states
+from bapo.config.method import is_trainable
 
 
 def lock_own(session: Session, run_id: str, caller: Principal) -> Run:
@@ -21,7 +22,10 @@ def lock_own(session: Session, run_id: str, caller: Principal) -> Run:
 
 def require(run: Run, action: states.Action) -> None:
     """Raises Problem 409 naming the state, the action, and what is possible."""
-    if action not in states.actions(run.status):
+    if action not in states.actions_of(run):
+        if not is_trainable(run.method):
+            remedy = f"this run is observed, and trained by another trainer, which takes no {action} from here"
+            raise Problem(409, "not_trained_here", remedy, field="method", value=run.method)
         possible = ", ".join(states.actions(run.status))
         remedy = f"a {run.status.value} run does not allow {action}: possible actions are {possible}"
         raise Problem(409, "illegal_transition", remedy, field="status", value=run.status.value)

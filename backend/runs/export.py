@@ -15,6 +15,7 @@ COLUMNS = (
     *("created_at", "started_at", "finished_at", "step", "num_steps", "attempt", "num_rollouts", "reward_mean"),
     *("eval_name", "eval_base", "eval_latest", "eval_best", "eval_best_step"),
     *("num_gpus", "compute_hours", "cost", "currency", "is_starred", "archived_at"),
+    *("num_findings", "gravest_finding"),
 )
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A spreadsheet would take a text that begins so for a formula."""
@@ -22,17 +23,18 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def header() -> str:
     """The line of column names."""
-    return _lines([COLUMNS])
+    return csv_lines([COLUMNS])
 
 
 def lines(runs: Sequence[RunSummary]) -> str:
     """One line for each run; shares are plain numbers, times ISO 8601 in UTC."""
-    return _lines([[_cell(getattr(run, column)) for column in COLUMNS] for run in runs])
+    return csv_lines([[getattr(run, column) for column in COLUMNS] for run in runs])
 
 
-def _lines(rows: Sequence[Sequence[str]]) -> str:
+def csv_lines(rows: Sequence[Sequence[Any]]) -> str:
+    """Rows as CSV that spreadsheets take for values alone."""
     buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\r\n").writerows(rows)
+    csv.writer(buffer, lineterminator="\r\n").writerows([_cell(value) for value in row] for row in rows)
     return buffer.getvalue()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy.orm import Session
@@ -14,15 +15,17 @@ from backend.kit.settings import Settings
 from backend.models import AuditRow, Control, Run
 from backend.runs import lifecycle, repository, states
 from backend.runs.repository import RunRow
-from bapo.api.runs import AuditEntry, ControlInfo, RunDetail, RunStatus, RunSummary
-from bapo.config.method import steerable_fields
+from bapo.api.runs import AppliedChange, AuditEntry, ControlInfo, RunDetail, RunOrigin, RunStatus, RunSummary
+from bapo.config.method import is_trainable, steerable_fields
 from bapo.run.control import StopMoment
 
 
 def eta_seconds(run: Run) -> float | None:
     """Time until the last step at the run's present pace; None where nothing trains or no pace is known."""
     is_training = run.status in (RunStatus.RUNNING, RunStatus.STARTING)
-    return (run.num_steps - run.step) * run.step_seconds if is_training and run.step_seconds is not None else None
+    if not is_training or run.step_seconds is None or not run.num_steps:
+        return None
+    return max(0, run.num_steps - run.step) * run.step_seconds
 
 
 NOTES_START_CHARACTERS = 200
@@ -41,7 +44,15 @@ def _computed(row: RunRow, prices: Prices) -> dict[str, Any]:
         "cost": row.usage.cost(prices),
         "currency": prices.currency,
         "notes_start": row.run.notes[:NOTES_START_CHARACTERS],
+        "origin": origin(row.run),
     }
+
+
+def origin(run: Run) -> RunOrigin:
+    """Where the run was trained, and how we know of it."""
+    if not is_trainable(run.method):
+        return "observed"
+    return "trained here" if run.import_source is None else "imported"
 
 
 class Surroundings(NamedTuple):
@@ -51,6 +62,7 @@ class Surroundings(NamedTuple):
     parent_name: str | None = None
     stopping_when: StopMoment | None = None
     study_id: str | None = None
+    applied_changes: Sequence[AppliedChange] = ()
 
 
 def detail(row: RunRow, around: Surroundings, caller: Principal, settings: Settings) -> RunDetail:
@@ -84,6 +96,7 @@ def run_detail(session: Session, settings: Settings, run_id: str, caller: Princi
         None if parent is None else parent.name,
         lifecycle.stopping_when(session, row.run),
         repository.study_of(session, run_id),
+        repository.applied_changes(session, [run_id])[run_id],
     )
     return detail(row, around, caller, settings)
 
@@ -93,7 +106,7 @@ def allowed_actions(row: RunRow, caller: Principal) -> list[states.Action]:
     if Permission.WRITE not in GRANTED[caller.role]:
         # Not even a clone.
         return []
-    possible = [action for action in states.actions(row.run.status) if _makes_sense(action, row.run)]
+    possible = [action for action in states.actions_of(row.run) if _makes_sense(action, row.run)]
     if caller.may_change(row.run):
         return possible
     return [action for action in possible if action in ("clone", "fork")]

@@ -12,8 +12,21 @@ from sqlalchemy.orm import Session, defer
 
 from backend.kit import events
 from backend.kit.errors import existing
-from backend.models import Attempt, Control, Project, Run, RunGroup, RunStar, RunStorage, StudyRun, User, Worker
+from backend.models import (
+    Attempt,
+    Control,
+    Project,
+    Run,
+    RunFindings,
+    RunGroup,
+    RunStar,
+    RunStorage,
+    StudyRun,
+    User,
+    Worker,
+)
 from backend.runs.usage import Usage, usage_of
+from bapo.analysis.result import AppliedChange
 
 
 class RunRow(NamedTuple):
@@ -28,6 +41,9 @@ class RunRow(NamedTuple):
     """By the caller."""
     storage_bytes: int | None = None
     """Of folder and records; None before they were measured."""
+    num_findings: int | None = None
+    """None before the run was looked at."""
+    gravest_finding: str | None = None
 
 
 def rows(*, with_config: bool = True) -> Select[Run, str, str | None, str]:
@@ -45,21 +61,30 @@ def rows(*, with_config: bool = True) -> Select[Run, str, str | None, str]:
 
 
 def completed(session: Session, found: Sequence[RunRow], viewer_id: str) -> list[RunRow]:
-    """The rows with their compute hours, their size and this caller's stars."""
+    """The rows with their compute hours, their size, their last findings and this caller's stars."""
     run_ids = [row.run.id for row in found]
     used = usage_of(session, run_ids)
     starred = set(
         session.scalars(select(RunStar.run_id).where(RunStar.user_id == viewer_id, RunStar.run_id.in_(run_ids)))
     )
     sizes = _bytes_of(session, run_ids)
+    found_in = _found_in(session, run_ids)
     return [
         row._replace(
             usage=used.get(row.run.id, Usage()),
             is_starred=row.run.id in starred,
             storage_bytes=sizes.get(row.run.id),
+            num_findings=len(found_in[row.run.id]) if row.run.id in found_in else None,
+            gravest_finding=next((each["severity"] for each in found_in.get(row.run.id, ())), None),
         )
         for row in found
     ]
+
+
+def _found_in(session: Session, run_ids: Sequence[str]) -> dict[str, Sequence[dict[str, str]]]:
+    """Findings of these runs when they were last looked at, the gravest first."""
+    query = select(RunFindings.run_id, RunFindings.found).where(RunFindings.run_id.in_(run_ids))
+    return dict(session.execute(query).all())
 
 
 def row(session: Session, run_id: str, viewer_id: str) -> RunRow:
@@ -153,6 +178,19 @@ def controls(session: Session, run_id: str) -> Sequence[Control]:
     return session.scalars(query).all()
 
 
+def applied_changes(session: Session, run_ids: Sequence[str]) -> dict[str, list[AppliedChange]]:
+    """Parameter changes that trainers applied, by run, in the order in which they took effect."""
+    query = (
+        select(Control)
+        .where(Control.run_id.in_(run_ids), Control.kind == "change", Control.state == "applied")
+        .order_by(Control.applied_step, Control.created_at, Control.id)
+    )
+    found: dict[str, list[AppliedChange]] = {run_id: [] for run_id in run_ids}
+    for row in session.scalars(query):
+        found[row.run_id].append(AppliedChange(step=row.applied_step or 0, set=row.changes, author=row.author))
+    return found
+
+
 def open_changes(session: Session, run_id: str) -> Sequence[Control]:
     """Parameter changes that hold, or may come to hold, in the order in which they do."""
     query = (
@@ -191,7 +229,7 @@ def pending_controls(session: Session, run_ids: Sequence[str]) -> Sequence[Contr
 _RECORDED_TIMES = text("""
     SELECT to_timestamp(min(at)), to_timestamp(max(at)) FROM (
         SELECT (record #>> '{timing,unix_time}')::float8 AS at FROM sparse_records WHERE run_id = :run_id
-        UNION ALL SELECT (record #>> '{timing,unix_time}')::float8 FROM steps WHERE run_id = :run_id
+        UNION ALL SELECT unix_time FROM steps WHERE run_id = :run_id
     ) AS times
 """)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from backend.models import Run
 from bapo.api.runs import TERMINAL_STATUSES, RunAction, RunStatus
+from bapo.config.method import is_trainable
 
 S = RunStatus
 Action = RunAction
@@ -70,6 +72,12 @@ def check_move(before: RunStatus, after: RunStatus) -> None:
 def actions(status: RunStatus) -> tuple[Action, ...]:
     """Actions that the state allows."""
     return _ACTIONS[status]
+
+
+def actions_of(run: Run) -> tuple[Action, ...]:
+    """Actions that make sense for the run in its state: what another trainer trains can only be deleted here."""
+    possible = actions(run.status)
+    return possible if is_trainable(run.method) else tuple(action for action in possible if action == "delete")
 
 
 def is_terminal(status: RunStatus) -> bool:

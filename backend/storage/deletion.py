@@ -38,7 +38,7 @@ def leave_to_worker(session: Session, run: Run, part: str, author: str) -> None:
 
 
 def preview(session: Session, run_ids: Sequence[str], caller: Principal) -> DeletionPreview:
-    """What deleting would remove. Raises Problem 404 for a missing run."""
+    """Lists what a deletion would remove. Raises Problem 404 for a missing run."""
     items = [_item(session, _run(session, run_id), caller) for run_id in dict.fromkeys(run_ids)]
     return DeletionPreview(items=items, num_bytes=sum(item.num_bytes for item in items if item.refusal is None))
 
@@ -52,7 +52,7 @@ def _item(session: Session, run: Run, caller: Principal) -> DeletionItem:
     refusal = None
     if not caller.may_change(run):
         refusal = "only its owner and administrators may delete a run"
-    elif "delete" not in states.actions(run.status):
+    elif "delete" not in states.actions_of(run):
         refusal = f"a {run.status.value} run cannot be deleted: stop it first"
     children = session.scalars(select(Run.id).where(Run.parent_id == run.id).order_by(Run.created_at)).all()
     return DeletionItem(

@@ -17,6 +17,7 @@ from backend.models import (
     LogPiece,
     MetricChunk,
     MetricKey,
+    MetricTail,
     PromptText,
     Run,
     RunStar,
@@ -31,13 +32,13 @@ from backend.runs import states
 from bapo.api.runs import TERMINAL_STATUSES
 
 RECORD_TABLES: tuple[type[Base], ...] = (
-    *(StepRow, MetricChunk, MetricKey, SparseRecord, Sample, PromptText, LogPiece, StreamRow),
+    *(StepRow, MetricTail, MetricChunk, MetricKey, SparseRecord, Sample, PromptText, LogPiece, StreamRow),
 )
 """What a run takes up in the database, but for some rows of a few bytes."""
 ROW_BYTES = 28
 """Header of a row and its place on the page."""
 ACTIVE_SECONDS = 60.0
-"""Between two measurements of a run that goes on."""
+"""Between two measurements of a running run."""
 MEASURED_AT_ONCE = 20
 
 

@@ -41,7 +41,7 @@ def days_of(settings: Settings) -> Mapping[RetainedPart, float | None]:
 
 
 def plan(session: Session, settings: Settings) -> list[RetentionRule]:
-    """What the next rounds would delete. Deletes nothing."""
+    """Lists what the next rounds would delete. Deletes nothing."""
     rules = []
     for part, days in days_of(settings).items():
         due: Sequence[str] = ()

@@ -30,7 +30,7 @@ class StudyFollower(LeaderThread):
         super().__init__("studies", database, STUDY_LOCK, INTERVAL_SECONDS)
 
     def work(self) -> None:
-        """Go on with each study that can."""
+        """Continue each study that can continue."""
         with self._database.session() as session:
             waiting = repository.unfinished(session)
         for study_id in waiting:
@@ -59,5 +59,5 @@ def advance(session: Session, study_id: str) -> bool:
     service.submit(session, row, declaration.recipe, runs, caller)
     detail = {"study_id": study_id, "title": declaration.title, "choices": row.study.choices}
     add_audit(session, None, "system", "study settings chosen", detail)
-    LOG.info("study goes on", extra={"study_id": study_id})
+    LOG.info("study continues", extra={"study_id": study_id})
     return True

@@ -14,10 +14,9 @@ from sqlalchemy.orm import Session
 
 from backend.configs import estimate
 from backend.configs import service as configs
-from backend.kit.errors import presentable
+from backend.kit.errors import field_problems
 from backend.kit.prices import Prices
 from backend.projects import choice
-from bapo.api.base import FieldProblem
 from bapo.api.configs import ConfigDraft, EstimateRange, RunEstimate
 from bapo.api.studies import MAX_GRID_RUNS, PlannedStudyRun, StudyPreview, StudyWrite
 from bapo.config import ConfigError, ConfigProblem, RunConfig
@@ -185,7 +184,7 @@ def preview(session: Session, asked: StudyWrite, prices: Prices) -> StudyPreview
     try:
         plan = plan_of(session, asked, project_id)
     except ConfigError as error:
-        return StudyPreview(problems=_shown(error.problems), currency=prices.currency)
+        return StudyPreview(problems=field_problems(error.problems), currency=prices.currency)
     study = plan.declaration
     legal = [run.config for run in plan.runs if run.config is not None]
     declaration: dict[str, Any] = {}
@@ -203,12 +202,15 @@ def preview(session: Session, asked: StudyWrite, prices: Prices) -> StudyPreview
         }
     return StudyPreview(
         problems=[],
-        warnings=_shown(plan.warnings),
+        warnings=field_problems(plan.warnings),
         title=plan.title,
         fields=plan.fields,
         runs=[
             PlannedStudyRun(
-                name=run.run_name, set=dict(run.point), problems=_shown(run.problems), warnings=_shown(run.warnings)
+                name=run.run_name,
+                set=dict(run.point),
+                problems=field_problems(run.problems),
+                warnings=field_problems(run.warnings),
             )
             for run in plan.runs
         ],
@@ -218,13 +220,6 @@ def preview(session: Session, asked: StudyWrite, prices: Prices) -> StudyPreview
         **declaration,
         **_totals(estimate.estimates(session, legal, prices)),
     )
-
-
-def _shown(problems: Sequence[ConfigProblem]) -> list[FieldProblem]:
-    return [
-        FieldProblem(field=problem.field, value=presentable(problem.value), remedy=problem.remedy)
-        for problem in problems
-    ]
 
 
 def _totals(each: Sequence[RunEstimate]) -> dict[str, EstimateRange | None]:

@@ -87,7 +87,7 @@ def made_runs(session: Session, study_id: str) -> list[MadeRun]:
 
 
 class Progress(NamedTuple):
-    """How far the runs of a study in one state are."""
+    """Progress of a study's runs in one state."""
 
     status: RunStatus | None
     """None for runs that are not submitted, or were deleted."""

@@ -177,12 +177,12 @@ def submit(
 
 
 def declaration_of(study: Study) -> Declaration | None:
-    """What was declared; None for a grid or a list of runs."""
+    """Returns the declaration; None for a grid or a list of runs."""
     return None if study.text is None else parse(study.text)
 
 
 def choices_of(study: Study) -> Choices:
-    """What tuning chose."""
+    """Returns the settings that tuning chose."""
     return {(each["regime"], each["arm"]): each["set"] for each in study.choices or ()}
 
 
@@ -308,7 +308,7 @@ def _allows(made: MadeRun, action: StudyAction) -> bool:
     run = made.run
     if run is None or (action in ("hold", "release") and (run.held_by is None) != (action == "hold")):
         return False
-    return action in states.actions(run.status)
+    return action in states.actions_of(run)
 
 
 # ---------------------------------------------------------------- steering

@@ -28,7 +28,7 @@ def fork(session: Session, parent: Run, body: RunFork, idempotency_key: str | No
     """Make the run, once for each key.
 
     Raises Problem 404 where the parent keeps no such checkpoint, 409 for a key that came with another body, ConfigError
-    naming the fields that the checkpoint cannot go on with.
+    naming the fields that the checkpoint cannot continue with.
     """
     digest = hashlib.sha256(f"{parent.id}\n{body.model_dump_json()}".encode()).hexdigest()
     return once(session, caller, idempotency_key, digest, lambda: _create(session, parent, body, caller))

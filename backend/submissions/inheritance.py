@@ -11,9 +11,10 @@ from typing import Any
 from sqlalchemy import Select, Table, insert, literal, select
 from sqlalchemy.orm import Session
 
-from backend.models import Base, MetricChunk, MetricKey, PromptText, Run, Sample, SparseRecord, StepRow
+from backend.models import Base, MetricChunk, MetricKey, MetricTail, PromptText, Run, Sample, SparseRecord, StepRow
 from backend.records import chunks
 from backend.records.best import best_evaluation
+from backend.records.repository import recent_reward
 
 INHERITED_ATTEMPT = 0
 """Any attempt of the fork itself replaces what it records again."""
@@ -23,9 +24,10 @@ def inherit(session: Session, run: Run, parent: Run, step: int) -> None:
     """Copy what the parent recorded up to `step`, and bring the new run's own row up to it."""
     _copy(session, StepRow, run, parent, StepRow.step <= step)
     whole = (step // chunks.CHUNK_STEPS) - 1
+    _copy(session, MetricTail, run, parent, MetricTail.step <= step)
     _copy(session, MetricChunk, run, parent, MetricChunk.chunk <= whole)
     # The parent's chunk that the fork leaves in the middle becomes rows again.
-    chunks.write_metrics(session, run.id, StepRow.step > chunks.last_step(whole), StepRow.metrics.is_(None))
+    chunks.write_metrics(session, run.id, StepRow.step > chunks.last_step(whole))
     _copy(session, MetricKey, run, parent)
     is_change = SparseRecord.record["event"].astext == "parameter_change"
     # A change stands at the last step without it.
@@ -61,7 +63,7 @@ def _bring_up_to_date(session: Session, run: Run, parent: Run, step: int) -> Non
     last = session.execute(select(StepRow.record).where(StepRow.run_id == run.id, StepRow.step == step)).scalar_one()
     run.step = step
     run.num_rollouts = last["cost"]["num_rollouts"]
-    run.reward_mean = last["reward_mean"]
+    run.reward_mean = recent_reward(session, run.id, step)
     run.step_seconds = parent.step_seconds
     if parent.eval_name is None:
         return

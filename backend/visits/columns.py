@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.visits.repository import StepOf, StepVisits
-from bapo.analysis.visits import SOURCES, Visits
+from bapo.analysis.visits import SOURCES, UNKNOWN_VERSION, Visits
 
 _BYTES_PER_RUN = 2_048
 _BYTES_PER_STEP = 128
@@ -109,9 +109,16 @@ def _visits_of(batch: Sequence[StepVisits], counts: Sequence[int], codes: dict[s
         np.fromiter(prompts, dtype=np.int32, count=total),
         np.fromiter(sources, dtype=np.int8, count=total),
         flat(lambda row: row.num_correct, np.int16),
-        flat(lambda row: row.policy_versions, np.int32),
+        flat(lambda row: _known_versions(row.policy_versions), np.int32),
         flat(lambda row: row.in_batch, np.bool_),
     )
+
+
+def _known_versions(versions: Sequence[int | None]) -> Sequence[int | None]:
+    # Most runs tell all of them: looking for what is missing costs less than going through each.
+    if None not in versions:
+        return versions
+    return [UNKNOWN_VERSION if version is None else version for version in versions]
 
 
 def _nothing(group_size: int) -> Visits:

@@ -1,4 +1,4 @@
-"""SQL of visits, which are array elements in the rows of steps."""
+"""SQL of visits, which are packed in the rows of steps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class StepVisits(NamedTuple):
     prompt_ids: Sequence[str]
     sources: Sequence[str]
     num_correct: Sequence[int]
-    policy_versions: Sequence[int]
+    policy_versions: Sequence[int | None]
     in_batch: Sequence[bool]
 
 
@@ -40,18 +40,10 @@ def steps(session: Session, run_id: str) -> list[StepOf]:
 def visits_from(session: Session, run_id: str, step: int) -> Iterator[Sequence[StepVisits]]:
     """The visits of this step and all later ones, some hundred steps at a time."""
     query = (
-        select(
-            StepRow.step,
-            StepRow.attempt,
-            StepRow.prompt_ids,
-            StepRow.prompt_sources,
-            StepRow.prompt_num_correct,
-            StepRow.prompt_policy_versions,
-            StepRow.prompt_in_batch,
-        )
+        select(StepRow.step, StepRow.attempt, StepRow.visits)
         .where(StepRow.run_id == run_id, StepRow.step >= step)
         .order_by(StepRow.step)
         .execution_options(yield_per=_STEPS_AT_ONCE)
     )
     for rows in session.execute(query).partitions():
-        yield [StepVisits(StepOf(row[0], row[1]), row[2], row[3], row[4], row[5], row[6]) for row in rows]
+        yield [StepVisits(StepOf(step, attempt), *visits[:-1]) for step, attempt, visits in rows]

@@ -8,6 +8,7 @@ from backend.kit.context import Context
 from backend.models import Run
 from backend.visits.cache import VisitCache
 from bapo.analysis.visits import Visits
+from bapo.config.sections import group_size_of
 
 
 def visits_of_run(session: Session, context: Context, run: Run) -> Visits:
@@ -17,4 +18,4 @@ def visits_of_run(session: Session, context: Context, run: Run) -> Visits:
     new steps only. The arrays belong to all requests and cannot be written to; the same object comes back as long as
     the run has recorded nothing more.
     """
-    return context.part(VisitCache).visits(session, run.id, run.config["rollout"]["group_size"])
+    return context.part(VisitCache).visits(session, run.id, group_size_of(run.config))

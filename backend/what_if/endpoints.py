@@ -15,7 +15,7 @@ router = new_router("what-if")
 
 @router.post("/runs/{run_id}/what-if", summary="Run a what-if analysis", response_model=WhatIfAnswer)
 def post_what_if(_: Reader, session: DbSession, context: ContextOf, run_id: str, request: WhatIfRequest) -> Response:
-    """What the batches would have been with other thresholds, buffers or filters.
+    """Replay a run's batches with other thresholds, buffers or filters.
 
     Replays the recorded accuracies through batch construction; stores nothing. Results that rest on recorded responses
     alone are exact; re-evaluations that never happened are estimated, with 95 % intervals. The effect of other batches

@@ -7,7 +7,8 @@ With one run there is none. Nothing here knows where runs are stored or how they
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from statistics import fmean, median, stdev
 from typing import Any, NamedTuple
 
@@ -22,15 +23,42 @@ Floats = NDArray[np.float64]
 SEED_FIELD = "training.seed"
 METHOD_FIELD = "method.type"
 WITHOUT_FIELD = "method.without"
+_IMMATERIAL = frozenset({SEED_FIELD, "training.checkpoint_interval", "training.keep_checkpoints"})
+_IMMATERIAL_SECTIONS = ("samples.", "engine.threads", "resources.")
+"""Replicates may differ in these: they change no result."""
+_MEASUREMENT = ("evaluation.", "tracking.", "task.num_test")
+"""They change how a run is measured, not how it trains."""
 MOST_POSITIONS = 4096
 """Positions at which runs are averaged at most; where they have more between them, evenly spaced ones are taken."""
 
 
 def t_quantile(degrees_of_freedom: int | NDArray[np.int64]) -> Floats:
-    """97.5 % quantiles of Student's t distribution."""
-    from scipy.special import stdtrit  # noqa: PLC0415  (SciPy takes its time, and most of what is imported here needs none)
+    """97.5 % quantiles of Student's t distribution; NaN without a degree of freedom."""
+    # Not SciPy's: importing it takes longer than the answers that need a quantile.
+    whole = np.asarray(degrees_of_freedom)
+    return np.array([_t_quantile(each) for each in whole.ravel().tolist()], np.float64).reshape(whole.shape)
 
-    return np.asarray(stdtrit(degrees_of_freedom, 0.975), np.float64)
+
+@lru_cache(maxsize=4096)
+def _t_quantile(n: int) -> float:
+    """√n·tan θ, within ± which 95 % of t lie; their share is a finite sum (Abramowitz and Stegun, 26.7.3 and 4)."""
+    if n < 1:
+        return math.nan
+
+    def share(angle: float) -> float:
+        term = total = math.cos(angle) if n % 2 else 1.0
+        for k in range(3 if n % 2 else 2, n, 2):
+            term *= math.cos(angle) ** 2 * (k - 1) / k
+            total += term
+        if n % 2 == 0:
+            return math.sin(angle) * total
+        return (angle + (math.sin(angle) * total if n > 1 else 0.0)) * 2 / math.pi
+
+    low, high = 0.0, math.pi / 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if share(middle) < 0.95 else (low, middle)
+    return math.sqrt(n) * math.tan((low + high) / 2)
 
 
 def estimate(values: Sequence[float]) -> MeanEstimate | None:
@@ -152,22 +180,33 @@ def _labels(runs: Sequence[ComparedRun], by: str) -> list[str]:
     return [_setting(by, run.config) for run in runs]
 
 
+def is_material(field: str) -> bool:
+    """Whether runs that differ in this field are no replicates of one another."""
+    return field not in _IMMATERIAL and not field.startswith(_IMMATERIAL_SECTIONS)
+
+
 def _config_labels(configs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The method, and the fields on which runs of one method differ: what follows from the method need not be said."""
+    """The method, and the fields on which runs of one method differ: what follows from the method need not be said.
+
+    How a run was measured is named only where nothing else sets two runs apart.
+    """
     telling: dict[str, None] = {}
     for method in dict.fromkeys(config.get(METHOD_FIELD) for config in configs):
         same = [config for config in configs if config.get(METHOD_FIELD) == method]
-        # The parts that an ablation leaves out stand with its method.
         telling |= dict.fromkeys(
-            each.field for each in differences(same) if each.field not in (SEED_FIELD, WITHOUT_FIELD)
+            # The parts that an ablation leaves out stand with its method.
+            each.field
+            for each in differences(same)
+            if is_material(each.field) and each.field != WITHOUT_FIELD
         )
+    whole = _labels_of(configs, list(telling))
+    short = _labels_of(configs, [field for field in telling if not field.startswith(_MEASUREMENT)])
+    return short if len(set(short)) == len(set(whole)) else whole
+
+
+def _labels_of(configs: Sequence[Mapping[str, Any]], fields: Sequence[str]) -> list[str]:
     return [
-        " · ".join(
-            [
-                _method(config),
-                *(_setting(field, config) for field in telling if field in config),
-            ]
-        )
+        " · ".join([_method(config), *(_setting(field, config) for field in fields if field in config)])
         for config in configs
     ]
 
@@ -179,8 +218,17 @@ def _method(config: Mapping[str, Any]) -> str:
 def _setting(field: str, config: Mapping[str, Any]) -> str:
     if field == METHOD_FIELD:
         return _method(config)
-    name = field.rsplit(".", 1)[-1]
+    name = setting_name(field, config)
     return f"{name} {value_text(config[field])}" if field in config else f"no {name}"
+
+
+def setting_name(field: str, fields: Iterable[str]) -> str:
+    """A field's last part, with its section where other fields end alike: `method.c1` → "c1", `evaluation.interval` →
+    "evaluation interval".
+    """
+    *sections, last = field.split(".")
+    is_shared = any(other != field and other.rsplit(".", 1)[-1] == last for other in fields)
+    return " ".join([*sections[-1:], last]) if is_shared else last
 
 
 def value_text(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Shares as people read them: on pages, in the terminal and in reports alike."""
+"""Shares and counts as people read them: on pages, in the terminal and in reports alike."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ MISSING = "–"
 """Shown where there is no value (yet)."""
 
 THIN_SPACE = "\u202f"
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number of things: 1 → "1 run", 1200 → "1,200 runs"; `plural` where an s does not make it."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def share(value: float | None, digits: int = 1) -> str:

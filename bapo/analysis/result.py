@@ -1,9 +1,12 @@
-"""The base of what analyses return, and the two figures that most of them have: a mean with its interval, a spread.
+"""The base of what analyses return, the two figures that most of them have, and the changes of a run under way.
 
 These types need no NumPy: the API serves them and the command line reads them without loading what computes them.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -31,3 +34,13 @@ class CostSpread(Result):
     median: float
     low: float
     high: float
+
+
+class AppliedChange(Result):
+    """New values that the trainer of a running run took over."""
+
+    step: int
+    """First step with them."""
+    set: Mapping[str, Any]
+    """By dotted field."""
+    author: str

@@ -38,8 +38,13 @@ class DataSizes(NamedTuple):
     """In all its sets together."""
 
 
-def rollout_estimate(config: Mapping[str, Any], files: Mapping[str, int] | None = None) -> RolloutEstimate:
-    """Count the responses of a complete config; `files`: rows of data files by path, as far as they are known."""
+def rollout_estimate(
+    config: Mapping[str, Any], files: Mapping[str, int] | None = None, *, first_step: int = 0
+) -> RolloutEstimate:
+    """Count the responses of a complete config; `files`: rows of data files by path, as far as they are known.
+
+    `first_step`: the completed steps that a fork begins with, which its parent has generated the responses of.
+    """
     rollout, training, method = config["rollout"], config["training"], config["method"]
     group_size, prompts = int(rollout["group_size"]), int(rollout["batch_size"])
     sizes = data_sizes(config["task"], files or {})
@@ -48,21 +53,24 @@ def rollout_estimate(config: Mapping[str, Any], files: Mapping[str, int] | None 
         if sizes.train is None:
             return RolloutEstimate(None, None, None, None, None, None)
         steps = training["epochs"] * math.ceil(sizes.train / prompts)
+    own = max(0, steps - first_step)
     reevaluated = 0
     if "m" in method and "reevaluated" not in method.get("without", ()):
         capacity = method["difficult_buffer"]["capacity"] or int(training["batch_size"])
-        reevaluated = steps // method["m"] * min(int(method["max_reevaluated_prompts"]), capacity) * group_size
+        num = steps // method["m"] - first_step // method["m"]
+        reevaluated = max(0, num) * min(int(method["max_reevaluated_prompts"]), capacity) * group_size
     tracking, evaluation = config["tracking"], config["evaluation"]
+    begins = first_step == 0
     # Step 0 twice, every interval, and the last step.
-    samplings = 2 + _regular(steps, tracking["interval"]) + 1 if tracking["num_prompts"] else 0
+    samplings = 2 * begins + _regular(steps, tracking["interval"], first_step) + 1 if tracking["num_prompts"] else 0
     # Step 0, every interval, and the last step; each problem k times and once greedily.
-    rounds = 1 + _regular(steps, evaluation["interval"]) + 1 if evaluation["enabled"] else 0
+    rounds = begins + _regular(steps, evaluation["interval"], first_step) + 1 if evaluation["enabled"] else 0
     per_problem = rounds * (evaluation["num_samples"] + 1)
     return RolloutEstimate(
-        steps=steps,
-        fresh=steps * prompts * group_size,
+        steps=own,
+        fresh=own * prompts * group_size,
         reevaluated_at_most=reevaluated,
-        further_at_most=steps * (int(method.get("max_rounds", 1)) - 1) * prompts * group_size,
+        further_at_most=own * (int(method.get("max_rounds", 1)) - 1) * prompts * group_size,
         tracking=samplings * tracking["num_prompts"] * group_size,
         evaluation=_times(per_problem, sizes.held_out),
     )
@@ -79,8 +87,10 @@ def data_sizes(task: Mapping[str, Any], files: Mapping[str, int]) -> DataSizes:
         case "reasoning_gym":
             num = len(task["datasets"])
             return DataSizes(num * task["num_per_dataset"], num * task["num_test_per_dataset"])
-        case _:
+        case "countdown":
             return DataSizes(task["num_train"], NUM_TEST_SETS * task["num_test"])
+        case _:  # of an installed package
+            return DataSizes(None, None)
 
 
 def _times(per_problem: int, problems: int | None) -> int | None:
@@ -94,6 +104,6 @@ def _least(rows: int | None, most: int | None) -> int | None:
     return None if rows is None else rows if most is None else min(rows, most)
 
 
-def _regular(steps: int, interval: int) -> int:
-    """Multiples of the interval before the last step."""
-    return (steps - 1) // interval
+def _regular(steps: int, interval: int, first_step: int) -> int:
+    """Multiples of the interval after the first step and before the last one."""
+    return max(0, (steps - 1) // interval - first_step // interval)

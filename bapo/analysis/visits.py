@@ -15,6 +15,10 @@ SOURCES: tuple[BatchSource, ...] = (BatchSource.FRESH, BatchSource.REEVALUATED, 
 """`Visits.source` holds indices into this."""
 
 
+UNKNOWN_VERSION = -1
+"""Policy version of a group whose trainer did not tell: it has no staleness."""
+
+
 class Visits(NamedTuple):
     """One row per prompt and step in which it was seen, by step, within a step in the record's order."""
 
@@ -26,7 +30,7 @@ class Visits(NamedTuple):
     source: NDArray[np.int8]
     num_correct: NDArray[np.int16]
     policy_version: NDArray[np.int32]
-    """Of the policy that generated the group; staleness = step - 1 - policy_version."""
+    """Of the policy that generated the group; staleness = step - 1 - policy_version, unless it is UNKNOWN_VERSION."""
     in_batch: NDArray[np.bool_]
 
     @property
@@ -45,7 +49,7 @@ def visits_of(records: Iterable[StepRecord], group_size: int) -> Visits:
             codes.setdefault(visit.prompt_id, len(codes)),
             number[visit.source],
             visit.num_correct,
-            visit.policy_version,
+            UNKNOWN_VERSION if visit.policy_version is None else visit.policy_version,
             visit.in_batch,
         )
         for record in records

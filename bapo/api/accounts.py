@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from bapo.api.base import Body, Page, Text
 
@@ -66,7 +66,7 @@ class PasswordChange(Body):
     old: Text | None = Field(default=None, max_length=MAX_PASSWORD, repr=False)
     """Required if a password is set."""
     new: Text = Field(max_length=MAX_PASSWORD, repr=False)
-    end_tokens: bool = False
+    end_tokens: StrictBool = False
     """Whether to revoke the caller's tokens too."""
 
 

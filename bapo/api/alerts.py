@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, StrictBool, model_validator
 
 from bapo.api.base import Body, Page, Text
+from bapo.api.findings import LABELS, FindingKind, Severity
 
 Steps = Annotated[int, Field(ge=1, le=1_000)]
 Figure = Annotated[float, Field(ge=-1e300, le=1e300, allow_inf_nan=False)]
@@ -104,6 +105,16 @@ class MetricCondition(_Condition):
     """`mean:10` compares the mean of the last ten values, `ema:20` an exponential moving average."""
 
 
+class FindingCondition(_Condition):
+    """Something is wrong with the run's data, or worth knowing: a finding appears that was not there."""
+
+    kind: Literal["finding"] = "finding"
+    severity: Severity = "warning"
+    """The least: `note`, `warning` or `problem`."""
+    findings: Annotated[Sequence[FindingKind], Field(max_length=len(LABELS))] = ()
+    """Kinds of findings, such as `never_solved`. Empty: every kind."""
+
+
 AlertCondition = Annotated[
     FinishedCondition
     | FailedCondition
@@ -113,11 +124,21 @@ AlertCondition = Annotated[
     | EmptyBatchesCondition
     | FillRateCondition
     | RatioCondition
+    | FindingCondition
     | MetricCondition,
     Field(discriminator="kind"),
 ]
 AlertKind = Literal[
-    "finished", "failed", "lost", "stalled", "entropy_collapse", "empty_batches", "fill_rate", "ratio", "metric"
+    "finished",
+    "failed",
+    "lost",
+    "stalled",
+    "entropy_collapse",
+    "empty_batches",
+    "fill_rate",
+    "ratio",
+    "finding",
+    "metric",
 ]
 
 
@@ -142,7 +163,7 @@ class RuleWrite(RuleDraft):
     """A named rule."""
 
     name: Text = Field(min_length=1, max_length=200, examples=["Entropy collapses"])
-    enabled: bool = True
+    enabled: StrictBool = True
 
 
 class RuleInfo(RuleWrite):

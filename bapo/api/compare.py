@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from bapo.analysis.result import CostSpread, MeanEstimate
+from bapo.analysis.result import AppliedChange, CostSpread, MeanEstimate
 from bapo.analysis.transition_results import MigrationSummary
 from bapo.api.base import Body
 from bapo.api.records import Series
@@ -34,10 +34,10 @@ class Spent(Body):
     rollouts: float
     seconds: float
     """Time in training steps, without evaluations, waiting and pauses."""
-    compute_hours: float
-    """GPU-hours; slot-hours for training without a GPU."""
+    compute_hours: float | None
+    """GPU-hours; slot-hours for training without a GPU. Null of a run of another trainer."""
     cost: float | None
-    """Null if the deployment sets no price."""
+    """Null if the deployment sets no price, and of a run of another trainer."""
 
 
 class EvaluationResult(Body):
@@ -56,7 +56,7 @@ class EvaluationResult(Body):
     change: MeanEstimate | None
     """Final minus base, paired by problem; null if the two had different problems."""
     at_budget: float | None
-    """At the common budget, interpolated linearly; null without evaluations on both sides."""
+    """At `evaluated` of the common budget, interpolated linearly; null without evaluations on both sides."""
 
 
 class TrackedResult(Body):
@@ -144,7 +144,8 @@ class ComparedGroup(Body):
     lost_null: MeanEstimate | None
     rollouts: MeanEstimate
     seconds: MeanEstimate
-    compute_hours: MeanEstimate
+    compute_hours: MeanEstimate | None
+    """Null if all runs are of other trainers."""
     cost: MeanEstimate | None
     to_reach: GroupReached | None
 
@@ -164,7 +165,12 @@ class EqualBudget(Body):
 
     x: CompareAxis
     until: float
-    """The smallest end of any run."""
+    """The smallest end of any run that has trained."""
+    run_id: str | None = None
+    """The run that ends there, the first of several; null if no other run is longer."""
+    evaluated: Mapping[str, float] = {}
+    """By held-out set: the last position up to there at which every run that knows the set was evaluated, and where
+    `at_budget` is taken."""
 
 
 class Comparison(Body):
@@ -206,6 +212,14 @@ class ComparedCurve(Body):
     """Number of points before sampling."""
 
 
+class ChangeOnAxis(Body):
+    """A parameter change of a run, where it took effect on the common axis."""
+
+    run_id: str
+    x: float
+    change: AppliedChange
+
+
 class CurveGroup(Body):
     """The runs behind a curve."""
 
@@ -213,6 +227,8 @@ class CurveGroup(Body):
     run_ids: Sequence[str]
     names: Sequence[str]
     """Names of the runs."""
+    changes: Sequence[ChangeOnAxis] = ()
+    """Up to the end of the curves."""
 
 
 class ComparedCurves(Body):

@@ -29,7 +29,7 @@ class RecipePage(Page):
 
 
 class ConfigFieldVariant(Body):
-    """What differs for a config field in one method or type of tasks."""
+    """Default, range and meaning of a config field where one method or task has its own."""
 
     description: str
     default: Any

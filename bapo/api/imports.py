@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from bapo.api.base import Body, JsonObject, Text
 
@@ -25,6 +25,8 @@ class ImportCreate(Body):
     group: Text | None = Field(default=None, max_length=200)
     project: Text | None = Field(default=None, max_length=200)
     """Name of the run's project; empty: the caller's only or first one."""
+    live: StrictBool = False
+    """The run of another trainer that is still training: it counts as running while it is heard of."""
 
 
 class ImportInfo(Body):
@@ -34,3 +36,5 @@ class ImportInfo(Body):
     fencing_token: int
     is_new: bool
     """False if the folder was imported before; the upload then adds what is missing."""
+    lease_seconds: float = 25.0
+    """A live run has failed where nothing is heard of it for so long."""

@@ -57,7 +57,7 @@ class MaintenanceJobs(Body):
 
 
 class UploadProgress(Body):
-    """How much of a download the server has."""
+    """The received part of a download."""
 
     next_offset: int
     refused: str | None = None

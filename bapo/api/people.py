@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from bapo.api.accounts import MembershipInfo, Role
 from bapo.api.base import Body, Page, Text
@@ -35,7 +35,7 @@ class PersonUpdate(Body):
     """Fields to change; omitted fields stay as they are."""
 
     role: Role | None = None
-    disabled: bool | None = None
+    disabled: StrictBool | None = None
     """Disabling ends the user's sessions and tokens."""
 
 
@@ -85,7 +85,7 @@ class ProjectUpdate(Body):
 
     name: Text | None = Field(default=None, min_length=1, max_length=100, pattern=NAME_PATTERN)
     description: Text | None = Field(default=None, max_length=10_000)
-    archived: bool | None = None
+    archived: StrictBool | None = None
     """An archived project keeps its runs and accepts no new ones."""
 
 

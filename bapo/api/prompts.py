@@ -95,8 +95,9 @@ class PromptVisits(Body):
     step: Sequence[int]
     source: Sequence[BatchSource]
     num_correct: Sequence[int]
-    policy_version: Sequence[int]
-    staleness: Sequence[int]
+    policy_version: Sequence[int | None]
+    """None where an observed trainer did not tell."""
+    staleness: Sequence[int | None]
     """Staleness of the responses: step - 1 - policy version."""
     in_batch: Sequence[bool]
     reason: Sequence[str | None]

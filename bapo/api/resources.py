@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
 from bapo.api.base import Body, Page, Text
+from bapo.config.section import PathKind
 
-ResourceKind = Literal["dataset", "model", "verifier"]
+ResourceKind = PathKind
 
 
 class ResourceCreate(Body):

@@ -7,13 +7,15 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AwareDatetime, Field, StringConstraints, model_validator
+from pydantic import AwareDatetime, Field, StrictBool, StringConstraints, model_validator
 
+from bapo.analysis.findings.finding import Severity
+from bapo.analysis.result import AppliedChange
 from bapo.api.base import Body, JsonObject, Page, Text
 from bapo.api.configs import ConfigDraft
 from bapo.run.control import StopMoment
 
-__all__ = ["StopMoment"]
+__all__ = ["AppliedChange", "StopMoment"]
 
 
 class RunStatus(StrEnum):
@@ -32,6 +34,8 @@ class RunStatus(StrEnum):
     LOST = "lost"
 
 
+RECENT_STEPS = 10
+"""Steps over which noisy figures of a run are averaged, the newest included: as many as r_tot does."""
 MAX_TAGS = 50
 MAX_BULK = 500
 """Most runs of one request."""
@@ -54,7 +58,7 @@ class RunCreate(ConfigDraft):
     """Name of the group that the run belongs to."""
     priority: int = Field(default=50, ge=0, le=100)
     """Higher starts first."""
-    start: bool = True
+    start: StrictBool = True
     """False keeps the run as a draft."""
 
 
@@ -67,7 +71,7 @@ class RunUpdate(Body):
     """Markdown."""
     priority: int | None = Field(default=None, ge=0, le=100)
     """Higher starts first; applies while the run waits."""
-    archived: bool | None = None
+    archived: StrictBool | None = None
     """Lists leave out archived runs. A waiting or active run cannot be archived."""
 
 
@@ -123,6 +127,9 @@ class RunExport(RunFilters):
     """Column, prefixed with - for descending."""
 
 
+RunOrigin = Literal["trained here", "imported", "observed"]
+
+
 class RunSummary(Body):
     """A row of the run list."""
 
@@ -144,7 +151,7 @@ class RunSummary(Body):
     finished_at: datetime | None
     num_rollouts: int
     reward_mean: float | None
-    """Latest step's mean fresh reward."""
+    """Mean fresh reward of the newest ten steps."""
     eval_name: str | None
     """Such as "CD-34 avg@8"."""
     eval_base: float | None
@@ -174,6 +181,12 @@ class RunSummary(Body):
     """Name of its project."""
     storage_bytes: int | None = None
     """Size of its folder and records; null if not measured yet."""
+    num_findings: int | None = None
+    """Findings when the run was last looked at; null if it was not yet."""
+    gravest_finding: Severity | None = None
+    """Severity of the gravest of them."""
+    origin: RunOrigin = "trained here"
+    """Trained by a worker of this server, imported from a folder, or observed while another trainer made it."""
 
 
 RunAction = Literal["start", "stop", "pause", "resume", "retry", "hold", "release", "change", "clone", "fork", "delete"]
@@ -183,7 +196,9 @@ class RunDetail(RunSummary):
     """A run."""
 
     config: dict[str, Any]
-    """The complete config."""
+    """The complete config that it was submitted with."""
+    applied_changes: Sequence[AppliedChange] = ()
+    """Parameter changes that its trainer applied since, in the order of their steps."""
     explicit: dict[str, Any]
     """The fields that were set."""
     diff: dict[str, tuple[Any, Any]]
@@ -251,7 +266,7 @@ class RunFork(Body):
     notes: Text = Field(default="", max_length=100_000)
     group: Text | None = Field(default=None, max_length=200)
     priority: int = Field(default=50, ge=0, le=100)
-    start: bool = True
+    start: StrictBool = True
     """False keeps the fork as a draft."""
 
 

@@ -17,7 +17,7 @@ class ReadinessCheck(Body):
 
 
 class Readiness(Body):
-    """Whether the server is ready, and the checks behind it."""
+    """Readiness of the server, with each check."""
 
     ready: bool
     version: str

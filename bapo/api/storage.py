@@ -94,7 +94,7 @@ class DeletionRequest(Body):
 
 
 class DeletionItem(Body):
-    """What deleting one run would remove."""
+    """The part of a deletion that concerns one run."""
 
     run_id: str
     name: str
@@ -113,7 +113,7 @@ class DeletionItem(Body):
 
 
 class DeletionPreview(Body):
-    """What deleting would remove. Nothing is deleted."""
+    """Preview of a deletion; nothing is deleted."""
 
     items: Sequence[DeletionItem]
     num_bytes: int

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, StrictBool, model_validator
 
 from bapo.api.base import Body, FieldProblem, JsonObject, Page, Text
 from bapo.api.configs import ConfigDraft, EstimateRange
@@ -56,7 +56,7 @@ class StudyCreate(StudyWrite):
     notes: Text = Field(default="", max_length=100_000)
     """Markdown."""
     priority: int = Field(default=50, ge=0, le=100)
-    start: bool = True
+    start: StrictBool = True
     """False leaves drafts."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from bapo.api.base import Body, Page, Text
 
@@ -40,7 +40,7 @@ class WebhookWrite(Body):
     events: Sequence[WebhookEvent] = Field(
         default=("run.succeeded", "run.failed", "run.lost", "alert.opened"), min_length=1, max_length=20
     )
-    enabled: bool = True
+    enabled: StrictBool = True
     project: Text | None = Field(default=None, max_length=200)
     """Name of the project to report on; empty: the project that the caller submits to."""
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, StrictBool, field_validator
 
 from bapo.api.base import Body, Page, Text
 from bapo.run.control import StopMoment
@@ -43,9 +43,9 @@ class WorkerInfo(Body):
 
 
 class DrainRequest(Body):
-    """How to drain a worker."""
+    """Options for draining a worker."""
 
-    hand_on: bool = False
+    hand_on: StrictBool = False
     """Also end the runs that it has, at the next step boundary and after a checkpoint, and queue them again for other
     workers. Without shared storage they wait for a worker on the same host, which has their folders."""
 
@@ -77,7 +77,7 @@ class WorkerRegistration(Body):
 
 
 class WorkerWelcome(Body):
-    """What the worker needs to accept runs."""
+    """Settings that a worker needs to accept runs."""
 
     worker_id: str
     queue: str
@@ -120,6 +120,8 @@ class Claim(Body):
     gpus: Sequence[int] | None = None
     """Indices of the worker's GPUs that are reserved for the run: its trainer sees no others. None: it sees what there
     is."""
+    resource_roots: Sequence[str] = ()
+    """Folders whose files the config may name; the worker checks it again, with its own links."""
 
 
 class AttemptHeartbeat(Body):
@@ -154,7 +156,7 @@ class PendingControl(Body):
 
 
 class HeartbeatAnswer(Body):
-    """What the server asks of the worker."""
+    """The server's requests to a worker."""
 
     controls: Sequence[PendingControl]
     revoked: Sequence[str]
@@ -183,13 +185,13 @@ class RecordBatch(Body):
 
 
 class BatchAccepted(Body):
-    """How far the server has stored the file."""
+    """The number of stored bytes of a file."""
 
     next_offset: int
 
 
 class AttemptOutcome(Body):
-    """Whether the trainer runs, or how it ended."""
+    """State of a trainer: running, or ended and how."""
 
     fencing_token: int
     status: Literal["running", "succeeded", "failed", "stopped", "lost"]
@@ -197,5 +199,5 @@ class AttemptOutcome(Body):
     """
     step: int = 0
     reason: str | None = None
-    cannot_write: bool = False
+    cannot_write: StrictBool = False
     """Of a lost attempt: its disk is full. It is retried after a delay."""

@@ -38,6 +38,11 @@ class DifficultBuffer:
     def __getitem__(self, prompt_id: str) -> DifficultPrompt:
         return self._prompts[prompt_id]
 
+    @property
+    def prompt_ids(self) -> Sequence[str]:
+        """The prompts stored, least recently evaluated first."""
+        return list(self._prompts)
+
     def begin_step(self) -> None:
         """Starts counting the flow of a new step."""
         self._flow = Flow()

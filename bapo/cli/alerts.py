@@ -28,7 +28,7 @@ app.add_typer(rules, name="rules")
 
 
 class AlertFilter(StrEnum):
-    """Which alerts."""
+    """Filters of alerts."""
 
     OPEN = "open"
     UNSEEN = "unseen"
@@ -107,13 +107,14 @@ def list_rules(client: Client) -> RulePage:
 
 @dataclass(frozen=True)
 class RuleOptions:
-    """What a rule watches, and for what."""
+    """Options of a rule: condition and runs."""
 
     kind: Annotated[
         str,
         typer.Argument(
             metavar="KIND",
-            help="finished, failed, lost, stalled, entropy_collapse, empty_batches, fill_rate, ratio or metric.",
+            help="finished, failed, lost, stalled, entropy_collapse, empty_batches, fill_rate, ratio, finding or "
+            "metric.",
         ),
     ]
     settings: Annotated[
@@ -159,6 +160,8 @@ def add_rule(
 
     [bold]bapo alerts rules add "Gradient too large" metric --with key=actor/grad_norm --with 'comparison=">"' --with
     threshold=5[/bold]
+
+    [bold]bapo alerts rules add "Data is wrong" finding --with 'severity="problem"'[/bold]
     """
     rule = client.create_alert_rule(_checked(RuleWrite, {**options.content(client), "name": name}))
     return rule, f"{rule.id} {rule.name}: {rule.sentence}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -16,9 +16,11 @@ from bapo.cli.output import JsonOption, tell
 from bapo.deploy.backup.archive import BackupError, Manifest
 from bapo.deploy.backup.embedded import Deployment, back_up, back_up_folder, restore_folder
 from bapo.deploy.backup.embedded import restore as restore_deployment
+from bapo.deploy.settings import with_password
 from bapo.deploy.up.folder import StartError
 
 DATABASE_VARIABLE = "BAPO_DATABASE_URL"
+PASSWORD_VARIABLE = "BAPO_DATABASE_PASSWORD_FILE"  # noqa: S105 - its name
 RUNS_VARIABLE = "BAPO_RUNS_DIR"
 SECRET_VARIABLES = ("BAPO_ADMIN_TOKEN_FILE", "BAPO_WORKER_TOKEN_FILE")
 
@@ -46,34 +48,41 @@ def _services() -> Deployment | None:
     url, runs_dir = os.environ.get(DATABASE_VARIABLE), os.environ.get(RUNS_VARIABLE)
     if not url or not runs_dir:
         return None
+    secret = os.environ.get(PASSWORD_VARIABLE)
+    try:
+        url = with_password(url, Path(secret) if secret else None)
+    except ValueError as error:
+        raise BackupError(f"{DATABASE_VARIABLE}: {error}") from None
     secrets = tuple(Path(os.environ[name]) for name in SECRET_VARIABLES if os.environ.get(name))
     return Deployment(url, Path(runs_dir), secrets)
 
 
 def backup(file: FileArgument, data: DataOption = None, as_json: JsonOption = False) -> None:
     """Write the database, runs and tokens of a running server into one file. Protect it: it holds the tokens."""
-    with _plain_errors():
-        services = None if data is not None else _services()
-        place = file.expanduser().resolve()
-        manifest = (
-            back_up(services, place) if services is not None else back_up_folder(data or Path("bapo-data"), place)
-        )
-    _say(manifest, file, "wrote", as_json=as_json)
+    _tell(_manifest(back_up, back_up_folder, file, data), file, "wrote", as_json=as_json)
 
 
 def restore(file: FileArgument, data: DataOption = None, as_json: JsonOption = False) -> None:
     """Restore a backup into an empty server. Runs that were training resume from their last checkpoint."""
+    _tell(_manifest(restore_deployment, restore_folder, file, data), file, "restored", as_json=as_json)
+
+
+def _manifest(
+    of_services: Callable[[Deployment, Path], Manifest],
+    of_folder: Callable[[Path, Path], Manifest],
+    file: Path,
+    data: Path | None,
+) -> Manifest:
+    """What was done to the server that is meant: that of the environment, or that of a data folder."""
+    place = file.expanduser().resolve()
     with _plain_errors():
         services = None if data is not None else _services()
-        place = file.expanduser().resolve()
         if services is not None:
-            manifest = restore_deployment(services, place)
-        else:
-            manifest = restore_folder(data or Path("bapo-data"), place)
-    _say(manifest, file, "restored", as_json=as_json)
+            return of_services(services, place)
+        return of_folder(data or Path("bapo-data"), place)
 
 
-def _say(manifest: Manifest, file: Path, done: str, *, as_json: bool) -> None:
+def _tell(manifest: Manifest, file: Path, done: str, *, as_json: bool) -> None:
     size = sum(member.size for member in manifest.members)
     facts = {
         "file": str(file),

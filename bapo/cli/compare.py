@@ -106,7 +106,7 @@ def _costs(group: ComparedGroup) -> list[str]:
     return [
         unlocked,
         f"{group.rollouts.value:,.0f}",
-        f"{group.compute_hours.value:.2f}",
+        NOTHING if group.compute_hours is None else f"{group.compute_hours.value:.2f}",
         NOTHING if group.cost is None else f"{group.cost.value:,.2f}",
     ]
 

@@ -24,7 +24,7 @@ PANEL = "Server"
 
 @dataclass(frozen=True)
 class Server:
-    """Which server to ask, and as whom."""
+    """Options that choose the server and the token."""
 
     server: Annotated[
         str | None,

@@ -1,4 +1,4 @@
-"""Which packages an extra of this distribution brings, and what to install where one is missing."""
+"""The extras of this distribution: their packages, and the remedy where one is missing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def packages_of(extra: str) -> list[str]:
 
 
 def missing_packages(extra: str) -> list[str]:
-    """Those that are not installed."""
+    """Returns the packages of an extra that are not installed."""
     return [name for name in packages_of(extra) if not _is_installed(name)]
 
 
@@ -35,7 +35,7 @@ def extra_with(module: str) -> str | None:
 
 
 def remedy(extra: str) -> str:
-    """How to install an extra."""
+    """Returns how to install an extra."""
     return f'install the extra {extra!r}: pip install ".[{extra}]" in the checkout'
 
 

@@ -9,7 +9,9 @@ from enum import IntEnum
 
 from bapo.client.errors import ApiError, BapoError, UnreachableError
 from bapo.config import ConfigError
+from bapo.files.safe_paths import OutsideError
 from bapo.run.journal import JournalError
+from bapo.run.line_reader import LineTooLongError
 
 
 class Exit(IntEnum):
@@ -69,6 +71,10 @@ def plain_errors() -> Iterator[None]:
         _leave(Exit.BAD_INPUT, *map(str, error.problems))
     except JournalError as error:
         _leave(Exit.FAILED, str(error))
+    except LineTooLongError as error:
+        _leave(Exit.BAD_INPUT, str(error))
+    except OutsideError as error:
+        _leave(Exit.BAD_INPUT, f"{error}; a run's folder is read without following links: copy the file into it")
     except RefusedError as error:
         _leave(error.code, str(error))
     except BapoError as error:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from bapo.analysis.number_format import counted
 from bapo.api.checkpoints import CheckpointInfo, CheckpointPage
 from bapo.api.runs import RunCreate, RunFork
 from bapo.cli.artifacts import size_text
@@ -18,7 +20,9 @@ from bapo.cli.output import percent
 from bapo.cli.submit import DraftOption, Labels, SetOption, Submission
 from bapo.client import Client
 from bapo.config import parse_assignments
+from bapo.files.prompt_lists import read_prompt_list
 
+EXCLUDED = "task.exclude_prompts"
 CHECKPOINTS = Listing[CheckpointInfo](
     {
         "step": lambda checkpoint: checkpoint.step,
@@ -71,11 +75,26 @@ def fork(
     submission.tell(client, made)
 
 
+def _listed(path: Path) -> list[str]:
+    try:
+        return read_prompt_list(path)
+    except OSError as error:
+        raise RefusedError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise RefusedError(str(error)) from None
+
+
 @online
 def clone(
     client: Client,
     run: RunArgument,
     assignments: SetOption = None,
+    without_prompts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Leave these prompts out of training: what `bapo findings RUN --prompts KIND` prints."
+        ),
+    ] = None,
     *,
     labels: Labels,
     draft: DraftOption = False,
@@ -86,9 +105,17 @@ def clone(
     Tags, group and priority default to the parent's. Training starts from the beginning.
 
     [bold]bapo clone kzx3 --set training.seed=2[/bold]
+
+    [bold]bapo clone kzx3 --without-prompts never-solved.csv[/bold]
     """
     parent = find_run(client, run)
     changes = parse_assignments(assignments or ())
-    name = f"{parent.name} {label_of(changes) or 'again'}"
+    label = label_of(changes)
+    if without_prompts is not None:
+        listed = _listed(without_prompts)
+        label = f"{label} without {counted(len(listed), 'prompt')}".strip()
+        before = parent.config["task"].get("exclude_prompts", ())
+        changes = {**changes, EXCLUDED: list(dict.fromkeys([*before, *listed]))}
+    name = f"{parent.name} {label or 'again'}"
     body = RunCreate.model_validate({**labels.of_child(parent, name), "changes": changes, "start": not draft})
     submission.tell(client, client.clone(parent.id, body, idempotency_key=submission.key))

@@ -1,56 +1,151 @@
-"""`bapo import`: import a run that was trained without a server."""
+"""`bapo import`: import a run that was trained without a server, or the rollouts that another trainer left in files."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import track
 
-from bapo.api.imports import ImportCreate, ImportInfo
-from bapo.api.workers import RecordBatch
 from bapo.cli.connection import Server
-from bapo.cli.failures import plain_errors
+from bapo.cli.failures import Exit, RefusedError, plain_errors
+from bapo.cli.import_dump import DumpOptions, describe_import, folder_for, opened, show, written
 from bapo.cli.option_sets import with_option_sets
 from bapo.client import Client
 from bapo.config import ConfigError, ConfigProblem
 from bapo.files.archive import ArchiveError, unpack
-from bapo.run.journal import RECORDS_FILE, attempt_folders, complete_lines
-from bapo.run.line_reader import ATTEMPT_FILES, FileKind, read_lines
-from bapo.run.run_folder import read_config
+from bapo.files.safe_paths import OutsideError
+from bapo.observe.dumps.columns import FIELDS
+from bapo.observe.dumps.formats import Format
+from bapo.observe.dumps.importing import Settings
+from bapo.observe.upload import describe_folder, files_of
+
+DUMPS = "Files of another trainer"
 
 
 @with_option_sets
 def import_run(
     run_folder: Annotated[
         Path,
-        typer.Argument(metavar="DIR", help="Folder of `bapo train --out DIR`, or a downloaded journal.zip."),
+        typer.Argument(
+            metavar="DIR",
+            help="Folder of `bapo train --out DIR` or of an observed run, a downloaded journal.zip, or, with --from, "
+            "the folder of another trainer's rollouts.",
+        ),
     ],
     name: Annotated[str | None, typer.Option(help="Name in the run history. Default: the folder's.")] = None,
     group: Annotated[str | None, typer.Option(help="Group that the run belongs to.")] = None,
+    kind: Annotated[Format | None, typer.Option("--from", rich_help_panel=DUMPS, help="Whose files they are.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RUN_FOLDER",
+            rich_help_panel=DUMPS,
+            help="Write the run there and send it nowhere. Default: a folder in observed-runs, which is sent.",
+        ),
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FIELD=COLUMN",
+            rich_help_panel=DUMPS,
+            help=f"Column of a field, such as reward=score; may be repeated. Fields: {', '.join(FIELDS)}.",
+        ),
+    ] = None,
+    validation: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", rich_help_panel=DUMPS, help="Answers to held-out sets, in files of the same kind."
+        ),
+    ] = None,
+    reward_threshold: Annotated[
+        float, typer.Option(rich_help_panel=DUMPS, help="A response counts as correct where its reward is above it.")
+    ] = 0.0,
+    source: Annotated[
+        str | None, typer.Option(rich_help_panel=DUMPS, help="Data source of prompts whose rows name none.")
+    ] = None,
+    trainer: Annotated[str | None, typer.Option(rich_help_panel=DUMPS, help="Name of the trainer.")] = None,
+    samples_per_step: Annotated[
+        int, typer.Option(min=0, rich_help_panel=DUMPS, help="Groups of a step whose responses are kept as text.")
+    ] = 4,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", rich_help_panel=DUMPS, help="Show what is understood, and write nothing.")
+    ] = False,
     *,
     server: Server,
 ) -> None:
     """Import a run that was trained without a server. Importing the folder again sends only what is new.
 
+    With --from, import the rollouts that another trainer left in files:
+
+    [bold]bapo import --from verl-dumps rollouts/ --validation validation/ --dry-run[/bold]
+
+    [bold]bapo import --from jsonl log.jsonl --column prompt=question --column reward=score --out runs/mine[/bold]
+
     The last line of standard output is a JSON summary.
     """
     with plain_errors():
-        login = server.login()
-        with _opened(run_folder) as folder:
-            body = describe_folder(folder, name=name, group=group)
-            with Client(login.url, token=login.token) as client:
-                info = client.create_import(body)
-                send_folder(client, info, folder)
-                run = client.finish_import(info.run_id)
+        if kind is None:
+            _refuse_dump_options(out=out, column=column, validation=validation, source=source, dry_run=dry_run)
+            _send(run_folder, name, group, server)
+            return
+        try:
+            settings = Settings(reward_threshold, source, samples_per_step, trainer or "")
+            _import_dump(run_folder, DumpOptions(kind, column or (), validation, settings), out, dry_run=dry_run)
+        except OutsideError:
+            raise
+        except OSError as error:
+            raise RefusedError(str(error), Exit.FAILED) from None
+        if out is None and not dry_run:
+            _send(folder_for(run_folder), name or run_folder.resolve().stem, group, server)
+
+
+def _refuse_dump_options(**given: object) -> None:
+    for option, value in given.items():
+        if value:
+            remedy = "it describes the files of another trainer: say whose, by --from"
+            raise ConfigError([ConfigProblem(f"--{option.replace('_', '-')}", value, remedy)])
+
+
+def _import_dump(path: Path, options: DumpOptions, out: Path | None, *, dry_run: bool) -> None:
+    dump = opened(path, options)
+    if dry_run:
+        show(dump, options.settings)
+        return
+    place = out or folder_for(path)
+    result = written(dump, place, options.settings)
+    describe_import(result)
+    if out is not None:
+        print(
+            json.dumps(
+                {
+                    "folder": str(place),
+                    "steps": result.last_step,
+                    "new_steps": result.num_steps,
+                    "new_evaluations": result.num_evaluations,
+                    "left_out": dict(result.left_out),
+                }
+            )
+        )
+
+
+def _send(run_folder: Path, name: str | None, group: str | None, server: Server) -> None:
+    login = server.login()
+    with _opened(run_folder) as folder:
+        body = describe_folder(folder, name=name, group=group)
+        with Client(login.url, token=login.token) as client:
+            info = client.create_import(body)
+            files = files_of(folder)
+            for file in track(files, description="sending", console=Console(stderr=True), transient=True):
+                while file.send_next(client, info):
+                    pass
+            run = client.finish_import(info.run_id)
     print(json.dumps({"run_id": run.id, "status": run.status, "steps": run.step, "is_new": info.is_new}))
 
 
@@ -68,51 +163,3 @@ def _opened(path: Path) -> Iterator[Path]:
         inside = list(Path(folder).iterdir())
         # The journal of a run lies in one folder with the run's name.
         yield inside[0] if len(inside) == 1 and inside[0].is_dir() else Path(folder)
-
-
-def describe_folder(run_folder: Path, *, name: str | None, group: str | None) -> ImportCreate:
-    """The request that starts the import. Raises ConfigError where the folder is not that of a run."""
-    config = read_config(run_folder).model_dump(mode="json")
-    attempts = attempt_folders(run_folder)
-    if not attempts:
-        raise ConfigError([ConfigProblem("run folder", str(run_folder), "it holds no attempt: train the run first")])
-    return ImportCreate(
-        name=name or run_folder.resolve().name,
-        source=_identity(config, attempts[0]),
-        config=config,
-        attempts=int(attempts[-1].name.removeprefix("attempt-")),
-        group=group,
-    )
-
-
-def _identity(config: dict[str, Any], first_attempt: Path) -> str:
-    """Identifies the run wherever its folder lies, by its config and its first record, which holds a time."""
-    digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode())
-    for line in islice(complete_lines(first_attempt / RECORDS_FILE), 1):
-        digest.update(line)
-    return digest.hexdigest()
-
-
-def send_folder(client: Client, info: ImportInfo, run_folder: Path) -> None:
-    """Send every file of every attempt from where the server's copy ends."""
-    files: list[tuple[int, FileKind, Path]] = [
-        (int(folder.name.removeprefix("attempt-")), kind, folder / file_name)
-        for folder in attempt_folders(run_folder)
-        for kind, file_name in ATTEMPT_FILES.items()
-    ]
-    for number, kind, path in track(files, description="sending", console=Console(stderr=True), transient=True):
-        offset = _post(client, info, number, kind, 0, 0, [])
-        while (batch := read_lines(path, offset)) is not None:
-            offset = _post(client, info, number, kind, batch.start_offset, batch.end_offset, list(batch.lines))
-
-
-def _post(client: Client, info: ImportInfo, number: int, kind: FileKind, start: int, end: int, lines: list[str]) -> int:
-    batch = RecordBatch(
-        fencing_token=info.fencing_token,
-        attempt=number,
-        kind=kind,
-        start_offset=start,
-        end_offset=end,
-        lines=lines,
-    )
-    return client.import_records(info.run_id, batch).next_offset

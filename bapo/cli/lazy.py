@@ -18,6 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from bapo.cli.extras import extra_with, missing_packages, remedy
+from bapo.run.lasting_modules import lasting_modules
 
 MAX_NAMED = 3
 """Missing packages that are named."""
@@ -37,7 +38,7 @@ def group(help: str, *, alone: bool = False) -> typer.Typer:
 
 @dataclass(frozen=True)
 class LazyCommand:
-    """Where a command is, and its line in the list of commands."""
+    """A command's module, and its line in the list of commands."""
 
     name: str
     place: str
@@ -49,7 +50,9 @@ class LazyCommand:
     def load(self) -> Any:
         """Import the command itself."""
         module, _, attribute = self.place.partition(":")
-        app = getattr(import_module(f"bapo.cli.{module}"), attribute)
+        place = f"bapo.cli.{module}"
+        with lasting_modules(place):
+            app = getattr(import_module(place), attribute)
         if not isinstance(app, typer.Typer):
             function, app = app, typer.Typer(add_completion=False, pretty_exceptions_enable=False)
             app.command(self.name)(function)

@@ -17,7 +17,7 @@ from bapo.client import ApiError, Client
 
 
 class StopWhen(StrEnum):
-    """How soon a stop ends the training."""
+    """Times at which a stop takes effect."""
 
     NOW = "now"
     STEP = "step"
@@ -25,7 +25,7 @@ class StopWhen(StrEnum):
 
 
 class PauseWhen(StrEnum):
-    """How soon a pause ends the training."""
+    """Times at which a pause takes effect."""
 
     STEP = "step"
     CHECKPOINT = "checkpoint"

@@ -102,7 +102,7 @@ def _harmless(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Output:
-    """How a list is printed, if not as a table."""
+    """Formats of a list other than a table."""
 
     as_json: JsonOption = False
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False

@@ -19,10 +19,10 @@ from bapo.cli.output import JsonOption, print_json, print_table, say, table, tel
 from bapo.cli.tokens import ScopeName
 from bapo.client import Client
 from bapo.client.servers import (
-    LOCAL_SERVER,
     SavedServers,
     ServerLogin,
     is_open_to_eavesdroppers,
+    local_server,
     normal_address,
     read_servers,
     servers_file,
@@ -33,7 +33,9 @@ from bapo.client.servers import (
 def login(
     server: Annotated[
         str | None,
-        typer.Argument(metavar="[SERVER]", help=f"Address or saved name of the server. Default: {LOCAL_SERVER}."),
+        typer.Argument(
+            metavar="[SERVER]", help="Address or saved name of the server. Default: `bapo up` of this folder."
+        ),
     ] = None,
     name: Annotated[
         str | None, typer.Option("--name", help="Name to save it under, for `--server NAME`. Default: its host.")
@@ -67,7 +69,7 @@ def login(
     with plain_errors():
         saved = read_saved()
         known = None if server is None else saved.named(server)
-        url = known[1].url if known else normal_address(server or LOCAL_SERVER)
+        url = known[1].url if known else normal_address(server or local_server())
         if is_open_to_eavesdroppers(url):
             say(f"warning: {url} is not encrypted: others on the network can read your credentials")
         if token_file is None and user is None and sys.stdin.isatty():

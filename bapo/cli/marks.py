@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bapo.analysis.number_format import counted
 from bapo.api.runs import RunUpdate
 from bapo.api.storage import DeletionItem, DeletionRequest
 from bapo.cli.artifacts import size_text
@@ -121,6 +122,6 @@ def delete(
 def _consequence(item: DeletionItem) -> str:
     if item.refusal is not None:
         return f"{item.run_id} {item.name}: {item.refusal}"
-    parts = [f"{item.num_steps:,} steps", f"{item.num_checkpoints} checkpoints", size_text(item.num_bytes)]
+    parts = [counted(item.num_steps, "step"), counted(item.num_checkpoints, "checkpoint"), size_text(item.num_bytes)]
     stay = f"; its {len(item.children)} clones and forks stay" if item.children else ""
     return f"{item.run_id} {item.name}: {', '.join(parts)}{stay}"

@@ -28,7 +28,7 @@ LEAST_CHARACTERS = 8
 """Minimum width of a column that gives way to others."""
 NOTHING = "–"
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the API's answer as JSON.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 STATUS_STYLES = {
     "draft": "dim",
@@ -165,7 +165,7 @@ def duration(seconds: float | None) -> str:
 
 
 def ago(moment: datetime | None) -> str:
-    """How long ago, such as 5 m ago."""
+    """Returns an age, such as 5 m ago."""
     if moment is None:
         return NOTHING
     seconds = (datetime.now(UTC) - moment).total_seconds()

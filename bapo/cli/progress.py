@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from bapo.records import AnyRecord, EvaluationRecord, EventRecord, StepRecord
+from bapo.run.log_lines import evaluation_line, event_line, step_line
 
 PLAIN_LINE_STEPS = 10
 """Steps between two lines where standard error is not a terminal."""
@@ -52,13 +53,9 @@ class TrainingProgress:
             case StepRecord():
                 self._show_step(record)
             case EvaluationRecord():
-                value = record.avg_at_k
-                self.say(
-                    f"step {record.step}: {record.dataset} avg@{record.num_samples} {value.value:.1%} "
-                    f"(95 % interval {value.low:.1%} to {value.high:.1%})"
-                )
+                self.say(evaluation_line(record))
             case EventRecord() if record.event in _TOLD_EVENTS:
-                self.say(f"step {record.step}: {record.event.replace('_', ' ')}: {record.message}")
+                self.say(event_line(record))
             case _:
                 pass
 
@@ -72,12 +69,3 @@ class TrainingProgress:
             # Begun at the first step seen, so that a resumed run's speed, and its ETA, count only what it does now.
             self._task = self._progress.add_task(text, total=record.num_steps, completed=record.step - 1)
         self._progress.update(self._task, completed=record.step, description=text)
-
-
-def step_line(record: StepRecord) -> str:
-    """Reward and batch composition of a step, for one line."""
-    counts = record.counts
-    return (
-        f"reward {record.reward_mean:.2f}  batch {counts.batch}/{counts.batch_size}: "
-        f"X1 {counts.x1}, X2 {counts.x2}, X3 {counts.x3}"
-    )

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from bapo.analysis.number_format import counted
 from bapo.api.queue import LimitChange, QueueMove, UserLimit, WaitingRun
 from bapo.api.runs import RunUpdate
 from bapo.cli.connection import Server, Told, online, telling
@@ -44,7 +45,7 @@ def show(
         return
     if state.waiting:
         WAITING.print(state.waiting)
-    say(f"{state.num_waiting} runs waiting; {state.busy} of {state.slots} slots taken")
+    say(f"{counted(state.num_waiting, 'run')} waiting; {state.busy} of {state.slots} slots taken")
 
 
 def _reason(run: WaitingRun) -> str | None:

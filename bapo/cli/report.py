@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bapo.analysis.number_format import counted
 from bapo.cli.failures import RefusedError, plain_errors
 
 
@@ -23,13 +24,15 @@ def report(
     from bapo.report.contents import selection_of  # noqa: PLC0415
     from bapo.report.document import TITLE  # noqa: PLC0415
     from bapo.report.document import report as document  # noqa: PLC0415
+    from bapo.report.findings import findings_of  # noqa: PLC0415
 
     with plain_errors():
         runs = [load_run(folder) for folder in run_folders]
+        findings = {run.name: findings_of(folder) for run, folder in zip(runs, run_folders, strict=True)}
         try:
             selection = selection_of(runs, group)
         except ValueError as error:
             raise RefusedError(str(error)) from None
-    content = document(selection, title=title or TITLE)
+    content = document(selection, title=title or TITLE, findings=findings)
     out.write_bytes(content)
-    print(f"{out}: {len(runs)} runs, {len(content) / 1e6:.1f} MB")
+    print(f"{out}: {counted(len(runs), 'run')}, {len(content) / 1e6:.1f} MB")

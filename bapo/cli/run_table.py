@@ -25,13 +25,14 @@ RUNS = Listing[RunSummary](
         "id": lambda run: Text(run.id, style="bold"),
         "name": _name,
         "status": lambda run: status_text(run.status),
-        "step": lambda run: f"{run.step:,}/{run.num_steps:,}",
+        "step": lambda run: f"{run.step:,}/{run.num_steps:,}" if run.num_steps else f"{run.step:,}",
         "reward": lambda run: number(run.reward_mean, ".3f"),
         "eval": lambda run: percent(run.eval_latest),
         "change": _change,
         "best": lambda run: percent(run.eval_best),
         "eta": lambda run: duration(run.eta_seconds) if run.status in ("running", "starting") else None,
         "method": lambda run: run.method,
+        "origin": lambda run: run.origin,
         "recipe": lambda run: run.recipe,
         "owner": lambda run: run.owner,
         "project": lambda run: run.project,
@@ -54,5 +55,5 @@ WIDE_CHARACTERS = 110
 
 
 def default_columns() -> tuple[str, ...]:
-    """Those that fit the terminal."""
+    """Returns the columns that fit the terminal."""
     return WIDE if console().width >= WIDE_CHARACTERS else NARROW

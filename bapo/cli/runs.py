@@ -19,7 +19,7 @@ PAGE = 500
 
 @dataclass(frozen=True)
 class FilterOptions:
-    """Which runs of the history."""
+    """Options that filter the history."""
 
     search: Annotated[
         list[str] | None,

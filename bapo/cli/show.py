@@ -85,7 +85,7 @@ def _print_run(run: RunDetail) -> None:
 
 def _facts(run: RunDetail) -> list[tuple[str, Text]]:
     share = run.step / run.num_steps if run.num_steps else 0.0
-    progress = f"{run.step:,} of {run.num_steps:,} steps ({share:.0%})"
+    progress = f"{run.step:,} of {run.num_steps:,} steps ({share:.0%})" if run.num_steps else f"step {run.step:,}"
     if run.eta_seconds is not None and run.status == "running":
         progress += f", {duration(run.eta_seconds)} left"
     facts = [("id", Text(run.id)), ("status", status_text(run.status)), ("progress", Text(progress))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bapo.analysis.number_format import counted
 from bapo.api.storage import RunSpace
 from bapo.cli.artifacts import size_text
 from bapo.cli.connection import online
@@ -23,7 +24,8 @@ def storage(
         return
     SIZES.print(state.runs)
     say(
-        f"{state.num_runs} runs: folders {size_text(state.folder_bytes)}, records {size_text(state.record_bytes)} "
+        f"{counted(state.num_runs, 'run')}: folders {size_text(state.folder_bytes)}, "
+        f"records {size_text(state.record_bytes)} "
         f"(database {size_text(state.database_bytes)}), downloads {size_text(state.artifact_bytes)} "
         f"of {size_text(state.artifact_quota_bytes)}"
     )

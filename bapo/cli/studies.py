@@ -10,25 +10,27 @@ import typer
 from rich.text import Text
 from typer.core import TyperGroup
 
-from bapo.api.studies import StudyActionRequest, StudyCreate, StudyDetail, StudyReport, StudyRun, StudyWrite
+from bapo.analysis.number_format import counted
+from bapo.api.studies import (
+    StudyActionRequest,
+    StudyCreate,
+    StudyDetail,
+    StudyPage,
+    StudyReport,
+    StudyRun,
+    StudySetting,
+    StudySummary,
+    StudyWrite,
+)
 from bapo.cli.connection import Server, online
 from bapo.cli.drafts import label_of
 from bapo.cli.failures import Exit, RefusedError, plain_errors
 from bapo.cli.life import StopWhen
-from bapo.cli.output import (
-    NOTHING,
-    JsonOption,
-    ago,
-    percent,
-    print_json,
-    print_table,
-    say,
-    status_text,
-    table,
-    user_text,
-)
+from bapo.cli.listing import Listing, listed
+from bapo.cli.option_sets import with_option_sets
+from bapo.cli.output import NOTHING, JsonOption, percent, print_json, say, status_text
 from bapo.client import Client
-from bapo.study.declaration import load, parse, shipped
+from bapo.study.declaration import Declaration, load, parse, shipped
 from bapo.study.markdown import markdown
 
 FORMATS = (".md", ".html", ".json")
@@ -71,6 +73,65 @@ app = typer.Typer(
 
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A study file, or the name of a shipped study.")]
 StudyArgument = Annotated[str, typer.Argument(metavar="STUDY", help="Id, as `bapo study list` shows it.")]
+
+
+def _compared(study: StudySummary) -> str:
+    if study.question is None:
+        return ", ".join(study.fields)
+    return f"{counted(study.num_arms, 'arm')} × {counted(study.num_seeds, 'seed')}"
+
+
+def _steps(run: StudyRun) -> str:
+    return f"{run.step:,}/{run.num_steps:,}" if run.num_steps else f"{run.step:,}"
+
+
+SHIPPED = Listing[tuple[str, Declaration]](
+    {
+        "name": lambda item: item[0],
+        "runs": lambda item: item[1].num_runs,
+        "title": lambda item: item[1].title,
+    },
+    cut=("title",),
+)
+STUDIES = Listing[StudySummary](
+    {
+        "id": lambda study: study.id,
+        "title": lambda study: study.title,
+        "compares": _compared,
+        "runs": lambda study: study.num_runs,
+        "states": lambda study: ", ".join(f"{count} {state}" for state, count in study.states.items()),
+        "done": lambda study: percent(study.steps_done / study.steps_planned if study.steps_planned else None),
+        "owner": lambda study: study.owner,
+        "created": lambda study: study.created_at,
+    },
+    cut=("title", "compares", "owner"),
+    right=("done",),
+    empty="no study yet: `bapo study submit planning-mini` or `bapo submit RECIPE --sweep FIELD=V1,V2` makes one",
+)
+GRID_RUNS = Listing[StudyRun](
+    {
+        "id": lambda run: Text(run.run_id or NOTHING, style="bold"),
+        "setting": lambda run: label_of(run.set),
+        "status": lambda run: run.state if run.status is None else status_text(run.status),
+        "step": _steps,
+        "eval": lambda run: percent(run.eval_latest),
+        "best": lambda run: percent(run.eval_best),
+    },
+    cut=("setting",),
+    right=("step", "eval", "best"),
+)
+DECLARED_RUNS = Listing[StudyRun](
+    {
+        "run": lambda run: run.run_id,
+        "arm": lambda run: run.arm or "",
+        "regime": lambda run: run.regime or "",
+        "seed": lambda run: f"{run.seed}",
+        "state": lambda run: run.state,
+        "step": _steps,
+    },
+    cut=("arm",),
+    right=("seed", "step"),
+)
 
 
 @app.command("run")
@@ -143,7 +204,7 @@ def check_file(file: FileArgument, as_json: JsonOption = False) -> None:
             }
         )
         return
-    print(f"{study.title}: {study.num_runs} runs, {study.num_tuning_runs} of them to choose settings")
+    print(f"{study.title}: {counted(study.num_runs, 'run')}, {study.num_tuning_runs} of them to choose settings")
     print(f"arms: {arms}")
     print(f"seeds: {', '.join(map(str, study.seeds))}; regimes: {', '.join(each.name for each in study.regimes)}")
     print(f"primary comparison: {primary}")
@@ -166,13 +227,11 @@ def list_shipped(
             [{"name": each, "title": study.title, "num_runs": study.num_runs} for each, study in studies.items()]
         )
         return
-    made = table("name", "runs", "what it asks", right=("runs",))
-    for each, study in studies.items():
-        made.add_row(each, f"{study.num_runs}", user_text(study.title))
-    print_table(made, cut=("what it asks",))
+    SHIPPED.print(list(studies.items()))
 
 
 @app.command("report")
+@with_option_sets
 def report(
     study: Annotated[str, typer.Argument(metavar="DIR|STUDY", help="Folder of a study, or its id on the server.")],
     out: Annotated[
@@ -181,15 +240,14 @@ def report(
             "--out", "-o", metavar="FILE", help="File ending in .md, .html or .json. Default: print Markdown."
         ),
     ] = None,
-    server: Annotated[str | None, typer.Option("--server", help="As for other commands.")] = None,
-    token: Annotated[str | None, typer.Option("--token", help="As for other commands.")] = None,
-    token_file: Annotated[Path | None, typer.Option("--token-file", help="As for other commands.")] = None,
+    *,
+    server: Server,
 ) -> None:
     """Write the report of a study over the runs that are done; the others are listed in it."""
     with plain_errors():
         if out is not None and out.suffix not in FORMATS:
             raise RefusedError(f"--out {out}: end it in {', '.join(FORMATS)}")
-        found = _read(Path(study)) if Path(study).is_dir() else _asked(study, server, token, token_file)
+        found = _read(Path(study)) if Path(study).is_dir() else _asked(study, server)
         if out is None:
             print(markdown(found), end="")
         else:
@@ -203,8 +261,8 @@ def _read(folder: Path) -> StudyReport:
     return study_folders.report_of(folder)
 
 
-def _asked(study: str, server: str | None, token: str | None, token_file: Path | None) -> StudyReport:
-    with Server(server, token, token_file).connected() as client:
+def _asked(study: str, server: Server) -> StudyReport:
+    with server.connected() as client:
         return client.study_report(study)
 
 
@@ -219,7 +277,7 @@ def submit(
     project: Annotated[str | None, typer.Option(help="Project of the study.")] = None,
     priority: Annotated[int, typer.Option(min=0, max=100, help="In the queue; higher first.")] = 50,
     key: Annotated[
-        str | None, typer.Option("--key", help="Sent again with the same key, the study is not made twice.")
+        str | None, typer.Option("--key", help="Submitting again with the same key returns the first study.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only check it.")] = False,
     as_json: JsonOption = False,
@@ -232,7 +290,7 @@ def submit(
         if as_json:
             print_json(preview)
         else:
-            print(f"{preview.title}: {preview.num_runs} runs; {preview.primary}")
+            print(f"{preview.title}: {counted(preview.num_runs, 'run')}; {preview.primary}")
             for problem in preview.problems:
                 say(f"{problem.field} = {problem.value!r}: {problem.remedy}")
         if preview.problems:
@@ -244,38 +302,17 @@ def submit(
         print_json(made)
     else:
         print(made.id)
-        say(f"study {made.id}: {len(made.runs)} runs; {made.primary}")
+        say(f"study {made.id}: {counted(len(made.runs), 'run')}; {made.primary}")
 
 
 @app.command("list")
-@online
+@listed(STUDIES)
 def list_studies(
     client: Client,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=200, help="At most so many.")] = 30,
-    as_json: JsonOption = False,
-) -> None:
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=200, help="Maximum number shown.")] = 30,
+) -> StudyPage:
     """List the studies on a server, newest first."""
-    page = client.studies(limit=limit)
-    if as_json:
-        print_json(page)
-        return
-    if not page.items:
-        say("no study yet: `bapo study submit planning-mini` or `bapo submit RECIPE --sweep FIELD=V1,V2` makes one")
-        return
-    made = table("id", "title", "compares", "runs", "states", "done", "owner", "created", right=("runs", "done"))
-    for study in page.items:
-        arms = f"{study.num_arms} arms × {study.num_seeds} seeds"
-        made.add_row(
-            study.id,
-            user_text(study.title),
-            user_text(", ".join(study.fields)) if study.question is None else arms,
-            f"{study.num_runs}",
-            ", ".join(f"{count} {state}" for state, count in study.states.items()),
-            percent(study.steps_done / study.steps_planned if study.steps_planned else None),
-            user_text(study.owner),
-            ago(study.created_at),
-        )
-    print_table(made, cut=("title", "compares", "owner"))
+    return client.studies(limit=limit)
 
 
 @app.command("show")
@@ -300,50 +337,29 @@ def show(
     elif found.question is None:
         _print_grid(found)
     else:
-        _print_declared(found)
+        DECLARED_RUNS.print(found.runs, title=f"{found.title}: {found.primary}")
 
 
 def _print_grid(study: StudyDetail) -> None:
-    settings = table(
-        "setting", "runs", study.eval_name or "evaluation", "95 % interval", "best", right=("runs", "best")
+    settings = Listing[StudySetting](
+        {
+            "setting": lambda setting: label_of(setting.set),
+            "runs": lambda setting: len(setting.run_ids),
+            study.eval_name or "evaluation": lambda setting: percent(setting.latest),
+            "95 % interval": _interval,
+            "best": lambda setting: percent(setting.best),
+        },
+        right=("best",),
     )
-    for each in study.settings:
-        known = each.latest_low is not None and each.latest_high is not None
-        interval = f"{percent(each.latest_low)} to {percent(each.latest_high)}" if known else NOTHING
-        settings.add_row(
-            user_text(label_of(each.set)), f"{len(each.run_ids)}", percent(each.latest), interval, percent(each.best)
-        )
-    print_table(settings, f"{study.title}: results by setting")
-    runs = table("id", "setting", "status", "step", "eval", "best", right=("step", "eval", "best"))
-    for run in study.runs:
-        runs.add_row(
-            Text(run.run_id or NOTHING, style="bold"),
-            user_text(label_of(run.set)),
-            run.state if run.status is None else status_text(run.status),
-            _steps(run),
-            percent(run.eval_latest),
-            percent(run.eval_best),
-        )
+    settings.print(study.settings, title=f"{study.title}: results by setting")
     print()
-    print_table(runs, "Runs", cut=("setting",))
+    GRID_RUNS.print(study.runs, title="Runs")
 
 
-def _steps(run: StudyRun) -> str:
-    return f"{run.step:,}/{run.num_steps:,}" if run.num_steps else f"{run.step:,}"
-
-
-def _print_declared(study: StudyDetail) -> None:
-    made = table("run", "arm", "regime", "seed", "state", "step", right=("seed", "step"))
-    for each in study.runs:
-        made.add_row(
-            each.run_id or NOTHING,
-            user_text(each.arm or ""),
-            user_text(each.regime or ""),
-            f"{each.seed}",
-            each.state,
-            _steps(each),
-        )
-    print_table(made, f"{study.title}: {study.primary}", cut=("arm",))
+def _interval(setting: StudySetting) -> str | None:
+    if setting.latest_low is None or setting.latest_high is None:
+        return None
+    return f"{percent(setting.latest_low)} to {percent(setting.latest_high)}"
 
 
 @app.command("change")
@@ -357,7 +373,7 @@ def change(
 ) -> None:
     """Apply an action to all runs of a study that allow it.
 
-    Short: [bold]bapo study stop STUDY --when checkpoint[/bold]
+    Short form: [bold]bapo study stop STUDY --when checkpoint[/bold]
     """
     asked: dict[str, Any] = {"action": action.value}
     if action in (Action.STOP, Action.PAUSE):
@@ -366,7 +382,7 @@ def change(
     if as_json:
         print_json(answer)
     else:
-        print(f"{study}: {action.value} done to {answer.num_done} runs, {answer.num_left} left as they are")
+        print(f"{study}: {action.value} done to {counted(answer.num_done, 'run')}, {answer.num_left} left as they are")
         for run_id, reason in answer.refused.items():
             say(f"{run_id}: {reason}")
     if answer.refused:

@@ -6,6 +6,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
+from bapo.analysis.number_format import counted
 from bapo.cli.failures import RefusedError
 from bapo.cli.output import duration, say
 from bapo.config import ConfigProblem
@@ -33,7 +34,7 @@ def train(
     folder = StudyFolder.begin(out or Path("studies") / Path(file).stem, text, amend=amend)
     runner = StudyRunner(folder, workers=num_workers, say=_Progress(study.num_runs))
     _stop_on_signals(runner)
-    say(f"{study.num_runs} runs in {folder.path}; {primary_words(study)}")
+    say(f"{counted(study.num_runs, 'run')} in {folder.path}; {primary_words(study)}")
     outcomes = runner.run()
     return folder.path, folder.report(), outcomes
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bapo.analysis.number_format import counted
 from bapo.api.configs import ConfigDraft
 from bapo.api.runs import RunCreate, RunDetail
 from bapo.api.studies import StudyCreate, StudyPreview, StudyWrite
@@ -36,7 +37,7 @@ DraftOption = Annotated[bool, typer.Option("--draft", help="Save as a draft; `ba
 
 @dataclass(frozen=True)
 class Labels:
-    """How a new run is called and where it stands in lists."""
+    """Options for the name and the labels of a new run."""
 
     name: Annotated[
         str | None, typer.Option("--name", help="Name of the run. Default: the recipe and the changes.")
@@ -49,18 +50,18 @@ class Labels:
     ] = None
 
     def given(self) -> dict[str, Any]:
-        """Those that are set, but the name."""
+        """Returns the labels that are set, except the name."""
         return _given(tags=self.tags, notes=self.notes, group=self.group, priority=self.priority)
 
     def of_child(self, parent: RunDetail, name: str) -> dict[str, Any]:
-        """Those of a run that comes from another one, which has the others."""
+        """Returns the labels of a clone or fork; the others are those of its parent."""
         inherited = {"tags": parent.tags, "group": parent.group, "priority": parent.priority}
         return {**inherited, **self.given(), "name": self.name or name[:MAX_NAME]}
 
 
 @dataclass(frozen=True)
 class Submission:
-    """How a run is submitted, and whether its end is waited for."""
+    """Options for submitting a run and waiting for its end."""
 
     key: Annotated[
         str | None,
@@ -156,7 +157,7 @@ def _submit_grid(client: Client, options: dict[str, Any], submission: Submission
     if options.pop("group", None) is not None:
         raise RefusedError("--group cannot be combined with --sweep: the runs of a grid are a group")
     study = client.create_study(StudyCreate.model_validate(options), idempotency_key=submission.key)
-    say(f"study {study.id}: {study.num_runs} runs")
+    say(f"study {study.id}: {counted(study.num_runs, 'run')}")
     submission.tell(client, *(client.run(run.run_id) for run in study.runs if run.run_id is not None))
 
 
@@ -191,6 +192,6 @@ def _print_plan(plan: StudyPreview, *, as_json: bool) -> None:
         made = table("run", "problem")
         for run in plan.runs:
             made.add_row(user_text(run.name), user_text("; ".join(f"{p.field}: {p.remedy}" for p in run.problems)))
-        print_table(made, f"{plan.num_runs} runs", cut=("problem",))
+        print_table(made, counted(plan.num_runs, "run"), cut=("problem",))
     if plan.num_illegal:
         raise RefusedError(f"{plan.num_illegal} of {plan.num_runs} runs are invalid: nothing would be submitted")

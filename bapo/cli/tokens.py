@@ -18,7 +18,7 @@ app = group("Manage API tokens of scripts and workers.")
 
 
 class ScopeName(StrEnum):
-    """Which of your permissions a token has."""
+    """Scopes of a token."""
 
     READ = "read"
     WRITE = "write"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -51,8 +52,12 @@ def up(
     except StartError as error:
         print(f"bapo: {error}", file=sys.stderr)
         raise SystemExit(Exit.FAILED) from None
+    except OSError as error:
+        print(f"bapo: {options.data} cannot be used: {error}", file=sys.stderr)
+        raise SystemExit(Exit.FAILED) from None
 
 
 def say(line: str) -> None:
-    """Print a line on the terminal."""
-    print(f"bapo: {line}", flush=True)
+    """Print a line on the terminal, or to where its output goes: a full disk there ends nothing."""
+    with suppress(OSError):
+        print(f"bapo: {line}", flush=True)

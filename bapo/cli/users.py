@@ -21,7 +21,7 @@ app = group("Manage users; for administrators.")
 
 
 class RoleName(StrEnum):
-    """What a user may do."""
+    """Roles of a user."""
 
     VIEWER = "viewer"
     MEMBER = "member"

@@ -109,14 +109,17 @@ class PlainView(View):
             return
         if before is not None and before[3] != is_away:
             self._print(run, "no answer from the server: retrying" if is_away else "the server is back")
+        lines = []
         if before is None or before[0] != run.status:
-            reason = f": {run.status_reason}" if run.status_reason else ""
-            self._print(run, f"{run.status}{reason}")
+            lines.append(f"{run.status}: {run.status_reason}" if run.status_reason else str(run.status))
         if run.step and (before is None or before[1:3] != now[1:3]):
             parts = [f"step {run.step}/{run.num_steps}", f"reward {number(run.reward_mean, '.3f')}", each.batch]
             parts += [each.evaluation] if each.evaluation else []
             parts += [f"{duration(run.eta_seconds)} left"] if run.eta_seconds and run.status == "running" else []
-            self._print(run, "; ".join(parts))
+            lines.append("; ".join(parts))
+        # The last line says how the run ended, also where its last steps come with it.
+        for line in reversed(lines) if each.is_over else lines:
+            self._print(run, line)
 
     def _print(self, run: RunDetail, text: str) -> None:
         name = f" {run.name}" if len(self.watched) > 1 else ""

@@ -76,13 +76,17 @@ def what_if_command(
         _show(answer)
 
 
+def _told(value: float | None, form: str) -> str:
+    return "not recorded" if value is None else form.format(value)
+
+
 def _show(answer: WhatIfAnswer) -> None:
     table = Table("", "recorded", "would have been", "95 % interval", title=f"{answer.num_steps:,} steps")
     for name, label, form in _TOTALS:
         total: WhatIfTotal = getattr(answer.totals, name)
         certain = "exact" if answer.num_draws == 1 else "the same in all draws"
         width = certain if total.low == total.high else f"{form.format(total.low)} to {form.format(total.high)}"
-        table.add_row(label, form.format(total.recorded), form.format(total.forecast), width)
+        table.add_row(label, _told(total.recorded, form), form.format(total.forecast), width)
     for field, (before, after) in answer.changes.items():
         console().print(f"{field}: {before} → {after}")
     console().print(table)

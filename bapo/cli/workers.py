@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from bapo.analysis.number_format import counted
 from bapo.api.queue import WorkerSlots
 from bapo.api.workers import DrainRequest, WorkerInfo
 from bapo.cli.connection import Told, online, telling
@@ -25,7 +26,9 @@ def workers(client: Client, as_json: JsonOption = False) -> None:
     state = client.queue()
     WORKERS.print(state.workers)
     if state.workers:
-        console().print(f"{state.busy} of {state.slots} slots taken, {state.num_waiting} runs waiting", style="dim")
+        console().print(
+            f"{state.busy} of {state.slots} slots taken, {counted(state.num_waiting, 'run')} waiting", style="dim"
+        )
 
 
 def _state(worker: WorkerSlots) -> Text:
@@ -90,7 +93,7 @@ def drain(
     """
     found = find_worker(client, worker)
     now = client.undrain_worker(found.id) if undo else client.drain_worker(found.id, DrainRequest(hand_on=hand_on))
-    left = f", {len(now.run_ids)} runs left" if now.draining else ""
+    left = f", {counted(len(now.run_ids), 'run')} left" if now.draining else ""
     return now, f"{now.name}: {'draining' if now.draining else 'takes runs again'}{left}"
 
 

@@ -1,4 +1,4 @@
-"""What a call is, and how its declaration becomes a method of both clients."""
+"""A call of the API, and its method in both clients."""
 
 from __future__ import annotations
 

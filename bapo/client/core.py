@@ -1,4 +1,4 @@
-"""What both clients do, once: calls with retries, event streams over cuts of the connection, waiting for a run."""
+"""The part that both clients share: calls with retries, event streams across cuts, waiting for a run."""
 
 from __future__ import annotations
 
@@ -32,6 +32,9 @@ T = TypeVar("T")
 
 TIMEOUT_SECONDS = 30.0
 CONNECT_SECONDS = 5.0
+POOL = httpx.Limits(max_connections=None, max_keepalive_connections=50)
+"""No call waits for a connection: a pool that is full looks at all calls that wait for each of them, so that some 1,500
+hold up everybody for minutes. Their number is bounded where they come in."""
 STREAM_SILENCE_SECONDS = 60.0
 """The server sends a comment every 15 s; a stream that is silent for longer is broken."""
 SCRIPT_RETRIES = 4
@@ -44,7 +47,7 @@ OnCut = Callable[[BapoError | None], None]
 
 
 class Deadline:
-    """When a wait is given up."""
+    """The end of a wait."""
 
     def __init__(self, seconds: float | None = None) -> None:
         self._at = None if seconds is None else time.monotonic() + seconds
@@ -201,12 +204,13 @@ class Core(Calls, AwaitableCaller):
 
 
 def http_options(base_url: str, timeout_seconds: float) -> dict[str, Any]:
-    """What both kinds of httpx client are made with."""
+    """Returns the arguments of both kinds of httpx client."""
     return {
         "base_url": base_url.rstrip("/") + API,
         "timeout": httpx.Timeout(timeout_seconds, connect=min(timeout_seconds, CONNECT_SECONDS)),
         # A pool of connections may serve several users: none may get another's session.
         "cookies": CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+        "limits": POOL,
     }
 
 

@@ -1,4 +1,4 @@
-"""Fetches an artifact: waits until it is packed, streams it to a file, goes on where it was broken off."""
+"""Fetches an artifact: waits until it is packed, streams it to a file, resumes an interrupted download."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ATTEMPTS = 5
 """Tries at a download that breaks off without a further byte."""
 
 Progress = Callable[[ArtifactInfo, int], None]
-"""Is told the artifact and how many bytes are there."""
+"""Called with the artifact and the number of bytes received."""
 
 
 class DownloadError(Exception):

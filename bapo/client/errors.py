@@ -1,4 +1,4 @@
-"""What can go wrong between a client and a server: one base class, with a code, the field, its value and the remedy."""
+"""Errors between a client and a server: one base class, with a code, the field, its value and the remedy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PASSING_STATUSES = frozenset({429, 502, 503, 504})
 
 
 class BapoError(Exception):
-    """What keeps a call from its answer: `ApiError` (the server refuses) or `UnreachableError` (it is away)."""
+    """A call failed: `ApiError` (the server refuses) or `UnreachableError` (it is away)."""
 
     code: str
     """Stable and machine-readable, such as `invalid_config`, `not_found`, `unreachable`."""

@@ -69,7 +69,7 @@ class StreamPosition:
         return event
 
     def cut(self, error: BapoError | None) -> float:
-        """How long to wait before going on after a cut, or a stream that ended. Raises `error` when patience is out."""
+        """How long to wait before reconnecting after a cut or an ended stream. Raises `error` when patience is out."""
         now = time.monotonic()
         if self._away_since is None:
             self._away_since = now
@@ -113,5 +113,5 @@ def is_reached(run: RunDetail, until: Until | None) -> bool:
 
 
 def concerns(event: StreamEvent, until: Until | None) -> bool:
-    """Whether an event can end the wait: a question may be about anything, a status is told by its own events."""
+    """Whether an event can end the wait: a question may be about anything, a status has events of its own."""
     return event.event == "status" or callable(until)

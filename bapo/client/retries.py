@@ -1,4 +1,4 @@
-"""Which requests are sent again, and when."""
+"""Retries of requests: which ones, and after how long."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Retries:
     def wait_seconds(
         self, method: str, headers: Mapping[str, str], tried: int, answer: httpx.Response | None
     ) -> float | None:
-        """How long to wait before the next try; None where this answer, or its absence, is final."""
+        """Returns the delay before the next try; None where this answer, or its absence, is final."""
         if tried >= self.count or (method not in SAFE_METHODS and IDEMPOTENCY_KEY not in headers):
             return None
         if answer is None:

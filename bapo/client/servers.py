@@ -1,4 +1,4 @@
-"""Which server is meant, and with which token: the environment, what `bapo login` saved, or `bapo up` in this folder.
+"""The server that a command asks, and its token: the environment, what `bapo login` saved, or `bapo up` in this folder.
 
 The one place that knows where secrets lie. Imports nothing but the standard library, so that completing a word in a
 shell stays fast.
@@ -19,6 +19,8 @@ TOKEN_VARIABLE = "BAPO_TOKEN"  # noqa: S105 - the name of a variable
 LOCAL_SERVER = "http://127.0.0.1:8000"
 LOCAL_TOKEN_FILE = Path("bapo-data/admin-token")
 """Where `bapo up` in this folder keeps its token."""
+LOCAL_LOCK_FILE = Path("bapo-data/lock")
+"""Where `bapo up` in this folder names its address."""
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -33,7 +35,7 @@ class ServerLogin:
 
 @dataclass(frozen=True)
 class SavedServers:
-    """What `bapo login` has saved, by name."""
+    """The logins that `bapo login` has saved, by name."""
 
     servers: Mapping[str, ServerLogin]
     default: str | None = None
@@ -69,7 +71,7 @@ def servers_file() -> Path:
 
 
 def read_servers() -> SavedServers:
-    """What is saved. Raises ValueError where the file is damaged."""
+    """Reads the saved logins. Raises ValueError where the file is damaged."""
     path = servers_file()
     try:
         content = json.loads(path.read_bytes())
@@ -112,6 +114,15 @@ def is_open_to_eavesdroppers(url: str) -> bool:
     return parts.scheme == "http" and parts.hostname not in _LOOPBACK
 
 
+def local_server() -> str:
+    """Returns the address of `bapo up` in this folder, or that of one started without options."""
+    try:
+        port = urlsplit(json.loads(LOCAL_LOCK_FILE.read_bytes())["url"]).port
+    except (OSError, ValueError, KeyError, TypeError):
+        port = None
+    return f"http://127.0.0.1:{port}" if port else LOCAL_SERVER
+
+
 def find_server(server: str | None = None, token: str | None = None) -> ServerLogin:
     """Address and token: as given, else from the environment, else as saved, else those of `bapo up` in this folder.
 
@@ -127,7 +138,7 @@ def find_server(server: str | None = None, token: str | None = None) -> ServerLo
     if wanted is not None and not is_address(wanted):
         names = ", ".join(saved.servers) or "none yet"
         raise ValueError(f"no server is saved as {wanted!r}: give an address, or a name that is ({names})")
-    url = normal_address(wanted or LOCAL_SERVER)
+    url = normal_address(wanted or local_server())
     if token is None and urlsplit(url).hostname in _LOOPBACK and LOCAL_TOKEN_FILE.is_file():
         token = LOCAL_TOKEN_FILE.read_text().strip()
     if token is None:

@@ -1,4 +1,4 @@
-"""How requests travel: in an event loop, or in the calling thread behind the same awaitable interface.
+"""Transport of requests: in an event loop, or in the calling thread behind the same awaitable interface.
 
 What both clients do is written once, as coroutines. Over a `BlockingTransport` these never suspend: `run`, `iterate`
 and `entered` take them from start to end without an event loop.

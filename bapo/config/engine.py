@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from bapo.config.section import PlainText, Section
+
+_RAY_ADDRESS = re.compile(r"auto|(ray://)?([\w.-]+|\[[\da-fA-F:.]+\]):\d{1,5}")
+
+
+def _is_ray_address(value: str) -> str:
+    # Ray imports the module that any other scheme names.
+    if not _RAY_ADDRESS.fullmatch(value):
+        raise ValueError("not an address of a Ray cluster: give host and port, such as 10.0.0.1:6379, or auto")
+    return value
 
 
 class VerlConfig(Section):
@@ -18,18 +28,30 @@ class VerlConfig(Section):
     """Machines. More than one needs `engine.verl.ray_address`."""
     tensor_parallel: Annotated[int, Field(ge=1, le=1024)] = 1
     """GPUs that share one copy of the model for generation."""
-    ray_address: PlainText | None = None
+    ray_address: Annotated[PlainText, AfterValidator(_is_ray_address)] | None = None
     """Address of a running Ray cluster, such as 10.0.0.1:6379. Empty: the run starts Ray on its machine."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Number format of forward passes and rollouts. `auto`: bfloat16 on a GPU, float32 without one."""
     gpu_memory_utilization: Annotated[float, Field(gt=0, lt=1)] = 0.5
     """Share of a GPU's memory that vLLM uses for weights and cache during generation."""
+    attention: Literal["auto", "flash_attention_2", "sdpa"] = "auto"
+    """Attention in training. `auto`: flash attention on a GPU if flash-attn is installed, else PyTorch's `sdpa`."""
+    fused_kernels: bool = True
+    """Compute log-probabilities and entropies in chunks of tokens, so that the logits of a micro-batch never exist at
+    once. For `fsdp2` only."""
+    max_num_seqs: Annotated[int, Field(ge=1, le=65_536)] = 256
+    """Responses that one copy of vLLM generates at the same time."""
+    agent_workers: Annotated[int, Field(ge=1, le=1024)] | None = None
+    """Processes that send prompts to vLLM and verify responses. Empty: one for each training process and at least 8;
+    without a GPU 1."""
     gradient_checkpointing: bool = False
     """Recompute activations instead of storing them: less memory, slower."""
     offload: bool = False
     """Keep weights and optimizer in main memory while they are not in use."""
     weight_update_seconds: Annotated[int, Field(ge=1, le=86_400)] = 300
     """Time limit for vLLM to load new weights, in seconds; after it the run fails."""
+    start_seconds: Annotated[int, Field(ge=1, le=86_400)] = 1800
+    """Time limit for the processes of verl and vLLM to start, in seconds; after it the run fails."""
     strategy: Literal["fsdp2", "megatron"] = "fsdp2"
     """Distribution of training over the GPUs. `megatron` also needs Megatron-Core and its bridge."""
     megatron_tensor_parallel: Annotated[int, Field(ge=1, le=1024)] = 1
@@ -76,6 +98,10 @@ class EngineConfig(Section):
             )
         if self.verl.strategy == "megatron" and self.device == "cpu":
             raise ValueError("engine.verl.strategy|Megatron trains on GPUs only: choose fsdp2")
+        if self.verl.strategy == "megatron" and self.verl.attention != "auto":
+            raise ValueError("engine.verl.attention|Megatron chooses its own attention: choose auto")
+        if self.verl.attention == "flash_attention_2" and self.verl.dtype == "float32":
+            raise ValueError("engine.verl.attention|flash attention computes in bfloat16 only: choose sdpa or auto")
         if self.verl.strategy == "megatron" and self.verl.dtype == "float32":
             raise ValueError("engine.verl.dtype|Megatron computes in bfloat16 only: choose bfloat16 or auto")
         if self.verl.nodes > 1 and self.verl.ray_address is None:

@@ -47,10 +47,11 @@ def problems_of(error: ValidationError) -> list[ConfigProblem]:
 
     Our own validators may begin a message with `field|` to name the field that a rule between fields concerns.
     """
-    return [_problem(finding) for finding in error.errors(include_url=False)]
+    return [problem_of(finding) for finding in error.errors(include_url=False)]
 
 
-def _problem(finding: ErrorDetails) -> ConfigProblem:
+def problem_of(finding: ErrorDetails) -> ConfigProblem:
+    """Returns one of pydantic's findings in the config's terms."""
     # Places in a list are not part of a field's name.
     path = [part for part in finding["loc"] if isinstance(part, str)]
     # A union puts the chosen member's tag into the path ("method", "bapo", "c1").

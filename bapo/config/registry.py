@@ -36,13 +36,19 @@ class Registry(Generic[S]):
     is reported once, in the log, and again to whoever names its type; all others work.
     """
 
-    def __init__(self, section: str, group: str, base: type[S], shipped: Sequence[type[S]]) -> None:
-        """`section`: its name in a config. `group`: of the entry points. The first of `shipped` is the default."""
+    def __init__(
+        self, section: str, group: str, base: type[S], shipped: Sequence[type[S]], *, described: Sequence[type[S]] = ()
+    ) -> None:
+        """`section`: its name in a config. `group`: of the entry points. The first of `shipped` is the default.
+
+        `described`: classes that only describe what happened elsewhere; configs may hold them, and nothing offers them.
+        """
         self.section = section
         self.group = group
         self.default = shipped[0]
         self._base = base
         self._shipped = {each.type_name(): each for each in shipped}
+        self._described = {each.type_name(): each for each in described}
 
     @property
     def classes(self) -> Mapping[str, type[S]]:
@@ -51,7 +57,7 @@ class Registry(Generic[S]):
 
     def get(self, name: object) -> type[S] | None:
         """The config class of a type; None where this installation does not know it."""
-        return self.classes.get(str(name))
+        return self.classes.get(str(name)) or self._described.get(str(name))
 
     def implementation(self, config_class: type[S]) -> Any:
         """Returns the class that an installed package offers for its config class."""
@@ -73,7 +79,7 @@ class Registry(Generic[S]):
 
     @cached_property
     def _adapter(self) -> TypeAdapter[S]:
-        members: Any = Union[tuple(self.classes.values())]  # noqa: UP007 - of a tuple that is known only here
+        members: Any = Union[(*self.classes.values(), *self._described.values())]
         return TypeAdapter(Annotated[members, Field(discriminator="type")])
 
     @cached_property
@@ -103,7 +109,7 @@ class Registry(Generic[S]):
         found = getattr(implementation, "config_class", None)
         if not (isinstance(found, type) and issubclass(found, self._base)):
             raise plugins.unusable(point, f"it has no config_class that is a subclass of {self._base.__name__}")
-        if point.name in known:
+        if point.name in known or point.name in self._described:
             raise plugins.unusable(point, f"there is a {self.section} of that name already")
         name = found.model_fields["type"].default
         if name != point.name:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +12,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from bapo.config.errors import ConfigError, ConfigProblem
-from bapo.config.findings import problems_of
+from bapo.config.findings import problem_of, problems_of
 from bapo.config.run import REGISTRIES, RunConfig
+
+_WORD = re.compile(r"\w+")
 
 ExplicitConfig = dict[str, Any]
 """Nested dictionary of the fields that a user or a recipe set; everything else has its default."""
@@ -27,13 +30,46 @@ class Resolution:
     warnings: tuple[ConfigProblem, ...]
 
 
-def resolve(explicit: Mapping[str, Any]) -> Resolution:
-    """Fill in the defaults and check everything. Raises ConfigError naming each field, value and remedy."""
+def resolve(explicit: Mapping[str, Any], *, may_be_observed: bool = False) -> Resolution:
+    """Fill in the defaults and check everything. Raises ConfigError naming each field, value and remedy.
+
+    `may_be_observed`: also what describes the run of another trainer, which is read and never trained.
+    """
     try:
         config = RunConfig.model_validate(explicit)
     except ValidationError as error:
-        raise ConfigError(problems_of(error)) from None
+        problems = problems_of(error)
+        raise ConfigError([*problems, *_rules_behind(explicit, problems)]) from None
+    if not (may_be_observed or config.method.is_trainable):
+        remedy = "it describes runs of other trainers and cannot be trained: choose one of the methods"
+        raise ConfigError([ConfigProblem("method.type", config.method.type, remedy)])
     return Resolution(config, deepcopy(dict(explicit)), tuple(config.method.warnings(config)))
+
+
+def _rules_behind(explicit: Mapping[str, Any], refused: Sequence[ConfigProblem]) -> list[ConfigProblem]:
+    """The rules between fields that the others break: pydantic checks a rule only where each of its fields is legal."""
+    kept: Any = explicit
+    for problem in refused:
+        section, _, name = problem.field.rpartition(".")
+        # A type decides which fields its section has.
+        kept = _without(kept, *(section if name == "type" else problem.field).split("."))
+    try:
+        RunConfig.model_validate(kept)
+    except ValidationError as error:
+        rules = [finding for finding in error.errors(include_url=False) if finding["type"] == "value_error"]
+        names = {problem.field.rpartition(".")[2] for problem in refused}
+        # A rule about a field that was refused would be judged by the field's default.
+        told = map(problem_of, rules)
+        return [each for each in told if names.isdisjoint(_WORD.findall(f"{each.field} {each.remedy}"))]
+    return []
+
+
+def _without(config: Any, name: str, *inside: str) -> Any:
+    if not isinstance(config, Mapping) or name not in config:
+        return config
+    if inside:
+        return {**config, name: _without(config[name], *inside)}
+    return {each: value for each, value in config.items() if each != name}
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:

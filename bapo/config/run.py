@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
-from pydantic import PlainValidator, SerializeAsAny, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    PlainValidator,
+    SerializeAsAny,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from bapo.config.engine import EngineConfig
 from bapo.config.method import METHODS, ActorCritic, BapoConfig, CriticConfig, MethodSection
@@ -82,6 +90,20 @@ class RunConfig(Section):
             raise ValueError(f"resources.gpus|the engine uses {used} GPUs: reserve as many, or leave it empty")
         return self
 
+    @model_serializer(mode="wrap")
+    def _known_fields(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Of a run of another trainer only what is known of it: our defaults are no facts about that run."""
+        complete: dict[str, Any] = dump(self)
+        if self.method.is_trainable:
+            return complete
+        known = {name: getattr(self, name).model_fields_set for name in complete.keys() & self.model_fields_set}
+        known["method"] = set(complete["method"])
+        return {
+            name: {field: value for field, value in section.items() if field in known[name]}
+            for name, section in complete.items()
+            if known.get(name)
+        }
+
     @property
     def needs(self) -> Needs:
         """Resources that a machine must have free for the run."""
@@ -103,9 +125,16 @@ class RunConfig(Section):
             dual_clip=loss.dual_clip,
             kl_coefficient=loss.kl_coefficient,
             kl_estimator=loss.kl_estimator,
+            kl_reference_share=(
+                method.kl_reference_share() if loss.kl_to == "auto" else float(loss.kl_to == "reference")
+            ),
             entropy_coefficient=loss.entropy_coefficient,
             aggregation=method.aggregation if loss.aggregation == "auto" else loss.aggregation,
             ratio_level=method.ratio_level if loss.ratio_level == "auto" else loss.ratio_level,
+            shifts_clip_range=method.shifts_clip_range,
+            behaviour_ratio_cap=method.behaviour_ratio_cap,
+            sample_deviation=method.sample_deviation,
+            drops_overlong=loss.drops_overlong,
         )
 
     @property

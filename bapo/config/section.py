@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
@@ -34,3 +35,18 @@ def _as_it_stands(value: str) -> str:
 
 PlainText = Annotated[str, AfterValidator(_as_it_stands)]
 """A text that becomes part of other programs' settings, which would expand placeholders in it."""
+
+PathKind = Literal["dataset", "model", "verifier"]
+
+
+@dataclass(frozen=True, slots=True)
+class NamesPath:
+    """Marks a field whose value names a file or folder, or several: a server then permits some folders only."""
+
+    kind: PathKind
+
+
+DataFile = Annotated[PlainText, NamesPath("dataset")]
+"""Parquet or JSONL file. A package's own tasks, too, give this type to every field that names a file."""
+ModelFolder = Annotated[PlainText, NamesPath("model")]
+"""Folder of a model, or the name of one that is shipped with BAPO."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from bapo.config.section import PlainText, Section
+from bapo.config.section import ModelFolder, Section
 
 
 class ModelConfig(Section):
     """The base model."""
 
-    path: PlainText = "countdown-base"
+    path: ModelFolder = "countdown-base"
     """Folder of a Hugging Face causal language model with its tokenizer, or the name of a model shipped with BAPO."""
 
 
@@ -33,6 +34,12 @@ class RolloutConfig(Section):
     """Longest prompt in tokens; loading data with a longer one fails."""
     max_response_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 16
     """Length in tokens at which a response is cut."""
+
+
+def group_size_of(config: Mapping[str, Any]) -> int:
+    """G of a run's stored config; of an observed run that has told no step yet, the default: there are no groups."""
+    rollout = config.get("rollout", {})
+    return int(rollout.get("group_size", RolloutConfig().group_size))
 
 
 class TrainingConfig(Section):
@@ -57,7 +64,7 @@ class TrainingConfig(Section):
     checkpoint_interval: Annotated[int, Field(ge=1, le=10_000_000)] = 25
     """Steps between two checkpoints."""
     keep_checkpoints: Annotated[int, Field(ge=1, le=10_000)] = 2
-    """Newest checkpoints kept."""
+    """Newest checkpoints kept. The one that did best on the first test set is kept beside them."""
     micro_batch_tokens: Annotated[int, Field(ge=1)] = 16_384
     """Most tokens in one forward and backward pass: bounds memory, changes no result but rounding."""
 
@@ -81,15 +88,21 @@ class LossConfig(Section):
     dual_clip: Annotated[float, Field(gt=1)] | None = None
     """Bound on the loss of negative advantages, as a multiple of the advantage. Empty: off."""
     kl_coefficient: Annotated[float, Field(ge=0)] = 0.0
-    """β: weight of KL(π_θ ‖ behaviour policy)."""
+    """β: weight of the KL penalty."""
+    kl_to: Literal["auto", "behaviour", "reference"] = "auto"
+    """The policy that the penalty holds π_θ to: the one that generated the group (Eq. 3), or the base model that the
+    run started with (Eq. 1), of which the engine then keeps a copy. `auto`: the method's own."""
     kl_estimator: Literal["unbiased", "low_var_kl"] = "unbiased"
-    """`unbiased`: ρ·log ρ - (ρ - 1) per token; `low_var_kl`: k3, as in verl."""
+    """`low_var_kl`: k3 per token, as in verl; `unbiased`: k3 times ρ, unbiased for tokens of the behaviour policy."""
     entropy_coefficient: Annotated[float, Field(ge=0)] = 0.0
     """Weight of the entropy bonus."""
     aggregation: Literal["auto", "token-mean", "response-mean"] = "auto"
     """Mean over the batch's tokens, or first over each response's tokens. `auto`: the method's own."""
     ratio_level: Literal["auto", "token", "sequence"] = "auto"
     """Ratio of each token, or the geometric mean over its response's tokens. `auto`: the method's own."""
+    drops_overlong: bool = False
+    """Leave responses that were cut at the token limit out of the loss; they still count as wrong for the advantages of
+    their group (DAPO's overlong filtering)."""
 
 
 class TrackingConfig(Section):
@@ -116,4 +129,4 @@ class SamplesConfig(Section):
     """Responses written to `samples.jsonl`."""
 
     groups_per_step: Annotated[int, Field(ge=0, le=1_000_000)] = 4
-    """Groups per step whose responses are kept as text, taken from all sources; 0 keeps none."""
+    """Groups per step whose responses are kept as text, taken from all sources; 0 keeps none, nor what prompts say."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import PurePath
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from bapo.config.registry import Registry
-from bapo.config.section import PlainText, TypedSection
+from bapo.config.section import DataFile, NamesPath, PlainText, TypedSection
 from bapo.config.verifiers import checked_reference
 
 VerifierReference = Annotated[
@@ -21,6 +22,7 @@ VerifierReference = Annotated[
         "any other, where `problem` has the problem's `prompt` and `answer`.",
     ),
     AfterValidator(checked_reference),
+    NamesPath("verifier"),
 ]
 ColumnName = Annotated[PlainText, Field(min_length=1, max_length=200)]
 Seed = Annotated[
@@ -38,15 +40,23 @@ class TaskSection(TypedSection):
     """Base of every task's config class: where its problems come from, and what verifies responses to them."""
 
     verifier: VerifierReference
+    exclude_prompts: Annotated[tuple[PlainText, ...], Field(max_length=20_000)] = ()
+    """Training problems to leave out, by the identities that findings list; those that the task does not have are
+    ignored."""
+
+    @staticmethod
+    def canonical_form(_: Mapping[str, Any]) -> str | None:
+        """The problem however its prompt is written, from its answer; None for an answer that does not tell it."""
+        return None
 
 
 class CountdownTaskConfig(TaskSection):
     """Countdown: reach a target with each of the given numbers exactly once (arXiv:2602.20722, planning)."""
 
     type: Literal["countdown"] = "countdown"
-    train_file: PlainText | None = None
+    train_file: DataFile | None = None
     """Parquet or JSONL file of training problems. Countdown: columns `nums` and `target`; empty: generated."""
-    test_file: PlainText | None = None
+    test_file: DataFile | None = None
     """File of held-out problems, same columns. Empty: held out from the train file or generated."""
     num_train: Annotated[int, Field(ge=1, le=10_000_000)] = 2048
     """Training problems generated, or used from the file."""
@@ -81,14 +91,22 @@ class CountdownTaskConfig(TaskSection):
             )
         return self
 
+    @staticmethod
+    def canonical_form(answer: Mapping[str, Any]) -> str | None:
+        """Numbers in another order with the same target are the same problem."""
+        nums, target = answer.get("nums"), answer.get("target")
+        if not isinstance(nums, list) or type(target) is not int or any(type(number) is not int for number in nums):
+            return None
+        return f"{' '.join(map(str, sorted(nums)))}={target}"
+
 
 class FileTaskConfig(TaskSection):
     """Problems of files with a prompt and an answer in each row: mathematics, geometry, or your own."""
 
     type: Literal["file"] = "file"
-    train_file: PlainText | None = None
+    train_file: DataFile | None = None
     """Parquet or JSONL file of training problems, with the columns that `prompt_column` and `answer_column` name."""
-    test_files: tuple[PlainText, ...] = ()
+    test_files: tuple[DataFile, ...] = ()
     """Files of held-out problems, same columns; each is a set by the file's name without its ending."""
     max_train_problems: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
     """Most training problems used, drawn by `task.seed`. Empty: all."""
@@ -145,3 +163,9 @@ TASKS: Registry[TaskSection] = Registry(
     "task", "bapo.tasks", TaskSection, (CountdownTaskConfig, FileTaskConfig, ReasoningGymTaskConfig)
 )
 """Every type of tasks that a config can name."""
+
+
+def canonical_form(answer: Mapping[str, Any]) -> str | None:
+    """The problem of an answer however its prompt is written; None where no task knows."""
+    forms = ((name, section.canonical_form(answer)) for name, section in TASKS.classes.items())
+    return next((f"{name}: {form}" for name, form in forms if form is not None), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bapo.tasks.base import ANSWER_TEXT
+from bapo.answer_text import ANSWER_TEXT
 from bapo.tasks.countdown.files import MAX_OPERANDS
 from bapo.tasks.problem_files import IMAGE_MARK, RowError, answer_of, is_image
 

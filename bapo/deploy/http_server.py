@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import socket
 from collections.abc import Callable
 from http import HTTPStatus
@@ -21,26 +22,46 @@ MAX_HEAD_BYTES = 65_536
 """Request line and headers; one read more may come in before they are refused."""
 HEAD_SECONDS = 20.0
 """From the start of a connection or request to the end of its headers."""
+LINGER_SECONDS = 5.0
+"""How long the rest of a body may come in after the request was answered."""
+MOST_CONNECTIONS = 2_000
+"""Requests on further ones are answered 503: the frontend's pool of connections to the backend looks at each of its
+connections for each request, so that many more would hold up everybody for minutes."""
+OPEN_FILES = 8_192
+"""The frontend needs one for each connection and another for its request to the backend. The usual limit of 1,024 is
+for programs that use select(); beyond it, the event loop closes new connections without a word."""
 
 
 class BoundedHttp(HttpToolsProtocol):
-    """HTTP/1.1 whose request heads are bounded in size and time: a head without an end would hold up everybody."""
+    """HTTP/1.1 whose connections are bounded in number, and their request heads in size and time.
+
+    A head without an end would hold up everybody, and a body without one its connection: the apps bound how long they
+    read it, and here it ends with the answer.
+    """
 
     _head_bytes = 0
+    _is_surplus = False
     _deadline: asyncio.TimerHandle | None = None
+    _is_body_complete = True
+    _last_moment: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Expects the first head."""
         super().connection_made(transport)
+        self._is_surplus = len(self.connections) > MOST_CONNECTIONS
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forgets the deadline."""
+        """Forgets the deadlines."""
         self._end_head()
+        self._end_body()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Takes what has come in; refuses a head that is too large."""
+        """Takes what has come in; refuses a head that is too large, and any where there are too many connections."""
+        if self._is_surplus:
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
+            return
         if self._head_bytes > MAX_HEAD_BYTES:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
             return
@@ -57,7 +78,19 @@ class BoundedHttp(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Lets the request take its time."""
         self._end_head()
+        self._is_body_complete = False
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Keeps the connection for the next request."""
+        self._end_body()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Ends the connection soon where a body still comes in, which nobody reads any more."""
+        super().on_response_complete()
+        if not self._is_body_complete and self.cycle.response_complete:
+            self._last_moment = self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
     def _expect_head(self) -> None:
         self._deadline = self.loop.call_later(HEAD_SECONDS, self._refuse, HTTPStatus.REQUEST_TIMEOUT)
@@ -67,6 +100,12 @@ class BoundedHttp(HttpToolsProtocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+    def _end_body(self) -> None:
+        self._is_body_complete = True
+        if self._last_moment is not None:
+            self._last_moment.cancel()
+            self._last_moment = None
 
     def _refuse(self, status: HTTPStatus) -> None:
         self._end_head()
@@ -98,6 +137,7 @@ class Server(uvicorn.Server):
         )
         super().__init__(config)
         self._end_streams = end_streams
+        _allow_open_files()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """A signal asks us to stop."""
@@ -108,6 +148,14 @@ class Server(uvicorn.Server):
         """Stop soon; callable from any thread."""
         self._end_streams()
         self.should_exit = True
+
+
+def _allow_open_files() -> None:
+    """Raise the process's own limit of open files, as far as the system lets it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, get_args, get_origin
+from urllib.parse import quote, urlsplit
 
 from pydantic import AfterValidator, ValidationError
 from pydantic.fields import FieldInfo
@@ -31,11 +32,56 @@ BROKER_SCHEMES = ("redis", "rediss", "redis+socket")
 def _redis(url: str) -> str:
     if url and url.partition("://")[0] not in BROKER_SCHEMES:
         raise ValueError("the broker is Redis: give redis://:password@host:6379/0, rediss://… or redis+socket://…")
+    if url.startswith("rediss://") and "ssl_cert_reqs=" not in url:
+        # Celery would encrypt and check no certificate.
+        return f"{url}{'&' if '?' in url else '?'}ssl_cert_reqs=required"
     return url
+
+
+def _web(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("give an address such as https://bapo.example.org")
+    return url
+
+
+def _public(url: str) -> str:
+    path = urlsplit(url).path
+    if path not in ("", "/"):
+        raise ValueError(
+            f"the dashboard cannot be served under a path ({path}): give it a host name of its own, such as "
+            "https://bapo.example.org"
+        )
+    return url
+
+
+def with_password(url: str, file: Path | None) -> str:
+    """The address with the password that the file holds; as it is without a file or an address.
+
+    Raises ValueError where the file cannot be read or is empty, or where the address has a password already.
+    """
+    if file is None or not url:
+        return url
+    scheme, _, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    user, _, host = host.rpartition("@")
+    if ":" in user:
+        raise ValueError(f"it holds a password, and so does {file}: give it in one of the two")
+    try:
+        password = file.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise ValueError(f"its password cannot be read from {file}: {error.strerror or error}") from None
+    if not password:
+        raise ValueError(f"its password cannot be read from {file}: the file is empty")
+    return f"{scheme}://{user}:{quote(password, safe='')}@{host}{slash}{path}"
 
 
 BrokerAddress = Annotated[str, AfterValidator(_redis)]
 """Of Redis; empty where another setting has it."""
+WebAddress = Annotated[str, AfterValidator(_web)]
+"""An address over HTTP or HTTPS."""
+PublicAddress = Annotated[WebAddress, AfterValidator(_public)]
+"""The address under which people open the dashboard."""
 
 
 class SettingsError(ValueError):
@@ -145,7 +191,8 @@ def _kind(annotation: Any) -> str:
     if get_origin(annotation) is Literal:
         return ", ".join(f"`{each}`" for each in get_args(annotation))
     alternatives = [each for each in get_args(annotation) if each is not type(None)] or [annotation]
-    return _KINDS[alternatives[0]]
+    kind = alternatives[0]
+    return _KINDS[get_args(kind)[0] if get_origin(kind) is Annotated else kind]
 
 
 def known_variables() -> frozenset[str]:

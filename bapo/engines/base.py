@@ -33,6 +33,9 @@ from typing import Protocol
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks.base import Problem
 
+TRAINED_PURPOSES = frozenset({"rollout", "reevaluation"})
+"""Purposes of responses that may be trained on, up to a colon."""
+
 
 class Policy(StrEnum):
     """The weights that generate."""
@@ -163,6 +166,8 @@ class UpdateStats:
     """The same over whole-response ratios."""
     timing: Mapping[str, float] = field(default_factory=dict)
     """Seconds of the engine's own phases within the call, as in `GenerationStats`."""
+    reference_kl: float | None = None
+    """KL(π_θ ‖ reference policy), nats per token; None where the loss has no such penalty."""
     critic: CriticStats | None = None
     """None where the method has no critic."""
 

@@ -32,11 +32,10 @@ def batch_composition_data(series: Series, axis: XAxis) -> BatchComposition:
     return BatchComposition(axis, *(column(series, key) for key in KEYS))
 
 
-def batch_composition_figure(data: BatchComposition, palette: Palette) -> go.Figure:
-    """Stacked X1, X2, X3 with B as a dashed line."""
-    traces = composition_traces(
-        data.axis.values, (data.x1, data.x2, data.x3), data.batch_size, palette, name="batch size B", form="d"
-    )
+def batch_composition_figure(data: BatchComposition, palette: Palette, *, is_observed: bool = False) -> go.Figure:
+    """Stacked X1, X2, X3 with B as a dashed line; of another trainer's run X1 alone, as no other is recorded."""
+    counts = (data.x1,) if is_observed else (data.x1, data.x2, data.x3)
+    traces = composition_traces(data.axis.values, counts, data.batch_size, palette, name="batch size B", form="d")
     return over_training(traces, data.axis, yaxis={"title": {"text": "groups"}})
 
 
@@ -51,7 +50,7 @@ def composition_traces(
     stack: str = "batch",
     **placed: Any,
 ) -> list[go.Scatter]:
-    """The areas of X1, X2 and X3 with B, under this name, as a dashed line; `placed` is where they are drawn."""
+    """The areas of X1, X2 and X3, or of the first of them, and B as a dashed line; `placed` is where they are drawn."""
     areas = [
         area(
             x,
@@ -63,7 +62,7 @@ def composition_traces(
             legendgroup=source.name if placed else None,
             **placed,
         )
-        for source, values in zip(drawn_sources(palette), counts, strict=True)
+        for source, values in zip(drawn_sources(palette), counts, strict=False)
     ]
     line = go.Scatter(
         x=x,

@@ -42,6 +42,8 @@ class Evaluations(NamedTuple):
 
     axis: XAxis
     curves: Sequence[DatasetCurve]
+    has_base: bool = True
+    """Whether the first evaluation is that of the base model, before training."""
 
 
 def evaluations_data(series: Series, axis: XAxis) -> Evaluations:
@@ -73,7 +75,7 @@ def evaluations_data(series: Series, axis: XAxis) -> Evaluations:
             curves.append(DatasetCurve(match["dataset"], num_samples, x, mean, low, high, best))
     # The widest set first: CD-34 before CD-4.
     curves.sort(key=lambda curve: (-len(curve.dataset), curve.dataset))
-    return Evaluations(axis, curves)
+    return Evaluations(axis, curves, not series.steps or series.steps[0] == 0)
 
 
 def evaluations_figure(data: Evaluations, palette: Palette) -> go.Figure:
@@ -107,5 +109,5 @@ def evaluations_figure(data: Evaluations, palette: Palette) -> go.Figure:
             )
         figure.add_hline(y=curve.mean[0], line={"color": translucent(colour, 0.5), "width": 1, "dash": "dash"})
     if data.curves:
-        figure.add_trace(level_key("base model", palette))
+        figure.add_trace(level_key("base model" if data.has_base else "first evaluation", palette))
     return figure

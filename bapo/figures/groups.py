@@ -6,15 +6,22 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bapo.analysis.comparison import SEED_FIELD, ComparedRun, RunGroup, differences, flattened, groups_of, value_text
+from bapo.analysis.comparison import (
+    SEED_FIELD,
+    ComparedRun,
+    RunGroup,
+    differences,
+    flattened,
+    groups_of,
+    is_material,
+    setting_name,
+    value_text,
+)
+from bapo.analysis.steered import steered_config
 from bapo.config.method import method_label
 from bapo.figures.recorded import RecordedRun
 
 BY_CONFIG, BY_METHOD, BY_RUN = "config", "method", "run"
-
-_UNIMPORTANT = frozenset({SEED_FIELD, "training.checkpoint_interval", "training.keep_checkpoints"})
-"""Fields on which replicates may differ: checkpoints change no result."""
-_IGNORED_SECTIONS = ("samples.", "engine.threads", "resources.")
 
 
 class Group(NamedTuple):
@@ -37,7 +44,8 @@ def grouped(runs: Sequence[RecordedRun], by: str = BY_CONFIG) -> list[Group]:
     Raises:
         ValueError: none of the runs has the field.
     """
-    configs = [comparable(run.config) for run in runs]
+    # A run whose c1 was changed is no replicate of one with the former c1, nor of one with the new one.
+    configs = [steered_config(comparable(run.config), run.applied_changes) for run in runs]
     if by == BY_CONFIG:
         members: dict[str, list[int]] = {}
         for index, label in enumerate(_config_labels(configs)):
@@ -73,7 +81,7 @@ def _config_labels(configs: Sequence[Mapping[str, Any]]) -> list[str]:
     for config in configs:
         baseline = usual[config["method.type"]]
         settings = [
-            f"{field.rsplit('.', 1)[-1]} {value_text(value)}"
+            f"{setting_name(field, config)} {value_text(value)}"
             for field, value in config.items()
             if field != SEED_FIELD and (field not in baseline or baseline[field] != value)
         ]
@@ -94,11 +102,7 @@ def differing(config: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
 
 def comparable(config: Mapping[str, Any]) -> dict[str, Any]:
     """The config as flat fields, `method.type` as its name with what was left out of it."""
-    flat = {
-        field: value
-        for field, value in flattened(config).items()
-        if field not in _UNIMPORTANT - {SEED_FIELD} and not field.startswith(_IGNORED_SECTIONS)
-    }
+    flat = {field: value for field, value in flattened(config).items() if field == SEED_FIELD or is_material(field)}
     flat.pop("method.without", None)
     # "filter gaussian" says more than "type gaussian".
     for name in list(flat):
@@ -118,11 +122,11 @@ def shared_seeds(runs: Sequence[RecordedRun]) -> list[int]:
 def fields_between(groups: Sequence[Group]) -> list[str]:
     """Fields outside of the method's own in which the groups' usual configs differ, and that no label names."""
     usual = [most_common([comparable(run.config) for run in group.runs]) for group in groups]
-    named = {part.split(" ", 1)[0] for group in groups for part in group.label.split(" · ")[1:]}
+    named = [part for group in groups for part in group.label.split(" · ")[1:]]
     return [
         each.field
         for each in differences(usual)
         if each.field != SEED_FIELD
         and not each.field.startswith("method")
-        and each.field.rsplit(".", 1)[-1] not in named
+        and not any(part.startswith(f"{setting_name(each.field, usual[0])} ") for part in named)
     ]

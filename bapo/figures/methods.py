@@ -1,4 +1,4 @@
-"""How methods and other groups of runs are drawn: the same colour, dash and marker in every figure and comparison."""
+"""Looks of methods and other groups of runs: the same colour, dash and marker in every figure and comparison."""
 
 from __future__ import annotations
 

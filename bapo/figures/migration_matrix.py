@@ -147,7 +147,8 @@ def _texts(
     return go.Scatter(
         x=[column for _ in rows for column in columns],
         y=[row for row in rows for _ in columns],
-        text=[text for row in texts for text in row],
+        # Plotly throws an empty text away for good: a number that comes later would have no place to stand.
+        text=[text or " " for row in texts for text in row],
         mode="text",
         textfont={"color": [readable_on(colour, palette) for row in colours for colour in row], "size": 11},
         hoverinfo="skip",

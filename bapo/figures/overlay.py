@@ -11,6 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from bapo.analysis.comparison import t_quantile
 from bapo.api.compare import CompareAxis, ComparedCurve
 from bapo.figures.methods import LineStyle
 from bapo.figures.theme import Palette, translucent
@@ -48,11 +49,20 @@ class OverlaidCurve(NamedTuple):
     x: Values
     mean: Values
     low: Values
-    """Empty for a run alone; NaN where one run of the group was left."""
+    """Empty for a run alone; NaN where one run of the group was left. Of two runs the lower one."""
     high: Values
     n: int
     """Most runs behind a point."""
     is_hidden: bool
+
+
+class OverlaidMark(NamedTuple):
+    """A change of parameters of one of the runs behind a curve."""
+
+    label: str
+    """Of the curve."""
+    x: float
+    text: str
 
 
 class Overlay(NamedTuple):
@@ -63,6 +73,7 @@ class Overlay(NamedTuple):
     is_share: bool
     """Drawn in percent."""
     curves: Sequence[OverlaidCurve]
+    marks: Sequence[OverlaidMark] = ()
 
 
 def overlay_data(
@@ -74,8 +85,9 @@ def overlay_data(
     unit: str,
     is_share: bool,
     hidden: frozenset[str] = frozenset(),
+    marks: Sequence[OverlaidMark] = (),
 ) -> Overlay:
-    """Seconds become minutes; everything else is as the server gave it."""
+    """Seconds become minutes, and the interval over two runs becomes their range; the rest is as the server gave it."""
     scale = 1 / 60 if x_kind == "time" else 1.0
     return Overlay(
         x_kind,
@@ -88,14 +100,25 @@ def overlay_data(
                 styles[curve.label],
                 _array(curve.x) * scale,
                 _array(curve.mean),
-                _array(curve.low),
-                _array(curve.high),
+                *_bounds_of(curve),
                 max(curve.n, default=1),
                 curve.label in hidden,
             )
             for curve in curves
         ],
+        [mark._replace(x=mark.x * scale) for mark in marks],
     )
+
+
+def _bounds_of(curve: ComparedCurve) -> tuple[Values, Values]:
+    """The interval over three runs or more; of two the runs themselves, for Student's interval would fill the chart.
+
+    Two runs lie |d|/2 from their mean, and s/√2 = |d|/2: the interval is t(0.975, 1) = 12.7 times as wide.
+    """
+    mean, low, high = _array(curve.mean), _array(curve.low), _array(curve.high)
+    if max(curve.n, default=1) != 2:
+        return low, high
+    return mean - (mean - low) / t_quantile(1), mean + (high - mean) / t_quantile(1)
 
 
 def _array(values: Sequence[float | None]) -> Values:
@@ -114,6 +137,9 @@ def overlay_figure(data: Overlay, palette: Palette) -> go.Figure:
     width = 2 if num_curves <= MOST_IN_ONE_LABEL else 1.4 if num_curves <= 20 else 1
     traces: list[dict[str, Any]] = [bound for curve in data.curves if _has_band(curve) for bound in _band(curve)]
     traces += [_line(curve, data, width) for curve in data.curves]
+    traces += [
+        _diamonds(curve, data, palette) for curve in data.curves if any(m.label == curve.label for m in data.marks)
+    ]
     layout: dict[str, Any] = {
         "xaxis": AXES[data.x_kind] | {"rangemode": "tozero", "unifiedhovertitle": {"text": _X_HOVER[data.x_kind]}},
         "yaxis": {
@@ -143,7 +169,7 @@ def _band(curve: OverlaidCurve) -> list[dict[str, Any]]:
     common = {
         "type": "scatter",
         "x": curve.x[known],
-        "name": html.escape(f"{curve.name} 95 % interval"),
+        "name": html.escape(f"{curve.name} {'range' if curve.n == 2 else '95 % interval'}"),
         "legendgroup": curve.label,
         "mode": "lines",
         "line": {"width": 0, "color": curve.style.colour},
@@ -171,6 +197,29 @@ def _line(curve: OverlaidCurve, data: Overlay, width: float) -> dict[str, Any]:
         "hovertemplate": f"{_X_HOVER[data.x_kind]}<br>{value}{interval}<extra>{html.escape(curve.name)}</extra>"
         if named
         else f"{value}{interval}",
+        "visible": not curve.is_hidden,
+    }
+
+
+def _diamonds(curve: OverlaidCurve, data: Overlay, palette: Palette) -> dict[str, Any]:
+    """The changes of parameters, on the curve."""
+    marks = [mark for mark in data.marks if mark.label == curve.label]
+    known = ~np.isnan(curve.mean)
+    return {
+        "type": "scatter",
+        "x": [mark.x for mark in marks],
+        "y": np.interp([mark.x for mark in marks], curve.x[known], curve.mean[known]) if known.any() else [],
+        "name": html.escape(f"{curve.name} changes"),
+        "legendgroup": curve.label,
+        "mode": "markers",
+        "marker": {
+            "symbol": "diamond",
+            "size": 11,
+            "color": palette.mark,
+            "line": {"color": curve.style.colour, "width": 2},
+        },
+        "customdata": [html.escape(mark.text) for mark in marks],
+        "hovertemplate": "%{customdata}<extra></extra>",
         "visible": not curve.is_hidden,
     }
 

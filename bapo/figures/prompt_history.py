@@ -34,7 +34,7 @@ class Visit(NamedTuple):
     step: int
     source: BatchSource
     num_correct: int
-    generated_step: int
+    generated_step: int | None
     """First step that the policy which answered could answer in; before `step` where it was stale by then."""
     in_batch: bool
     reason: str | None
@@ -72,7 +72,7 @@ def prompt_history_data(prompt: PromptDetail, thresholds: Series, last_step: int
         prompt.group_size,
         last_step,
         [
-            Visit(step, source, num_correct, version + 1, in_batch, reason)
+            Visit(step, source, num_correct, None if version is None else version + 1, in_batch, reason)
             for step, source, num_correct, version, in_batch, reason in columns
         ],
         [
@@ -115,7 +115,7 @@ def _staleness(data: PromptHistory, palette: Palette) -> go.Scatter:
     steps: list[int | None] = []
     accuracies: list[float | None] = []
     for visit in data.visits:
-        if visit.generated_step < visit.step:
+        if visit.generated_step is not None and visit.generated_step < visit.step:
             accuracy = visit.num_correct / data.group_size
             steps += [visit.generated_step, visit.step, None]
             accuracies += [accuracy, accuracy, None]
@@ -173,8 +173,11 @@ def _samplings(data: PromptHistory, palette: Palette) -> go.Scatter:
 
 def hover_text(visit: Visit, group_size: int) -> str:
     """Returns the hover text of a visit."""
-    age = visit.step - visit.generated_step
-    policy = "by the current policy" if age <= 0 else f"by a policy {age} step{'s' * (age != 1)} old"
+    age = None if visit.generated_step is None else visit.step - visit.generated_step
+    if age is None:
+        policy = "by a policy that was not recorded"
+    else:
+        policy = "by the current policy" if age <= 0 else f"by a policy {age} step{'s' * (age != 1)} old"
     trained = "trained on" if visit.in_batch else f"not trained on: {reason_text(visit.reason)}"
     name = SOURCE_NAMES[visit.source]
     return f"step {visit.step:,} · {name}<br>{visit.num_correct}/{group_size} correct, {policy}<br>{trained}"

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bapo.analysis.result import AppliedChange
 from bapo.api.records import Series
+from bapo.config.sections import group_size_of
 from bapo.figures.axes import ROLLOUTS_KEY, TIME_KEY
 from bapo.figures.batch_composition import KEYS as COMPOSITION_KEYS
 from bapo.records import AnyRecord, EvaluationRecord, StepRecord, TrackingRecord, metrics
@@ -49,16 +51,18 @@ class RecordedRun(NamedTuple):
     group: str | None = None
     num_left_out: int = 0
     """Training steps that `steps` lacks, because a server sampled them."""
+    applied_changes: Sequence[AppliedChange] = ()
+    """Parameter changes while it trained."""
 
     @property
     def group_size(self) -> int:
         """Responses per prompt, G."""
-        return int(self.config["rollout"]["group_size"])
+        return group_size_of(self.config)
 
     @property
     def seed(self) -> int:
-        """Seed of every random draw."""
-        return int(self.config["training"]["seed"])
+        """Seed of every random draw; 0 of an observed run, whose trainer has seeds of its own."""
+        return int(self.config["training"].get("seed", 0))
 
     @property
     def last_step(self) -> int:

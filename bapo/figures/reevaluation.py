@@ -21,8 +21,6 @@ KEYS = (
 
 
 STAGES = ("re-evaluated", "outcome", "improved go to")
-LEAST_LABELLED = 0.12
-"""Share of the width that a label needs."""
 
 
 class ReevaluationFunnel(NamedTuple):
@@ -101,15 +99,11 @@ def reevaluation_figure(data: ReevaluationFunnel, palette: Palette) -> go.Figure
             textposition="inside",
             insidetextanchor="middle",
             textangle=0,
-            constraintext="none",
-            # What is too narrow for its text tells it where one points at it, and in the legend.
             hovertemplate=f"{part.name}: {part.num_prompts:,} of {part.of:,}<extra></extra>",
         )
         for part in parts
     ]
     for bar, part in zip(bars, parts, strict=True):
-        if part.num_prompts < LEAST_LABELLED * data.reevaluated:
-            bar.text = ""
         bar.name = f"{part.name} {part.num_prompts:,}" + (
             f" ({100 * part.num_prompts / part.of:.1f} %)" if part.of else ""
         )
@@ -120,6 +114,8 @@ def reevaluation_figure(data: ReevaluationFunnel, palette: Palette) -> go.Figure
             "height": 320,
             "barmode": "overlay",
             "bargap": 0.25,
+            # A part that is too narrow for its text tells it where one points at it, and in the legend.
+            "uniformtext": {"minsize": 10, "mode": "hide"},
             "hovermode": "closest",
             "xaxis": {"title": {"text": "prompts"}, "range": [0, max(data.reevaluated, 1)], "tickformat": "~s"},
             "yaxis": {

@@ -14,6 +14,7 @@ from bapo.figures import formatting
 from bapo.figures.accuracy_curves import datasets_of, evaluations_on
 from bapo.figures.axes import ROLLOUTS_KEY
 from bapo.figures.groups import Group
+from bapo.figures.paper_values import ACCURACIES, BASE, method_of
 from bapo.figures.recorded import RecordedRun
 from bapo.figures.tables import Cell, Column, TextTable, percent_cell, spread_cell, table_figure
 from bapo.figures.theme import Palette
@@ -45,6 +46,8 @@ class ResultsRow(NamedTuple):
     average: Score
     """Mean avg@k over the sets."""
     num_rollouts: MeanEstimate | None
+    quoted: Sequence[float | None] = ()
+    """avg@32 of the same method on each set in the paper, which is of another model."""
     is_base: bool = False
     """The model before training."""
 
@@ -76,6 +79,7 @@ def results_table_data(groups: Sequence[Group]) -> ResultsTable:
             [column[index] for column in scores],
             averages[index],
             estimate([float(total) for run in group.runs if (total := _rollouts(run)) is not None]),
+            _quoted(datasets, method_of(group)),
         )
         for index, group in enumerate(measured)
     ]
@@ -163,11 +167,15 @@ def _policy(group: Group) -> str:
     return kinds.pop() if len(kinds) == 1 else ""
 
 
+def _model(run: RecordedRun) -> str:
+    return str(run.config["model"]["path"]) if "model" in run.config else "model not recorded"
+
+
 def _base_rows(runs: Sequence[RecordedRun], datasets: Sequence[tuple[str, int]]) -> list[ResultsRow]:
     based = [run for run in runs if any(record.step == 0 for record in run.evaluations)]
     rows = []
-    for model in dict.fromkeys(str(run.config["model"]["path"]) for run in based):
-        of_model = [run for run in based if str(run.config["model"]["path"]) == model]
+    for model in dict.fromkeys(map(_model, based)):
+        of_model = [run for run in based if _model(run) == model]
         before = [
             run._replace(evaluations=[record for record in run.evaluations if record.step == 0]) for run in of_model
         ]
@@ -178,26 +186,42 @@ def _base_rows(runs: Sequence[RecordedRun], datasets: Sequence[tuple[str, int]])
             for figure in (_average, _pass)
         ]
         average = _scores([group], lambda run: _mean_over(run, datasets))[0]
-        rows.append(ResultsRow(f"{model}, before training", len(before), "", scores, average, None, is_base=True))
+        label, quoted = f"{model}, before training", _quoted(datasets, BASE)
+        rows.append(ResultsRow(label, len(before), "", scores, average, None, quoted, is_base=True))
     return rows
+
+
+def _quoted(datasets: Sequence[tuple[str, int]], method: str | None) -> list[float | None]:
+    return [ACCURACIES[name][1].get(method or "") if name in ACCURACIES else None for name, _ in datasets]
 
 
 def results_text(data: ResultsTable) -> TextTable:
     """Formats the table, as percentages."""
     columns = [Column("method", align="left"), Column("n")]
-    for dataset, num_samples in data.datasets:
+    are_quoted = [any(row.quoted[index] is not None for row in data.rows) for index in range(len(data.datasets))]
+    for (dataset, num_samples), is_quoted in zip(data.datasets, are_quoted, strict=True):
         columns += [Column(f"avg@{num_samples}", dataset), Column(f"pass@{num_samples}", dataset)]
+        if is_quoted:
+            columns.append(Column("paper's avg@32", dataset))
     if len(data.datasets) > 1:
         columns.append(Column("mean avg"))
     columns += [Column("rollouts"), Column("policy", align="left")]
     rows = []
     for row in data.rows:
         cells = [Cell(row.label), Cell(str(row.n))]
-        cells += [percent_cell(score.value, is_best=score.is_best) for score in row.scores]
+        for index, is_quoted in enumerate(are_quoted):
+            own = row.scores[2 * index : 2 * index + 2]
+            cells += [percent_cell(score.value, is_best=score.is_best) for score in own]
+            if is_quoted:
+                cells.append(_quoted_cell(row.quoted[index]))
         if len(data.datasets) > 1:
             cells.append(percent_cell(row.average.value, is_best=row.average.is_best))
         rows.append([*cells, spread_cell(row.num_rollouts, formatting.count), Cell(row.policy or "–")])
     return TextTable(columns, rows)
+
+
+def _quoted_cell(value: float | None) -> Cell:
+    return Cell(formatting.MISSING if value is None else formatting.share(value), is_quoted=True)
 
 
 def results_table_figure(data: ResultsTable, palette: Palette) -> go.Figure:

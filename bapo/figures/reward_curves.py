@@ -51,7 +51,7 @@ def by_task(groups: Sequence[Group]) -> dict[str, list[Group]]:
 
 def task_of(config: Mapping[str, Any]) -> str:
     """Type of a run's task."""
-    return str(config["task"]["type"])
+    return str(config["task"]["type"]) if "task" in config else "observed"
 
 
 def reward_curves_figure(data: RewardCurves, palette: Palette) -> go.Figure:

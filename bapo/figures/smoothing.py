@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
+from bapo.api.runs import RECENT_STEPS
 from bapo.figures.theme import faint
 
-WINDOW_STEPS = 10
-"""Steps that a smoothed line averages over, the newest included: as many as r_tot does."""
+WINDOW_STEPS = RECENT_STEPS
+"""Steps that a smoothed line averages over, the newest included."""
 
 
 def moving_mean(values: Sequence[float | None], window: int = WINDOW_STEPS) -> list[float | None]:

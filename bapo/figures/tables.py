@@ -22,6 +22,8 @@ class Cell(NamedTuple):
     note: str = ""
     """Interval."""
     is_best: bool = False
+    is_quoted: bool = False
+    """Of a publication, in grey."""
 
 
 class Column(NamedTuple):
@@ -63,7 +65,7 @@ def table_figure(table: TextTable, palette: Palette) -> go.Figure:
     header = [
         html.escape(f"{column.group} {column.title}" if column.group else column.title) for column in table.columns
     ]
-    columns = [[_markup(row[index]) for row in table.rows] for index in range(len(table.columns))]
+    columns = [[_markup(row[index], palette) for row in table.rows] for index in range(len(table.columns))]
     align = [column.align for column in table.columns]
     trace = go.Table(
         header={
@@ -86,8 +88,10 @@ def table_figure(table: TextTable, palette: Palette) -> go.Figure:
     return go.Figure(trace, {"height": height, "margin": {"l": 8, "r": 8, "t": 8, "b": 8}})
 
 
-def _markup(cell: Cell) -> str:
+def _markup(cell: Cell, palette: Palette) -> str:
     text = html.escape(cell.text)
+    if cell.is_quoted:
+        text = f'<span style="color:{palette.muted}">{text}</span>'
     if cell.is_best:
         text = f"<b>{text}</b>"
     return f"{text}<br><sub>{html.escape(cell.note)}</sub>" if cell.note else text

@@ -47,6 +47,7 @@ class Palette:
     """Vertical marks: parameter changes and resumed attempts."""
     accent: str
     good: str
+    warning: str
     bad: str
     ramp: tuple[str, str, str, str, str]
     """Accuracy from 0/G (nobody solves it) over the middle to G/G."""
@@ -69,14 +70,15 @@ LIGHT = Palette(
     reused="#14968a",
     reference="#8b94a1",
     mark="#8a5cc7",
-    accent="#2f6fd0",
-    good="#1f8a4c",
+    accent="#2560b8",
+    good="#187a41",
+    warning="#8a5a00",
     bad="#c8353a",
     ramp=("#a5152a", "#ea8466", "#e9e4e1", "#7fb1dc", "#1f559f"),
     series=("#2f6fd0", "#c2571a", "#5b2a91", "#14968a", "#8d1f57"),
     methods=(
         *("#5f2bbd", "#a9551a", "#14501e", "#2492e6", "#8f3a6c", "#ab9420", "#0d9298"),
-        *("#ee54b6", "#933ffc", "#31629a", "#540e23", "#0e3870", "#310054"),
+        *("#ee54b6", "#933ffc", "#31629a", "#540e23", "#0e3870", "#310054", "#dc4664"),
     ),
 )
 
@@ -95,12 +97,13 @@ DARK = Palette(
     mark="#b695e8",
     accent="#6ba3f5",
     good="#55c382",
+    warning="#efb448",
     bad="#f0716f",
     ramp=("#d8344a", "#e0896f", "#a7aab0", "#6f9fd2", "#3d7fdc"),
     series=("#6ba3f5", "#ef9a5c", "#9460d8", "#7fe0cf", "#e0589a"),
     methods=(
         *("#9277ff", "#cc6417", "#86c48c", "#6ab9ff", "#c94598", "#e3e14a", "#7df3ec"),
-        *("#fc85d2", "#3f54f5", "#3185bd", "#fc9a4d", "#077e62", "#a8939a"),
+        *("#fc85d2", "#3f54f5", "#3185bd", "#fc9a4d", "#077e62", "#a8939a", "#fcfcae"),
     ),
 )
 
@@ -230,7 +233,7 @@ def themed(figure: go.Figure, palette: Palette) -> dict[str, Any]:
 
 _CSS_COLOURS = (
     *("page", "card", "border", "text", "muted", "grid", "fresh", "reevaluated", "reused"),
-    *("reference", "mark", "accent", "good", "bad"),
+    *("reference", "mark", "accent", "good", "warning", "bad"),
 )
 
 
@@ -246,6 +249,36 @@ def css_variables() -> str:
     return fonts + "".join(blocks)
 
 
+_INKS = {
+    "gray": "#5b6470",
+    "indigo": "#3b5bdb",
+    "cyan": "#0b7285",
+    "blue": "#1864ab",
+    "grape": "#9c36b5",
+    "violet": "#6741d9",
+    "pink": "#c2255c",
+    "green": "#1f7a38",
+    "red": "#c02323",
+    "orange": "#b34409",
+    "yellow": "#8a5a00",
+    "teal": "#06734f",
+}
+"""Mantine's colours, dark enough to be read on their own tint, and to be written on in white (WCAG 2, 4.5 : 1)."""
+
+
+def mantine_variables() -> str:
+    """The colours of buttons, badges and links as CSS custom properties, in place of Mantine's own."""
+    filled = {f"{colour}-filled": ink for colour, ink in _INKS.items()}
+    filled |= {f"{colour}-filled-hover": blended(ink, "#000000", 0.15) for colour, ink in _INKS.items()}
+    written = {f"{colour}-{use}": ink for colour, ink in _INKS.items() for use in ("text", "outline", "light-color")}
+    blocks = []
+    # On a dark page Mantine's own colours can be read.
+    for scheme, colours in (("light", filled | written), ("dark", filled)):
+        body = "".join(f"--mantine-color-{name}:{colour};" for name, colour in colours.items())
+        blocks.append(f'html:root[data-mantine-color-scheme="{scheme}"]{{{body}}}')
+    return "".join(blocks)
+
+
 def mantine_theme() -> dict[str, Any]:
     """Fonts, radii and defaults of the Mantine components."""
     return {
@@ -258,6 +291,9 @@ def mantine_theme() -> dict[str, Any]:
         "headings": {"fontFamily": FONT_FAMILY, "fontWeight": "600"},
         "components": {
             "Tooltip": {"defaultProps": {"multiline": True, "maw": 320, "withArrow": True, "openDelay": 200}},
+            "CloseButton": {"defaultProps": {"aria-label": "Close"}},
+            # The placeholder is no item, which a menu's children have to be.
+            "Menu": {"defaultProps": {"withInitialFocusPlaceholder": False}},
             "Badge": {"defaultProps": {"variant": "light", "radius": "sm", "tt": "none"}},
         },
     }

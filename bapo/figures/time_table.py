@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from bapo.analysis.comparison import estimate
 from bapo.analysis.result import MeanEstimate
+from bapo.config.method import is_trainable
 from bapo.figures import formatting
 from bapo.figures.axes import ROLLOUTS_KEY
 from bapo.figures.batch_composition import KEYS
@@ -114,7 +115,10 @@ def _compute_hours(run: RecordedRun) -> float | None:
     if run.compute_hours is not None:
         return run.compute_hours
     seconds = total_seconds(run)
-    return None if seconds is None else seconds / SECONDS_PER_HOUR * max(1, run.num_gpus)
+    # How many GPUs another trainer used is not known.
+    if seconds is None or not is_trainable(run.config["method"]["type"]):
+        return None
+    return seconds / SECONDS_PER_HOUR * max(1, run.num_gpus)
 
 
 def _batch_sizes(runs: Sequence[RecordedRun]) -> str:

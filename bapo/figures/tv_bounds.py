@@ -1,4 +1,4 @@
-"""The terms of Theorem 3.2 that the distance of the policy to the behaviour policies enters."""
+"""The part that the lower bound of Theorem 3.2 subtracts for the distance of the policy to the behaviour policies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ KEYS = (*RESPONSE_DISTANCES.keys, *WINDOW_KEYS)
 
 
 class Penalties(NamedTuple):
-    """K_i · TV_i over whole responses: what the bound of Theorem 3.2 takes off per source, up to its factor 2."""
+    """2·K_i·TV(π_θ, α_i) + 2·TV(π_θt, α_i) over whole responses, at π_θ = π_θt, the policy before the step's update:
+    2·(K_i + 1)·TV_i."""
 
     axis: XAxis
     values: Sequence[Sequence[float | None]]
@@ -30,12 +31,12 @@ class Penalties(NamedTuple):
 
 
 def penalties_data(series: Series, axis: XAxis, *, k1: float | None, k2: float | None) -> Penalties:
-    """Multiply each source's distance with its constant; K3 follows the window [c2, c3] in force."""
+    """Assemble both terms of each source (Theorem 3.2); K3 follows the window [c2, c3] in force."""
     length = len(series.steps)
     k3 = [_k3(low, high) for low, high in zip(*(column(series, key) for key in WINDOW_KEYS), strict=True)]
     constants: list[list[float | None]] = [[k1] * length, [k2] * length, k3]
     values = [
-        [None if k is None or tv is None else k * tv for k, tv in zip(each, column(series, key), strict=True)]
+        [None if k is None or tv is None else 2 * (k + 1) * tv for k, tv in zip(each, column(series, key), strict=True)]
         for each, key in zip(constants, RESPONSE_DISTANCES.keys, strict=True)
     ]
     return Penalties(axis, values, constants)
@@ -50,12 +51,12 @@ def _k3(low: float | None, high: float | None) -> float | None:
 def penalties_figure(data: Penalties, palette: Palette) -> go.Figure:
     """One line per source, named with the latest value of its constant."""
     lines = [
-        Line(f"K{number}·TV, {source.name} (K{number} = {_latest(constants)})", values, source.colour)
+        Line(f"{source.name} (K{number} = {_latest(constants)})", values, source.colour)
         for number, (source, values, constants) in enumerate(
             zip(drawn_sources(palette), data.values, data.constants, strict=True), start=1
         )
     ]
-    return lines_figure(lines, data.axis, hover="%{y:.3g}", yaxis={"title": {"text": "K · TV per response"}})
+    return lines_figure(lines, data.axis, hover="%{y:.3g}", yaxis={"title": {"text": "2·(K + 1)·TV per response"}})
 
 
 def _latest(values: Sequence[float | None]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import html
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import plotly.graph_objects as go
@@ -14,6 +15,7 @@ from bapo.analysis.transition_results import MigrationRate
 from bapo.figures.groups import Group
 from bapo.figures.methods import styles_of
 from bapo.figures.panels import Panel, axis_of, error_bars, panel_figure, titled
+from bapo.figures.paper_values import UNLOCKED, method_of
 from bapo.figures.seed_curves import shown
 from bapo.figures.theme import Palette
 from bapo.figures.tracked import common_steps, moved, moved_by_chance
@@ -45,6 +47,8 @@ class GroupUnlocks(NamedTuple):
     step: int
     rates: Sequence[UnlockRates]
     """In the order of `KINDS`."""
+    quoted: float | None = None
+    """The paper's share of unlocked prompts with this method, which is of another model and data."""
 
 
 class UnlockComparison(NamedTuple):
@@ -64,7 +68,7 @@ def unlock_comparison_data(groups: Sequence[Group]) -> UnlockComparison:
         after = [moved(run, steps[-1]) for run in runs]
         chance = [moved_by_chance(run) for run in runs]
         rates = [UnlockRates(_over_runs(after, kind), _over_runs(chance, kind)) for kind, _ in KINDS]
-        found.append(GroupUnlocks(group.label, len(runs), steps[-1], rates))
+        found.append(GroupUnlocks(group.label, len(runs), steps[-1], rates, UNLOCKED.get(method_of(group) or "")))
     return UnlockComparison(found)
 
 
@@ -118,10 +122,31 @@ def unlock_comparison_figure(data: UnlockComparison, palette: Palette) -> go.Fig
                 **placed,
             )
         )
+        if index == 0:
+            traces += _quoted(data, palette, placed)
         xaxis = {"showticklabels": False, "ticks": "", "range": [-0.6, len(positions) - 0.4], "fixedrange": True}
         yaxis = titled("of those prompts", tickformat=".0%", fixedrange=True, range=[0, _top(data, index)])
         panels.append(Panel(title, traces, xaxis, yaxis))
     return panel_figure(panels, hovermode="closest", barmode="overlay")
+
+
+def _quoted(data: UnlockComparison, palette: Palette, placed: Mapping[str, str]) -> list[go.Scatter]:
+    """The paper's shares as dashed lines over the bars of the same methods."""
+    known = [(position, group) for position, group in enumerate(data.groups) if group.quoted is not None]
+    return [
+        go.Scatter(
+            x=[position - 0.4, position + 0.4],
+            y=[group.quoted, group.quoted],
+            mode="lines",
+            line={"color": palette.reference, "dash": "dash", "width": 1.5},
+            name="the paper's, of another model",
+            legendgroup="paper",
+            showlegend=number == 0,
+            hovertemplate="%{y:.0%}<extra>" + f"{html.escape(group.label)} in the paper</extra>",
+            **placed,
+        )
+        for number, (position, group) in enumerate(known)
+    ]
 
 
 def _mean(value: MeanEstimate | None) -> float | None:
@@ -131,7 +156,8 @@ def _mean(value: MeanEstimate | None) -> float | None:
 def _top(data: UnlockComparison, index: int) -> float:
     """End of an axis: intervals of two runs are too wide to choose it."""
     both = [each for group in data.groups for each in group.rates[index] if each is not None]
-    means = max((each.value for each in both), default=0.0)
+    quoted = [group.quoted for group in data.groups if index == 0 and group.quoted is not None]
+    means = max([*(each.value for each in both), *quoted], default=0.0)
     bounds = [each.high for each in both if each.high is not None and each.n != WIDE_INTERVAL_RUNS]
     return min(1.0, HEADROOM * max([means, *(min(bound, 2 * means) for bound in bounds)])) or 1.0
 

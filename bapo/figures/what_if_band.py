@@ -33,7 +33,9 @@ def what_if_band_data(answer: WhatIfAnswer, quantity: Quantity, *, window: int =
 
     Mean, low and high are averaged over the window: draws err together, so that their interval does not shrink.
     """
-    recorded = list(getattr(answer.recorded, quantity))
+    recorded: list[float | None] = list(getattr(answer.recorded, quantity))
+    if quantity == "reevaluated" and answer.totals.reevaluated.recorded is None:
+        recorded = [None] * len(recorded)
     band: Band = getattr(answer.forecast, quantity)
     mean, low, high = (moving_mean(list(column), window) for column in (band.mean, band.low, band.high))
     estimated = [not all(band.is_exact[max(0, row + 1 - window) : row + 1]) for row in range(len(mean))]

@@ -26,7 +26,7 @@ class WhatIfComposition(NamedTuple):
 
     steps: Sequence[int]
     recorded: Sequence[Sequence[int]]
-    """X1, X2, X3."""
+    """X1, X2, X3; X1 alone of another trainer's run."""
     x1: Sequence[int]
     x2: Layer
     x3: Layer
@@ -39,7 +39,7 @@ def what_if_composition_data(answer: WhatIfAnswer) -> WhatIfComposition:
     recorded, forecast = answer.recorded, answer.forecast
     return WhatIfComposition(
         answer.steps,
-        (recorded.x1, recorded.x2, recorded.x3),
+        (recorded.x1,) if answer.totals.x2_share.recorded is None else (recorded.x1, recorded.x2, recorded.x3),
         forecast.x1,
         _layer(forecast.x2),
         _layer(forecast.x3),
@@ -58,11 +58,12 @@ def _layer(band: Band) -> Layer:
 def what_if_composition_figure(data: WhatIfComposition, palette: Palette) -> go.Figure:
     """Two panels over the same steps and to the same scale: as recorded, and as forecast, with estimates hatched."""
     names = [(source.name, source.colour) for source in drawn_sources(palette)]
-    traces = [_area(data.steps, counts, *named, panel=1) for counts, named in zip(data.recorded, names, strict=True)]
+    traces = [_area(data.steps, counts, *named, panel=1) for counts, named in zip(data.recorded, names, strict=False)]
+    is_shown = len(data.recorded) > 1
     traces.append(_area(data.steps, data.x1, *names[0], panel=2))
     for (name, colour), layer in zip(names[1:], (data.x2, data.x3), strict=True):
         traces += [
-            _area(data.steps, layer.exact, name, colour, panel=2),
+            _area(data.steps, layer.exact, name, colour, panel=2, is_named=not is_shown and any(layer.exact)),
             _area(data.steps, layer.estimated, f"{name}, estimated", colour, panel=2, is_estimated=True),
         ]
     ends = [data.steps[0], data.steps[-1]] if data.steps else []
@@ -123,8 +124,9 @@ def _area(
     *,
     panel: int,
     is_estimated: bool = False,
+    is_named: bool = False,
 ) -> go.Scatter:
-    """Of the lower panel only what is estimated has entries of its own in the legend."""
+    """Of the lower panel only what is estimated, or not above, has entries of its own in the legend."""
     pattern = {"shape": "/", "fgcolor": colour, "bgcolor": translucent(colour, 0.2), "size": 5, "solidity": 0.35}
     return go.Scatter(
         x=steps,
@@ -137,6 +139,6 @@ def _area(
         fillpattern=pattern if is_estimated else None,
         hovertemplate="%{y:.1f} groups" if is_estimated else "%{y:,.4~r} groups",
         legendgroup=f"{name}",
-        showlegend=is_estimated and any(counts) if panel == 2 else True,
+        showlegend=is_named or (is_estimated and any(counts)) if panel == 2 else True,
         yaxis="y2" if panel == 2 else "y",
     )

@@ -9,6 +9,7 @@ from bapo.config.method import (
     ArpoConfig,
     BapoConfig,
     BapoMiniConfig,
+    BapoReleaseConfig,
     BaPpoConfig,
     DapoConfig,
     DotsConfig,
@@ -24,6 +25,7 @@ from bapo.config.method import (
 from bapo.config.run import RunConfig
 from bapo.methods.arpo import Arpo
 from bapo.methods.bapo import Bapo
+from bapo.methods.bapo_release import BapoRelease
 from bapo.methods.base import ComposedBatch, Method
 from bapo.methods.dapo import Dapo
 from bapo.methods.dots import Dots
@@ -37,6 +39,7 @@ from bapo.methods.repo import Repo
 SHIPPED: Mapping[type[MethodSection], Callable[[RunConfig], Method]] = {
     BapoConfig: Bapo,
     BapoMiniConfig: Bapo,
+    BapoReleaseConfig: BapoRelease,
     GrpoConfig: Grpo,
     GrpoDelayedConfig: Grpo,
     DapoConfig: Dapo,

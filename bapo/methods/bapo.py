@@ -99,12 +99,7 @@ class Bapo:
         """X2: re-evaluated groups with c1 < μ < 1 (Eq. 6); what finds no room is kept for later where it can be."""
         num = dict.fromkeys(("improved", "solved", "still_difficult", "surplus_stored", "surplus_dropped"), 0)
         for group in reevaluated:
-            if self._thresholds.is_difficult(group.num_correct):
-                self._difficult.put(group.prompt_id, group.num_correct, step)
-                outcome = "still_difficult"
-            else:
-                self._difficult.remove_improved(group.prompt_id)
-                outcome = "solved" if group.num_correct == group.group_size else "improved"
+            outcome = self._outcome(group, step)
             num[outcome] += 1
             if outcome != "improved":
                 composition.leave_out(group, BatchSource.REEVALUATED, outcome)
@@ -118,6 +113,14 @@ class Bapo:
                 composition.leave_out(group, BatchSource.REEVALUATED, "surplus_dropped")
                 num["surplus_dropped"] += 1
         composition.count(**num)
+
+    def _outcome(self, group: RolloutGroup, step: int) -> str:
+        """Notes the new accuracy of a difficult prompt: improved, solved or still_difficult."""
+        if self._thresholds.is_difficult(group.num_correct):
+            self._difficult.put(group.prompt_id, group.num_correct, step)
+            return "still_difficult"
+        self._difficult.remove_improved(group.prompt_id)
+        return "solved" if group.num_correct == group.group_size else "improved"
 
     def _add_reused(self, step: int, composition: Composition) -> None:
         """X3: fill the rest with stored groups, drawn uniformly without replacement (Eq. 7)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -15,12 +15,15 @@ import plotly
 from plotly.io.json import to_json_plotly
 from plotly.offline import get_plotlyjs
 
+from bapo.analysis.findings.finding import FindingsReport
+from bapo.analysis.number_format import counted
 from bapo.figures import formatting
 from bapo.figures.groups import Group, fields_between
 from bapo.figures.recorded import RecordedRun
 from bapo.figures.tables import Cell, TextTable
 from bapo.figures.theme import DARK, LIGHT, Palette, css_variables, themed
 from bapo.report.contents import sections_of
+from bapo.report.findings import findings_table
 from bapo.report.section import Section, Selection
 
 PAPER = "arXiv:2602.20722"
@@ -36,6 +39,7 @@ body { margin: 0 auto; padding: 24px 16px 64px; max-width: 1180px; background: v
   color: var(--bapo-text); font: 14px/1.5 var(--bapo-font); }
 h1 { font-size: 24px; line-height: 1.3; margin: 0 0 4px; overflow-wrap: anywhere; }
 h2 { font-size: 18px; margin: 40px 0 12px; }
+table.findings td { text-align: left; white-space: normal; min-width: 80px; vertical-align: top; }
 a { color: var(--bapo-accent); } .facts { color: var(--bapo-muted); font-size: 13px; }
 dl.study-head { display: grid; grid-template-columns: max-content 1fr; gap: 6px 16px; }
 dl.study-head dt { color: var(--bapo-muted); } dl.study-head dd { margin: 0; overflow-wrap: anywhere; }
@@ -48,17 +52,25 @@ pre { overflow: auto; max-height: 480px; padding: 12px; font: 12px/1.5 var(--bap
 """
 
 
-def report(selection: Selection, *, title: str, base_url: str | None = None, now: datetime | None = None) -> bytes:
-    """The file's content; `base_url` is the dashboard's address, which the runs are linked to."""
+def report(
+    selection: Selection,
+    *,
+    title: str,
+    base_url: str | None = None,
+    now: datetime | None = None,
+    findings: Mapping[str, FindingsReport] | None = None,
+) -> bytes:
+    """The file's content; `base_url` is the dashboard's address, which the runs are linked to; `findings`: by run."""
     sections = sections_of(selection)
     made = (now or datetime.now(UTC)).astimezone(UTC)
     facts = (
-        f"{len(selection.runs)} run{'s' if len(selection.runs) != 1 else ''} in {len(selection.groups)} "
-        f"group{'s' if len(selection.groups) != 1 else ''} · made {made:%Y-%m-%d %H:%M} UTC · "
+        f"{counted(len(selection.runs), 'run')} in {counted(len(selection.groups), 'group')} · "
+        f"made {made:%Y-%m-%d %H:%M} UTC · "
         f"BAPO Control Plane {version('bapo-control-plane')} · plotly {plotly.__version__} · figures and tables "
         f"numbered as in {PAPER}"
     )
-    return document(title, facts, [_groups(selection.groups)], sections, [_runs(selection.runs, base_url)])
+    before = [_groups(selection.groups), *([findings_table(findings)] if findings else [])]
+    return document(title, facts, before, sections, [_runs(selection.runs, base_url)])
 
 
 def document(title: str, facts: str, before: Sequence[str], sections: Sequence[Section], after: Sequence[str]) -> bytes:
@@ -179,7 +191,8 @@ def _cell(cell: Cell, align: str) -> str:
     text = html.escape(cell.text)
     text = f"<strong>{text}</strong>" if cell.is_best else text
     note = f'<span class="paper-note">{html.escape(cell.note)}</span>' if cell.note else ""
-    return f'<td class="{align}">{text}{note}</td>'
+    look = f"{align} quoted" if cell.is_quoted else align
+    return f'<td class="{look}">{text}{note}</td>'
 
 
 def _groups(groups: Sequence[Group]) -> str:

@@ -57,12 +57,14 @@ async def fetch_run(client: AsyncClient, run_id: str, *, most_steps: int = 100_0
         status=run.status.value,
         tags=run.tags,
         group=run.group,
+        applied_changes=run.applied_changes,
         num_left_out=max(0, run.step - len(steps.steps)) if steps.steps else 0,
     )
 
 
 async def _records(client: AsyncClient, run: RunDetail, kind: str) -> list[dict[str, Any]]:
-    steps = sampled_steps(int(run.config[kind]["interval"]), run.step, MOST_SAMPLINGS)
+    # At which steps another trainer evaluates is its own affair.
+    steps = sampled_steps(int(run.config[kind]["interval"]), run.step, MOST_SAMPLINGS) if kind in run.config else None
     if steps is None:
         return await records_between(client, run.id, kind)
     parts = await asyncio.gather(*(records_between(client, run.id, kind, step, step) for step in steps))

@@ -12,6 +12,7 @@ from bapo.figures.curve_panels import CurvePanel
 from bapo.figures.group_accuracy import group_accuracy_data, group_accuracy_figure
 from bapo.figures.groups import BY_METHOD, grouped
 from bapo.figures.online_filters import filter_groups, online_filters_data, online_filters_figure
+from bapo.figures.paper_values import ACCURACIES
 from bapo.figures.results_table import results_table_data, results_text
 from bapo.figures.reward_curves import reward_curves_data, reward_curves_figure
 from bapo.figures.training_dynamics import training_dynamics_data, training_dynamics_figure
@@ -67,7 +68,9 @@ def results(selection: Selection) -> Section:
     if not data.datasets:
         return section._replace(needs=NO_EVALUATIONS)
     counts = [(row.label, row.n) for row in data.rows if not row.is_base]
-    return section._replace(shows=shown_counts(counts), table=results_text(data))
+    models = dict.fromkeys(ACCURACIES[name][0] for name, _ in data.datasets if name in ACCURACIES)
+    grey = f" Grey: the paper's own, of {' and '.join(models)}, on its own problems of these sets." if models else ""
+    return section._replace(caption=section.caption + grey, shows=shown_counts(counts), table=results_text(data))
 
 
 def group_accuracy(selection: Selection) -> Section:

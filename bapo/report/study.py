@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
 import plotly
@@ -19,17 +19,12 @@ from bapo.figures.unlock_comparison import (
     unlock_comparison_figure,
 )
 from bapo.report.document import document
-from bapo.report.section import Section
+from bapo.report.section import INTERVALS, Draw, Section
 from bapo.study import tables
 from bapo.study.markdown import primary_result, undone_lines
 from bapo.study.results import StudyRegimeReport, StudyReport, StudyUnlocks
+from bapo.study.sections import sections_of
 from bapo.study.tables import Table
-
-HEADS: Mapping[str, str] = {
-    "steps": "after equal steps",
-    "rollouts": "at equal rollouts",
-    "compute": "at equal compute",
-}
 
 
 def facts_of(report: StudyReport) -> str:
@@ -75,140 +70,30 @@ def sections_of_study(report: StudyReport) -> list[Section]:
     return found
 
 
-def _sections(report: StudyReport, regime: StudyRegimeReport) -> list[Section]:
+def _sections(report: StudyReport, regime: StudyRegimeReport) -> Iterator[Section]:
     if not any(row.num_done for row in regime.rows):
         caption = "Every section needs at least one run that is done."
-        return [Section("results", "Results", "Test accuracy", caption, needs="needs a run that is done.")]
-    sections = [
-        Section(
-            "results",
-            "Table 1",
-            "Test accuracy",
-            "How accurate is each arm on the test sets? "
-            "The last evaluation in percent: mean [95 % interval over seeds]. Bold: the highest, and its paired "
-            "difference to every other arm excludes 0.",
-            table=_table(tables.results(regime)),
-        ),
-        *_differences(report, regime),
-        *_curves(regime),
-        *_unlocks(regime),
-        Section(
-            "composition",
-            "Figures 8, 14",
-            "Batch composition",
-            "What were batches made of? "
-            "Groups per step, means over steps and seeds; a hit is a fresh group that became X1, or a re-evaluated "
-            "prompt that improved.",
-            "40 to 60 % of a batch is X1.",
-            table=_table(tables.composition(regime)),
-        ),
-        Section(
-            "cost",
-            "Table 2, Figure 9",
-            "Cost",
-            "What did it cost? "
-            "Whole runs, evaluation left out. To reach: median over the seeds that got to the mean final accuracy of "
-            f"{report.reference}. Wall time depends on what else the machine did.",
-            "DAPO needs about 2.5 times the rollouts of BAPO.",
-            table=_table(tables.cost(regime)),
-        ),
-    ]
-    if any(each.matrices for each in regime.stability):
-        sections.append(
-            Section(
-                "migration",
-                "Figure 15",
-                "Accuracy transitions",
-                "Do solved prompts stay solved? "
-                "Tracked prompts with more and with fewer correct responses than before training, in percent, beside "
-                "the null: the base model sampled again. Solved kept: of those at G/G, at (G - 1)/G or more at the "
-                "end.",
-                "The lower triangle of the migration matrix is nearly empty.",
-                table=_table(tables.migration(regime)),
-            )
-        )
-    sections.append(
-        Section(
-            "stability",
-            "Theorem 3.2",
-            "Distance to the behaviour policies",
-            "How far is the policy from what generated its data? "
-            "TV: ½·mean|ρ - 1| over tokens between π_θ and each source's behaviour policy, mean over steps (largest). "
-            "K1 to K3 at r_tot = 0, for methods with thresholds.",
-            table=_table(tables.stability(regime)),
-        )
-    )
-    return sections
+        yield Section("results", "Results", "Test accuracy", caption, needs="needs a run that is done.")
+        return
+    drawings = _drawings(regime)
+    for each in sections_of(regime, report.reference):
+        # Of curves the drawing says more than the tables that Markdown has.
+        if not each.name.startswith("curves-"):
+            caption = f"{each.caption} {INTERVALS}" if each.name == "curves" else each.caption
+            table = None if each.table is None else _table(each.table)
+            draw = drawings.get(each.name)
+            yield Section(each.name, each.number, each.title, caption, each.paper, draw=draw, table=table)
 
 
-def _differences(report: StudyReport, regime: StudyRegimeReport) -> list[Section]:
-    panels = paired_differences_data(regime.differences)
-    sections = []
-    if panels:
-        caption = (
-            f"Paired seed by seed: each arm minus {report.reference} with the 95 % interval over seeds. d: mean "
-            "difference over its standard deviation."
-        )
-        if caution := tables.multiplicity(regime):
-            caption = f"{caption} {caution}"
-        sections.append(
-            Section(
-                "differences",
-                "Paired",
-                f"Differences to {report.reference}",
-                caption,
-                draw=lambda palette: [paired_differences_figure(panels, palette)],
-            )
-        )
-    for budget, head in HEADS.items():
-        known = [each for each in regime.differences if each.at == budget and each.difference is not None]
-        if known:
-            sections.append(
-                Section(
-                    f"differences-{budget}",
-                    "Paired",
-                    f"Differences to {report.reference} {head}",
-                    "In percentage points of the primary metric.",
-                    table=_table(tables.differences(known)),
-                )
-            )
-    return sections
-
-
-def _curves(regime: StudyRegimeReport) -> list[Section]:
-    panels = study_curves_data(regime.curves)
-    if not panels:
-        return []
-    return [
-        Section(
-            "curves",
-            "Figures 9, 12",
-            "Test accuracy by budget",
-            "How does accuracy rise with what is spent? "
-            "Mean avg@k over the test sets. Lines are means over seeds, bands their 95 % t intervals; between two "
-            "evaluations linearly.",
-            draw=lambda palette: [study_curves_figure(panels, palette)],
-        )
-    ]
-
-
-def _unlocks(regime: StudyRegimeReport) -> list[Section]:
-    if not regime.unlocks:
-        return []
-    data = UnlockComparison([_group(each) for each in regime.unlocks])
-    return [
-        Section(
-            "unlocks",
-            "Figure 7",
-            "Unlocked and lost prompts",
-            "How many hard prompts were unlocked, beyond chance? "
-            "Of the tracked prompts at 0/G before training, those above, and at 1/2 or more, at the end; of the "
-            "others, those lost. Null: the base model sampled again.",
-            "Of prompts at 0/8, BAPO improved 31 %, GRPO 19 %; no null is given.",
-            table=_table(tables.unlocks(regime)),
-            draw=lambda palette: [unlock_comparison_figure(data, palette)],
-        )
-    ]
+def _drawings(regime: StudyRegimeReport) -> dict[str, Draw]:
+    """By name of the section."""
+    differences, curves = paired_differences_data(regime.differences), study_curves_data(regime.curves)
+    unlocks = UnlockComparison([_group(each) for each in regime.unlocks])
+    return {
+        "differences": lambda palette: [paired_differences_figure(differences, palette)],
+        "curves": lambda palette: [study_curves_figure(curves, palette)],
+        "unlocks": lambda palette: [unlock_comparison_figure(unlocks, palette)],
+    }
 
 
 def _group(found: StudyUnlocks) -> GroupUnlocks:

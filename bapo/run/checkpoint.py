@@ -1,4 +1,4 @@
-"""Checkpoints on disk: written whole or not at all, with checksums, the last K kept.
+"""Checkpoints on disk: written whole or not at all, with checksums, the last K and the best one kept.
 
 `RUN/checkpoints/step-000025/` holds what the trainer and the engine wrote, and `manifest.json` with the size and
 SHA-256 of each file. A folder without a manifest that it agrees with is damaged, and is never loaded.
@@ -13,6 +13,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from bapo.run.write_failures import remedy
 
 SCHEMA = 1
 CHECKPOINTS_FOLDER = "checkpoints"
@@ -36,19 +38,22 @@ def checkpoint_step(name: str) -> int | None:
     return int(digits) if digits != name and digits.isascii() and digits.isdigit() else None
 
 
-def write_checkpoint(run_folder: Path, step: int, fill: Callable[[Path], None], *, keep: int) -> Path:
+def write_checkpoint(
+    run_folder: Path, step: int, fill: Callable[[Path], None], *, keep: int, best: int | None = None
+) -> Path:
     """Write the checkpoint of `step` completed steps; return its folder `step-000025`.
 
     `fill` writes the files into the empty folder it is given, and raises OSError where it cannot. Only once they are
-    on disk under their final name, the oldest checkpoints beyond `keep` go, and with them those of later steps: the
-    run went back behind them. Raises CheckpointError where the disk is full or refuses; the earlier checkpoints are
-    then untouched.
+    on disk under their final name, the oldest checkpoints beyond `keep` go, but for that of the step `best`, and with
+    them those of later steps: the run went back behind them. Raises CheckpointError where the disk is full or
+    refuses; the earlier checkpoints are then untouched.
     """
     folder = run_folder / CHECKPOINTS_FOLDER
     final = folder / checkpoint_name(step)
     temporary = folder / f"{_TEMPORARY}{final.name}"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        # Never the run folder: one that was deleted under its run stays so.
+        folder.mkdir(exist_ok=True)
         _remove_leftovers(folder)
         temporary.mkdir()
         fill(temporary)
@@ -57,14 +62,15 @@ def write_checkpoint(run_folder: Path, step: int, fill: Callable[[Path], None], 
     except OSError as error:
         raise CheckpointError(
             f"cannot write the checkpoint of step {step} into {folder}: {error}; earlier checkpoints are kept: "
-            "free some space, then start the run again"
+            f"{remedy(error)}, then start the run again"
         ) from error
     finally:
         # There only where something above failed.
         shutil.rmtree(temporary, ignore_errors=True)
     existing = _checkpoints(folder)
     position = existing.index(final)
-    for old in [*existing[: max(0, position + 1 - keep)], *existing[position + 1 :]]:
+    oldest = [each for each in existing[: max(0, position + 1 - keep)] if checkpoint_step(each.name) != best]
+    for old in [*oldest, *existing[position + 1 :]]:
         _remove(old)
     return final
 
@@ -86,7 +92,7 @@ def copy_checkpoint(source: Path, run_folder: Path) -> Path:
         shutil.copytree(source, temporary, copy_function=_link_or_copy)
         _put_in_place(temporary, final)
     except OSError as error:
-        raise CheckpointError(f"cannot copy the checkpoint {source} into {folder}: {error}: free some space") from error
+        raise CheckpointError(f"cannot copy the checkpoint {source} into {folder}: {error}: {remedy(error)}") from error
     return final
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bapo.config import RunConfig
 from bapo.engines.base import Engine
+from bapo.run.lasting_modules import lasting_modules
 from bapo.tasks.base import Task
 
 
@@ -22,6 +23,7 @@ def build_engine(config: RunConfig, task: Task) -> Engine:
         from bapo.engines.verl.engine import VerlEngine  # noqa: PLC0415  (takes half a minute to import)
 
         return VerlEngine(config, task)
-    from bapo.engines.local.engine import LocalEngine  # noqa: PLC0415  (torch takes seconds to import)
+    with lasting_modules("torch"):
+        from bapo.engines.local.engine import LocalEngine  # noqa: PLC0415  (torch takes seconds to import)
 
     return LocalEngine(config, task)

@@ -6,14 +6,20 @@ off before the next line is written.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
+from bapo.files.safe_paths import open_inside
 from bapo.records import AnyRecord, EventRecord, Record, StepRecord, dump_record, parse_record
+from bapo.run.write_failures import remedy
 
 RECORDS_FILE = "records.jsonl"
 SAMPLES_FILE = "samples.jsonl"
+MOST_ATTEMPTS = 100_000
+"""A folder with a higher number is nobody's attempt."""
 
 
 class JournalError(OSError):
@@ -49,18 +55,34 @@ class LineWriter:
             os.ftruncate(self._descriptor, end)
 
     def write(self, line: bytes) -> None:
-        """Append one line. A partial write (full disk) is taken back before JournalError is raised."""
+        """Append one line. A partial write (full disk) is taken back before JournalError is raised.
+
+        Raises JournalError, too, where the file was deleted or moved: nobody would read what is written.
+        """
         before = os.fstat(self._descriptor).st_size
+        if not self._is_there():
+            raise JournalError(
+                f"{self.path} was deleted or moved while the run wrote it: clone the run to train it again"
+            )
         try:
             written = os.write(self._descriptor, line)
         except OSError as error:
-            raise self._failure(error.strerror or str(error)) from error
+            raise self._failure(error) from error
         if written != len(line):
             os.ftruncate(self._descriptor, before)
-            raise self._failure("no space left on device")
+            raise self._failure(OSError(errno.ENOSPC, "no space left on device"))
 
-    def _failure(self, cause: str) -> JournalError:
-        return JournalError(f"cannot append to {self.path}: {cause}; free some space, then start the run again")
+    def _is_there(self) -> bool:
+        try:
+            return os.path.samestat(self.path.stat(), os.fstat(self._descriptor))
+        except OSError as error:
+            if isinstance(error, FileNotFoundError | NotADirectoryError):
+                return False
+            raise self._failure(error) from error
+
+    def _failure(self, error: OSError) -> JournalError:
+        cause = error.strerror or str(error)
+        return JournalError(f"cannot append to {self.path}: {cause}; {remedy(error)}, then start the run again")
 
     def close(self) -> None:
         """Closes the file."""
@@ -94,11 +116,23 @@ class Journal:
         self.samples.close()
 
 
+def open_run_file(path: Path) -> BinaryIO:
+    """A file of a run folder, or of an attempt's folder in it, for reading.
+
+    Raises OutsideError where it, or the attempt's folder, is a link or no plain file: whoever wrote a folder that is
+    imported must not choose what else is read.
+    """
+    depth = 2 if _number_of(path.parent) is not None else 1
+    return open_inside(path.parents[depth - 1], path.parts[-depth:])
+
+
 def complete_lines(path: Path) -> Iterator[bytes]:
-    """The file's lines that end in a newline, without it; none where there is no file."""
-    if not path.exists():
+    """The lines of a run's file that end in a newline, without it; none where there is no file."""
+    try:
+        file = open_run_file(path)
+    except FileNotFoundError:
         return
-    with path.open("rb") as file:
+    with file:
         for line in file:
             if line.endswith(b"\n"):
                 yield line[:-1]
@@ -111,8 +145,15 @@ def read_records(path: Path) -> Iterator[AnyRecord]:
 
 def attempt_folders(run_folder: Path) -> Sequence[Path]:
     """attempt-1, attempt-2, … in order."""
-    folders = (path for path in run_folder.glob("attempt-*") if path.name.removeprefix("attempt-").isdigit())
-    return sorted(folders, key=lambda path: int(path.name.removeprefix("attempt-")))
+    numbered = ((number, path) for path in run_folder.glob("attempt-*") if (number := _number_of(path)) is not None)
+    return [path for _, path in sorted(numbered)]
+
+
+def _number_of(attempt_folder: Path) -> int | None:
+    digits = attempt_folder.name.removeprefix("attempt-")
+    is_number = digits != attempt_folder.name and digits.isascii() and digits.isdigit()
+    # Checked by its length first: a number of thousands of digits is not even read.
+    return int(digits) if is_number and len(digits) <= 6 and int(digits) <= MOST_ATTEMPTS else None
 
 
 def merged_records(run_folder: Path) -> list[AnyRecord]:

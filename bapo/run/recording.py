@@ -148,6 +148,13 @@ def sample_records(
         )
 
 
+def visited_prompts(outcome: StepOutcome) -> Iterable[str]:
+    """The prompts of the step, also those of which no response is kept."""
+    generations = (outcome.fresh, outcome.reevaluated)
+    groups = [group for generation in generations if generation is not None for group in generation.groups]
+    return dict.fromkeys(group.prompt_id for group in [*groups, *(item.group for item in outcome.batch.items)])
+
+
 def _spread(
     batch: ComposedBatch, fresh: Generation, reevaluated: Generation | None
 ) -> list[tuple[RolloutGroup, BatchSource, bool]]:

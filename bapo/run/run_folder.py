@@ -13,13 +13,15 @@ from pathlib import Path
 from bapo.config import ConfigError, ConfigProblem, RunConfig, resolve
 from bapo.config.resolve import difference
 from bapo.records import StepRecord
-from bapo.run.journal import RECORDS_FILE, attempt_folders, read_records
+from bapo.run.journal import RECORDS_FILE, attempt_folders, open_run_file, read_records
 
 CONFIG_FILE = "config.json"
 SUMMARY_FILE = "summary.json"
 LOCK_FILE = ".trainer-lock"
 MARK_FILE = ".bapo-runs"
 """In the folder of all runs: a number that tells it from other folders of the same path."""
+RESTORING_FILE = ".restoring"
+"""In the folder of all runs while a backup is restored into it, and after a restore that was cut short."""
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -40,16 +42,29 @@ def mark_of(runs_dir: Path) -> int | None:
         return None
 
 
+def unfinished_restore(runs_dir: Path) -> str | None:
+    """Why a server must not start with this folder of runs: a restore into it has not come to its end."""
+    if not (runs_dir / RESTORING_FILE).exists():
+        return None
+    return (
+        f"the restore of a backup into {runs_dir} was cut short: run `bapo restore` again, which starts over, or empty "
+        f"the folder (and its {RESTORING_FILE})"
+    )
+
+
 def read_config(run_folder: Path) -> RunConfig:
     """The config that the run was submitted with. Raises ConfigError where there is none or it is not legal."""
     path = run_folder / CONFIG_FILE
     try:
-        explicit = json.loads(path.read_bytes())
+        with open_run_file(path) as file:
+            explicit = json.load(file)
     except FileNotFoundError:
         raise ConfigError([ConfigProblem("run folder", str(run_folder), f"it holds no {CONFIG_FILE}")]) from None
+    except RecursionError:
+        raise ConfigError([ConfigProblem("run folder", str(path), "it is nested too deeply for a config")]) from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ConfigError([ConfigProblem("run folder", str(path), f"not readable as JSON: {error}")]) from None
-    return resolve(explicit).config
+    return resolve(explicit, may_be_observed=True).config
 
 
 def claim_config(run_folder: Path, config: RunConfig) -> None:
@@ -57,6 +72,9 @@ def claim_config(run_folder: Path, config: RunConfig) -> None:
 
     Raises ConfigError naming each field that differs.
     """
+    if not config.method.is_trainable:
+        remedy = f"the run in {run_folder} was observed, and its trainer is not ours: train in another folder"
+        raise ConfigError([ConfigProblem("method.type", config.method.type, remedy)])
     path = run_folder / CONFIG_FILE
     # A run that failed before its first step, by a wrong model path say, may be mended where it is.
     if not path.exists() or not _has_trained(run_folder):

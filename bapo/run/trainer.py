@@ -7,14 +7,13 @@ trainer writes only into the folder, and reads from outside only the control fil
 from __future__ import annotations
 
 import argparse
-import errno
 import json
 import signal
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -26,15 +25,18 @@ from bapo.config.resolve import resolve
 from bapo.loop import Loop, StepOutcome
 from bapo.methods import build_method
 from bapo.prompt_schedule import PromptSchedule
-from bapo.records import AnyRecord, EvaluationRecord, EventRecord, Interval
+from bapo.records import AnyRecord, EvaluationRecord, EventRecord, Interval, PromptRecord
 from bapo.run import checkpoint
 from bapo.run.engine import build_engine
 from bapo.run.evaluation_runs import EvaluationRuns
 from bapo.run.fork import ForkOrigin, read_origin
+from bapo.run.gpu_load import GpuLoad
 from bapo.run.journal import RECORDS_FILE, Journal, JournalError, attempt_folders, last_recorded_step, read_records
-from bapo.run.recording import CostCounter, sample_records, step_record
+from bapo.run.log_lines import log_line
+from bapo.run.recording import CostCounter, sample_records, step_record, visited_prompts
 from bapo.run.run_folder import SUMMARY_FILE, claim_config, exclusive, next_attempt, read_config, write_atomically
 from bapo.run.steering import Steering
+from bapo.run.write_failures import is_write_failure
 from bapo.tasks import build_task
 
 STATE_FILE = "state.json"
@@ -44,7 +46,7 @@ EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 EXIT_STOPPED = 3
 EXIT_CANNOT_WRITE = 4
-"""The journal or a checkpoint could not be written, as on a full disk: the run can go on once there is room."""
+"""The journal or a checkpoint could not be written, as on a full disk: the run can continue once there is room."""
 
 
 class Observer(Protocol):
@@ -134,6 +136,9 @@ class _Attempt:
         self._saved = 0
         self._cost = CostCounter()
         self._evaluations: dict[str, list[EvaluationRecord]] = {}
+        self._best: tuple[int, float] | None = None
+        """Step and accuracy, on the first test set, of the checkpoint that did best there."""
+        self._written_prompts: set[str] = set()
         self._journal_seconds = 0.0
 
     # ------------------------------------------------------------ life
@@ -161,7 +166,7 @@ class _Attempt:
                 f"{type(error).__name__}: {error}",
                 {
                     "bad_input": isinstance(error, ConfigError),
-                    "cannot_write": cannot_write(error),
+                    "cannot_write": cannot_write(error, self.run_folder),
                 },
             )
         except OSError as second:
@@ -178,8 +183,11 @@ class _Attempt:
         config = self.config
         self._task = build_task(config.task)
         self._problems = {problem.prompt_id: problem for problem in self._task.train}
+        held_out = self._task.evaluation_sets.values()
+        self._held_out = {problem.prompt_id: problem for problems in held_out for problem in problems}
         self._engine = build_engine(config, self._task)
         self._resources.callback(self._engine.close)
+        self._gpu_load = self._resources.enter_context(GpuLoad(config))
         self._schedule = PromptSchedule(
             self._task.train, batch_size=config.rollout.batch_size, seed=config.training.seed
         )
@@ -251,9 +259,10 @@ class _Attempt:
                 method=self._loop.method,
                 cost=self._cost.snapshot(),
                 timing={**outcome.timing, "journal": self._journal_seconds, **self._clock()},
-                system=self._engine.utilisation(),
+                system={**self._engine.utilisation(), **self._gpu_load.take()},
             )
         )
+        self._write_prompts(visited_prompts(outcome))
         for sample in sample_records(
             outcome,
             attempt=self.attempt,
@@ -263,6 +272,18 @@ class _Attempt:
         ):
             self.journal.write_sample(sample)
 
+    def _write_prompts(self, prompt_ids: Iterable[str]) -> None:
+        """Keep what each prompt says, which lists of prompts show and findings compare."""
+        if not self.config.samples.groups_per_step:
+            return
+        for prompt_id in prompt_ids:
+            if prompt_id not in self._written_prompts:
+                self._written_prompts.add(prompt_id)
+                problem = self._problems.get(prompt_id) or self._held_out[prompt_id]
+                self.journal.write_sample(
+                    PromptRecord(prompt_id=prompt_id, prompt=problem.prompt, answer=problem.answer)
+                )
+
     def _evaluate(self) -> None:
         """Evaluate and track where the config asks for it after this many completed steps."""
         for record in self._evaluation_runs.due(self._completed, is_last=self._completed == self._num_steps):
@@ -271,6 +292,7 @@ class _Attempt:
                 # One greedy answer beside the samples.
                 self._cost.num_evaluation_rollouts += num_problems * (record.num_samples + 1)
                 self._evaluations.setdefault(record.dataset, []).append(record)
+                self._write_prompts(record.prompt_ids)
             else:
                 self._cost.num_tracking_rollouts += num_problems * record.group_size
             self._write(record)
@@ -313,8 +335,10 @@ class _Attempt:
 
     def _save_checkpoint(self) -> None:
         begin = time.perf_counter()
+        self._note_best()
         state = {
             "step": self._completed,
+            "best": self._best,
             "config": self.config.model_dump(mode="json"),
             "loop": self._loop.state_dict(),
             "cost": self._cost.snapshot().model_dump(),
@@ -324,18 +348,33 @@ class _Attempt:
             (folder / STATE_FILE).write_text(json.dumps(state), encoding="utf-8")
             self._engine.save(folder, self._loop.stored_groups())
 
+        best = None if self._best is None else self._best[0]
         folder = checkpoint.write_checkpoint(
-            self.run_folder, self._completed, fill, keep=self.config.training.keep_checkpoints
+            self.run_folder, self._completed, fill, keep=self.config.training.keep_checkpoints, best=best
         )
         self._saved = self._completed
         seconds = time.perf_counter() - begin
-        self._event("checkpoint", f"{folder.name} written", {"checkpoint": folder.name}, {"checkpoint": seconds})
+        data = {"checkpoint": folder.name, "best": best}
+        self._event("checkpoint", f"{folder.name} written", data, {"checkpoint": seconds})
+
+    def _note_best(self) -> None:
+        """Remember this step where none with a checkpoint did better on the first test set."""
+        evaluations = next(iter(self._evaluations.values()), [])
+        if not evaluations or evaluations[-1].step != self._completed:
+            return
+        accuracy = evaluations[-1].avg_at_k.value
+        if self._best is None or accuracy > self._best[1]:
+            self._best = self._completed, accuracy
 
     def _restore(self, folder: Path, origin: ForkOrigin | None) -> None:
         state: Mapping[str, Any] = json.loads((folder / STATE_FILE).read_text(encoding="utf-8"))
         self._completed = self._saved = state["step"]
         self._cost = CostCounter(**state["cost"])
         is_parents = origin is not None and origin.step == self._completed
+        best = state.get("best")
+        # Of its parent's checkpoints a fork has the one that it began with.
+        if best is not None and (not is_parents or best[0] == self._completed):
+            self._best = best[0], best[1]
         if not is_parents:
             self.config = resolve(state["config"]).config
             self._loop.method.reconfigure(self.config)
@@ -393,18 +432,25 @@ class _Attempt:
         )
 
 
-def cannot_write(error: Exception) -> bool:
+def cannot_write(error: Exception, run_folder: Path) -> bool:
     """Returns whether the attempt failed because the disk is full or refuses: the run can resume from its last
     checkpoint.
     """
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return True
-    return isinstance(error, JournalError | checkpoint.CheckpointError)
+    return isinstance(error, JournalError | checkpoint.CheckpointError) or is_write_failure(error, run_folder)
 
 
 def _has_begun(run_folder: Path) -> bool:
     """Returns whether any attempt has recorded anything."""
     return any(True for folder in attempt_folders(run_folder) for _ in read_records(folder / RECORDS_FILE))
+
+
+class _Log:
+    """Prints the records of an attempt to its log."""
+
+    def on_record(self, record: AnyRecord) -> None:
+        line = log_line(record)
+        if line is not None:
+            print(line, flush=True)
 
 
 def main(arguments: list[str] | None = None, run: Callable[..., TrainingSummary] = train) -> int:
@@ -416,14 +462,15 @@ def main(arguments: list[str] | None = None, run: Callable[..., TrainingSummary]
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     try:
-        summary = run(options.run_folder, read_config(options.run_folder), attempt=options.attempt, stop=stop)
+        config = read_config(options.run_folder)
+        summary = run(options.run_folder, config, attempt=options.attempt, observer=_Log(), stop=stop)
     except ConfigError as error:
         print(*error.problems, sep="\n", file=sys.stderr)
         return EXIT_BAD_INPUT
     except Exception as error:
         traceback.print_exc()
-        return EXIT_CANNOT_WRITE if cannot_write(error) else EXIT_FAILED
-    print(summary.model_dump_json())
+        return EXIT_CANNOT_WRITE if cannot_write(error, options.run_folder) else EXIT_FAILED
+    print(f"{summary.status} after {summary.steps:,} steps and {summary.num_rollouts:,} rollouts")
     return EXIT_SUCCEEDED if summary.status == "succeeded" else EXIT_STOPPED
 
 

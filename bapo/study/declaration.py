@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
+from bapo.analysis.number_format import counted
 from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.config.resolve import flatten
 from bapo.config.section import Section
@@ -234,7 +235,8 @@ def _problems(study: Declaration) -> list[ConfigProblem]:
         problem("tuning.seeds", f"{seed} is a seed of the study too: tune with others, such as {max(study.seeds) + 1}")
     planned = study.num_final_runs + study.num_tuning_runs
     if study.num_runs != planned:
-        parts = f"{len(arms)} arms × {len(study.regimes)} regimes × {len(study.seeds)} seeds"
+        sizes = ((len(arms), "arm"), (len(study.regimes), "regime"), (len(study.seeds), "seed"))
+        parts = " × ".join(counted(number, noun) for number, noun in sizes)
         parts += f", and {study.num_tuning_runs} that tune" if study.num_tuning_runs else ""
         problem("num_runs", f"the study makes {planned} runs ({parts}): write {planned}, or change its arms or seeds")
     return found

@@ -11,7 +11,7 @@ from bapo.analysis.accuracy_transitions import Matrix, migration_rates, seen_in_
 from bapo.analysis.comparison import Floats, first_reaching, spread
 from bapo.analysis.result import MeanEstimate
 from bapo.config import RunConfig
-from bapo.config.method import BapoConfig
+from bapo.config.method import BapoConfig, has_trait
 from bapo.records import TrackingRecord
 from bapo.study.accuracies import Arms, final, mean_of
 from bapo.study.declaration import MEAN, Budget
@@ -114,7 +114,7 @@ def composition_of(arm: str, runs: Sequence[Observation]) -> StudyComposition:
         share_x2=share("x2", "batch"),
         share_x3=share("x3", "batch"),
         hit_rate=share("improved", "reevaluated"),
-        fresh_hit_rate=share("x1", "fresh"),
+        fresh_hit_rate=share("x1", "fresh") if has_trait(_method(runs[0]), "filters_fresh") else None,
     )
 
 
@@ -132,6 +132,10 @@ def _ratio(part: Floats, whole: Floats) -> float | None:
     """Sum over sum; None where the whole is nothing."""
     total = float(np.nansum(whole))
     return float(np.nansum(part)) / total if total else None
+
+
+def _method(run: Observation) -> str:
+    return RunConfig.model_validate(run.config).method.type_name()
 
 
 # ---------------------------------------------------------------- cost

@@ -6,8 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bapo.analysis.number_format import counted
 from bapo.study import tables
 from bapo.study.results import StudyDifference, StudyRegimeReport, StudyReport
+from bapo.study.sections import sections_of
 from bapo.study.tables import Cell, Table
 
 
@@ -57,11 +59,8 @@ def primary_result(found: StudyDifference) -> str:
         "open": "the interval holds 0, so that neither is shown to be better",
         "unknown": "one seed gives no interval, so that nothing is shown",
     }
-    return f"{tables.points(found.difference)} points over {_seeds(found.difference.n)}{size}: {ends[found.verdict]}."
-
-
-def _seeds(number: int) -> str:
-    return f"{number} seed{'s' if number != 1 else ''}"
+    seeds = counted(found.difference.n, "seed")
+    return f"{tables.points(found.difference)} points over {seeds}{size}: {ends[found.verdict]}."
 
 
 def _undone(report: StudyReport) -> Iterator[str]:
@@ -115,69 +114,15 @@ def _facts(report: StudyReport) -> Iterator[str]:
 
 
 def _regime(report: StudyReport, regime: StudyRegimeReport, level: str) -> Iterator[str]:
-    yield f"\n{level} Accuracy on the test sets (Table 1)"
-    yield (
-        "\nThe last evaluation, in percent: mean [95 % interval over seeds]. Bold: the highest, and its paired "
-        "difference to every other arm excludes 0.\n"
-    )
-    yield from table(tables.results(regime))
-    for budget, head in (
-        ("steps", "after equal steps"),
-        ("rollouts", "at equal rollouts"),
-        ("compute", "at equal compute"),
-    ):
-        found = [each for each in regime.differences if each.at == budget and each.difference is not None]
-        if found:
-            yield f"\n{level} Differences to {text(report.reference)} {head}\n"
-            yield from table(tables.differences(found))
-    if caution := tables.multiplicity(regime):
-        yield f"\n{caution}"
-    yield from _curves(regime, level)
-    if regime.unlocks:
-        yield f"\n{level} Unlocked prompts beside chance (Figure 7)"
-        yield (
-            "\nOf the tracked training prompts that the base model never solved (0/G), the percentage above 0/G, and "
-            "at 1/2 or more, at the end; of the others, those lost. Null: the base model sampled again, which moves "
-            "prompts by chance alone.\n"
-        )
-        yield from table(tables.unlocks(regime))
-    if regime.composition:
-        yield f"\n{level} What batches were made of (Figures 8 and 14)"
-        yield "\nGroups per step, means over steps and seeds; a hit is a re-evaluated prompt that improved.\n"
-        yield from table(tables.composition(regime))
-    if regime.cost:
-        yield f"\n{level} Cost (Table 2, Figure 9)"
-        yield (
-            f"\nWhole runs, evaluation left out. To reach: median over the seeds that got to the mean final accuracy "
-            f"of {text(report.reference)}. Wall time depends on what else the machine did.\n"
-        )
-        yield from table(tables.cost(regime))
-    yield from _stability(regime, level)
-
-
-def _curves(regime: StudyRegimeReport, level: str) -> Iterator[str]:
-    for budget, found in regime.curves.items():
-        if not found:
-            continue
-        yield f"\n{level} Accuracy over {tables.AXES[budget]}\n"
-        yield from table(tables.curves(found, budget))
-
-
-def _stability(regime: StudyRegimeReport, level: str) -> Iterator[str]:
-    tracked = [each for each in regime.stability if each.matrices]
-    if tracked:
-        yield f"\n{level} Migration of the tracked prompts (Figure 15)"
-        yield (
-            "\nPrompts with more and with fewer correct responses than before training, in percent, beside what "
-            "sampling the base model again gives; solved kept: of those at G/G before, at (G - 1)/G or more.\n"
-        )
-        yield from table(tables.migration(regime))
-    yield f"\n{level} Stability (Theorem 3.2)"
-    yield (
-        "\nTV: ½·mean|ρ - 1| over tokens between π_θ and each source's behaviour policy, mean over steps (largest). "
-        "K1 to K3 at r_tot = 0, for methods with thresholds.\n"
-    )
-    yield from table(tables.stability(regime))
+    for section in sections_of(regime, report.reference):
+        yield f"\n{level} {text(section.title)} ({section.number})"
+        if section.caption:
+            yield f"\n{text(section.caption)}"
+        if section.paper:
+            yield f"\nIn the paper: {text(section.paper)}"
+        if section.table is not None:
+            yield ""
+            yield from table(section.table)
 
 
 # ---------------------------------------------------------------- the foot

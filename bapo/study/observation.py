@@ -87,7 +87,7 @@ def figure_of(record: EvaluationRecord, metric: Metric) -> float | None:
         case "avg":
             return record.avg_at_k.value
         case "greedy":
-            return record.greedy.value
+            return None if record.greedy is None else record.greedy.value
         case "pass":
             interval = record.pass_at.get(record.num_samples)
             return None if interval is None else interval.value

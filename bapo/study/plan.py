@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.config.recipes import shipped_recipes
 from bapo.config.resolve import Resolution, apply_changes, resolve
 from bapo.config.run import RunConfig
+from bapo.config.task import CountdownTaskConfig, FileTaskConfig, ReasoningGymTaskConfig, TaskSection
 from bapo.study.declaration import Arm, Declaration, Regime, slug
 from bapo.study.results import StudyStage
 from bapo.tasks.countdown.task import CD_4, CD_34
 
-TEST_SETS = {"countdown": (CD_34, CD_4)}
-"""What each task evaluates on."""
+VALIDATION_SETS = (CD_34, CD_4)
+"""Sets of the one task that has validation problems, Countdown."""
 
 
 class PlannedRun(NamedTuple):
@@ -174,10 +176,24 @@ def _evaluated(study: Declaration, config: RunConfig) -> list[ConfigProblem]:
     problems = []
     if not config.evaluation.enabled:
         problems.append(ConfigProblem("set.evaluation.enabled", False, "a study needs evaluations: leave it true"))
-    known = TEST_SETS[config.task.type]
-    problems += [
-        ConfigProblem("test_sets", name, f"the task evaluates on {' and '.join(known)}: choose from these")
-        for name in study.test_sets
-        if name not in known
-    ]
+    known = _test_sets(config.task)
+    if known is not None:
+        names = " and ".join(known) or "nothing"
+        problems += [
+            ConfigProblem("test_sets", name, f"the task evaluates on {names}: choose from these")
+            for name in study.test_sets
+            if name not in known
+        ]
     return problems
+
+
+def _test_sets(task: TaskSection) -> Sequence[str] | None:
+    """Returns the names of the sets that a task evaluates on; None where only the task itself knows them."""
+    match task:
+        case CountdownTaskConfig():
+            return CD_34, CD_4
+        case FileTaskConfig() if not any(path.startswith("@") for path in task.test_files):
+            return [PurePath(path).stem for path in task.test_files]
+        case ReasoningGymTaskConfig():
+            return task.datasets
+    return None

@@ -9,7 +9,7 @@ from bapo.study import accuracies, diagnostics
 from bapo.study.accuracies import Arms, mean_of
 from bapo.study.declaration import MEAN, Budget, Declaration, Metric, Regime
 from bapo.study.observation import ROLLOUTS, Observation
-from bapo.study.plan import TEST_SETS, Choices, tuning_points
+from bapo.study.plan import VALIDATION_SETS, Choices, tuning_points
 from bapo.study.results import (
     StudyAmendment,
     StudyArm,
@@ -108,7 +108,6 @@ def _regime(study: Declaration, regime: Regime, arms: Arms) -> StudyRegimeReport
     sets, reference = study.test_sets, study.reference_arm
     scores = accuracies.scores_of(arms, sets)
     differences = _differences(study, arms)
-    at_steps = [each for each in differences if each.at == "steps"]
     with_runs = {arm: list(runs.values()) for arm, runs in arms.items() if runs}
     return StudyRegimeReport(
         name=regime.name,
@@ -131,8 +130,8 @@ def _regime(study: Declaration, regime: Regime, arms: Arms) -> StudyRegimeReport
         composition=[diagnostics.composition_of(arm, runs) for arm, runs in with_runs.items()],
         cost=diagnostics.costs_of(arms, reference, sets),
         stability=[diagnostics.stability_of(arm, runs) for arm, runs in with_runs.items()],
-        num_comparisons=sum(each.verdict != "unknown" for each in at_steps),
-        num_apart=sum(each.verdict in ("higher", "lower") for each in at_steps),
+        num_comparisons=sum(each.verdict != "unknown" for each in differences),
+        num_apart=sum(each.verdict in ("higher", "lower") for each in differences),
     )
 
 
@@ -193,7 +192,7 @@ def tuning_of(
 def validation_sets(run: Observation) -> Sequence[str]:
     """The sets of a run that was evaluated on validation problems; they carry the test sets' names."""
     assert run.config["task"]["held_out"] == "validation", "a tuning run sees no test problem"
-    return TEST_SETS[str(run.config["task"]["type"])]
+    return VALIDATION_SETS
 
 
 def choose(

@@ -144,7 +144,7 @@ class StudyComposition(Result):
     hit_rate: MeanEstimate | None
     """Of the re-evaluated prompts, those that improved; None where none was re-evaluated."""
     fresh_hit_rate: MeanEstimate | None
-    """Of the fresh groups, those that became X1."""
+    """Of the fresh groups, those that became X1; None for a method without a filter, which trains on all of them."""
 
 
 class StudyCost(Result):
@@ -221,9 +221,9 @@ class StudyRegimeReport(Result):
     cost: Sequence[StudyCost]
     stability: Sequence[StudyStability]
     num_comparisons: int
-    """Of arms with the reference, at one budget."""
+    """Of arms with the reference, at equal steps, rollouts and compute."""
     num_apart: int
-    """Of these, whose interval excludes 0 at equal steps."""
+    """Of these, whose interval excludes 0."""
 
 
 class StudyTuningPoint(Result):

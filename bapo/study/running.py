@@ -114,7 +114,9 @@ class StudyRunner:
         code = trainer.wait()
         with self._guard:
             self._trainers.discard(trainer)
-        _note_failure(place, code)
+        # One that was asked before it listened, while it loads PyTorch, is ended by the signal itself.
+        was_asked = self._stopped.is_set() and code == -signal.SIGTERM
+        _note_failure(place, EXIT_STOPPED if was_asked else code)
 
 
 def _note_failure(place: Path, code: int) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from bapo.analysis.number_format import MISSING, share, share_interval
 from bapo.analysis.result import CostSpread, MeanEstimate
 from bapo.study.declaration import MEAN, Budget
-from bapo.study.results import StudyCurve, StudyDifference, StudyRegimeReport, StudyRow, StudyScore
+from bapo.study.results import StudyCurve, StudyDifference, StudyMatrix, StudyRegimeReport, StudyRow, StudyScore
 
 AXES: Mapping[Budget, str] = {"steps": "steps", "rollouts": "rollouts", "compute": "CPU-seconds"}
 VERDICTS = {
@@ -21,6 +21,8 @@ VERDICTS = {
 SOURCES = {"fresh": "X1 fresh", "reevaluated": "X2 re-evaluated", "reused": "X3 reused"}
 CURVE_POINTS = 7
 """Positions of a curve that a table shows."""
+LEAST_PROMPTS = 20
+"""Prompts, of all runs together, below which a share of them has no interval."""
 
 
 class Cell(NamedTuple):
@@ -93,14 +95,14 @@ def _verdict(found: StudyDifference) -> Cell:
 
 
 def multiplicity(regime: StudyRegimeReport) -> str:
-    """Returns a caution on many comparisons at once; empty for one or two."""
-    if regime.num_comparisons < 3:
+    """Returns a caution on many comparisons at once; empty for one or two arms beside the reference."""
+    if regime.num_comparisons <= 2 * len(AXES):
         return ""
     expected = 0.05 * regime.num_comparisons
     return (
-        f"Caution: these are {regime.num_comparisons} comparisons at once, {regime.num_apart} of which exclude 0 after "
-        f"equal steps. If no arm differed at all, about {expected:.1f} would by chance. Only the primary comparison "
-        "was named beforehand; take the others as leads."
+        f"Caution: these are {regime.num_comparisons} comparisons at once, over all budgets, {regime.num_apart} of "
+        f"which exclude 0. If no arm differed at all, about {expected:.1f} would by chance. Only the primary "
+        "comparison was named beforehand; take the others as leads."
     )
 
 
@@ -212,10 +214,20 @@ def migration(regime: StudyRegimeReport) -> Table:
             continue
         last, null = each.matrices[-1], each.null
         row: list[Cell | str] = [name(each.arm), f"{last.step:,}"]
-        for kind in ("improved", "worse", "solved_kept"):
+        for kind in ("improved", "worse"):
             row += [percent(getattr(last, kind)), percent(getattr(null, kind) if null else None, interval=False)]
-        rows.append(row)
+        rows.append([*row, _solved_kept(last), MISSING if null is None else _solved_kept(null)])
     return Table(heads, rows)
+
+
+def _solved_kept(matrix: StudyMatrix) -> str:
+    """The share with its counts, and with an interval where the runs have enough such prompts that differ in it."""
+    num_solved, num_kept = sum(matrix.counts[-1]), sum(matrix.counts[-1][-2:])
+    share_kept = matrix.solved_kept
+    if share_kept is None:
+        return MISSING
+    varies = num_solved >= LEAST_PROMPTS and share_kept.low != share_kept.high
+    return f"{percent(share_kept, interval=varies)} ({num_kept} of {num_solved})"
 
 
 def stability(regime: StudyRegimeReport) -> Table:

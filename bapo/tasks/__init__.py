@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.config.task import TASKS, CountdownTaskConfig, FileTaskConfig, ReasoningGymTaskConfig, TaskSection
-from bapo.tasks.base import Problem, Problems, Task, prompt_identity
+from bapo.rollout import prompt_identity
+from bapo.tasks.base import Problem, Problems, Task
 from bapo.tasks.countdown.task import countdown_problems
 from bapo.tasks.listed import ListedTask
 from bapo.tasks.problem_files import file_problems
@@ -31,7 +33,23 @@ def build_task(section: TaskSection) -> Task:
     config_class = type(section)
     problems = SHIPPED.get(config_class) or TASKS.implementation(config_class).problems
     train, held_out = problems(section)
+    if section.exclude_prompts:
+        train = _without_excluded(train, section.exclude_prompts)
     return ListedTask(section.type, train, held_out, verify)
+
+
+def _without_excluded(train: Sequence[Problem], excluded: Sequence[str]) -> Sequence[Problem]:
+    """The other problems. Raises ConfigError where these are all, or none, of the task's."""
+    left_out = frozenset(excluded)
+    kept = [problem for problem in train if problem.prompt_id not in left_out]
+    if kept and len(kept) < len(train):
+        return kept
+    remedy = (
+        "no training problem is left: list fewer"
+        if not kept
+        else f"none of them is a training problem, such as {train[0].prompt_id}: take the list of a run on this data"
+    )
+    raise ConfigError([ConfigProblem("task.exclude_prompts", f"{len(left_out)} prompts", remedy)])
 
 
 def verifier(section: TaskSection) -> Verifier:

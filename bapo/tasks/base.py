@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
-
-ANSWER_TEXT = "text"
-"""Key of a problem's answer that is one text."""
-
-
-def prompt_identity(data_source: str, prompt: str, images: Sequence[bytes] = ()) -> str:
-    """Stable identifier of a prompt: its data source and 64 bits of the hash of the raw prompt and its images."""
-    digest = hashlib.sha256(prompt.encode())
-    for image in images:
-        digest.update(hashlib.sha256(image).digest())
-    return f"{data_source}:{digest.hexdigest()[:16]}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bapo.tasks.base import ANSWER_TEXT, Problem
-from bapo.tasks.mathematics import last_boxed
-
-_OPEN, _CLOSE = "<answer>", "</answer>"
-
-
-def last_tagged(text: str) -> str | None:
-    """Returns the content of the last <answer>…</answer>; None without one, or if the last is not closed."""
-    start = text.rfind(_OPEN)
-    end = text.find(_CLOSE, start)
-    return text[start + len(_OPEN) : end].strip() if start >= 0 and end >= 0 else None
+from bapo.answer_text import ANSWER_TEXT, last_answer
+from bapo.tasks.base import Problem
 
 
 def exact_reward(problem: Problem, response_text: str) -> int:
@@ -22,7 +13,7 @@ def exact_reward(problem: Problem, response_text: str) -> int:
 
     Only whitespace around it is ignored.
     """
-    answer = last_tagged(response_text) if _OPEN in response_text else last_boxed(response_text)
+    answer = last_answer(response_text)
     return int(answer is not None and answer == str(problem.answer[ANSWER_TEXT]).strip())
 
 

@@ -7,38 +7,14 @@ import re
 from functools import cache, lru_cache
 from typing import Any
 
-from bapo.tasks.base import ANSWER_TEXT, Problem
+from bapo.answer_text import ANSWER_TEXT, last_boxed
+from bapo.tasks.base import Problem
 from bapo.tasks.bounded import BoundedFunction
 
 LONGEST_ANSWER = 1_000
 """Most characters of a boxed answer; a longer one counts as wrong."""
-_BOX = re.compile(r"\\f?box(?:ed)?\s*\{")
 _INTEGER = re.compile(r"[-+]?\d{1,300}")
 _IGNORED = re.compile(r"\\[,;:! ]|\\left(?![a-z])|\\right(?![a-z])|\\displaystyle|[\s$~]")
-
-
-def last_boxed(text: str) -> str | None:
-    """Content of the last \\boxed{…} (or \\fbox{…}); None without one, or where the last is not closed.
-
-    A last box that is not closed belongs to a response that was cut: an earlier box is not its answer.
-    """
-    last = None
-    for match in _BOX.finditer(text):
-        last = match
-    if last is None:
-        return None
-    depth, place = 1, last.end()
-    while place < len(text):
-        character = text[place]
-        if character == "\\":
-            # An escaped brace is no brace.
-            place += 2
-            continue
-        depth += (character == "{") - (character == "}")
-        if depth == 0:
-            return text[last.end() : place].strip()
-        place += 1
-    return None
 
 
 def math_reward(problem: Problem, response_text: str) -> int:

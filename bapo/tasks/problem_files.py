@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
+from bapo.answer_text import ANSWER_TEXT
 from bapo.config.task import FileTaskConfig
 from bapo.draws import generator
 from bapo.files.safe_paths import OutsideError, checked_parts, open_inside
-from bapo.tasks.base import ANSWER_TEXT, Problem, Problems, prompt_identity
+from bapo.rollout import prompt_identity
+from bapo.tasks.base import Problem, Problems
 from bapo.tasks.rows import file_error, read_rows
 from bapo.tasks.verifiers import answer_problem
 

@@ -8,12 +8,13 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
+from bapo.answer_text import last_tagged
 from bapo.config.errors import ConfigError, ConfigProblem
 from bapo.config.task import ReasoningGymTaskConfig
 from bapo.draws import seed_of
-from bapo.tasks.base import Problem, Problems, prompt_identity
+from bapo.rollout import prompt_identity
+from bapo.tasks.base import Problem, Problems
 from bapo.tasks.bounded import BoundedFunction
-from bapo.tasks.exact import last_tagged
 
 MEND = 'pip install ".[reasoning-gym]"'
 LONGEST_ANSWER = 10_000

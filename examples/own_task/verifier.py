@@ -7,7 +7,7 @@ from bapo.tasks.countdown.expression import ExpressionError, evaluate
 
 
 def reward(problem: Problem, response: str) -> int:
-    """Whether the response reaches the target with all the numbers, by addition and subtraction alone.
+    """Return 1 if the response reaches the target with all the numbers, by addition and subtraction alone, else 0.
 
     `problem.answer` is the row's answer as it stands in the file. What this function raises counts as a wrong response.
     """

@@ -17,7 +17,7 @@
       const changed = clientside.callback_context.triggered.map((each) => each.prop_id.split(".")[0]);
       const told = {
         runs: (runs || []).join(","), group: group === "config" ? null : group, x: x === "step" ? null : x,
-        equal: equal ? "1" : null, smooth: smooth ? "1" : null,
+        equal: equal ? null : "0", smooth: smooth ? "1" : null,
       };
       // What the server chose is not written: it may choose otherwise when there is more to choose from.
       const later = { metric: (metrics || []).join(","), dataset, reach, reference, other };
@@ -56,7 +56,7 @@
     setProps("compare-runs", { value: (query.get("runs") || "").split(",").filter(Boolean) });
     setProps("compare-group", { value: query.get("group") || "config" });
     setProps("compare-x", { value: query.get("x") || "step" });
-    setProps("compare-equal", { checked: query.get("equal") === "1" });
+    setProps("compare-equal", { checked: query.get("equal") !== "0" });
     setProps("compare-smooth", { checked: query.get("smooth") === "1" });
     setProps("compare-hidden", { data: (query.get("hide") || "").split("|").filter(Boolean) });
   });
@@ -145,7 +145,7 @@
   function points(graph) {
     const rows = [["run or group", graph._fullLayout.xaxis.title.text || "x", graph._fullLayout.yaxis.title.text || "y"]];
     for (const trace of graph._fullData) {
-      if (trace.hoverinfo === "skip" || !trace.x) continue;
+      if (trace.hoverinfo === "skip" || trace.mode === "markers" || !trace.x) continue;
       const axis = (trace.xaxis || "x").replace("x", "");
       const title = graph._fullLayout.annotations?.[axis ? Number(axis) - 1 : 0]?.hovertext;
       const name = [title, trace.name].filter(Boolean).map(unescaped).join(" ");

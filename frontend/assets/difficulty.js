@@ -295,12 +295,20 @@
     if (Date.now() < until) requestAnimationFrame(() => mounted(run, until));
   }
 
+  // Dash tells of several changes at once where the page is busy: a click beside a thumb that playing has moved.
+  const triggers = () => clientside.callback_context.triggered.map(({ prop_id: property }) => {
+    const id = property.slice(0, property.lastIndexOf("."));
+    return id.startsWith("{") ? JSON.parse(id) : id;
+  });
+
   function changed(kind, from, to, difference, _clicks, flow, _reload, _scheme, run) {
-    const trigger = clientside.callback_context.triggered_id;
-    if (!trigger || !state || !document.contains(state.section)) {
-      mounted(run, Date.now() + MOUNTING_MS);
-      return noUpdate();
-    }
+    const told = triggers();
+    if (!told.length || !state || !document.contains(state.section)) mounted(run, Date.now() + MOUNTING_MS);
+    else for (const trigger of told) follow(trigger, { kind, from, to, difference, flow });
+    return noUpdate();
+  }
+
+  function follow(trigger, { kind, from, to, difference, flow }) {
     if (trigger === "migration-kind" && kind !== state.kind) {
       stop();
       // Steps of one kind say little to the other: each begins with what the server chooses.
@@ -327,10 +335,9 @@
       }
       state.migration.want();
       state.flows.want();
-    } else if (trigger && trigger.type === "flow-step") {
+    } else if (trigger.type === "flow-step") {
       chooseFlow(flow);
     }
-    return noUpdate();
   }
 
   // Back, forward, or a link to another view of the same run.

@@ -54,8 +54,17 @@
 
   function classes(path, marks) {
     const slot = document.querySelector(`[data-field="${CSS.escape(path)}"]`);
-    const kept = [...slot.classList].filter((name) => name !== "changed" && name !== "hidden");
+    // Fields of a section that nobody has opened yet are not drawn; all of them are of the usual width.
+    const kept = (slot ? [...slot.classList] : ["field", "field-normal"]).filter((name) => name !== "changed" && name !== "hidden");
     return [...kept, ...["changed", "hidden"].filter((name) => marks[name].includes(path))].join(" ");
+  }
+
+  // How many fields of each section the method and the type of tasks have, beside those that stand above.
+  function count(sections, hidden) {
+    for (const [section, paths] of Object.entries(sections)) {
+      const number = paths.filter((path) => !hidden.includes(path)).length;
+      setProps({ type: "new-more", section }, { children: ` · ${number} more` });
+    }
   }
 
   clientside.form = {
@@ -77,6 +86,7 @@
           setProps({ type: "new-slot", path }, { className: classes(path, now) });
         }
       }
+      if (!same(now.hidden, marked.hidden)) count(start.sections, now.hidden);
       marked = now;
       return noUpdate();
     },

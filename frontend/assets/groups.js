@@ -80,14 +80,15 @@
   }
 
   function response(item, part) {
-    const good = item.reward > 0;
+    const good = item.is_correct ?? item.reward > 0;
     const mark = icon(good ? "check" : "cross");
     mark.style.width = mark.style.height = "14px";
     const verdict = make("span", `response-reward ${good ? "good" : "bad"}`, mark);
     verdict.setAttribute("role", "img");
     verdict.setAttribute("aria-label", good ? "correct" : "wrong");
     return make("div", "response", verdict, clipped(item.text, "response-text", part),
-      make("span", "response-tools", make("span", "response-tokens", plural(item.num_tokens, "token")),
+      make("span", "response-tools",
+        (item.num_tokens ?? null) === null ? null : make("span", "response-tokens", plural(item.num_tokens, "token")),
         copyButton(item.text, "the response")));
   }
 
@@ -108,9 +109,10 @@
 
   function card(run, sample, { part = "", withPrompt = true } = {}) {
     const age = sample.step - 1 - sample.policy_version;
+    const policy = age <= 0 ? "current policy" : `policy ${plural(age, "step")} old`;
     const facts = [
       `step ${count(sample.step)}`,
-      age <= 0 ? "current policy" : `policy ${plural(age, "step")} old`,
+      ...((sample.policy_version ?? null) === null ? [] : [policy]), // An observed trainer may not have told.
       sample.in_batch ? "trained on" : "not trained on",
     ];
     const head = make("div", "sample-head",

@@ -41,8 +41,12 @@
     const figures = names.map((name) => charts.viewed(name, data.figures[name]));
     const states = names.map((name, index) => {
       const base = classes[index].split(" ").filter((part) => !["loading", "empty", "ready"].includes(part));
-      return [...base, data.empty.includes(name) ? "empty" : "ready"].join(" ");
+      return [...base, name in data.empty ? "empty" : "ready"].join(" ");
     });
+    for (const [name, reason] of Object.entries(data.empty)) {
+      const place = document.querySelector(`[data-chart="${name}"] .chart-empty`);
+      if (place) place.textContent = reason;
+    }
     Object.assign(state, { view: data.view, until: data.until });
     state.drawings += 1;
     state.queues.clear();

@@ -28,8 +28,10 @@
       text(done, progress.step);
       dispatchEvent(new CustomEvent("bapo:step")); // For parts of the page that announce what is new.
     }
-    text(box.querySelector(".progress-all"), ` / ${progress.num_steps}`);
+    const isKnown = progress.num_steps !== "";
+    text(box.querySelector(".progress-all"), isKnown ? ` / ${progress.num_steps}` : "");
     const bar = box.querySelector(".progress-bar");
+    bar.parentElement.hidden = box.querySelector(".progress-share").hidden = !isKnown;
     bar.className = `progress-bar status-${progress.status}`;
     bar.style.width = `${progress.percent}%`;
     bar.parentElement.setAttribute("aria-valuenow", Math.round(progress.percent));

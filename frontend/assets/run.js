@@ -12,6 +12,12 @@
   clientside.run = {
     address(tab, withAxis) {
       if (!onRunPage()) return noUpdate();
+      const panel = find("run-panel").parentElement;
+      panel.id = `run-tabs-panel-${tab}`;
+      panel.setAttribute("aria-labelledby", `run-tabs-tab-${tab}`);
+      // Where the tabs are wider than the window, the open one is in sight.
+      const chosen = find(`run-tabs-tab-${tab}`);
+      if (chosen) chosen.parentElement.scrollLeft = chosen.offsetLeft - (chosen.parentElement.clientWidth - chosen.offsetWidth) / 2;
       const query = window.bapoView.read();
       const changed = clientside.callback_context.triggered_id;
       if (changed === "run-tabs" && (query.get("tab") || FIRST.tab) !== tab) {

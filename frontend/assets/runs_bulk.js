@@ -30,6 +30,18 @@
     star: "Starred", unstar: "Unstarred", tag: "Tag added to", untag: "Tag removed from", archive: "Archived",
     unarchive: "Unarchived", pause: "Pausing", resume: "Queued again", stop: "Stopping", delete: "Deleted",
   };
+  // Whether a run leaves the list, as it is filtered, once this was done to it.
+  const byStatus = ({ status }) => Boolean(status);
+  const LEAVES = {
+    star: () => false,
+    unstar: ({ starred }) => Boolean(starred),
+    tag: () => false,
+    untag: ({ tag }, removed) => Boolean(tag?.includes(removed)),
+    archive: ({ archived }) => !archived,
+    unarchive: ({ archived }) => archived === "only",
+    pause: byStatus, resume: byStatus, stop: byStatus,
+    delete: () => true,
+  };
   const FINAL = {
     stop: {
       verb: "Stop",
@@ -75,6 +87,12 @@
     draw();
   }
 
+  // Further actions are for rows that can be seen.
+  function unselectThose(ids) {
+    const gone = new Set(ids);
+    for (const node of state.api.getSelectedNodes()) if (gone.has(node.id)) node.setSelected(false);
+  }
+
   async function perform(action, ids, tag) {
     const names = new Map([...chosen].map(([id, run]) => [id, run.name]));
     const answer = await runs.send("POST", "/runs/bulk", { run_ids: ids, action, ...(tag ? { tag } : {}) });
@@ -86,7 +104,8 @@
       if (refused.length > NAMED) reasons.push(`and ${refused.length - NAMED} more`);
       runs.tell(`${plural(refused.length, "run")} refused`, reasons.join("; "));
     }
-    if (action === "delete") unselect();
+    const done = answer.results.filter((result) => result.done).map((result) => result.run_id);
+    if (LEAVES[action](state.filters, tag)) unselectThose(done);
     if (tag) renewTags();
     await runs.refresh();
     draw();
@@ -147,7 +166,7 @@
     setProps({ type: "confirm-question", name: "runs" }, { data: question });
   }
 
-  Object.assign(runs, { possible: POSSIBLE, size, consequence });
+  Object.assign(runs, { possible: POSSIBLE, leaves: LEAVES, size, consequence });
   Object.assign(clientside.runs, {
     bulk(clicks, tag) {
       const trigger = clientside.callback_context.triggered_id;

@@ -59,6 +59,13 @@
       create("span", { className: `cell-change ${trend}` }, run.eval_change_text));
   });
 
+  cells.FindingsCell = cell((run, { value }) => !run.num_findings
+    ? create("span", null, value)
+    : create("a", {
+      className: "cell-findings", "data-severity": run.gravest_finding, href: `/runs/${run.id}?tab=findings`,
+      title: `${run.num_findings} finding${run.num_findings === 1 ? "" : "s"}; the gravest is a ${run.gravest_finding}`,
+    }, run.num_findings));
+
   cells.NotesCell = cell((run) => create("span", { title: run.notes_text }, run.notes_text));
 
   // Its age; the exact time in the viewer's zone.

@@ -2,7 +2,18 @@
 (function () {
   "use strict";
 
-  const { clientside, find, noUpdate, scheme } = window.bapo;
+  const { clientside, find, noUpdate, scheme, setProps } = window.bapo;
+
+  // The one project whose runs an address lists.
+  function projectOf(query) {
+    const names = location.pathname === "/runs" ? (query.get("project") || "").split(",") : [""];
+    return names.length === 1 && names[0] ? decodeURIComponent(names[0]) : null;
+  }
+
+  // On a page of another kind the choice stays.
+  addEventListener("bapo:view", ({ detail: query }) => {
+    if (location.pathname === "/runs" && find("project")) setProps("project", { value: projectOf(query) });
+  });
 
   clientside.shell = {
     scheme(clicks) {
@@ -31,6 +42,12 @@
       if (!clicks) return noUpdate();
       fetch("/logout", { method: "POST", redirect: "manual" }).then(() => location.assign("/login"));
       return true;
+    },
+
+    project(name) {
+      const listed = projectOf(new URLSearchParams(location.search));
+      if ((name || null) === listed) return noUpdate(); // The address said so.
+      return name ? `/runs?project=${encodeURIComponent(encodeURIComponent(name))}` : "/runs";
     },
 
     search(submits, text) {

@@ -27,7 +27,7 @@ Act = Callable[..., Awaitable[Any]]
 
 
 class FormError(Exception):
-    """What was typed cannot be sent, by field; shown like a refusal of the server."""
+    """The input cannot be sent, by field; shown like a refusal of the server."""
 
     def __init__(self, **fields: str) -> None:
         super().__init__(fields)
@@ -61,7 +61,7 @@ def failure_alert(error: Failure, colour: str = "red", **properties: Any) -> dmc
 
 
 def in_toast(title: str = "That did not work") -> OnError:
-    """A failure is told in the corner."""
+    """Shows a failure in the corner."""
     return on_failure(lambda error: tell(error_text(error), title, "red"))
 
 
@@ -109,10 +109,10 @@ def when_pressed(
     on_error: OnError | None = None,
     busy: str | None = None,
 ) -> Callable[[Act], Act]:
-    """Do this when one of the buttons is pressed: it takes the button's identifier and the states, and returns outputs.
+    """Do this when one of the buttons is pressed: it takes what was pressed and the states, and returns outputs.
 
-    A button is an identifier, or an `Input` where it is told by another property than its clicks. The button `busy`
-    turns meanwhile.
+    A button is an identifier, which is what is taken; or an `Input`, whose data are taken if it has some (see
+    `pressed_in`). The button `busy` turns meanwhile.
     """
     inputs = [each if isinstance(each, Input) else Input(each, "n_clicks") for each in buttons]
 
@@ -129,11 +129,16 @@ def when_pressed(
             # A list that is redrawn reports its buttons too, unpressed.
             if not any(each["value"] for each in ctx.triggered):
                 raise PreventUpdate
-            return await act(ctx.triggered_id, *values[len(inputs) :])
+            return await act(_pressed(), *values[len(inputs) :])
 
         return act
 
     return register
+
+
+def _pressed() -> Any:
+    data = (each["value"] for each in ctx.triggered if each["prop_id"].endswith(".data"))
+    return next(data, ctx.triggered_id)
 
 
 def when_submitted(

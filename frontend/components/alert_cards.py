@@ -23,6 +23,7 @@ KINDS: Mapping[AlertKind, str] = {
     "empty_batches": "Empty batches",
     "fill_rate": "Fill rate",
     "ratio": "Importance ratio",
+    "finding": "Finding",
     "metric": "Any metric",
 }
 assert set(KINDS) == set(get_args(AlertKind)), "each kind has a name"
@@ -53,6 +54,7 @@ def _card(alert: AlertInfo, now: datetime, page: str) -> html.Div:
             small_button(
                 "Acknowledge",
                 {"type": acknowledging(page), "id": alert.id},
+                className="for-members",
                 **store_button(acknowledging(page), id=alert.id),
             )
         )

@@ -1,4 +1,4 @@
-"""What a page is laid out with: its heading, and cards with a title."""
+"""The layout of pages: the heading, and cards with a title."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ from dash import html
 from frontend.components.icon import icon
 
 
+def page_title(title: str) -> dmc.Title:
+    """Returns the one first-level heading of a page."""
+    return dmc.Title(title, order=1, size="h2")
+
+
 def page_heading(title: str, text: Any = None, *actions: Any) -> html.Div:
     """Returns the heading of a page, with its buttons beside it and a sentence below."""
     row = dmc.Group(
-        [dmc.Title(title, order=2), dmc.Group([each for each in actions if each is not None], gap="xs")],
+        [page_title(title), dmc.Group([each for each in actions if each is not None], gap="xs")],
         justify="space-between",
         mb="xs" if text else "md",
     )
@@ -25,14 +30,14 @@ def new_button(label: str, identifier: str, **properties: Any) -> dmc.Button:
     return dmc.Button(label, id=identifier, leftSection=icon("plus", 16), **properties)
 
 
-def section_title(title: str) -> html.H3:
+def section_title(title: str) -> html.H2:
     """Returns the title of a part of a page."""
-    return html.H3(title, className="section-title")
+    return html.H2(title, className="section-title")
 
 
 def card(*content: Any, title: str | None = None, look: str = "", **properties: Any) -> html.Section:
     """Returns a card; `look` adds to its class."""
-    head = [html.H3(title, className="chart-title")] if title else []
+    head = [html.H2(title, className="chart-title")] if title else []
     return html.Section([*head, *content], className=f"panel-card {look}".strip(), **properties)
 
 

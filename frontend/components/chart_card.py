@@ -7,7 +7,7 @@ from typing import Any
 
 from dash import dcc, html
 
-from frontend.components.attributes import attributes
+from frontend.components.attributes import attributes, figure_named
 from frontend.components.explained import explained
 from frontend.components.icon import icon
 
@@ -36,7 +36,7 @@ BLANK_FIGURE: dict[str, Any] = {
 
 def chart_heading(title: str, explanation: str, question: str = "") -> html.Div:
     """Returns the title with its explanation on hover, and below it the question that the chart answers."""
-    head = html.Div([html.H3(title, className="chart-title"), explained(explanation)], className="chart-heading")
+    head = html.Div([html.H2(title, className="chart-title"), explained(explanation)], className="chart-heading")
     return html.Div([head, *([html.Div(question, className="chart-question")] if question else [])])
 
 
@@ -94,5 +94,5 @@ def chart_card(
         [head, body],
         id={"type": f"{kind}-card", "name": name},
         className="chart-card loading wide" if wide else "chart-card loading",
-        **attributes(data_chart=name, **({"data_axis": "own"} if has_axis else {})),
+        **figure_named(title, data_chart=name, **({"data_axis": "own"} if has_axis else {})),
     )

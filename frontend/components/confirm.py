@@ -21,7 +21,7 @@ from frontend.components.notices import error_text
 
 
 class Question(TypedDict, total=False):
-    """What to ask; `data` is handed to what runs afterwards."""
+    """A question to confirm; `data` is handed to what runs afterwards."""
 
     title: str
     subject: str
@@ -168,15 +168,17 @@ def when_agreed(
     return register_act
 
 
-def ask_when_pressed(
+def when_asked(
     app: Dash, name: str, *, title: str, text: str, button: str, colour: str = "red", sign: str = ""
-) -> None:
-    """Ask this when a button `{"type": name, "id": …, "name": …}` is pressed, about its name, with its id as data.
+) -> Callable[[Act], Act]:
+    """Ask this when a button `{"type": name, "id": …, "name": …}` is pressed; do it, with its id, once agreed.
 
-    `sign` stands before the name.
+    The question is about the button's name, before which `sign` stands.
     """
 
     @when_pressed(app, {"type": name, "id": ALL, "name": ALL}, outputs=[Output(question(name), "data")])
     async def ask(pressed: Mapping[str, str]) -> Question:
         subject = sign + pressed["name"]
         return Question(title=title, subject=subject, text=text, button=button, colour=colour, data=pressed["id"])
+
+    return when_agreed(app, name)

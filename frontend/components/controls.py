@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
+from dash import html
 
 from frontend.components.attributes import attributes
 from frontend.components.icon import IconName, icon
@@ -82,10 +83,18 @@ def search_field(identifier: str, label: str, value: str, placeholder: str, **pr
     )
 
 
-def menu_of(button: dmc.Button, *content: Any, **properties: Any) -> dmc.Popover:
-    """Returns a button that opens a panel of controls below it."""
+def button_around(look: str, **values: str) -> dict[str, Any]:
+    """Returns `boxWrapperProps` of a menu's target: the element that tells whether the menu is open is the button."""
+    return {"component": "button", "type": "button", "className": look, **attributes(**values)}
+
+
+def menu_of(label: Any, icon_name: IconName, *content: Any, look: str = "", **properties: Any) -> dmc.Popover:
+    """Returns a button that opens a panel of controls below it; `look` adds to the button's class."""
+    target = dmc.PopoverTarget(
+        [icon(icon_name, 14), html.Span(label)], boxWrapperProps=button_around(f"menu-button {look}".strip())
+    )
     return dmc.Popover(
-        [dmc.PopoverTarget(button), dmc.PopoverDropdown(list(content))],
+        [target, dmc.PopoverDropdown(list(content))],
         position="bottom-start",
         shadow="md",
         trapFocus=True,

@@ -11,5 +11,5 @@ from frontend.components.icon import icon
 
 def explained(text: str, *, size: int = 14) -> dmc.Tooltip:
     """Returns the sign; `size` in pixels."""
-    sign = html.Span(icon("info", size), className="chart-info", tabIndex=0, **attributes(aria_label=text))
+    sign = html.Span(icon("info", size), className="chart-info", tabIndex=0, **attributes(role="img", aria_label=text))
     return dmc.Tooltip(sign, label=text)

@@ -41,6 +41,11 @@ _LEAVES: Mapping[str, Callable[[str], Any]] = {
 }
 
 
+def plain(text: str) -> str:
+    """Returns a line of the API's without the backticks around code, for where it stands alone."""
+    return text.replace("`", "")
+
+
 def markdown(source: str) -> html.Div:
     """Returns the text with its lists, tables, code and links; what looks like HTML stays text."""
     return html.Div(_children(SyntaxTreeNode(_PARSER.parse(source))), className="markdown")

@@ -18,7 +18,7 @@ def notice(title: str, text: Any, *, icon_name: IconName = "info", action: Any =
         dmc.Stack(
             [
                 dmc.ThemeIcon(icon(icon_name, 24), size=48, radius="xl", variant="light", color="gray"),
-                dmc.Title(title, order=3, ta="center"),
+                dmc.Title(title, order=2, size="h3", ta="center"),
                 dmc.Text(text, c="dimmed", ta="center", maw=520),
                 *([action] if action is not None else []),
             ],
@@ -34,6 +34,16 @@ def notice(title: str, text: Any, *, icon_name: IconName = "info", action: Any =
 def link_button(label: str, href: str, **properties: Any) -> dcc.Link:
     """Returns a button that leads to a page."""
     return dcc.Link(dmc.Button(label, **properties), href=href, className="plain-link")
+
+
+def nothing_to_write(text: str) -> dmc.Paper:
+    """Returns what those see in place of a form who may only look."""
+    return notice(
+        "You may only look",
+        f"{text}: ask one of its administrators, who are listed under Projects, to make you one.",
+        icon_name="user",
+        action=link_button("Projects", "/projects", variant="light"),
+    )
 
 
 def error_text(error: ApiError | httpx.TransportError) -> str:

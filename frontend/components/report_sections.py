@@ -27,7 +27,7 @@ def body(selection: Selection, sections: Sequence[Section]) -> list[Any]:
 
 def section_part(section: Section) -> html.Section:
     """Returns one section: heading, table, a place for its figures, caption."""
-    title = html.H3([html.Span(section.number, className="paper-number"), section.title], className="paper-title")
+    title = html.H2([html.Span(section.number, className="paper-number"), section.title], className="paper-title")
     head: list[Any] = [title]
     parts: list[Any] = []
     if section.needs:
@@ -83,4 +83,4 @@ def _heading(column: Column) -> html.Th:
 def _cell(cell: Cell, column: Column) -> html.Td:
     text = html.Strong(cell.text) if cell.is_best else cell.text
     note = [html.Span(cell.note, className="paper-note")] if cell.note else []
-    return html.Td([text, *note], className=column.align)
+    return html.Td([text, *note], className=f"{column.align} quoted" if cell.is_quoted else column.align)

@@ -9,21 +9,26 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from dash import dcc
+from dash import Input, dcc
 
 from frontend.components.attributes import attributes
 
 
-def store_id(name: str) -> str:
+def _store_id(name: str) -> str:
     """Returns the identifier of the store; its data is what the pressed button says, and when it was pressed."""
     return f"{name}-button"
 
 
 def button_store(name: str) -> dcc.Store:
     """Returns the store, which stands outside of the list."""
-    return dcc.Store(id=store_id(name))
+    return dcc.Store(id=_store_id(name))
+
+
+def pressed_in(name: str) -> Input:
+    """Returns the press of any of the buttons, for `when_pressed`."""
+    return Input(_store_id(name), "data")
 
 
 def store_button(name: str, /, **what: Any) -> dict[str, Any]:
     """Returns the attributes of a button that writes `what` into the store."""
-    return attributes(data_store_button=json.dumps({"store": store_id(name), "what": what}))
+    return attributes(data_store_button=json.dumps({"store": _store_id(name), "what": what}))

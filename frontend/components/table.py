@@ -28,7 +28,10 @@ def table(
     return dmc.ScrollArea(
         dmc.Table(
             [
-                dmc.TableThead(dmc.TableTr([dmc.TableTh(title, className="nowrap") for title in head])),
+                # A column of buttons has no title, and no header that a screen reader would read out.
+                dmc.TableThead(
+                    dmc.TableTr([dmc.TableTh(title, className="nowrap") if title else dmc.TableTd() for title in head])
+                ),
                 dmc.TableTbody(list(rows), **named),
             ],
             className=look,

@@ -15,7 +15,7 @@ Trend = Literal["good", "bad", "neutral"]
 
 
 class Tile(NamedTuple):
-    """What a tile shows; texts are formatted already."""
+    """The content of a tile; texts are formatted already."""
 
     name: str
     label: str

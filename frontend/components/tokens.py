@@ -13,7 +13,7 @@ from bapo.api.accounts import NewToken, TokenInfo, TokenPage
 from bapo.client import AsyncClient
 from frontend.components.actions import show, when_submitted
 from frontend.components.choices import choices
-from frontend.components.confirm import ask_when_pressed, confirm_dialog, when_agreed
+from frontend.components.confirm import confirm_dialog, when_asked
 from frontend.components.controls import icon_button
 from frontend.components.moment import moment
 from frontend.components.one_time_secret import one_time_secret
@@ -116,9 +116,7 @@ def register_tokens(app: Dash, api: Api, kind: TokenKind) -> None:
         set_props(f"{name}-name", {"value": ""})
         await redraw(client, one_time_secret(f"Token {made.name}", made.secret, f"{kind.use} It is not shown again."))
 
-    ask_when_pressed(app, f"{name}-revoke", title=kind.question, text=kind.consequence, button="Revoke")
-
-    @when_agreed(app, f"{name}-revoke")
+    @when_asked(app, f"{name}-revoke", title=kind.question, text=kind.consequence, button="Revoke")
     async def revoke(token_id: str) -> None:
         client = api.client()
         await kind.revoke(client, token_id)

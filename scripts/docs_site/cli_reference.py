@@ -63,10 +63,8 @@ def _text(text: str) -> Iterator[str]:
         if example:
             yield f"```sh\n{' '.join(example[1].split())}\n```\n"
         elif paragraph.strip():
-            yield (
-                "".join(f"`{part}`" if index % 2 else plain(part) for index, part in enumerate(_BOLD.split(paragraph)))
-                + "\n"
-            )
+            parts = (f"`{part}`" if index % 2 else plain(part) for index, part in enumerate(_BOLD.split(paragraph)))
+            yield " ".join(parts).strip() + "\n"
 
 
 def _row(part: Any) -> tuple[str, str, str]:

@@ -9,16 +9,7 @@ import pytest
 
 from bapo.api.runs import RunCreate, RunDetail
 from bapo.client import Client
-from tests.backend.fake_worker import FakeWorker
 from tests.services import BackendServer, RedisServer, new_database, running_backend
-
-
-@pytest.fixture(scope="module")
-def worker(backend_server: BackendServer) -> Iterator[FakeWorker]:
-    """The one worker of the module; it takes every run."""
-    worker = FakeWorker(backend_server)
-    yield worker
-    worker.close()
 
 
 @pytest.fixture

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import pytest
 
 from bapo.api.runs import RunDetail
 from bapo.api.workers import (
@@ -95,6 +99,31 @@ class FakeWorker:
         self.report(claim, "running")
         return claim
 
+    @contextmanager
+    def beating(self) -> Iterator[None]:
+        """Meanwhile say every second that it is alive, so that it stays online however slow a browser is."""
+        ended = threading.Event()
+
+        def beat() -> None:
+            while not ended.wait(1.0):
+                self.heartbeat()
+
+        beats = threading.Thread(target=beat)
+        beats.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            beats.join()
+
     def close(self) -> None:
         """Close the connection."""
         self.client.close()
+
+
+@pytest.fixture(scope="module")
+def worker(backend_server: BackendServer) -> Iterator[FakeWorker]:
+    """The one worker of the module; it takes every run."""
+    worker = FakeWorker(backend_server)
+    yield worker
+    worker.close()

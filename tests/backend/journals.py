@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from string import ascii_lowercase
 
 from bapo.api.workers import RecordBatch
 from bapo.records import (
@@ -121,16 +122,18 @@ def evaluation(number: int, value: float, *, dataset: str = "CD-34", attempt: in
     )
 
 
-def tracking(number: int, *, replicate: int = 0) -> TrackingRecord:
-    """A tracking with 3 of 16 right."""
+def tracking(
+    number: int, num_correct: Sequence[int] = (1, 2), *, replicate: int = 0, group_size: int = 8, attempt: int = 1
+) -> TrackingRecord:
+    """A sampling of the prompts a, b, … after `number` steps."""
     return TrackingRecord(
         schema=1,
-        attempt=1,
+        attempt=attempt,
         step=number,
         replicate=replicate,
-        group_size=8,
-        prompt_ids=["a", "b"],
-        num_correct=[1, 2],
+        group_size=group_size,
+        prompt_ids=list(ascii_lowercase[: len(num_correct)]),
+        num_correct=list(num_correct),
         timing={},
     )
 

@@ -16,25 +16,32 @@ from tests.backend.fake_worker import FakeWorker
 
 
 @pytest.mark.parametrize(
-    ("steps", "keep", "left"),
+    ("steps", "keep", "best", "left"),
     [
-        ([5], 2, [5]),
-        ([5, 10], 2, [5, 10]),
+        ([5], 2, None, [5]),
+        ([5, 10], 2, None, [5, 10]),
         # The third takes the first away.
-        ([5, 10, 15], 2, [10, 15]),
+        ([5, 10, 15], 2, None, [10, 15]),
         # A second attempt went back to 10 and wrote 12: 15 is of steps that are to come.
-        ([5, 10, 15, 12], 3, [5, 10, 12]),
+        ([5, 10, 15, 12], 3, None, [5, 10, 12]),
         # The same step again replaces it.
-        ([5, 10, 10], 2, [5, 10]),
-        ([5, 10, 5], 2, [5]),
+        ([5, 10, 10], 2, None, [5, 10]),
+        ([5, 10, 5], 2, None, [5]),
+        # The best one stays.
+        ([5, 10, 15, 20], 2, 5, [5, 15, 20]),
+        ([5, 10, 15], 2, 10, [10, 15]),
     ],
 )
-def test_as_many_are_left_as_on_disk(steps: list[int], keep: int, left: list[int], tmp_path: Path) -> None:
+def test_as_many_are_left_as_on_disk(
+    steps: list[int], keep: int, best: int | None, left: list[int], tmp_path: Path
+) -> None:
     for step in steps:
-        write_checkpoint(tmp_path, step, lambda folder: None, keep=keep)
+        write_checkpoint(tmp_path, step, lambda folder: None, keep=keep, best=best)
     on_disk = sorted(int(path.name.removeprefix("step-")) for path in (tmp_path / "checkpoints").iterdir())
     assert on_disk == left
-    assert [each.step for each in remaining([Written(1, step, {}) for step in steps], keep)] == left
+    assert [
+        each.step for each in remaining([Written(1, step, {"data": {"best": best}}) for step in steps], keep)
+    ] == left
 
 
 def _checkpoint(step: int) -> EventRecord:

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from backend.records.metrics import floats
+from bapo import observe
 from bapo.api.compare import ComparedGroup, ComparedRunInfo, Comparison
 from bapo.api.imports import ImportCreate
 from bapo.client import ApiError, Client
 from bapo.config import RunConfig
+from bapo.observe import Group
 from bapo.records import AnyRecord, EvaluationRecord, StepRecord, TrackingRecord
 from bapo.run.journal import merged_records
 from tests.backend.journals import batch, evaluation, event, lines_of, step
@@ -162,6 +164,7 @@ def test_results_are_those_of_the_journals(
         assert run.total.seconds == pytest.approx(sum(record.timing["step"] for record in steps))
         # The attempt's whole time on one slot: evaluations are not in steps.
         assert run.duration_seconds is not None
+        assert run.total.compute_hours is not None
         assert run.total.compute_hours == pytest.approx(run.duration_seconds / 3600, rel=0.01)
         assert run.total.compute_hours > run.total.seconds / 3600
         evaluations = [r for r in records if isinstance(r, EvaluationRecord) and r.dataset == "CD-34"]
@@ -239,6 +242,10 @@ def test_runs_alone_are_what_they_recorded(admin: Client, recorded: Mapping[str,
 
 def test_equal_rollouts_end_where_the_cheapest_run_ends(admin: Client, recorded: Mapping[str, str]) -> None:
     runs = list(recorded.values())
+    # All end at the same step, so that none is cut off there.
+    by_step = admin.compare_curves(runs, [REWARD], group="run", x="step", equal=True).budget
+    assert by_step is not None
+    assert (by_step.until, by_step.run_id) == (NUM_STEPS, None)
     totals = {run.id: run.total.rollouts for run in admin.compare(runs).runs}
     found = admin.compare_curves(runs, [REWARD], group="run", x="rollouts", equal=True)
     assert found.budget is not None
@@ -297,6 +304,48 @@ def test_evaluations_are_interpolated_at_the_budget(admin: Client) -> None:
     assert (found.budget.x, found.budget.until) == ("step", 3)
     # 0.2 + 3/4 · 0.2.
     assert [run.results[0].at_budget for run in found.runs] == [pytest.approx(0.35), pytest.approx(0.7)]
+    assert found.budget.run_id == runs[1]
+
+
+def test_a_running_run_is_compared_where_it_was_evaluated_last(admin: Client) -> None:
+    parent: list[AnyRecord] = [
+        event("started"),
+        evaluation(0, 0.2),
+        *(step(n) for n in range(1, 7)),
+        evaluation(6, 0.5),
+    ]
+    clone: list[AnyRecord] = [event("started"), evaluation(0, 0.1), step(1), step(2), evaluation(2, 0.3), step(3)]
+    runs = [imported(admin, "parent", parent), imported(admin, "clone", clone)]
+    runs.append(imported(admin, "has not begun", [event("started")]))
+    found = admin.compare(runs, group="run", equal=True)
+    assert found.budget is not None
+    # The clone ends at step 3 and was evaluated after step 2; a run without a step ends no other one.
+    assert (found.budget.until, found.budget.run_id, found.budget.evaluated) == (3, runs[1], {"CD-34": 2})
+    # 0.2 + 2/6 · 0.3.
+    assert [run.results[0].at_budget for run in found.runs[:2]] == [pytest.approx(0.3), pytest.approx(0.3)]
+    against = group_of(found, "clone").results[0].against_reference
+    assert against is not None
+    assert against.value == pytest.approx(0)
+
+
+def test_a_steered_run_is_told_from_others_and_marked(admin: Client) -> None:
+    change = event("parameter_change", 2, id="x", author="admin", set={"method.c1": 0.25}, applied_step=3)
+    steps: list[AnyRecord] = [step(1), step(2), change, step(3), step(4)]
+    runs = [imported(admin, "as submitted", [event("started"), *(step(n) for n in range(1, 5))])]
+    runs += [imported(admin, f"steered-{seed}", [event("started"), *steps], training={"seed": seed}) for seed in (1, 2)]
+    found = admin.compare(runs)
+    course = "0.125 → 0.25 from step 3"
+    assert [group.label for group in found.groups] == ["bapo · c1 0.125", f"bapo · c1 {course}"]
+    differing = {each.field: each.values for each in found.differences}
+    assert differing["method.c1"] == [0.125, course, course]
+    (detail,) = admin.run(runs[1]).applied_changes
+    assert (detail.step, detail.set, detail.author) == (3, {"method.c1": 0.25}, "admin")
+    # 256 rollouts a step: the change stands where step 3 ends.
+    curves = admin.compare_curves(runs, [REWARD], x="rollouts")
+    assert [[(each.run_id, each.x, each.change.step) for each in group.changes] for group in curves.groups] == [
+        [],
+        [(runs[1], 768, 3), (runs[2], 768, 3)],
+    ]
 
 
 def test_a_run_without_a_step_can_be_compared(admin: Client) -> None:
@@ -306,3 +355,53 @@ def test_a_run_without_a_step_can_be_compared(admin: Client) -> None:
     assert [run.total.step for run in found.runs] == [0, 1]
     assert (found.datasets, found.dataset) == ([], None)
     assert admin.compare_curves(runs, [REWARD], group="run", x="time").curves[REWARD][0].label == "a step"
+
+
+# ---------------------------------------------------------------- runs of other trainers
+
+
+def test_a_run_of_another_trainer_is_compared_with_one_of_ours(
+    admin: Client, recorded: Mapping[str, str], tmp_path: Path
+) -> None:
+    ours = recorded["bapo-seed-1"]
+    groups = [Group("1 + 1 = ?", [1, 0, 0, 0], ["2", "3", "4", "5"]), Group("2 + 2 = ?", [1, 1, 1, 1])]
+    with observe.run("theirs", config={"lr": 1e-6}, folder=tmp_path / "theirs", trainer="TRL GRPOTrainer") as run:
+        for number in range(1, 6):
+            run.step(number, groups=groups, metrics={"actor/entropy": 0.5})
+            run.evaluation(number, dataset="CD-34", groups=groups)
+    theirs = import_folder(admin, tmp_path / "theirs")
+
+    found = admin.compare([ours, theirs])
+    assert [(each.id, each.name, each.method) for each in found.runs] == [
+        (ours, "bapo-seed-1", "bapo"),
+        (theirs, "theirs", "observed"),
+    ]
+    assert [group.label for group in found.groups] == ["bapo", "observed"]
+    known = {each.field: list(each.known) for each in found.differences}
+    # What a run does not have is unknown, and not a default.
+    assert known["method.c1"] == known["training.learning_rate"] == [True, False]
+    assert known["method.trainer"] == known["method.config.lr"] == [False, True]
+    shown = run_of(found, "theirs")
+    # Its machines are not known.
+    assert (shown.seed, shown.tracked, shown.total.compute_hours, shown.total.cost) == (None, None, None, None)
+    assert (shown.total.step, shown.total.rollouts) == (5, 40)
+    # Five evaluations, none of them before training: (1/4 + 4/4) / 2.
+    (result,) = shown.results
+    assert (result.dataset, result.base, result.change) == ("CD-34", None, None)
+    assert result.final is not None
+    assert result.final.value == 5 / 8
+    observed = group_of(found, "observed")
+    assert (observed.unlocked, observed.lost, observed.compute_hours, observed.cost) == (None, None, None, None)
+    ours_too = group_of(found, "bapo")
+    assert ours_too.compute_hours is not None
+    assert ours_too.compute_hours.value > 0
+
+    keys = [REWARD, "actor/entropy", "bapo/batch/x2", "bapo/cost/num_tokens"]
+    series = admin.metrics_of_runs([ours, theirs], keys).series
+    assert None not in series[ours].columns["bapo/batch/x2"]
+    assert series[theirs].columns == {
+        REWARD: [5 / 8] * 5,
+        "actor/entropy": [0.5] * 5,
+        "bapo/batch/x2": [None] * 5,
+        "bapo/cost/num_tokens": [None] * 5,
+    }

@@ -9,6 +9,7 @@ import pytest
 from bapo.api.configs import ConfigDraft
 from bapo.api.runs import RunCreate
 from bapo.client import ApiError, Client
+from tests.refusals import refuses
 from tests.services import BackendServer
 
 
@@ -21,17 +22,16 @@ def draft(**changes: Any) -> ConfigDraft:
 def test_recipes_are_listed_and_read(admin: Client) -> None:
     names = [recipe.name for recipe in admin.recipes().items]
     # What runs anywhere comes first.
-    assert names[:3] == ["countdown-demo", "countdown-grpo", "countdown-quick"]
-    assert names[3:] == sorted(names[3:])
-    assert "paper-math-8b" in names[3:]
+    assert names[:4] == ["countdown-demo", "bapo-release", "countdown-grpo", "countdown-quick"]
+    assert names[4:] == sorted(names[4:])
+    assert "paper-math-8b" in names[4:]
     assert admin.recipe("countdown-demo").config["training"]["steps"] == 150
 
 
 @pytest.mark.parametrize("name", ["nothing", "../secrets", "/etc/passwd", "x.toml"])
 def test_a_recipe_is_never_a_path(admin: Client, name: str) -> None:
-    with pytest.raises(ApiError) as refusal:
+    with refuses(404):
         admin.recipe(name)
-    assert refusal.value.status == 404
     with pytest.raises(ApiError, match="no such recipe: take one of") as refusal:
         admin.validate(ConfigDraft(recipe=name))
     assert (refusal.value.status, refusal.value.body.field) == (422, "recipe")
@@ -99,6 +99,14 @@ def test_methods_without_thresholds_have_neither(admin: Client) -> None:
     report = admin.validate(draft(method__type="grpo"))
     assert report.threshold_map == []
     assert set(report.constants.values()) == {None}
+
+
+def test_a_path_that_is_not_permitted_hides_no_other_problem(admin: Client) -> None:
+    with pytest.raises(ApiError) as refusal:
+        admin.validate(ConfigDraft(recipe="paper-math-8b", changes={"method.v": 0, "model.path": "/etc"}))
+    fields = [problem.field for problem in refusal.value.body.problems or ()]
+    assert fields.count("model.path") == 1
+    assert {"model.path", "task.train_file", "method.v"} <= set(fields)
 
 
 def test_thresholds_that_starve_reuse_are_warned_about(admin: Client) -> None:
@@ -179,9 +187,8 @@ def test_a_recipe_and_a_parent_exclude_each_other(admin: Client) -> None:
 
 
 def test_an_unknown_parent_is_not_found(admin: Client) -> None:
-    with pytest.raises(ApiError) as refusal:
+    with refuses(404):
         admin.validate(ConfigDraft(parent_id="nothing"))
-    assert refusal.value.status == 404
 
 
 @pytest.mark.parametrize(

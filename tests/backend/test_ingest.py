@@ -9,10 +9,11 @@ import pytest
 
 from bapo.api.runs import RunDetail
 from bapo.api.workers import RecordBatch
-from bapo.client import ApiError, Client
+from bapo.client import Client
 from bapo.records import StepRecord, parse_record
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import batch, evaluation, event, lines_of, sample, step, tracking
+from tests.refusals import refuses
 
 LOSS = "actor/pg_loss"
 
@@ -45,7 +46,8 @@ def test_the_run_follows_its_records(worker: FakeWorker, admin: Client, run: Run
     worker.upload(claim, [event("started", num_steps=150), evaluation(0, 0.2), evaluation(0, 0.1, dataset="CD-4")])
     worker.upload(claim, [step(1), step(2, reward_mean=0.75), evaluation(2, 0.3), evaluation(2, 0.15, dataset="CD-4")])
     now = admin.run(run.id)
-    assert (now.step, now.num_steps, now.num_rollouts, now.reward_mean) == (2, 150, 512, 0.75)
+    # (0.5 + 0.75) / 2.
+    assert (now.step, now.num_steps, now.num_rollouts, now.reward_mean) == (2, 150, 512, 0.625)
     assert (now.eval_name, now.eval_base, now.eval_latest) == ("CD-34 avg@8", 0.2, 0.3)
     # 148 steps of 0.25 s.
     assert now.eta_seconds == pytest.approx(37.0)
@@ -93,16 +95,14 @@ def test_offsets_that_cannot_be_are_refused(
     body = RecordBatch.model_construct(
         fencing_token=claim.fencing_token, attempt=1, kind="records", start_offset=start, end_offset=end, lines=lines
     )
-    with pytest.raises(ApiError) as refusal:
+    with refuses(422):
         worker.client.post_records(run.id, body)
-    assert refusal.value.status == 422
 
 
 def test_a_file_of_an_attempt_to_come_is_refused(worker: FakeWorker, run: RunDetail) -> None:
     claim = worker.begin(run)
-    with pytest.raises(ApiError) as refusal:
+    with refuses(422, field="attempt"):
         worker.client.post_records(run.id, batch(["x"], token=claim.fencing_token, attempt=2))
-    assert (refusal.value.status, refusal.value.body.field) == (422, "attempt")
 
 
 def test_a_later_attempt_replaces_and_an_earlier_never_does(worker: FakeWorker, admin: Client, run: RunDetail) -> None:
@@ -136,6 +136,15 @@ def test_a_line_that_is_no_record_holds_nothing_up(worker: FakeWorker, admin: Cl
     assert f"at byte {len(good[0]) + 1} of attempt-1/records.jsonl" in warnings[0]["message"]
 
 
+def test_the_reward_of_a_run_is_that_of_its_last_ten_steps(worker: FakeWorker, admin: Client, run: RunDetail) -> None:
+    claim = worker.begin(run)
+    worker.upload(claim, [step(number, reward_mean=1.0 if number == 3 else 0.5) for number in range(1, 13)])
+    # 3 is one of 3..12, but not of 4..13.
+    assert admin.run(run.id).reward_mean == pytest.approx(0.55)
+    worker.upload(claim, [step(13)])
+    assert admin.run(run.id).reward_mean == 0.5
+
+
 def test_fields_of_a_newer_writer_are_kept(worker: FakeWorker, admin: Client, run: RunDetail) -> None:
     claim = worker.begin(run)
     line = orjson.loads(lines_of([step(1)])[0]) | {"new_field": {"a": 1}}
@@ -147,7 +156,8 @@ def test_a_diverged_step_is_stored(worker: FakeWorker, admin: Client, run: RunDe
     claim = worker.begin(run)
     worker.upload(claim, [step(1), step(2, loss=float("nan"), reward_mean=float("inf"))])
     assert losses(admin, run.id) == {1: 0.1}
-    assert admin.run(run.id).reward_mean is None
+    # The other step's.
+    assert admin.run(run.id).reward_mean == 0.5
     record = parse_record(orjson.dumps(admin.records(run.id, "step").items[1]))
     assert isinstance(record, StepRecord)
     assert record.reward_mean == float("inf")
@@ -209,9 +219,8 @@ def test_a_log_whose_bytes_were_replaced_goes_on(worker: FakeWorker, admin: Clie
 @pytest.mark.parametrize("call", ["prompts", "samples", "records"])
 def test_a_foreign_cursor_is_refused(admin: Client, run: RunDetail, call: str) -> None:
     for cursor in ("!", "WyJydW5zIiwxXQ==", "ü"):
-        with pytest.raises(ApiError) as refusal:
+        with refuses(422, field="cursor"):
             getattr(admin, call)(run.id, cursor=cursor)
-        assert (refusal.value.status, refusal.value.body.field) == (422, "cursor")
 
 
 def test_records_are_read_page_by_page(worker: FakeWorker, admin: Client, run: RunDetail) -> None:

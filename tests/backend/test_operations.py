@@ -150,7 +150,7 @@ def test_with_a_token_nothing_else_reads_the_metrics(postgres_server: str, tmp_p
     file = tmp_path / "metrics-token"
     with (
         new_database(postgres_server) as url,
-        running_backend(url, tmp_path, "redis://127.0.0.1:1/0", metrics_token_file=file) as guarded,
+        running_backend(url, tmp_path, metrics_token_file=file) as guarded,
     ):
         assert file.stat().st_mode & 0o777 == 0o600
         assert scrape(guarded).status_code == 401

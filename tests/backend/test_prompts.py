@@ -11,13 +11,14 @@ import pytest
 from backend.prompts.service import BEGINNING_LETTERS, SPARKLINE_VISITS
 from bapo.api.prompts import PromptFilter, PromptSummary, Story
 from bapo.api.runs import RunCreate, RunDetail
-from bapo.client import ApiError, Client
-from bapo.records import PromptVisit, StepRecord, TrackingRecord
+from bapo.client import Client
+from bapo.records import PromptRecord, PromptVisit, StepRecord, TrackingRecord
 from bapo.rollout import BatchSource
 from bapo.run.journal import merged_records
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import sample, step, tracking
 from tests.recorded import import_folder
+from tests.refusals import refuses
 
 FRESH, REEVALUATED, REUSED = BatchSource.FRESH, BatchSource.REEVALUATED, BatchSource.REUSED
 
@@ -155,9 +156,8 @@ def test_pages_join_to_the_whole_list(admin: Client, recorded: str, order: Any, 
 
 def test_a_cursor_of_another_order_is_refused(admin: Client, recorded: str) -> None:
     cursor = admin.prompts(recorded, limit=1).next_cursor
-    with pytest.raises(ApiError) as refusal:
+    with refuses(422, field="cursor"):
         admin.prompts(recorded, cursor=cursor, wanted=PromptFilter(sort="gain"))
-    assert (refusal.value.status, refusal.value.body.field) == (422, "cursor")
 
 
 def test_a_story_that_is_none_is_refused(admin: Client, recorded: str) -> None:
@@ -189,9 +189,8 @@ def test_a_prompt_knows_its_neighbours_in_a_list(admin: Client, recorded: str) -
 
 
 def test_a_prompt_that_the_run_never_met_is_not_found(admin: Client, recorded: str) -> None:
-    with pytest.raises(ApiError) as refusal:
+    with refuses(404):
         admin.prompt(recorded, "unknown/prompt")
-    assert refusal.value.status == 404
 
 
 def test_a_stored_group_tells_what_the_prompt_says(worker: FakeWorker, admin: Client, run: RunDetail) -> None:
@@ -204,6 +203,10 @@ def test_a_stored_group_tells_what_the_prompt_says(worker: FakeWorker, admin: Cl
     assert [item.prompt_id for item in admin.prompts(run.id, search="combine 3 AND").items] == ["shared"]
     prompt = admin.prompt(run.id, "shared")
     assert (prompt.text, prompt.answer) == (long, {"nums": [3, 4], "target": 7})
+    # So does a line of its own, where no response of the prompt was kept.
+    worker.upload(claim, [PromptRecord(prompt_id="p1", prompt="1,2=3", answer={"target": 3})], "samples")
+    assert [item.text for item in admin.prompts(run.id).items] == ["1,2=3", long[:BEGINNING_LETTERS], None]
+    assert admin.samples(run.id).total == 1
 
 
 def test_a_tracked_prompt_shows_its_samplings(worker: FakeWorker, admin: Client, run: RunDetail) -> None:

@@ -16,10 +16,11 @@ from bapo.api.configs import ConfigDraft
 from bapo.api.queue import LimitChange, QueueMove
 from bapo.api.runs import BulkRequest, RunCreate, RunStatus, RunUpdate
 from bapo.api.workers import AttemptOutcome, DrainRequest, GpuInfo
-from bapo.client import ApiError, Client
+from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import event, step
 from tests.backend.test_dispatcher import silence
+from tests.refusals import refuses
 from tests.services import BackendServer, add_person, wait_until
 
 
@@ -45,10 +46,6 @@ def waiting(client: Client) -> list[str]:
     return [run.name for run in client.queue().waiting]
 
 
-def refused(error: pytest.ExceptionInfo[ApiError]) -> tuple[int, str, str | None]:
-    return error.value.status, error.value.body.code, error.value.body.field
-
-
 # ---------------------------------------------------------------- order
 
 
@@ -64,12 +61,10 @@ def test_an_owner_puts_own_runs_in_order_and_nobody_elses_place_changes(people: 
     assert waiting(ada) == ["a2", "x1", "a1", "x2", "a3"]
     ada.move(ids["a2"], QueueMove(to="bottom"))
     assert waiting(ada) == ["a1", "x1", "a3", "x2", "a2"]
-    with pytest.raises(ApiError) as error:
+    with refuses(403, "not_your_run", field="before"):
         ada.move(ids["a1"], QueueMove(before=ids["x1"]))
-    assert refused(error) == (403, "not_your_run", "before")
-    with pytest.raises(ApiError) as error:
+    with refuses(403, "not_your_run"):
         ada.move(ids["x1"], QueueMove(to="top"))
-    assert refused(error)[:2] == (403, "not_your_run")
     moved = [entry for entry in people.history(ids["a2"]).audit if entry.action == "moved"]
     assert [entry.author for entry in moved] == ["ada", "ada"]
 
@@ -92,18 +87,14 @@ def test_what_an_administrator_moves_stays_there_whatever_is_fair(people: Client
 
 def test_moves_to_nowhere_are_refused_with_the_field(people: Client) -> None:
     run_id, draft = submit(people, "r"), people.create_run(RunCreate(name="d", recipe="countdown-demo", start=False))
-    with pytest.raises(ApiError) as error:
+    with refuses(404, "not_found"):
         people.move(run_id, QueueMove(before="nosuchrun1"))
-    assert refused(error)[:2] == (404, "not_found")
-    with pytest.raises(ApiError) as error:
+    with refuses(422, "not_in_the_queue", field="after"):
         people.move(run_id, QueueMove(after=draft.id))
-    assert refused(error) == (422, "not_in_the_queue", "after")
-    with pytest.raises(ApiError) as error:
+    with refuses(409, "not_in_the_queue", field="status"):
         people.move(draft.id, QueueMove(to="top"))
-    assert refused(error) == (409, "not_in_the_queue", "status")
-    with pytest.raises(ApiError) as error:
+    with refuses(422):
         people.move(run_id, QueueMove.model_construct(before=run_id, to="top"))
-    assert error.value.status == 422
     # The only one is where it is.
     assert people.move(run_id, QueueMove(to="bottom")).num_waiting == 1
 
@@ -144,12 +135,10 @@ def test_the_priority_of_a_waiting_run_can_change_and_of_an_ended_one_not(people
     assert people.update_run(low, RunUpdate(priority=21)).priority == 21
     assert waiting(people) == ["low", "high"]
     people.stop(high)
-    with pytest.raises(ApiError) as error:
+    with refuses(409, "illegal_transition", field="priority"):
         people.update_run(high, RunUpdate(priority=30))
-    assert refused(error) == (409, "illegal_transition", "priority")
-    with pytest.raises(ApiError) as error:
+    with refuses(422, "invalid_request", field="priority"):
         people.update_run(low, RunUpdate.model_construct(priority=101))
-    assert refused(error) == (422, "invalid_request", "priority")
 
 
 # ---------------------------------------------------------------- limits
@@ -169,12 +158,10 @@ def test_a_person_has_no_more_runs_than_allowed_and_reads_why(
     assert (limit.max_running, limit.running, limit.waiting) == (2, 2, 1)
     worker.report(claims[0], "succeeded")
     worker.claim(ids[2])
-    with pytest.raises(ApiError) as error:
+    with refuses(403, "forbidden"):
         ada.set_limit("ada", LimitChange(max_running=None))
-    assert refused(error)[:2] == (403, "forbidden")
-    with pytest.raises(ApiError) as error:
+    with refuses(404, "not_found"):
         people.set_limit("nobody", LimitChange(max_running=1))
-    assert refused(error)[:2] == (404, "not_found")
     worker.close()
 
 
@@ -258,25 +245,21 @@ def test_a_worker_that_is_gone_can_be_forgotten_and_comes_back(
     server: BackendServer, people: Client, ada: Client, rows: Database
 ) -> None:
     worker = FakeWorker(server)
-    with pytest.raises(ApiError) as error:
+    with refuses(409, "worker_connected"):
         people.forget_worker(worker.id)
-    assert refused(error)[:2] == (409, "worker_connected")
     claim = worker.claim(submit(people, "r"))
     silence(rows, worker)
-    with pytest.raises(ApiError) as error:
+    with refuses(409, "worker_has_runs"):
         people.forget_worker(worker.id)
-    assert refused(error)[:2] == (409, "worker_has_runs")
     worker.report(claim, "succeeded")
     silence(rows, worker)
-    with pytest.raises(ApiError) as error:
+    with refuses(403, "forbidden"):
         ada.forget_worker(worker.id)
-    assert refused(error)[:2] == (403, "forbidden")
     people.forget_worker(worker.id)
     assert people.workers().items == []
     assert people.run(claim.run_id).worker == "w1"
-    with pytest.raises(ApiError) as error:
+    with refuses(404, "not_found"):
         people.drain_worker(worker.id)
-    assert refused(error)[:2] == (404, "not_found")
     worker.client.register_worker(worker.body)
     assert [each.name for each in people.workers().items] == ["w1"]
     worker.close()
@@ -368,13 +351,11 @@ def test_a_failed_run_is_tried_again_by_hand_once_per_key(server: BackendServer,
     # The answer of the first request, which does nothing now.
     assert people.retry(run_id, "key-1").status is RunStatus.QUEUED
     assert people.run(run_id).status is RunStatus.FAILED
-    with pytest.raises(ApiError) as error:
+    with refuses(409, "idempotency_key_reused", field="Idempotency-Key"):
         people.bulk(BulkRequest(run_ids=[run_id], action="retry"), "key-1")
-    assert refused(error) == (409, "idempotency_key_reused", "Idempotency-Key")
     assert people.bulk(BulkRequest(run_ids=[run_id], action="retry"), "key-2").num_done == 1
-    with pytest.raises(ApiError) as error:
+    with refuses(409, "illegal_transition"):
         people.retry(run_id)
-    assert refused(error)[:2] == (409, "illegal_transition")
     worker.close()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow
@@ -14,7 +14,7 @@ from bapo.api.configs import ConfigDraft
 from bapo.api.resources import ResourceCreate, ResourceInfo
 from bapo.api.runs import RunCreate
 from bapo.client import ApiError, Client
-from tests.services import BackendServer, running_backend
+from tests.services import running_backend
 
 ROWS = [{"nums": [3, index], "target": 3 + index} for index in range(1, 31)]
 
@@ -33,10 +33,8 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def backend_server(postgres_url: str, tmp_path_factory: pytest.TempPathFactory, roots: Path) -> Iterator[BackendServer]:
-    folder = tmp_path_factory.mktemp("backend")
-    with running_backend(postgres_url, folder, "redis://127.0.0.1:1/0", resource_roots=str(roots)) as server:
-        yield server
+def server_settings(roots: Path) -> Mapping[str, object]:
+    return {"resource_roots": str(roots)}
 
 
 def register(client: Client, kind: str, name: str, path: Path, **fields: str) -> ResourceInfo:
@@ -139,7 +137,7 @@ def test_a_task_of_files_refers_to_several_data_sets(admin: Client, roots: Path)
     estimate = admin.estimate(ConfigDraft(recipe="countdown-demo", changes=changes))
     assert (estimate.steps, estimate.fresh, estimate.evaluation) == (4, 1024, 2 * 8 * 9)
     unknown = admin.estimate(
-        ConfigDraft(recipe="countdown-demo", changes=changes | {"task.train_file": "/other.jsonl"})
+        ConfigDraft(recipe="countdown-demo", changes=changes | {"task.train_file": str(roots / "other.jsonl")})
     )
     assert (unknown.steps, unknown.fresh) == (None, None)
     with pytest.raises(ApiError) as caught:
@@ -182,6 +180,27 @@ def test_what_is_not_what_it_should_be_is_refused(admin: Client, roots: Path) ->
     assert refused(admin, "dataset", "x", roots / "train.jsonl", function="f").body.field == "function"
 
 
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+def test_a_prompt_that_stands_twice_is_refused(admin: Client, roots: Path, suffix: str) -> None:
+    def write(rows: list[dict[str, object]]) -> Path:
+        path = roots / f"twice.{suffix}"
+        if suffix == "parquet":
+            pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+        else:
+            path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return path
+
+    rows: list[dict[str, object]] = [{"prompt": f"1 + {index} = ?", "answer": 1 + index} for index in (1, 2, 1)]
+    error = refused(admin, "dataset", "twice", write(rows))
+    assert error.body.remedy.startswith("rows 1 and 3 have the same prompt")
+    # In another source, or with images, it is another problem.
+    sources = [{**row, "data_source": source} for row, source in zip(rows, "aab", strict=True)]
+    register(admin, "dataset", f"sources-{suffix}", write(sources))
+    images = write([{**row, "images": ["a.png"]} for row in rows])
+    register(admin, "dataset", f"images-{suffix}", images)
+    images.unlink()
+
+
 def test_a_name_is_given_once_and_can_be_taken_away(admin: Client, roots: Path) -> None:
     info = register(admin, "dataset", "once", roots / "train.jsonl")
     error = refused(admin, "dataset", "once", roots / "train.parquet")
@@ -201,6 +220,6 @@ def test_what_can_be_registered_is_listed(admin: Client, roots: Path) -> None:
 
 
 def test_a_deployment_without_permitted_folders_registers_nothing(postgres_url: str, tmp_path: Path) -> None:
-    with running_backend(postgres_url, tmp_path, "redis://127.0.0.1:1/0") as server, server.client() as client:
+    with running_backend(postgres_url, tmp_path) as server, server.client() as client:
         assert client.resources().roots == []
         assert "BAPO_RESOURCE_ROOTS" in refused(client, "model", "m", "/").body.remedy

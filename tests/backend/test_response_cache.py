@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import httpx
 import pytest
+from sqlalchemy import delete
 
 from backend.kit.database import Database
 from backend.kit.errors import Problem, not_found
 from backend.kit.response_cache import Answer, AnswerCache
+from backend.models import Run
+from bapo.api.accounts import TokenCreate
 from bapo.client import Client
 from tests.backend.journals import batch, lines_of, sample, step
 from tests.backend.test_imports import begin, send
+from tests.services import BackendServer
 
 
 class Question:
@@ -83,3 +88,50 @@ def test_responses_and_log_lines_leave_answers_as_they_are(admin: Client, databa
     with database.session() as session:
         cache.answer(session, "/q", [info.run_id], question.work_out)
     assert question.num_worked_out == 1
+
+
+def test_what_is_asked_again_comes_without_a_route_until_more_is_stored(admin: Client) -> None:
+    info = begin(admin, "answers, asked again")
+    offset = send(admin, info, [step(1)])
+    path = f"/runs/{info.run_id}/metrics"
+
+    def ask(known: str | None = None) -> httpx.Response:
+        headers = {} if known is None else {"If-None-Match": known}
+        return admin.http.get(path, params={"keys": "training/global_step"}, headers=headers)
+
+    first, again = ask(), ask()
+    assert first.json() == again.json() == {"steps": [1], "columns": {"training/global_step": [1.0]}}
+    etag = first.headers["etag"]
+    assert (again.headers["etag"], again.headers["x-sampled"]) == (etag, "no")
+    assert again.headers["cache-control"] == "private, no-cache"
+    same = ask(etag)
+    assert (same.status_code, same.content, same.headers["etag"]) == (304, b"", etag)
+    send(admin, info, [step(2)], start=offset)
+    more = ask(etag)
+    assert (more.status_code, more.json()["steps"]) == (200, [1, 2])
+    assert more.headers["etag"] != etag
+
+
+def test_what_is_kept_is_for_those_who_may_see_the_run(
+    admin: Client, member: Client, outsider: Client, backend_server: BackendServer
+) -> None:
+    info = begin(admin, "answers, of others")
+    send(admin, info, [step(1)])
+    path = f"/runs/{info.run_id}/metrics?keys=actor/entropy"
+    for client, status in ((admin, 200), (admin, 200), (member, 200), (member, 200), (outsider, 404), (outsider, 404)):
+        assert client.http.get(path).status_code == status
+    token = admin.create_token(TokenCreate(name="soon gone"))
+    with backend_server.client(token.secret) as client:
+        assert client.http.get(path).status_code == 200
+        admin.revoke_token(token.id)
+        assert client.http.get(path).status_code == 401
+
+
+def test_answers_of_a_deleted_run_are_gone(admin: Client, database: Database) -> None:
+    info = begin(admin, "answers, deleted")
+    send(admin, info, [step(1)])
+    path = f"/runs/{info.run_id}/metrics?keys=actor/entropy"
+    assert [admin.http.get(path).status_code for _ in range(2)] == [200, 200]
+    with database.session() as session, session.begin():
+        session.execute(delete(Run).where(Run.id == info.run_id))
+    assert admin.http.get(path).status_code == 404

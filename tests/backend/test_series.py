@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import func, select
 
 from backend.kit.database import Database
-from backend.models import MetricChunk, StepRow
+from backend.models import MetricChunk, MetricTail
 from backend.records.chunks import chunk_of, first_step, last_step
 from backend.records.sampling import extreme_rows
 from bapo.api.runs import RunCreate, RunDetail
@@ -25,7 +25,7 @@ def stored(database: Database, run_id: str) -> tuple[int, int]:
     """Chunks, and steps that wait in rows."""
     with database.session() as session:
         chunks = session.scalars(select(func.count(MetricChunk.chunk.distinct())).where(MetricChunk.run_id == run_id))
-        rows = session.scalars(select(func.count()).where(StepRow.run_id == run_id, StepRow.metrics.is_not(None)))
+        rows = session.scalars(select(func.count()).where(MetricTail.run_id == run_id))
         return chunks.one(), rows.one()
 
 

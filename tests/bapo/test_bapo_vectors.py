@@ -69,7 +69,11 @@ class Stream:
         batch = self.method.compose(self.step_number, [self.group(*entry) for entry in answers.items()])
         self.method.finish_step(self.step_number)
         state = self.method.state_dict()
-        assert batch.counts.x1 + batch.counts.x2 + batch.counts.x3 == batch.counts.batch <= batch.counts.batch_size
+        assert (
+            batch.counts.x1 + (batch.counts.x2 or 0) + (batch.counts.x3 or 0)
+            == batch.counts.batch
+            <= batch.counts.batch_size
+        )
         return Step(
             batch,
             asked,

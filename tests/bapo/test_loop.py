@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from bapo.config import apply_changes, resolve
-from bapo.engines.base import BatchItem, Engine, Generation, GenerationStats, Policy, ResponseSample, UpdateStats
+from bapo.engines.base import BatchItem, Engine, Generation, GenerationStats, Policy, UpdateStats
 from bapo.loop import Loop, StepOutcome
 from bapo.methods import build_method
 from bapo.prompt_schedule import PromptSchedule
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks.base import Problem
+from benchmarks.simulation import DrawnEngine
 
 Script = Callable[[int, str, str], int]
 """(step, purpose, prompt id) → number of correct responses."""
@@ -24,17 +24,17 @@ OF_THE_ENGINE = {"verl/gen", "verl/update_actor"}
 PROBLEMS = {f"p{i}": Problem(f"p{i}", "source", f"prompt {i}", {}) for i in range(6)}
 
 
-class ScriptedEngine:
+class ScriptedEngine(DrawnEngine):
     """Keeps the versions of both policies as the real ones would, and a log of calls."""
 
     def __init__(self, script: Script) -> None:
+        super().__init__(seed=0)
         self.script = script
         self.log: list[str] = []
-        self.rollout_version = 0
 
     def sync_rollout_policy(self, version: int) -> None:
         self.log.append(f"sync {version}")
-        self.rollout_version = version
+        super().sync_rollout_policy(version)
 
     def generate(
         self, problems: Sequence[Problem], *, group_size: int, policy: Policy, step: int, purpose: str
@@ -58,24 +58,6 @@ class ScriptedEngine:
             ratio_histogram=[0] * 13, num_mini_batches=1, num_tokens=1, num_groups_skipped=0,
             timing={"verl/update_actor": 3.0},
         )  # fmt: skip
-
-    def responses(self, group: RolloutGroup) -> Sequence[ResponseSample]:
-        raise NotImplementedError
-
-    def greedy(self, problems: Sequence[Problem]) -> Sequence[int]:
-        raise NotImplementedError
-
-    def save(self, folder: Path, groups: Sequence[RolloutGroup]) -> None:
-        raise NotImplementedError
-
-    def load(self, folder: Path) -> Sequence[object]:
-        raise NotImplementedError
-
-    def close(self) -> None:
-        pass
-
-    def utilisation(self) -> Mapping[str, float]:
-        raise NotImplementedError
 
 
 def run(script: Script, **changes: Any) -> tuple[Loop, ScriptedEngine]:

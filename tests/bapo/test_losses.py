@@ -14,6 +14,8 @@ def loss_of(
     advantages: list[float],
     entropies: list[float] | None = None,
     lengths: list[int] | None = None,
+    reference: list[float] | None = None,
+    current: list[float] | None = None,
     **config: Any,
 ) -> tuple[LossOutput, Tensor]:
     """The loss of tokens with these ratios, each of weight 1, and its gradient by log π_θ."""
@@ -27,6 +29,8 @@ def loss_of(
             torch.tensor(entropies or [0.0] * len(ratios), dtype=torch.float64),
             torch.ones(len(ratios), dtype=torch.float64),
             lengths or [1] * len(ratios),
+            None if reference is None else torch.tensor(reference, dtype=torch.float64),
+            None if current is None else torch.tensor(current, dtype=torch.float64),
         ),
         Objective(**config),
     )
@@ -84,24 +88,29 @@ def test_dual_clip_bounds_the_loss_of_negative_advantages(
 
 
 def test_kl_estimators_have_their_closed_form() -> None:
-    # ρ = 2: 2·ln 2 - 1 = 0.386294; 1/2 - 1 + ln 2 = 0.193147. ρ = 1: both 0.
-    log_ratios = torch.tensor([math.log(2.0), 0.0], dtype=torch.float64)
-    assert kl_penalty(log_ratios, "unbiased").tolist() == pytest.approx([0.386294361, 0.0], abs=1e-9)
-    assert kl_penalty(log_ratios, "low_var_kl").tolist() == pytest.approx([0.193147181, 0.0], abs=1e-9)
+    # π/q = 2: k3 = 1/2 - 1 + ln 2 = 0.193147; 1: 0. Unbiased: ρ times that, with ρ = 2 for q = b (2·ln 2 - 1) and 3.
+    to_target = torch.tensor([math.log(2.0), 0.0], dtype=torch.float64)
+    ratios = torch.full((2,), math.log(3.0), dtype=torch.float64)
+    assert kl_penalty(to_target, to_target, "unbiased").tolist() == pytest.approx([0.386294361, 0.0], abs=1e-9)
+    assert kl_penalty(ratios, to_target, "unbiased").tolist() == pytest.approx([0.579441542, 0.0], abs=1e-9)
+    assert kl_penalty(ratios, to_target, "low_var_kl").tolist() == pytest.approx([0.193147181, 0.0], abs=1e-9)
 
 
 def test_low_variance_kl_is_cut_at_ten() -> None:
     # ρ = e^-2: e² - 1 - 2 = 4.389; ρ = e^-3: e³ - 1 - 3 = 16.09 → 10.
-    assert kl_penalty(torch.tensor([-2.0, -3.0]), "low_var_kl").tolist() == pytest.approx([4.389056, 10.0])
+    log_ratios = torch.tensor([-2.0, -3.0])
+    assert kl_penalty(log_ratios, log_ratios, "low_var_kl").tolist() == pytest.approx([4.389056, 10.0])
 
 
-def test_unbiased_kl_is_unbiased_in_value_and_gradient_for_tokens_of_the_behaviour_policy() -> None:
-    # Exact expectation over b = (0.5, 0.3, 0.2), compared with KL(π ‖ b) and its gradient by the logits.
+@pytest.mark.parametrize("target", [[0.5, 0.3, 0.2], [0.1, 0.3, 0.6]], ids=["behaviour", "reference"])
+def test_unbiased_kl_is_unbiased_in_value_and_gradient_for_tokens_of_the_behaviour_policy(target: list[float]) -> None:
+    # Exact expectation over b = (0.5, 0.3, 0.2), compared with KL(π ‖ q) and its gradient by the logits.
     logits = torch.tensor([0.3, -0.2, 0.5], dtype=torch.float64, requires_grad=True)
     behaviour = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
     log_policy = torch.log_softmax(logits, 0)
-    estimate = (behaviour * kl_penalty(log_policy - behaviour.log(), "unbiased")).sum()
-    exact = (log_policy.exp() * (log_policy - behaviour.log())).sum()
+    log_target = torch.tensor(target, dtype=torch.float64).log()
+    estimate = (behaviour * kl_penalty(log_policy - behaviour.log(), log_policy - log_target, "unbiased")).sum()
+    exact = (log_policy.exp() * (log_policy - log_target)).sum()
     torch.testing.assert_close(estimate, exact)
     torch.testing.assert_close(
         *(torch.autograd.grad(value, logits, retain_graph=True)[0] for value in (estimate, exact))
@@ -114,6 +123,36 @@ def test_kl_penalty_is_added_with_its_coefficient(estimator: str, penalty: float
     assert output.loss.item() == pytest.approx(0.1 * penalty)
     # Recorded is the unbiased estimate, whatever the penalty's.
     assert output.kl.tolist() == pytest.approx([0.386294361])
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
+def test_kl_penalty_is_to_the_reference_by_its_share(share: float) -> None:
+    # π = 2·b = 2e·π_ref: to b 2·ln 2 - 1; to π_ref 2·(1/(2e) - 1 + ln 2 + 1) = 1/e + 2·ln 2 = 1.754174.
+    to_reference = 1 / math.e + 2 * math.log(2)
+    output, _ = loss_of([2.0], [0.0], reference=[-2.5], kl_coefficient=0.1, kl_reference_share=share)
+    expected = (1 - share) * (2 * math.log(2) - 1) + share * to_reference
+    assert output.loss.item() == pytest.approx(0.1 * expected)
+    assert output.reference_kl is not None
+    assert output.reference_kl.tolist() == pytest.approx([to_reference])
+
+
+def test_a_shifted_clip_range_lies_around_the_ratio_before_the_update() -> None:
+    # b = e^-1.5 and π_k = 1.5·b: the range is 1.3 to 1.7. A ratio of 1.6 is within it, 1.8 and 1.2 are not; around 1,
+    # 1.6 would be clipped and 1.2 not.
+    current = [-1.5 + math.log(1.5)] * 3
+    output, gradient = loss_of([1.6, 1.8, 1.2], [1.0, 1.0, -1.0], current=current, shifts_clip_range=True)
+    assert output.loss.item() == pytest.approx(-1.6 - 1.7 + 1.3)
+    assert output.is_clipped.tolist() == [False, True, True]
+    assert gradient.tolist() == pytest.approx([-1.6, 0.0, 0.0])
+
+
+def test_a_ratio_to_the_policy_before_the_update_is_weighed_by_how_far_that_one_is_from_the_behaviour_policy() -> None:
+    # π_k = 2·b and 5·b: weights 2 and, capped, 3. π_θ/π_k = 1.1 within the range, 1.3 above 1.2.
+    current = [-1.5 + math.log(2.0), -1.5 + math.log(5.0)]
+    output, gradient = loss_of([2.2, 6.5], [1.0, 1.0], current=current, behaviour_ratio_cap=3.0)
+    assert output.loss.item() == pytest.approx(-2 * 1.1 - 3 * 1.2)
+    assert output.ratios.tolist() == pytest.approx([1.1, 1.3])
+    assert gradient.tolist() == pytest.approx([-2.2, 0.0])
 
 
 def test_entropy_bonus_is_subtracted_with_its_coefficient() -> None:

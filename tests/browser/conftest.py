@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from playwright.sync_api import (
@@ -58,10 +59,18 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def backend_server(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BackendServer]:
+def backend_settings() -> dict[str, Any]:
+    """Settings of the module's server; one with a broker really hands out runs."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def backend_server(
+    postgres_url: str, tmp_path_factory: pytest.TempPathFactory, backend_settings: Mapping[str, Any]
+) -> Iterator[BackendServer]:
     """A server that loses no run while a slow browser draws: the played worker tells nothing meanwhile."""
-    folder = tmp_path_factory.mktemp("backend")
-    with running_backend(postgres_url, folder, "redis://127.0.0.1:1/0", lease_seconds=3600) as server:
+    settings = {"broker_url": "redis://127.0.0.1:1/0", "lease_seconds": 3600, **backend_settings}
+    with running_backend(postgres_url, tmp_path_factory.mktemp("backend"), **settings) as server:
         yield server
 
 
@@ -100,11 +109,11 @@ class Visitor:
         self.page.remove_listener("console", self._on_console)
         self.page.remove_listener("pageerror", self._on_error)
         self.page.unroute_all()
-        self.page.context.clear_cookies()
-        # Storage belongs to the origin; this page of it runs no script that might navigate meanwhile.
+        # Leave before logging out: a page that is still loading would go to the login page by itself. This one is of
+        # the same origin, for its storage, and for the renderer, which keeps the scripts it compiled; it runs none.
         self.page.goto("/healthz")
+        self.page.context.clear_cookies()
         self.page.evaluate("localStorage.clear(); sessionStorage.clear()")
-        self.page.goto("about:blank")
         self.page.set_viewport_size(VIEWPORT)
 
     def check(self) -> None:
@@ -133,8 +142,13 @@ def stranger(window: Page) -> Iterator[Visitor]:
 
 def log_in(context: BrowserContext, dashboard: str, server: BackendServer) -> None:
     """Give a context the session of the administrator."""
+    log_in_with(context, dashboard, server, server.admin_token)
+
+
+def log_in_with(context: BrowserContext, dashboard: str, server: BackendServer, token: str) -> None:
+    """Give a context the session of a token's owner."""
     with Client(server.url) as client:
-        _, secret = client.login(Login(token=server.admin_token))
+        _, secret = client.login(Login(token=token))
     context.add_cookies([{"name": SESSION_COOKIE, "value": secret, "url": dashboard}])
 
 
@@ -208,6 +222,12 @@ def play(client: Client, worker: FakeWorker, name: str, *, num_steps: int = 150,
 def field(page: Page, path: str) -> Locator:
     """A field of a form, with its error."""
     return page.locator(f"[data-field='{path}']")
+
+
+def assert_fits(page: Page, width: int) -> None:
+    """Nothing sticks out of a window of this width, once the page has followed it."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth")
 
 
 def points_of(page: Page, chart: str, trace: int = 0) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -12,7 +10,7 @@ from bapo.records import StepRecord
 from tests.backend.fake_worker import FakeWorker
 from tests.browser.conftest import PlayedRun, Visitor, play
 from tests.receiver import Receiver, receiving
-from tests.services import BackendServer, running_backend, wait_until
+from tests.services import wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -20,29 +18,19 @@ LONG = "<img src=x onerror=alert(1)> " + "a name that does not end " * 7
 
 
 @pytest.fixture(scope="module")
-def backend_server(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BackendServer]:
-    folder = tmp_path_factory.mktemp("backend")
-    with running_backend(
-        postgres_url, folder, "redis://127.0.0.1:1/0", lease_seconds=3600, webhook_allowed_hosts="127.0.0.1"
-    ) as server:
-        yield server
+def backend_settings() -> dict[str, str]:
+    return {"webhook_allowed_hosts": "127.0.0.1"}
 
 
 @pytest.fixture(scope="module")
-def people(backend_server: BackendServer) -> Iterator[Client]:
-    with backend_server.client() as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def played(people: Client, worker: FakeWorker) -> PlayedRun:
+def played(admin: Client, worker: FakeWorker) -> PlayedRun:
     """A run with a long name and forty steps, whose entropy falls slowly from 0.9."""
-    run = play(people, worker, LONG[:200])
+    run = play(admin, worker, LONG[:200])
     run.advance(40)
     return run
 
 
-def test_a_rule_is_written_previewed_and_saved(page: Page, visitor: Visitor, people: Client, played: PlayedRun) -> None:
+def test_a_rule_is_written_previewed_and_saved(page: Page, visitor: Visitor, admin: Client, played: PlayedRun) -> None:
     page.goto("/runs")
     page.locator(".nav-link", has_text="Alerts").click()
     expect(page.get_by_text("No alert rules yet")).to_be_visible()
@@ -89,7 +77,7 @@ def test_a_rule_is_written_previewed_and_saved(page: Page, visitor: Visitor, peo
     expect(card).to_contain_text("below 0.85")
     card.locator("label.mantine-Switch-body").click()
     expect(page.locator(".rule-card.off")).to_be_visible()
-    assert not people.alert_rules().items[0].enabled
+    assert not admin.alert_rules().items[0].enabled
     card.locator("label.mantine-Switch-body").click()
     expect(page.locator(".rule-card.off")).to_have_count(0)
     card.get_by_role("button", name="Delete the rule Entropy low").click()
@@ -98,7 +86,7 @@ def test_a_rule_is_written_previewed_and_saved(page: Page, visitor: Visitor, peo
 
 
 def test_alerts_come_live_stand_in_the_charts_and_are_acknowledged(
-    page: Page, people: Client, played: PlayedRun
+    page: Page, admin: Client, played: PlayedRun
 ) -> None:
     page.goto("/alerts/rules")
     page.get_by_role("button", name="Add default rules").click()
@@ -139,7 +127,7 @@ def test_alerts_come_live_stand_in_the_charts_and_are_acknowledged(
     expect(page.get_by_text("No alerts", exact=True)).to_be_visible()
 
 
-def test_a_webhook_is_made_tried_and_deleted(page: Page, visitor: Visitor, people: Client) -> None:
+def test_a_webhook_is_made_tried_and_deleted(page: Page, visitor: Visitor, admin: Client) -> None:
     with receiving() as receiver:
         page.goto("/alerts/webhooks")
         page.get_by_role("button", name="New webhook").click()
@@ -168,7 +156,7 @@ def test_a_webhook_is_made_tried_and_deleted(page: Page, visitor: Visitor, peopl
         card.get_by_role("button", name="Delete the webhook team").click()
         page.get_by_role("dialog").get_by_role("button", name="Delete the webhook").click()
         expect(page.get_by_text("No webhooks yet")).to_be_visible()
-        assert people.webhooks().items == []
+        assert admin.webhooks().items == []
 
 
 def _try(page: Page, receiver: Receiver) -> None:

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from bapo.client import Client
-from bapo.engines.local.policy import SHIPPED_MODELS
+from bapo.config.paths import SHIPPED_MODELS
 from bapo.records import EventRecord
 from bapo.run.checkpoint import write_checkpoint
 from tests.backend.fake_worker import FakeWorker
@@ -23,6 +23,7 @@ pytestmark = pytest.mark.browser
 
 def _write_checkpoint(played: PlayedRun, server: BackendServer) -> None:
     folder = server.settings.runs_dir / played.run.id
+    folder.mkdir(parents=True)
     step = played.simulation.last_step
     write_checkpoint(folder, step, _copy_model, keep=2)
     name = f"step-{step:06d}"

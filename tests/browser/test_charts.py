@@ -120,7 +120,10 @@ def test_a_funnel_sums_the_chosen_steps(page: Page, admin: Client, recorded: str
 
 def test_a_link_restores_the_exact_view(page: Page, recorded: str) -> None:
     _open(page, recorded, "?smooth=5", "entropy")
-    box = page.locator("[data-chart=entropy] .nsewdrag").first.bounding_box()
+    plot = page.locator("[data-chart=entropy] .nsewdrag").first
+    # It stands at the window's lower edge.
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 100, box["y"] + 40)
     page.mouse.down()
@@ -172,19 +175,7 @@ def test_a_link_restores_the_exact_view(page: Page, recorded: str) -> None:
     assert _graph(page, "entropy", looked_at)[0] == pytest.approx(before[0], rel=1e-4)
 
 
-def test_smoothing_is_the_servers_over_all_steps(page: Page, admin: Client, recorded: str) -> None:
-    _open(page, recorded, "", "entropy")
-    assert _graph(page, "entropy", "graph => graph.data.length") == 1
-    page.locator("#run-smooth").click()
-    page.get_by_role("option", name="Exponential mean").click()
-    wait_until(lambda: _graph(page, "entropy", "graph => graph.data.length") == 2, WAIT_SECONDS)
-    (group,) = admin.metric_groups(recorded, [["actor/entropy"]], smooth="ema:20").groups
-    shown = _graph(page, "entropy", "graph => graph.data.map((trace) => Array.from(trace.y))")
-    assert shown == [group.columns["actor/entropy"], pytest.approx(group.smoothed["actor/entropy"])]
-    assert _view(page) == {"smooth": "ema"}
-
-
-def test_pointing_at_a_chart_points_at_the_others(page: Page, recorded: str) -> None:
+def test_charts_point_together_and_are_smoothed(page: Page, admin: Client, recorded: str) -> None:
     _open(page, recorded, "", "lengths")
     box = page.locator("[data-chart=rewards] .nsewdrag").first.bounding_box()
     assert box is not None
@@ -202,8 +193,18 @@ def test_pointing_at_a_chart_points_at_the_others(page: Page, recorded: str) -> 
     page.mouse.move(5, 5)
     expect(page.locator("[data-chart=entropy] .hoverlayer .legend")).to_have_count(0)
 
+    # Smoothing is the server's, over all steps.
+    assert _graph(page, "entropy", "graph => graph.data.length") == 1
+    page.locator("#run-smooth").click()
+    page.get_by_role("option", name="Exponential mean").click()
+    wait_until(lambda: _graph(page, "entropy", "graph => graph.data.length") == 2, WAIT_SECONDS)
+    (group,) = admin.metric_groups(recorded, [["actor/entropy"]], smooth="ema:20").groups
+    shown = _graph(page, "entropy", "graph => graph.data.map((trace) => Array.from(trace.y))")
+    assert shown == [group.columns["actor/entropy"], pytest.approx(group.smoothed["actor/entropy"])]
+    assert _view(page) == {"smooth": "ema"}
 
-def test_a_chart_leaves_the_page_as_table_data_and_picture(page: Page, admin: Client, recorded: str) -> None:
+
+def test_the_menu_takes_a_chart_away_as_table_data_and_picture(page: Page, admin: Client, recorded: str) -> None:
     _open(page, recorded, "", "entropy")
     saved = {}
     for kind in ("CSV", "JSON", "SVG", "PNG"):
@@ -222,9 +223,7 @@ def test_a_chart_leaves_the_page_as_table_data_and_picture(page: Page, admin: Cl
     assert b"Policy entropy" in saved["SVG"]
     assert saved["PNG"].startswith(b"\x89PNG")
 
-
-def test_a_menu_is_used_by_keyboard(page: Page, recorded: str) -> None:
-    _open(page, recorded, "", "entropy")
+    # The menu is used by keyboard.
     button = page.locator("[data-chart=entropy] .chart-menu-button")
     button.focus()
     page.keyboard.press("Enter")

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker
-from tests.browser.conftest import WAIT_MILLISECONDS, Visitor, log_in, play
+from tests.backend.journals import event
+from tests.browser.conftest import WAIT_MILLISECONDS, Visitor, assert_fits, play
 from tests.recorded import NUM_STEPS, RUNS, import_folder
-from tests.services import BackendServer, wait_until
+from tests.services import wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -93,8 +94,31 @@ def test_seeds_are_put_together_and_every_number_is_the_servers(
     assert set(fields) == {each.field for each in compared.differences}
     expect(page.locator("[data-compare-name=config-differences] tbody tr").last).to_contain_text("1, 2")
 
+    # Tables sort, and everything can be taken away.
+    table = page.locator("[data-compare-name=results-by-run]")
+    heading = table.get_by_role("columnheader").filter(has_text="Rollouts")
+    heading.get_by_role("button").click()
+    expect(heading).to_have_attribute("aria-sort", "descending")
+    total = {run.name: run.total.rollouts for run in compared.runs}
+    names = table.locator("tbody th a").all_text_contents()
+    assert [total[name] for name in names] == sorted(total.values(), reverse=True)
+    with page.expect_download() as download:
+        table.get_by_role("button", name="CSV").click()
+    rows = download.value.path().read_text().splitlines()
+    assert rows[0].startswith("Run,Step,CD-34 base,final,at budget,best,change")
+    assert len(rows) == 5
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download as CSV: Training reward").click()
+    rows = download.value.path().read_text().splitlines()
+    assert rows[0] == "run or group,step,mean reward of fresh responses"
+    assert len(rows) == 1 + 2 * NUM_STEPS
+    answer = page.request.get(page.get_by_role("link", name="Curves as JSON").get_attribute("href") or "")
+    assert len(answer.json()["curves"][REWARD]) == 2
+
 
 def test_batches_and_migration_are_the_servers(page: Page, admin: Client, runs: dict[str, str]) -> None:
+    # As seen in a narrow window, which they fit.
+    page.set_viewport_size({"width": 390, "height": 844})
     open_page(page, address(runs))
     expect(page.locator("[data-chart=composition] .js-plotly-plot")).to_be_attached()
     served = admin.compare_curves(
@@ -109,6 +133,7 @@ def test_batches_and_migration_are_the_servers(page: Page, admin: Client, runs: 
     bapo, grpo = (counts[f"{method}-seed-1"] + counts[f"{method}-seed-2"] for method in ("bapo", "grpo"))
     expected = 100 * (grpo / grpo.sum() - bapo / bapo.sum())
     assert np.array(lines(page, "migration")[0]["z"]) == pytest.approx(expected)
+    assert_fits(page, 390)
 
 
 def test_the_legend_shows_and_hides_everywhere(page: Page, runs: dict[str, str]) -> None:
@@ -134,7 +159,8 @@ def test_grouping_axis_and_equal_budgets_stand_in_the_address(page: Page, admin:
     choose(page, "#compare-group", "Single runs")
     wait_for(page, REWARD, list(RUNS))
     page.locator("#compare-x").get_by_text("Rollouts").click()
-    page.get_by_role("switch", name="Equal budgets").click()
+    equal = page.get_by_role("switch", name="Equal budgets")
+    expect(equal).to_be_checked()
     served = admin.compare_curves(list(runs.values()), [REWARD], group="run", x="rollouts", equal=True)
     assert served.budget is not None
     until = served.budget.until
@@ -145,9 +171,12 @@ def test_grouping_axis_and_equal_budgets_stand_in_the_address(page: Page, admin:
 
     wait_until(is_equal, WAIT_MILLISECONDS / 1000)
     expect(page.locator("#compare-results")).to_contain_text("Equal budgets: the column")
-    expect(page).to_have_url(re.compile("group=run&x=rollouts&equal=1"))
+    expect(page).to_have_url(re.compile("group=run&x=rollouts$"))
+    equal.click()
+    wait_until(lambda: not is_equal(), WAIT_MILLISECONDS / 1000)
+    expect(page).to_have_url(re.compile("&equal=0"))
     page.reload()
-    wait_until(is_equal, WAIT_MILLISECONDS / 1000)
+    wait_until(lambda: len(lines(page, REWARD)) == 4 and not is_equal(), WAIT_MILLISECONDS / 1000)
     page.get_by_role("switch", name="Smooth").click()
     expect(page).to_have_url(re.compile("smooth=1"))
 
@@ -175,30 +204,6 @@ def test_what_an_accuracy_cost_and_who_is_compared_with_whom(page: Page, admin: 
     expect(paired).to_contain_text(f"{abs(100 * against.value):.1f}\u202fpts")
 
 
-def test_tables_sort_and_everything_can_be_taken_away(page: Page, admin: Client, runs: dict[str, str]) -> None:
-    open_page(page, address(runs))
-    wait_for(page, REWARD, ["bapo", "grpo"])
-    table = page.locator("[data-compare-name=results-by-run]")
-    heading = table.get_by_role("columnheader").filter(has_text="Rollouts")
-    heading.get_by_role("button").click()
-    expect(heading).to_have_attribute("aria-sort", "descending")
-    total = {run.name: run.total.rollouts for run in admin.compare(list(runs.values())).runs}
-    names = table.locator("tbody th a").all_text_contents()
-    assert [total[name] for name in names] == sorted(total.values(), reverse=True)
-    with page.expect_download() as download:
-        table.get_by_role("button", name="CSV").click()
-    rows = download.value.path().read_text().splitlines()
-    assert rows[0].startswith("Run,Step,CD-34 base,final,best,change")
-    assert len(rows) == 5
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Download as CSV: Training reward").click()
-    rows = download.value.path().read_text().splitlines()
-    assert rows[0] == "run or group,step,mean reward of fresh responses"
-    assert len(rows) == 1 + 2 * NUM_STEPS
-    answer = page.request.get(page.get_by_role("link", name="Curves as JSON").get_attribute("href") or "")
-    assert len(answer.json()["curves"][REWARD]) == 2
-
-
 def test_runs_are_found_added_and_taken_out(page: Page, runs: dict[str, str]) -> None:
     page.goto("/compare")
     expect(page.get_by_text("Select two or more runs")).to_be_visible()
@@ -212,7 +217,7 @@ def test_runs_are_found_added_and_taken_out(page: Page, runs: dict[str, str]) ->
     wait_for(page, REWARD, ["bapo", "grpo"])
     page.keyboard.press("Escape")
     expect(page).to_have_url(re.compile(f"runs={runs['bapo-seed-1']},{runs['grpo-seed-2']}"))
-    expect(page.get_by_role("link", name="Paper view")).to_have_attribute(
+    expect(page.get_by_role("main").get_by_role("link", name="Paper view")).to_have_attribute(
         "href", f"/paper?runs={runs['bapo-seed-1']},{runs['grpo-seed-2']}"
     )
     box.press("Backspace")
@@ -228,10 +233,20 @@ def test_a_running_run_goes_on_without_losing_the_zoom(
     page: Page, admin: Client, worker: FakeWorker, runs: dict[str, str]
 ) -> None:
     played = play(admin, worker, "still running")
-    played.advance(6)
+    played.advance(5)
+    played.add(event("parameter_change", 5, id="x", author="admin", set={"method.c1": "1/4"}, applied_step=6))
+    played.advance(1)
     page.goto(f"/compare?runs={played.run.id},{runs['bapo-seed-1']}&group=run")
     wait_until(lambda: bool(lines(page, REWARD)) and len(lines(page, REWARD)[0]["x"]) == 6, WAIT_MILLISECONDS / 1000)
     expect(page.get_by_text("1 of 2 runs are not finished")).to_be_visible()
+    # Both are shown up to where the running one stands, and its change of c1 is marked and named.
+    assert [(line["label"], line["x"][-1]) for line in lines(page, REWARD)] == [
+        ("still running", 6),
+        ("bapo-seed-1", 6),
+        ("still running", 6),
+    ]
+    expect(page.locator("#compare-curves").get_by_text("where still running ends").first).to_be_visible()
+    expect(page.locator("[data-compare-name=config-differences]")).to_contain_text("0.125 → 1/4 from step 6")
     wait_until(lambda: page.evaluate(WATCHED), WAIT_MILLISECONDS / 1000)
     zoom = """() => Plotly.relayout(document.querySelector('[data-chart="critic/rewards/mean"] .js-plotly-plot'),
         {"xaxis.range": [2, 5]})"""
@@ -242,25 +257,3 @@ def test_a_running_run_goes_on_without_losing_the_zoom(
         """() => document.querySelector('[data-chart="critic/rewards/mean"] .js-plotly-plot')._fullLayout.xaxis.range"""
     )
     wait_until(lambda: page.evaluate(axis) == [2, 5], WAIT_MILLISECONDS / 1000)
-
-
-@pytest.fixture
-def phone(chromium: Browser, dashboard: str, backend_server: BackendServer) -> Iterator[Page]:
-    """A narrow window in the dark."""
-    context = chromium.new_context(
-        base_url=dashboard, viewport={"width": 390, "height": 844}, color_scheme="dark", reduced_motion="reduce"
-    )
-    context.set_default_timeout(WAIT_MILLISECONDS)
-    log_in(context, dashboard, backend_server)
-    visitor = Visitor.watching(context.new_page())
-    yield visitor.page
-    visitor.check()
-    context.close()
-
-
-def test_a_narrow_window_does_not_scroll_sideways(phone: Page, runs: dict[str, str]) -> None:
-    open_page(phone, address(runs, group="run"))
-    wait_for(phone, REWARD, list(RUNS))
-    expect(phone.locator("[data-chart=migration] .js-plotly-plot")).to_be_attached()
-    widths = phone.evaluate("[document.documentElement.scrollWidth, innerWidth]")
-    assert widths[0] <= widths[1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -15,47 +14,28 @@ from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import evaluation, event, step
 from tests.browser.conftest import Visitor
-from tests.services import BackendServer, RedisServer, running_backend, wait_until
+from tests.services import RedisServer, wait_until
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def backend_server(
-    postgres_url: str, redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[BackendServer]:
-    """A server that really hands out runs."""
-    with running_backend(
-        postgres_url, tmp_path_factory.mktemp("backend"), redis_server.url, lease_seconds=3600
-    ) as server:
-        yield server
+def backend_settings(redis_server: RedisServer) -> dict[str, str]:
+    return {"broker_url": redis_server.url}
 
 
-@pytest.fixture(scope="module")
-def people(backend_server: BackendServer) -> Iterator[Client]:
-    with backend_server.client() as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def worker(backend_server: BackendServer) -> Iterator[FakeWorker]:
-    worker = FakeWorker(backend_server)
-    yield worker
-    worker.close()
-
-
-def running(people: Client, worker: FakeWorker, name: str) -> tuple[RunDetail, Claim]:
+def running(admin: Client, worker: FakeWorker, name: str) -> tuple[RunDetail, Claim]:
     """A run at step 12 with a checkpoint of step 10."""
     changes = {"training.keep_checkpoints": 5, "training.checkpoint_interval": 5}
-    run = people.create_run(RunCreate(name=name, recipe="countdown-demo", changes=changes))
+    run = admin.create_run(RunCreate(name=name, recipe="countdown-demo", changes=changes))
     claim = worker.begin(run)
     worker.upload(claim, [event("started", num_steps=150), evaluation(0, 0.2), *[step(n) for n in range(1, 11)]])
     worker.upload(claim, [event("checkpoint", 5), event("checkpoint", 10), step(11), step(12)])
-    return people.run(run.id), claim
+    return admin.run(run.id), claim
 
 
-def test_a_patient_stop_becomes_an_impatient_one(page: Page, people: Client, worker: FakeWorker) -> None:
-    run, claim = running(people, worker, "stops in two ways")
+def test_a_patient_stop_becomes_an_impatient_one(page: Page, admin: Client, worker: FakeWorker) -> None:
+    run, claim = running(admin, worker, "stops in two ways")
     page.goto(f"/runs/{run.id}")
     page.get_by_role("button", name="Stop", exact=True).click()
     dialog = page.get_by_role("dialog")
@@ -63,7 +43,7 @@ def test_a_patient_stop_becomes_an_impatient_one(page: Page, people: Client, wor
     expect(dialog.get_by_label("At the next step boundary")).to_be_checked()
     dialog.get_by_label("After the next regular checkpoint").check()
     dialog.get_by_role("button", name="Stop the run").click()
-    expect(page.locator("#run-reason")).to_contain_text("Stopping after the next regular checkpoint")
+    expect(page.locator("#run-progress")).to_contain_text("stopping after the next regular checkpoint")
 
     # Again: the next sooner moment is offered, and what "now" costs is said.
     page.get_by_role("button", name="Stop", exact=True).click()
@@ -71,15 +51,15 @@ def test_a_patient_stop_becomes_an_impatient_one(page: Page, people: Client, wor
     dialog.get_by_label("Now").check()
     dialog.get_by_role("button", name="Stop the run").click()
     expect(page.get_by_text("2 completed steps after the newest checkpoint are lost.")).to_be_visible()
-    expect(page.locator("#run-reason")).to_contain_text("Stopping now")
+    expect(page.locator("#run-progress")).to_contain_text("stopping now")
     assert [control.when for control in worker.heartbeat(claim).controls] == ["checkpoint", "now"]
     worker.report(claim, "stopped")
     expect(page.locator("#run-status")).to_contain_text("cancelled")
     expect(page.get_by_role("button", name="Fork")).to_be_visible()
 
 
-def test_changes_are_previewed_and_can_be_withdrawn(page: Page, people: Client, worker: FakeWorker) -> None:
-    run, claim = running(people, worker, "is steered")
+def test_changes_are_previewed_and_can_be_withdrawn(page: Page, admin: Client, worker: FakeWorker) -> None:
+    run, claim = running(admin, worker, "is steered")
     page.goto(f"/runs/{run.id}")
     page.get_by_role("button", name="Change parameters").click()
     drawer = page.get_by_role("dialog")
@@ -91,6 +71,7 @@ def test_changes_are_previewed_and_can_be_withdrawn(page: Page, people: Client, 
     )
     drawer.get_by_label("First step with the new values").fill("20")
     drawer.get_by_role("button", name="Apply").click()
+    expect(drawer.locator("#change-problems")).to_contain_text("c1 = 1/4, from step 20 on")
     expect(drawer.get_by_text("waiting for step 20")).to_be_visible()
     c1.fill("3/8")
     drawer.get_by_label("First step with the new values").fill("30")
@@ -101,16 +82,16 @@ def test_changes_are_previewed_and_can_be_withdrawn(page: Page, people: Client, 
     controls = worker.heartbeat(claim).controls
     withdrawal = next(each for each in controls if each.withdraws is not None)
     worker.upload(claim, [event("request_withdrawn", 12, id=withdrawal.withdraws, author="admin", applied_step=13)])
-    wait_until(lambda: "withdrawn" in {control.state for control in people.history(run.id).controls})
+    wait_until(lambda: "withdrawn" in {control.state for control in admin.history(run.id).controls})
     expect(drawer.get_by_text("withdrawn by admin", exact=True)).to_be_visible()
     worker.report(claim, "failed", "for the test")
 
 
 def test_a_fork_starts_from_the_chosen_checkpoint(
-    page: Page, visitor: Visitor, people: Client, worker: FakeWorker
+    page: Page, visitor: Visitor, admin: Client, worker: FakeWorker
 ) -> None:
     visitor.expected = ("422",)
-    run, claim = running(people, worker, "has children")
+    run, claim = running(admin, worker, "has children")
     worker.report(claim, "failed", "for the test")
     page.goto(f"/runs/{run.id}?tab=artifacts")
     page.get_by_role("link", name="Fork from step 5").click()
@@ -130,11 +111,11 @@ def test_a_fork_starts_from_the_chosen_checkpoint(
     expect(page).to_have_url(re.compile(r"/runs/(?!.*fork)\w+$"))
     expect(page.locator("#run-status")).to_contain_text("forked from")
     expect(page.locator("#run-status")).to_contain_text("at step 5")
-    child = people.runs(search="a child").items[0]
+    child = admin.runs(search="a child").items[0]
     assert (child.parent_id, child.step) == (run.id, 5)
 
 
-def test_a_grid_makes_a_study_with_a_page_of_its_own(page: Page, people: Client, worker: FakeWorker) -> None:
+def test_a_grid_makes_a_study_with_a_page_of_its_own(page: Page, admin: Client, worker: FakeWorker) -> None:
     page.goto("/new")
     page.locator("#new-name").fill("c1 over seeds")
     page.locator("#new-several").press("Space")
@@ -154,10 +135,10 @@ def test_a_grid_makes_a_study_with_a_page_of_its_own(page: Page, people: Client,
     expect(page).to_have_url(re.compile("/studies/"))
     expect(page.get_by_role("heading", name="c1 over seeds")).to_be_visible()
 
-    study = people.study(people.studies().items[0].id)
+    study = admin.study(admin.studies().items[0].id)
     values = iter((0.2, 0.3, 0.4, 0.5, 0.6, 0.7))
     for run in study.runs:
-        claim = worker.begin(people.run(run.run_id or ""))
+        claim = worker.begin(admin.run(run.run_id or ""))
         worker.upload(claim, [evaluation(0, 0.1), step(1), evaluation(1, next(values))])
     best = page.locator("#study-results tbody tr").first
     # (0.5 + 0.6 + 0.7) / 3, and 4.303 · 0.1 / √3 about it.
@@ -174,9 +155,9 @@ def test_a_grid_makes_a_study_with_a_page_of_its_own(page: Page, people: Client,
     expect(page.get_by_role("row", name=re.compile("c1 over seeds"))).to_contain_text("6: 6 stopping")
 
 
-def test_an_old_address_of_a_sweep_leads_to_its_study(page: Page, people: Client) -> None:
+def test_an_old_address_of_a_sweep_leads_to_its_study(page: Page, admin: Client) -> None:
     plan = StudyCreate(name="x" * 150, recipe="countdown-demo", grid={"training.seed": [1]}, start=False)
-    made = people.create_study(plan)
+    made = admin.create_study(plan)
     page.goto(f"/sweeps/{made.id}")
     expect(page).to_have_url(re.compile(f"/studies/{made.id}$"))
     expect(page.get_by_text("No evaluation yet")).to_be_visible()

@@ -9,8 +9,6 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from bapo.client import Client
-from bapo.records import SampledResponse, SampleRecord
-from bapo.rollout import BatchSource
 from frontend.app import create_app
 from frontend.settings import FrontendSettings
 from tests.backend.fake_worker import FakeWorker
@@ -90,67 +88,6 @@ def test_nothing_moves_while_somebody_zooms_and_the_zoom_stays(page: Page, admin
     assert _axis_range(page, "batch-composition") == pytest.approx(zoomed, rel=1e-5)
     page.locator("[data-chart=batch-composition] .nsewdrag").dblclick()
     wait_until(lambda: _axis_range(page, "batch-composition") != pytest.approx(zoomed, rel=1e-5))
-
-
-def test_tab_and_axis_stand_in_the_address(page: Page, admin: Client, worker: FakeWorker) -> None:
-    played = play(admin, worker, "addresses")
-    played.advance(3)
-    page.goto(f"/runs/{played.run.id}?tab=batch&x=rollouts")
-    expect(page.get_by_role("tab", name="Batch")).to_have_attribute("aria-selected", "true")
-    expect(page.locator("[data-chart=rollouts].ready")).to_be_attached()
-    expect(page.locator("[data-chart=batch-composition] .xtitle")).to_have_text("rollouts so far")
-    page.get_by_role("tab", name="Difficulty").click()
-    expect(page).to_have_url(re.compile(r"\?(?=.*tab=difficulty)(?=.*x=rollouts)"))
-    page.go_back()
-    expect(page.get_by_role("tab", name="Batch")).to_have_attribute("aria-selected", "true")
-    expect(page.locator("[data-chart=fill-rate]")).to_be_attached()
-
-
-def test_the_run_list_is_live(page: Page, admin: Client, worker: FakeWorker) -> None:
-    played = play(admin, worker, "listed one")
-    played.advance(2)
-    page.goto("/runs?search=listed")
-    row = page.locator(".ag-row", has_text="listed one")
-    expect(row).to_contain_text("2 / 150")
-    page.evaluate("window.loadedOnce = true")
-    played.advance(3)
-    expect(row).to_contain_text("5 / 150")
-    second = play(admin, worker, "listed two")
-    expect(page.locator(".ag-row", has_text="listed two")).to_be_visible()
-    assert page.evaluate("window.loadedOnce")
-    row.locator("[col-id=method]").first.click()
-    expect(page).to_have_url(re.compile(f"/runs/{played.run.id}$"))
-    assert second.run.id != played.run.id
-
-
-def test_responses_and_logs_are_text(page: Page, admin: Client, worker: FakeWorker) -> None:
-    played = play(admin, worker, "<img src=x onerror=alert(1)>")
-    played.advance(1)
-    hostile = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
-    played.add_sample(
-        SampleRecord(
-            attempt=1,
-            step=1,
-            prompt_id="p",
-            prompt=hostile,
-            answer={},
-            source=BatchSource.FRESH,
-            num_correct=1,
-            group_size=1,
-            policy_version=0,
-            in_batch=True,
-            responses=[SampledResponse(text=hostile, reward=1, num_tokens=3, logprob_sum=-1.0)],
-        )
-    )
-    assert played.claim is not None
-    worker.upload_lines(played.claim, [hostile], "log")
-    page.goto(f"/runs/{played.run.id}?tab=samples")
-    expect(page.locator(".sample-prompt")).to_have_text(hostile)
-    expect(page.locator(".response-text")).to_have_text(hostile)
-    page.get_by_role("tab", name="Log").click()
-    expect(page.locator("#log-text")).to_contain_text(hostile)
-    assert page.evaluate("window.hacked === undefined")
-    assert page.locator("main img[src=x]").count() == 0
 
 
 def test_the_page_goes_on_by_itself_after_the_server_was_away(

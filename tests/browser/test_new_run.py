@@ -7,8 +7,9 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Visitor, field
-from tests.services import BackendServer
+from bapo.api.runs import RunCreate
+from tests.browser.conftest import Visitor, field, log_in_with
+from tests.services import BackendServer, add_person
 
 pytestmark = pytest.mark.browser
 
@@ -45,6 +46,11 @@ def test_the_form_follows_the_method(visitor: Visitor) -> None:
     field(page, "method.max_rounds").get_by_role("button").click()
     expect(field(page, "method.max_rounds").locator("input")).to_have_value("4")
 
+    # A section says how many fields the method has there beside those above: DAPO one, BAPO its buffers and filter.
+    loss = page.locator("[data-section=method]")
+    choose(page, "bapo")
+    expect(loss.locator(".mantine-Accordion-label")).to_have_text("method · 8 more")
+
     # A method without fields says so.
     choose(page, "gspo")
     expect(page.get_by_text("This method has no fields of its own.")).to_be_visible()
@@ -58,7 +64,9 @@ def test_the_form_follows_the_type_of_tasks(visitor: Visitor) -> None:
     page = visitor.page
     page.goto("/new?recipe=countdown-demo")
     expect(page.locator("#new-submit")).to_be_enabled()
-    page.get_by_role("button", name=re.compile("^task")).click()
+    # The button is in sight, whatever is being filled in.
+    expect(page.locator("#new-submit")).to_be_in_viewport()
+    page.get_by_role("button", name=re.compile(r"^task · [1-9]\d* more")).click()
     verifier = field(page, "task.verifier").locator("input")
     expect(verifier).to_have_value("countdown")
     choose(page, "file", "task.type")
@@ -67,6 +75,9 @@ def test_the_form_follows_the_type_of_tasks(visitor: Visitor) -> None:
     expect(field(page, "task.num_operands")).to_be_hidden()
     expect(field(page, "task.train_file")).to_contain_text("give the path of a parquet or JSONL file")
     expect(page.locator("#new-submit")).to_be_disabled()
+    # What was typed is listed although it cannot run, and the estimate says that it is an older one.
+    expect(page.locator("#new-diff")).to_contain_text("file")
+    expect(page.locator(".stale-note").first).to_be_visible()
     # Its own value of a field is no change; another one is.
     expect(field(page, "task.verifier")).not_to_have_class(re.compile("changed"))
     verifier.fill("numeric")
@@ -76,6 +87,37 @@ def test_the_form_follows_the_type_of_tasks(visitor: Visitor) -> None:
     expect(verifier).to_have_value("reasoning_gym")
     choose(page, "countdown", "task.type")
     expect(page.locator("#new-diff")).to_contain_text("Nothing")
+    expect(page.locator(".stale-note").first).to_be_hidden()
+
+    # A name is refused beside the button and at its field, and never cut.
+    page.get_by_label("Name").fill("n" * 300)
+    page.locator("#new-submit").click()
+    refusal = "it has 300 characters: shorten it to at most 200"
+    expect(page.locator("#new-problems")).to_contain_text(refusal)
+    expect(page.locator(".form-main")).to_contain_text(refusal)
+    expect(page.get_by_label("Name")).to_have_value("n" * 300)
+
+
+def test_those_who_may_only_look_are_offered_nothing_to_make(
+    page: Page, backend_server: BackendServer, dashboard: str
+) -> None:
+    with backend_server.client() as client:
+        run = client.create_run(RunCreate(name="seen", recipe="countdown-demo", start=False))
+    page.context.clear_cookies()
+    log_in_with(page.context, dashboard, backend_server, add_person(backend_server, "vera", "viewer"))
+    for address in ("/runs", f"/runs/{run.id}", "/data"):
+        page.goto(address)
+        expect(page.locator("#page > *").first).to_be_visible()
+        expect(page.locator(".only-looks")).to_be_attached()
+        names = re.compile("New run|Clone|Fork|Register|Stop|Delete|Start")
+        expect(page.get_by_role("link", name=names)).to_have_count(0)
+        expect(page.get_by_role("button", name=names)).to_have_count(0)
+        if address == "/runs":
+            page.get_by_role("button", name="Views").click()
+            expect(page.locator("#runs-view-save")).to_be_hidden()
+    for address in ("/new", "/studies/new"):
+        page.goto(address)
+        expect(page.get_by_role("heading", name="You may only look")).to_be_visible()
 
 
 def test_a_refused_address_shows_no_summary_that_never_comes(visitor: Visitor) -> None:
@@ -104,3 +146,23 @@ def test_a_run_of_another_method_gets_what_the_form_showed(visitor: Visitor, bac
         assert client.run(run.id).config["method"] == {
             "type": "mopps", "target_accuracy": 0.4, "candidates": 8, "decay": 0.5, "prior_strength": 1.0,
         }  # fmt: skip
+
+
+def test_the_form_names_sources_and_offers_the_fields_of_the_chosen_task(page: Page) -> None:
+    page.goto("/new?recipe=paper-math-8b")
+    slot = page.locator("[data-field='method.v']")
+    expect(slot.locator(".field-source")).to_have_text("Source: Table 3")
+    slot.locator("input").fill("7")
+    expect(slot.locator(".field-source")).to_be_hidden()
+    page.get_by_role("button", name="task ·").click()
+    files = page.locator("[data-field='task.test_files'] input")
+    expect(files).to_have_value(
+        "data/aime24/aime24.parquet, data/amc23/amc23.parquet, data/math500/math500.parquet, "
+        "data/minerva/minerva.parquet, data/olympiad/olympiad.parquet"
+    )
+    verifier = page.locator("[data-field='task.verifier']")
+    verifier.locator("input").fill("maths")
+    expect(verifier).to_contain_text("did you mean math?")
+    verifier.locator("input").fill("math")
+    expect(page.locator("[data-field='task.num_operands']")).to_be_hidden()
+    expect(page.locator("#new-diff")).to_contain_text("v")

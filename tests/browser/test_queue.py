@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -17,38 +16,27 @@ from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import event, step
 from tests.backend.test_dispatcher import silence
 from tests.browser.conftest import WAIT_MILLISECONDS
-from tests.services import BackendServer, RedisServer, running_backend, wait_until
+from tests.services import BackendServer, RedisServer, wait_until
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def backend_server(
-    postgres_url: str, redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[BackendServer]:
-    """A server that really hands out runs."""
-    folder = tmp_path_factory.mktemp("backend")
-    with running_backend(postgres_url, folder, redis_server.url, lease_seconds=3600) as server:
-        yield server
-
-
-@pytest.fixture
-def people(backend_server: BackendServer) -> Iterator[Client]:
-    with backend_server.client() as client:
-        yield client
+def backend_settings(redis_server: RedisServer) -> dict[str, str]:
+    return {"broker_url": redis_server.url}
 
 
 def submit(client: Client, name: str) -> str:
     return client.create_run(RunCreate(name=name, recipe="countdown-demo")).id
 
 
-def test_slots_reasons_and_cancelling(page: Page, people: Client, backend_server: BackendServer) -> None:
+def test_slots_reasons_and_cancelling(page: Page, admin: Client, backend_server: BackendServer) -> None:
     worker = FakeWorker(backend_server, slots=1)
-    first, second = submit(people, "holds the slot"), submit(people, "waits its turn")
+    first, second = submit(admin, "holds the slot"), submit(admin, "waits its turn")
     claim = worker.claim(first)
     worker.report(claim, "running")
     worker.upload(claim, [event("started"), step(1), step(2)])
-    wait_until(lambda: people.run(second).status_reason == "waits for a free slot")
+    wait_until(lambda: admin.run(second).status_reason == "waits for a free slot")
 
     page.goto("/runs")
     page.get_by_role("link", name="Queue").click()
@@ -71,12 +59,12 @@ def test_slots_reasons_and_cancelling(page: Page, people: Client, backend_server
     expect(dialog).to_contain_text("waits its turn")
     dialog.get_by_role("button", name="Keep it").click()
     expect(dialog).to_be_hidden()
-    assert people.run(second).status == "queued"
+    assert admin.run(second).status == "queued"
 
     row.get_by_label("Cancel waits its turn").click()
     dialog.get_by_role("button", name="Cancel the run").click()
     expect(page.get_by_text("No run is waiting")).to_be_visible()
-    assert people.run(second).status == "cancelled"
+    assert admin.run(second).status == "cancelled"
 
     # What the trainer does shows without a reload.
     worker.upload(claim, [step(3)])
@@ -91,8 +79,8 @@ def in_line(page: Page) -> list[str]:
     return page.locator("#queue-board tr[data-run]").evaluate_all("rows => rows.map(row => row.dataset.name)")
 
 
-def test_the_order_is_changed_by_keyboard_menu_and_drag(page: Page, people: Client) -> None:
-    ids = {name: submit(people, name) for name in ("one", "two", "three")}
+def test_the_order_is_changed_by_keyboard_menu_and_drag(page: Page, admin: Client) -> None:
+    ids = {name: submit(admin, name) for name in ("one", "two", "three")}
     page.goto("/queue")
     handle = page.get_by_role("button", name="Move three")
     handle.focus()
@@ -119,7 +107,7 @@ def test_the_order_is_changed_by_keyboard_menu_and_drag(page: Page, people: Clie
     priority.fill("90")
     priority.press("Enter")
     wait_until(lambda: in_line(page) == ["three", "two", "one"])
-    assert people.run(ids["three"]).priority == 90
+    assert admin.run(ids["three"]).priority == 90
 
     # Several at once; what is held stands last and says by whom.
     for name in ("three", "one"):
@@ -132,45 +120,46 @@ def test_the_order_is_changed_by_keyboard_menu_and_drag(page: Page, people: Clie
     expect(page.get_by_role("toolbar")).to_be_hidden()
     page.get_by_role("button", name="Change one").click()
     page.get_by_role("menuitem", name="Release").click()
-    wait_until(lambda: people.run(ids["one"]).held_by is None)
+    wait_until(lambda: admin.run(ids["one"]).held_by is None)
 
     limit = page.get_by_label("Most runs of admin at a time")
     limit.fill("3")
     limit.press("Enter")
     expect(page.get_by_text("admin: at most 3 at a time.")).to_be_visible()
-    assert [each.max_running for each in people.limits().items if each.user == "admin"] == [3]
-    people.set_limit("admin", LimitChange(max_running=None))
+    assert [each.max_running for each in admin.limits().items if each.user == "admin"] == [3]
+    admin.set_limit("admin", LimitChange(max_running=None))
     for run_id in ids.values():
-        people.stop(run_id)
+        admin.stop(run_id)
 
 
 def test_workers_show_their_gpus_and_are_drained_and_forgotten(
-    page: Page, people: Client, backend_server: BackendServer
+    page: Page, admin: Client, backend_server: BackendServer
 ) -> None:
     gpus = [GpuInfo(index=index, name="NVIDIA H200", memory_gib=139.8) for index in range(4)]
     worker = FakeWorker(backend_server, name="gpu-box", slots=4, host="rack-3", gpus=gpus)
     body = RunCreate(name="has two GPUs", recipe="countdown-demo", changes={"resources.gpus": 2})
-    worker.claim(people.create_run(body).id)
-    page.goto("/workers")
-    row = page.get_by_role("row", name=re.compile("gpu-box"))
-    expect(row).to_contain_text("rack-3")
-    expect(row).to_contain_text("1 of 4")
-    expect(row).to_contain_text("online")
-    expect(row.locator(".gpu-held")).to_have_count(2)
-    expect(row.locator(".gpu").first).to_contain_text("140 GiB")
-    expect(row.locator(".gpu").first).to_contain_text("has two GPUs")
+    worker.claim(admin.create_run(body).id)
+    with worker.beating():
+        page.goto("/workers")
+        row = page.get_by_role("row", name=re.compile("gpu-box"))
+        expect(row).to_contain_text("rack-3")
+        expect(row).to_contain_text("1 of 4")
+        expect(row).to_contain_text("online")
+        expect(row.locator(".gpu-held")).to_have_count(2)
+        expect(row.locator(".gpu").first).to_contain_text("140 GiB")
+        expect(row.locator(".gpu").first).to_contain_text("has two GPUs")
 
-    row.get_by_role("button", name="Drain gpu-box").click()
-    dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("gpu-box")
-    dialog.get_by_role("button", name="Cancel").click()
-    expect(dialog).to_be_hidden()
-    row.get_by_role("button", name="Drain gpu-box").click()
-    dialog.get_by_label("Also hand over its runs").check()
-    dialog.get_by_role("button", name="Drain", exact=True).click()
-    expect(row).to_contain_text("draining, handing over its runs")
-    row.get_by_role("button", name="Undrain gpu-box").click()
-    expect(row).to_contain_text("online")
+        row.get_by_role("button", name="Drain gpu-box").click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_contain_text("gpu-box")
+        dialog.get_by_role("button", name="Cancel").click()
+        expect(dialog).to_be_hidden()
+        row.get_by_role("button", name="Drain gpu-box").click()
+        dialog.get_by_label("Also hand over its runs").check()
+        dialog.get_by_role("button", name="Drain", exact=True).click()
+        expect(row).to_contain_text("draining, handing over its runs")
+        row.get_by_role("button", name="Undrain gpu-box").click()
+        expect(row).to_contain_text("online")
     worker.close()
 
     # Another one is long gone.

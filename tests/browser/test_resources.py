@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from playwright.sync_api import Page, expect
 from bapo.api.runs import RunCreate
 from bapo.client import Client
 from tests.browser.conftest import Visitor
-from tests.services import BackendServer, running_backend
 
 pytestmark = pytest.mark.browser
 
@@ -29,22 +27,16 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def backend_server(postgres_url: str, tmp_path_factory: pytest.TempPathFactory, roots: Path) -> Iterator[BackendServer]:
-    folder = tmp_path_factory.mktemp("backend")
-    with running_backend(postgres_url, folder, "redis://127.0.0.1:1/0", resource_roots=str(roots)) as server:
-        yield server
+def backend_settings(roots: Path) -> dict[str, str]:
+    return {"resource_roots": str(roots)}
 
 
-@pytest.fixture
-def people(backend_server: BackendServer) -> Iterator[Client]:
-    with backend_server.client() as client:
-        yield client
-
-
-def test_register_look_in_use_and_take_away(page: Page, visitor: Visitor, people: Client, roots: Path) -> None:
+def test_register_look_in_use_and_take_away(page: Page, visitor: Visitor, admin: Client, roots: Path) -> None:
     page.goto("/runs")
     page.get_by_role("link", name="Data & models").click()
     expect(page.get_by_text("Nothing is registered yet")).to_be_visible()
+    about = page.get_by_role("link", name="About this page")
+    expect(about).to_have_attribute("href", "/documents/docs/dashboard.md#data--models")
 
     page.get_by_role("button", name="Register").click()
     dialog = page.get_by_role("dialog")
@@ -65,7 +57,7 @@ def test_register_look_in_use_and_take_away(page: Page, visitor: Visitor, people
     row = page.get_by_role("row", name="planning")
     expect(row).to_contain_text("40 rows · nums, target")
     changes = {"task.train_file": "@planning", "task.num_test": 2}
-    people.create_run(RunCreate(name="uses it", recipe="countdown-demo", changes=changes, start=False))
+    admin.create_run(RunCreate(name="uses it", recipe="countdown-demo", changes=changes, start=False))
     page.get_by_role("button", name="@planning").click()
     drawer = page.locator(".resource-drawer")
     expect(drawer).to_contain_text("First 20 of 40 rows")
@@ -92,3 +84,10 @@ def test_a_verifier_shows_its_source_as_text(page: Page, roots: Path) -> None:
     page.get_by_role("button", name="@mine").click()
     expect(page.locator(".resource-source")).to_contain_text("# <img src=x onerror=alert(1)>")
     assert page.locator(".resource-drawer img").count() == 0
+
+    # The form that the drawer leads to knows it, and offers all names that are registered.
+    page.get_by_role("link", name="New run").last.click()
+    verifier = page.get_by_role("textbox", name="task.verifier")
+    expect(verifier).to_have_value("@mine")
+    verifier.fill("@")
+    expect(page.get_by_role("option", name="@mine")).to_be_visible()

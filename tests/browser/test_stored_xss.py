@@ -67,14 +67,21 @@ def open_page(page: Page, address: str) -> None:
     expect(page.locator("main")).to_contain_text("window.attacked=1")
 
 
-@pytest.mark.parametrize("tab", TABS)
-def test_the_page_of_a_run_runs_nothing(visitor: Visitor, hostile: PlayedRun, tab: str) -> None:
-    open_page(visitor.page, f"/runs/{hostile.run.id}?tab={tab}")
-    expect(visitor.page.locator("#run-panel")).not_to_be_empty()
-    assert_nothing_ran(visitor)
+def test_the_page_of_a_run_runs_nothing(visitor: Visitor, hostile: PlayedRun) -> None:
+    page = visitor.page
+    open_page(page, f"/runs/{hostile.run.id}")
+    for tab in TABS:
+        page.locator(f"#run-tabs-tab-{tab}").click()
+        panel = page.locator(f"#run-tabs-panel-{tab} #run-panel")
+        expect(panel).not_to_be_empty()
+        if tab in ("samples", "log"):
+            expect(panel).to_contain_text(ATTACK)
+        assert_nothing_ran(visitor)
 
 
 def test_other_pages_run_nothing(visitor: Visitor, hostile: PlayedRun) -> None:
+    # So wide that the list of runs shows tags.
+    visitor.page.set_viewport_size({"width": 1800, "height": 900})
     for address in (
         "/runs",
         f"/runs?search={quote('<img')}",
@@ -86,6 +93,8 @@ def test_other_pages_run_nothing(visitor: Visitor, hostile: PlayedRun) -> None:
     ):
         open_page(visitor.page, address)
         assert_nothing_ran(visitor)
+        if address == "/runs":
+            expect(visitor.page.locator(".cell-tag").first).to_have_text(ATTACK)
 
 
 def test_what_an_address_says_is_text(visitor: Visitor, hostile: PlayedRun) -> None:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from bapo.api.studies import StudyDetail
 from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.test_studies import TEXT, body, finish, runs_of
-from tests.browser.conftest import WAIT_MILLISECONDS, Visitor, log_in
-from tests.services import BackendServer
+from tests.browser.conftest import WAIT_MILLISECONDS, assert_fits
 
 pytestmark = pytest.mark.browser
 
@@ -125,29 +123,13 @@ def test_all_runs_are_stopped_after_a_question(page: Page, admin: Client) -> Non
     expect(page.locator(".notice")).to_contain_text("Not found")
 
 
-@pytest.fixture(params=["light", "dark"])
-def narrow(
-    request: pytest.FixtureRequest, chromium: Browser, dashboard: str, backend_server: BackendServer
-) -> Iterator[Page]:
-    """A telephone."""
-    context = chromium.new_context(
-        base_url=dashboard, viewport={"width": 390, "height": 844}, color_scheme=request.param
-    )
-    context.set_default_timeout(WAIT_MILLISECONDS)
-    log_in(context, dashboard, backend_server)
-    visitor = Visitor.watching(context.new_page())
-    yield visitor.page
-    visitor.check()
-    context.close()
-
-
-def test_nothing_sticks_out_of_a_narrow_page(narrow: Page, study: StudyDetail) -> None:
+def test_nothing_sticks_out_of_a_narrow_page(page: Page, study: StudyDetail) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
     for address, ready in (
         ("/studies", ".study-list"),
         ("/studies/new?from=stability-mini", ".study-head"),
         (f"/studies/{study.id}", "#results"),
     ):
-        narrow.goto(address)
-        narrow.wait_for_selector(ready)
-        width = narrow.evaluate("document.documentElement.scrollWidth")
-        assert width <= 390, (address, width)
+        page.goto(address)
+        page.wait_for_selector(ready)
+        assert_fits(page, 390)

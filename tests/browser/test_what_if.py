@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -114,10 +113,3 @@ def test_recipes_are_cards(page: Page) -> None:
     card.click()
     expect(page).to_have_url(re.compile("recipe=countdown-grpo"))
     expect(field(page, "method.type").locator("input").first).to_have_value("grpo")
-
-
-def test_a_narrow_window_holds_the_whole_tab(page: Page, run_id: str) -> None:
-    page.set_viewport_size({"width": 390, "height": 800})
-    page.goto(f"/runs/{run_id}?tab=what-if")
-    expect(page.locator("[data-total]")).to_have_count(7)
-    assert json.loads(page.evaluate("JSON.stringify(document.documentElement.scrollWidth)")) <= 390

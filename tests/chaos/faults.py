@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import random
+import shutil
 import signal
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 
 import httpx
 import psutil
@@ -25,6 +29,7 @@ from tests.chaos.world import (
     is_alive,
     kill,
     limit_files,
+    make_read_only,
     run_folder_of,
 )
 
@@ -72,6 +77,21 @@ class Faults:
             with newest[-1].open("r+b") as file:
                 file.truncate(int(fault.pick * newest[-1].stat().st_size))
         kill(trainer)
+
+    def _a_run_folder(self, fault: Fault) -> Path:
+        folder = run_folder_of(self._a_trainer(fault))
+        if folder is None or not folder.is_dir():
+            raise NotNowError
+        return folder
+
+    def _delete_folder(self, fault: Fault) -> None:
+        folder = self._a_run_folder(fault)
+        self._world.deleted.add(folder.name)
+        # Renamed first: it is gone at once, and nothing can be added while it is emptied.
+        shutil.rmtree(folder.rename(folder.with_name(f"deleted-{folder.name}")))
+
+    def _make_read_only(self, fault: Fault) -> Undo:
+        return make_read_only(self._a_run_folder(fault))
 
     def _service(self, name: str) -> psutil.Process:
         process = self._world.service(name)
@@ -150,10 +170,27 @@ class Faults:
     def _database_full(self, fault: Fault) -> Undo:
         return self._full(family(self._service("postgres")), fault)
 
+    def _up_full(self, fault: Fault) -> Undo:
+        # Nothing can be recorded, and what is started again has its disk full, too.
+        redis = self._service("redis")
+        undo = self._full([psutil.Process(self._world.stack.pid)], replace(fault, pick=0.0))
+        kill(redis)
+        return undo
+
     def _jump(self, seconds: float) -> None:
         self._world.move_clock(seconds)
 
     # ------------------------------------------------------------ deliveries
+
+    @contextmanager
+    def _server(self) -> Iterator[Client]:
+        """The server as it is now: lasting faults end in this thread, so that nobody may wait here for their end."""
+        token = (self._world.stack.folder / "admin-token").read_text().strip()
+        try:
+            with Client(self._world.stack.url, token=token, timeout_seconds=5) as client:
+                yield client
+        except (ApiError, httpx.TransportError):
+            raise NotNowError from None
 
     def _workers(self, client: Client) -> Sequence[WorkerInfo]:
         workers = client.workers().items
@@ -163,7 +200,7 @@ class Faults:
 
     def _double_deliveries(self, fault: Fault) -> None:
         dice = random.Random(fault.pick)
-        with self._world.client() as client:
+        with self._server() as client:
             queues = [f"worker-{worker.id}" for worker in self._workers(client)]
             # All there are: ended, running and waiting ones.
             deliveries = [(run.id, queue) for run in client.runs(limit=50).items for queue in queues] * 2
@@ -181,7 +218,7 @@ class Faults:
         """Both workers claim every run at once; those that are nobody's, or another's, are refused."""
         self._submit()
         token = (self._world.stack.folder / "worker-token").read_text().strip()
-        with self._world.client() as client:
+        with self._server() as client:
             worker_ids = [worker.id for worker in self._workers(client)]
             held = [run.id for run in client.runs(limit=50, status=["starting", "running", "pausing"]).items]
         if not held:
@@ -227,11 +264,14 @@ _DOINGS: Mapping[str, Callable[[Faults, Fault], Undo | None]] = {
     "a trainer's disk is full": Faults._trainer_full,
     "a worker's disk is full": Faults._worker_full,
     "PostgreSQL's disk is full": Faults._database_full,
+    "the disk is full for bapo up while Redis is killed": Faults._up_full,
     "the clock jumps ahead": lambda faults, _: faults._jump(CLOCK_JUMP_SECONDS),
     "the clock jumps back": lambda faults, _: faults._jump(-CLOCK_JUMP_SECONDS),
     "deliveries are doubled and reordered": Faults._double_deliveries,
     "another worker claims": Faults._claim_as_another,
     "a trainer is killed and its newest checkpoint damaged": Faults._damage_checkpoint,
+    "the folder of a run is deleted": Faults._delete_folder,
+    "the folder of a run is read-only": Faults._make_read_only,
 }
 assert set(_DOINGS) == set(FAULTS)
 LASTING = {"the remote worker hangs for longer than its lease": LEASE_SECONDS + 1, "the network is silent": 3.0}

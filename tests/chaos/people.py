@@ -27,6 +27,7 @@ class Submitted:
     paused: bool = False
     stopped: bool = False
     ended: RunDetail | None = None
+    state: str = "not yet seen"
 
     @property
     def expected(self) -> frozenset[RunStatus]:
@@ -45,6 +46,8 @@ class People(threading.Thread):
         self._no_more = threading.Event()
         self.runs: list[Submitted] = []
         self.failure: BaseException | None = None
+        self.moved = time.monotonic()
+        """When a run was last seen to get on: another step, attempt or status."""
 
     def submit_one_more(self) -> None:
         """Soon, whether or not the server is well."""
@@ -84,9 +87,12 @@ class People(threading.Thread):
 
     def _see_to(self, client: Client, run: Submitted) -> None:
         seen = client.run(run.run_id)
+        state = f"{seen.name} {seen.status.value} at step {seen.step}, attempt {seen.attempt}"
+        if state != run.state:
+            run.state, self.moved = state, time.monotonic()
         if seen.status in TERMINAL_STATUSES:
             run.ended = seen
-            self._world.say(f"{seen.name} {seen.status.value} at step {seen.step}, attempt {seen.attempt}")
+            self._world.say(state)
         elif run.plan.stop and not run.stopped and seen.step >= run.plan.at_step:
             run.stopped = self._try(lambda: client.stop(run.run_id))
         elif run.plan.pause and not run.paused and seen.step >= run.plan.at_step:

@@ -26,15 +26,18 @@ FAULTS = (
     "a trainer's disk is full",
     "a worker's disk is full",
     "PostgreSQL's disk is full",
+    "the disk is full for bapo up while Redis is killed",
     "the clock jumps ahead",
     "the clock jumps back",
     "deliveries are doubled and reordered",
     "another worker claims",
     "a trainer is killed and its newest checkpoint damaged",
+    "the folder of a run is deleted",
+    "the folder of a run is read-only",
 )
 WEIGHTS = {"kill a trainer": 3, "kill everything but the trainers": 0}
 """How often a fault is drawn beyond its first time, where not once; the heaviest comes once."""
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 3.0
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.3, 2.0
 
 
 @dataclass(frozen=True)

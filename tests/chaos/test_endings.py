@@ -16,6 +16,8 @@ import pytest
 
 from bapo.api.runs import RunStatus
 from bapo.client import Client
+from tests.chaos.world import PatientClient, is_alive
+from tests.disks import fill, small_disk
 from tests.stack import NUM_STEPS, Stack, all_records, at_step, ended, essence, submit, wait_for
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(420)]
@@ -107,3 +109,29 @@ def test_another_worker_takes_over_from_one_that_hangs(
             second.terminate()
             assert second.wait(60) == 0
     stack.stop()
+
+
+def test_a_disk_that_fills_up_ends_nothing_for_good(
+    make_stack: Callable[[], Stack], undisturbed_records: list[dict[str, Any]]
+) -> None:
+    stack = make_stack()
+    with small_disk(stack.folder, "300m") as disk:
+        stack.start("--no-demo", BAPO_RETRY_DELAY_SECONDS="1", BAPO_MAX_ATTEMPTS_WITHOUT_PROGRESS="25")
+        with stack.client() as client:
+            run_id = submit(client, "full disk")
+            at_step(client, run_id, 10)
+            trainer, redis = stack.trainer(run_id), stack.service("redis")
+            filler = fill(disk)
+            # Its end has to be written down, and its successor.
+            redis.kill()
+            wait_for(lambda: not is_alive(trainer) and not is_alive(redis))
+            wait_for(lambda: any("redis-server" in each.name() and is_alive(each) for each in stack.processes()))
+            assert psutil.pid_exists(stack.pid)
+            filler.unlink()
+        # PostgreSQL may still be on its way back.
+        with PatientClient(stack.url, token=(stack.folder / "admin-token").read_text().strip()) as client:
+            run = ended(client, run_id)
+            assert (run.status, run.step) == (RunStatus.SUCCEEDED, NUM_STEPS)
+            assert_equal_to_undisturbed(client, run_id, undisturbed_records)
+        assert stack.stop() == 0
+        assert "processes.json cannot be written (No space left on device)" in stack.output

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -92,6 +92,8 @@ class World:
     def __init__(self, stack: Stack) -> None:
         self.stack = stack
         self.proxy = Proxy("127.0.0.1", stack.port)
+        self.deleted: set[str] = set()
+        """Runs whose folder was deleted under them."""
         self._remote: subprocess.Popen[bytes] | None = None
         self._began = time.monotonic()
         folder = DataFolder(stack.folder)
@@ -201,6 +203,31 @@ def run_folder_of(trainer: psutil.Process) -> Path | None:
     """The folder of the run that a trainer trains; None where it has ended."""
     arguments = _arguments(trainer)
     return Path(arguments[3]) if len(arguments) > 3 else None
+
+
+def make_read_only(folder: Path) -> Callable[[], None]:
+    """Let nothing be made in a folder, and return what lets it again.
+
+    Permissions do so for everybody but root, and a mount for root; what is open stays open.
+    """
+    folders = [folder, *(each for each in folder.rglob("*") if each.is_dir())]
+    for each in folders:
+        each.chmod(0o555)
+    bind = ["mount", "--bind", str(folder), str(folder)]
+    is_mounted = os.geteuid() == 0 and subprocess.run(bind, capture_output=True, check=False).returncode == 0
+    if is_mounted:
+        subprocess.run(["mount", "-o", "remount,bind,ro", str(folder)], check=True)
+
+    def undo() -> None:
+        if is_mounted:
+            # Lazily: somebody may be in it.
+            subprocess.run(["umount", "--lazy", str(folder)], check=True)
+        for each in folders:
+            # A checkpoint may have gone since.
+            if each.exists():
+                each.chmod(0o755)
+
+    return undo
 
 
 def _arguments(process: psutil.Process) -> list[str]:

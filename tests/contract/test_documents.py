@@ -78,6 +78,13 @@ def test_links_lead_somewhere(document: Path) -> None:
     assert missing == []
 
 
+def test_nobody_is_told_to_install_what_is_on_no_index() -> None:
+    # Anybody could register the name; the checkout's own package is `.` with its extras.
+    texts = [*DOCUMENTS, *(path for folder in ("bapo", "scripts", "worker") for path in (ROOT / folder).rglob("*.py"))]
+    install = re.compile(r"pip install [^`\n]*bapo")
+    assert [str(path) for path in texts if install.search(path.read_text(encoding="utf-8"))] == []
+
+
 def test_the_readme_leads_to_what_it_names() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     way = text.partition("## Find your way")[2].partition("\n## ")[0]

@@ -16,6 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bapo.analysis.comparison import ComparedRun, flattened, groups_of
+from bapo.analysis.rollout_estimate import rollout_estimate
 from bapo.analysis.what_if.forecast import what_if
 from bapo.analysis.what_if.recording import read_recording
 from bapo.api.configs import ConfigFieldInfo
@@ -142,6 +143,15 @@ def test_the_form_offers_both_with_their_fields_and_defaults() -> None:
     assert field_text(info("loss.aggregation"), "middle") is not None
     assert "middle has response-mean." in str(field_text(info("loss.aggregation"), "middle"))
     assert info(METHOD).variants["middle"].description.startswith("GRPO that prefers the groups")
+
+
+def test_the_estimate_counts_what_does_not_depend_on_the_packages_data() -> None:
+    config = resolve({"task": {"type": "sums"}, "training": {"steps": 2}}).config
+    estimate = rollout_estimate(config.model_dump(mode="json"))
+    # 2 steps of B · G responses; how many problems are held out is for the package to say.
+    assert (estimate.fresh, estimate.evaluation) == (2 * config.rollout.batch_size * config.rollout.group_size, None)
+    by_epochs = resolve({"task": {"type": "sums"}, "training": {"epochs": 1, "steps": None}}).config
+    assert rollout_estimate(by_epochs.model_dump(mode="json")).steps is None
 
 
 def test_what_if_replays_it_and_as_it(folder: Path) -> None:

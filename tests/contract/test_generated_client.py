@@ -24,13 +24,6 @@ PACKAGE = "generated_bapo_client"
 
 
 @pytest.fixture(scope="module")
-def worker(backend_server: BackendServer) -> Iterator[FakeWorker]:
-    worker = FakeWorker(backend_server)
-    yield worker
-    worker.close()
-
-
-@pytest.fixture(scope="module")
 def generated(admin: Client, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     """The package, made from what the server says of itself."""
     folder = tmp_path_factory.mktemp("generated")

@@ -7,7 +7,12 @@ import sys
 
 import pytest
 
-WITH_TENSORS = ("bapo.engines.local", "bapo.engines.verl.", "bapo.advantages", "bapo.critic", "bapo.losses")
+WITH_TENSORS = (
+    *("bapo.engines.local", "bapo.engines.shaping", "bapo.engines.verl."),
+    *("bapo.advantages", "bapo.critic", "bapo.losses"),
+    # Adapters import the trainer that they observe, whose process they run in.
+    *("bapo.observe.trl", "bapo.observe.verl"),
+)
 """The only modules that may import PyTorch when they are imported."""
 
 IMPORT_EVERYTHING = """

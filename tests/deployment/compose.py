@@ -96,11 +96,15 @@ class Host:
             text = re.sub(r"(?<!\d)8000(?!\d)", str(self.port), text)
         text = text.replace("0.0.0.0", "127.0.0.1")  # noqa: S104 - only this machine here
         text = re.sub(r"(?m)^dir /data$", f"dir {self.folder / 'redis'}", text)
+        text = text.replace("/run/secrets", str(self.folder / "secrets"))
         return text.replace("/var/lib/bapo", str(self.folder))
 
     def environment(self, service: str) -> dict[str, str]:
         """The service's environment and nothing of ours but where programs and packages are."""
-        own = {name: self.here(str(value), service) for name, value in self.services[service]["environment"].items()}
+        own = {
+            name: self.here(str(value), service)
+            for name, value in self.services[service].get("environment", {}).items()
+        }
         path = os.pathsep.join([str(Path(sys.executable).parent), *map(str, self.programs), "/usr/bin", "/bin"])
         return {"PATH": path, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HOME": str(self.folder), **own}
 

@@ -31,6 +31,7 @@ def base_install(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = folder / "source"
     for name in SOURCES:
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "docs", source / "docs")
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     pip = [sys.executable, "-m", "pip", "--quiet"]
@@ -105,3 +106,11 @@ def test_a_command_names_the_extra_that_it_needs(
     (line,) = refused.stderr.splitlines()
     assert line.startswith(f"bapo: this needs {named}")
     assert line.endswith(f'install the extra {extra!r}: pip install ".[{extra}]" in the checkout')
+
+
+def test_the_documents_are_installed_where_the_dashboard_looks_for_them(base_install: Path) -> None:
+    folder = base_install.parent / "share" / "doc" / "bapo-control-plane"
+    assert (folder / "README.md").is_file()
+    assert {path.name for path in (folder / "docs").glob("*.md")} == {
+        path.name for path in (ROOT / "docs").glob("*.md")
+    }

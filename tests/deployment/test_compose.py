@@ -28,6 +28,7 @@ from bapo.deploy.settings import ServiceSettings, load, variable_of
 from bapo.deploy.up.postgres import binaries
 from bapo.deploy.up.redis import server_binary
 from frontend.settings import FrontendSettings
+from scripts.pin_images import pinned
 from tests.deployment.compose import COMPOSE, REMOTE, ROOT, Host, MissingVariableError, interpolate, read, resolved
 from tests.distributions import brought
 from tests.services import wait_until
@@ -36,9 +37,9 @@ from worker.settings import WorkerSettings
 
 GIVEN = {
     "BAPO_PUBLIC_URL": "http://127.0.0.1:8000",
-    "BAPO_POSTGRES_PASSWORD": "a" * 64,
-    "BAPO_REDIS_PASSWORD": "b" * 64,
+    "BAPO_SECRETS": "/etc/bapo/secrets",
 }
+PASSWORDS = {"postgres-password": "a" * 64, "redis-password": "b" * 64}
 OURS: Mapping[str, type[ServiceSettings]] = {
     "migrate": Settings,
     "backend": Settings,
@@ -57,6 +58,7 @@ class Part(BaseModel):
 class Build(Part):
     context: str
     dockerfile: str
+    secrets: list[str]
 
 
 class Condition(Part):
@@ -100,7 +102,8 @@ class Service(Part):
     user: str | None = None
     hostname: str | None = None
     profiles: list[str] = []
-    environment: dict[str, str]
+    environment: dict[str, str] = {}
+    secrets: list[str] = []
     command: list[str]
     restart: Literal["no", "always", "on-failure", "unless-stopped"]
     init: bool
@@ -129,11 +132,16 @@ class Volume(Part):
     pass
 
 
+class Secret(Part):
+    file: str
+
+
 class File(Part):
     name: str
     services: dict[str, Service]
     networks: dict[str, Network]
     volumes: dict[str, Volume]
+    secrets: dict[str, Secret]
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +155,7 @@ def test_what_a_service_names_is_there(file: File) -> None:
         assert set(service.networks) <= set(file.networks)
         assert {volume.split(":")[0] for volume in service.volumes} <= set(file.volumes)
         assert set(service.depends_on) <= set(file.services)
+        assert set(service.secrets) | set(service.build.secrets if service.build else ()) <= set(file.secrets)
         for name, condition in service.depends_on.items():
             needed = file.services[name]
             assert condition.condition != "service_healthy" or needed.healthcheck is not None
@@ -175,9 +184,21 @@ def test_images_are_pinned_by_version(file: File) -> None:
     for dockerfile in (ROOT / "docker").glob("*.Dockerfile"):
         text = dockerfile.read_text()
         arguments = dict(re.findall(r"^ARG (\w+)=(\S+)$", text, re.MULTILINE))
-        images |= {Template(name).substitute(arguments) for name in re.findall(r"^FROM (\S+)", text, re.MULTILINE)}
+        bases = [name for name in re.findall(r"^FROM (\S+)", text, re.MULTILINE) if "$" in name or ":" in name]
+        images |= {Template(name).substitute(arguments) for name in bases}
     for image in images:
-        assert re.search(r":\d+\.\d+(\.\d+)?(-[\w.]+)*$", image), image
+        assert re.search(r":\d+\.\d+(\.\d+)?(-[\w.]+)*(@sha256:[0-9a-f]{64})?$", image), image
+
+
+def test_every_public_image_can_be_pinned_by_digest_again_and_again() -> None:
+    digests = ("sha256:" + "a" * 64, "sha256:" + "b" * 64)
+    asked: list[str] = []
+    for path in (COMPOSE, *(ROOT / "docker").glob("*.Dockerfile")):
+        once = pinned(path.read_text(), lambda image: asked.append(image) or digests[0])  # type: ignore[func-returns-value]
+        assert once.count(digests[0]) == (2 if path == COMPOSE else 1)
+        assert pinned(once, lambda _: digests[1]) == once.replace(*digests)
+    assert {image.partition(":")[0] for image in asked} == {"postgres", "redis", "python", "nvidia/cuda"}
+    assert not any("@" in image for image in asked)
 
 
 def test_the_databases_cannot_be_reached_from_outside(file: File) -> None:
@@ -205,19 +226,38 @@ def test_a_worker_has_the_time_that_its_trainers_take_to_stop(file: File) -> Non
         assert seconds > STOP_GRACE_SECONDS + REPORT_GRACE_SECONDS
 
 
-def test_no_secret_has_a_default() -> None:
-    text = COMPOSE.read_text() + REMOTE.read_text()
-    secrets = re.findall(r"\$\{(\w*(?:PASSWORD|TOKEN|SECRET)\w*)(:.)?", text)
-    assert len(secrets) > 4
-    assert all(operator == ":?" for _, operator in secrets)
+def test_secrets_are_files_and_have_no_default(file: File) -> None:
+    assert not re.search(r"\$\{\w*(PASSWORD|TOKEN)", COMPOSE.read_text() + REMOTE.read_text())
+    assert {name: secret.file for name, secret in file.secrets.items()} == {
+        "postgres-password": "/etc/bapo/secrets/postgres-password",
+        "redis-password": "/etc/bapo/secrets/redis-password",
+        "pip": "/dev/null",
+    }
     for missing in GIVEN:
         with pytest.raises(MissingVariableError, match=f"{missing}: run scripts/make_env.sh"):
             resolved({name: value for name, value in GIVEN.items() if name != missing})
 
 
+def test_only_those_who_need_a_password_see_it(file: File) -> None:
+    holders = {
+        secret: {name for name, service in file.services.items() if secret in service.secrets} for secret in PASSWORDS
+    }
+    assert holders == {
+        "postgres-password": {"postgres", "migrate", "backend"},
+        "redis-password": {"redis", "migrate", "backend", "worker", "worker-gpu"},
+    }
+
+
 @pytest.mark.parametrize("name", list(OURS))
-def test_our_services_take_their_environment(file: File, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    environment = file.services[name].environment
+def test_our_services_take_their_environment(
+    file: File, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for secret in file.services[name].secrets:
+        (tmp_path / secret).write_text("secret")
+    environment = {
+        variable: value.replace("/run/secrets", str(tmp_path))
+        for variable, value in file.services[name].environment.items()
+    }
     known = {variable_of(field) for field in OURS[name].model_fields}
     assert {variable for variable in environment if variable.startswith("BAPO_")} <= known
     for variable, value in environment.items():
@@ -228,7 +268,7 @@ def test_our_services_take_their_environment(file: File, name: str, monkeypatch:
 def test_remote_workers_are_let_in_only_where_an_address_is_named() -> None:
     with pytest.raises(MissingVariableError):
         resolved(GIVEN, REMOTE)
-    url = "redis://:x@10.0.0.5:6379/0"
+    url = "redis://10.0.0.5:6379/0"
     content = resolved({**GIVEN, "BAPO_BROKER_BIND": "10.0.0.5", "BAPO_WORKER_BROKER_URL": url}, REMOTE)
     assert content["services"]["redis"]["ports"] == ["10.0.0.5:6379:6379"]
     assert content["services"]["backend"]["environment"] == {"BAPO_WORKER_BROKER_URL": url}
@@ -236,7 +276,7 @@ def test_remote_workers_are_let_in_only_where_an_address_is_named() -> None:
 
 def test_the_images_are_given_what_they_copy() -> None:
     kept = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
-    assert all((ROOT / path).exists() for path in kept)
+    assert all(list(ROOT.glob(pattern)) for pattern in kept)
     packages = ("bapo", "backend", "frontend", "worker", "migrations", "pyproject.toml", "requirements.lock")
     assert set(packages) <= set(kept)
     for service in read()["services"].values():
@@ -274,19 +314,25 @@ def make_env(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_env_file_has_strong_passwords_and_is_never_overwritten(tmp_path: Path) -> None:
     assert make_env(tmp_path, "https://bapo.example.org").returncode == 0
-    path = tmp_path / ".env"
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    values = dict(line.split("=", 1) for line in path.read_text().splitlines())
-    assert values["BAPO_PUBLIC_URL"] == "https://bapo.example.org"
-    passwords = {values["BAPO_POSTGRES_PASSWORD"], values["BAPO_REDIS_PASSWORD"]}
-    assert len(passwords) == 2
-    assert all(re.fullmatch(r"[0-9a-f]{64}", password) for password in passwords)
-    before = path.read_bytes()
+    env, folder = tmp_path / ".env", tmp_path / ".env.secrets"
+    # The services are other accounts, so the folder keeps others of this machine out, and the files let everybody read.
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (env, folder)] == [0o600, 0o700]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o444}
+    values = dict(line.split("=", 1) for line in env.read_text().splitlines())
+    assert values == {"BAPO_PUBLIC_URL": "https://bapo.example.org", "BAPO_SECRETS": str(folder)}
+    before = {path.name: path.read_text() for path in folder.iterdir()}
+    assert set(before) == {"postgres-password", "redis-password"}
+    assert len(set(before.values())) == 2
+    assert all(re.fullmatch(r"[0-9a-f]{64}", password) for password in before.values())
     again = make_env(tmp_path, "https://bapo.example.org")
     assert again.returncode == 1
     assert "exists" in again.stderr
-    assert path.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [path]
+    env.unlink()
+    without_env = make_env(tmp_path, "https://bapo.example.org")
+    assert without_env.returncode == 1
+    assert f"{folder} exists" in without_env.stderr
+    assert {path.name: path.read_text() for path in folder.iterdir()} == before
+    assert list(tmp_path.iterdir()) == [folder]
 
 
 @pytest.mark.parametrize("arguments", [(), ("bapo.example.org",), ("https://x/$(touch y)",), ("https://x\nA=1",)])
@@ -307,15 +353,12 @@ def _initialise_postgres(host: Host) -> int | None:
     user = pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else None
     if user is not None:
         os.chown(data, user, user)
-    secret = host.folder / "password"
-    secret.write_text(host.services["postgres"]["environment"]["POSTGRES_PASSWORD"])
-    secret.chmod(0o644)
-    options = ["-D", str(data / "main"), "-U", "bapo", "--pwfile", str(secret), "--no-locale", "--encoding=UTF8"]
+    secret = host.here(host.services["postgres"]["environment"]["POSTGRES_PASSWORD_FILE"], "postgres")
+    options = ["-D", str(data / "main"), "-U", "bapo", "--pwfile", secret, "--no-locale", "--encoding=UTF8"]
     options += host.services["postgres"]["environment"]["POSTGRES_INITDB_ARGS"].split()
     command = [str(binaries() / "initdb"), "--auth-local=scram-sha-256", *options]
     groups: dict[str, Any] = {"user": user, "group": user, "extra_groups": []} if user is not None else {}
     subprocess.run(command, check=True, capture_output=True, cwd="/", **groups)
-    secret.unlink()
     return user
 
 
@@ -326,6 +369,9 @@ def host() -> Iterator[Host]:
     folder.chmod(0o711)
     for name in ("redis", "admin", "worker-token", "runs", "resources", "worker"):
         (folder / name).mkdir()
+    (folder / "secrets").mkdir()
+    for name, password in PASSWORDS.items():
+        (folder / "secrets" / name).write_text(password)
     host = Host(folder, {}, [binaries(), server_binary().parent])
     host.services = resolved({**GIVEN, "BAPO_PUBLIC_URL": f"http://127.0.0.1:{host.port}"})["services"]
     try:
@@ -348,7 +394,7 @@ def test_the_services_come_up_in_order_train_and_say_how_they_are(host: Host) ->
     wait_until(lambda: host.is_healthy("redis"), 30)
     wait_until(lambda: host.is_healthy("postgres"), 30)
     create = "SELECT 'CREATE DATABASE bapo' WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = 'bapo')"
-    environment = {**host.environment("postgres"), "PGPASSWORD": GIVEN["BAPO_POSTGRES_PASSWORD"]}
+    environment = {**host.environment("postgres"), "PGPASSWORD": PASSWORDS["postgres-password"]}
     address = ["-h", "127.0.0.1", "-p", str(host.ports["postgres:5432"]), "-U", "bapo", "-d", "postgres"]
     subprocess.run(["psql", "-q", *address], input=f"{create} \\gexec\n", text=True, env=environment, check=True)
     assert host.run("migrate") == 0, host.log("migrate")
@@ -380,7 +426,7 @@ def test_the_services_come_up_in_order_train_and_say_how_they_are(host: Host) ->
     assert host.stop("redis") == 0
     assert host.stop("postgres") == 0
     logs = "".join(host.log(service) for service in ("migrate", "backend", "frontend", "worker", "redis", "postgres"))
-    secrets = [GIVEN["BAPO_POSTGRES_PASSWORD"], GIVEN["BAPO_REDIS_PASSWORD"], token]
+    secrets = [*PASSWORDS.values(), token]
     assert not any(secret in logs for secret in secrets)
     assert "Traceback" not in logs, logs
 

@@ -2,48 +2,90 @@
 
 from __future__ import annotations
 
+import signal
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from bapo.api.runs import RunStatus
+from bapo.run.run_folder import RESTORING_FILE
 from tests.command_line import run_here
 from tests.stack import Stack, all_records, at_step, ended, essence, submit
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 NUM_STEPS = 24
 
 
-def test_a_run_goes_on_from_a_backup(make_stack: Callable[[], Stack], tmp_path: Path) -> None:
-    original, copy = make_stack(), make_stack()
+KILLED_AFTER = """
+import os, signal, sys
+from pathlib import Path
+from bapo.deploy.backup import archive, database, embedded
+from bapo.deploy.up import folder
+
+*where, name = sys.argv[1].split(".")
+place = globals()[where[0]]
+for part in where[1:]:
+    place = getattr(place, part)
+done = getattr(place, name)
+
+def die(*arguments):
+    done(*arguments)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+setattr(place, name, die)
+embedded.restore_folder(Path(sys.argv[3]), Path(sys.argv[2]))
+"""
+"""Restores a file into a folder, and is killed right after one of its functions."""
+
+
+def _is_same(copy: Stack, original: Stack) -> bool:
+    """Whether both have the same administrator's token."""
+    return (copy.folder / "admin-token").read_bytes() == (original.folder / "admin-token").read_bytes()
+
+
+def test_a_run_goes_on_from_a_backup(stack: Stack, make_stack: Callable[[], Stack], tmp_path: Path) -> None:
+    copy = make_stack()
     file = tmp_path / "backup.tar"
-    original.start("--no-demo")
-    with original.client() as client:
+    with stack.client() as client:
         done = submit(client, "done before", **{"training.steps": 4})
         history = ended(client, done)
         run_id = submit(client, "under way", **{"training.steps": NUM_STEPS, "training.checkpoint_interval": 2})
         at_step(client, run_id, 3)
-        made = run_here("backup", file, "--data", original.folder)
+        made = run_here("backup", file, "--data", stack.folder)
         assert made.returncode == 0, made.stderr
-        assert "2 runs" in made.stdout
+        assert f"{client.runs().total} runs" in made.stdout
         before = all_records(client, done, "step")
         early = all_records(client, run_id, "step")
+        client.stop(run_id, "now")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert original.stop() == 0
 
     # Into a folder in which something is: refused, and nothing touched.
-    refused = run_here("restore", file, "--data", original.folder)
+    refused = run_here("restore", file, "--data", stack.folder)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "is not empty" in refused.stderr
 
+    # Killed wherever it is, it leaves a folder that no server starts with; the next restore begins anew.
+    for phase in ("folder.DataFolder.prepare", "archive.extract", "database.restore", "embedded._migrate"):
+        killed = subprocess.run([sys.executable, "-c", KILLED_AFTER, phase, file, copy.folder], check=False)
+        assert killed.returncode == -signal.SIGKILL, phase
+        for command in (("up", "--data", copy.folder), ("backup", tmp_path / "other.tar", "--data", copy.folder)):
+            refused = run_here(*command)
+            assert (refused.returncode, refused.stdout) == (1, ""), command
+            assert "was cut short: run `bapo restore` again" in refused.stderr
+    assert not (copy.folder / "admin-token").exists() or _is_same(copy, stack)
+
     restored = run_here("restore", file, "--data", copy.folder)
     assert restored.returncode == 0, restored.stderr
+    assert not (copy.folder / "runs" / RESTORING_FILE).exists()
+    assert _is_same(copy, stack)
     copy.start("--no-demo", BAPO_LEASE_SECONDS="2")
     with copy.client() as client:
-        # Its folder is measured anew, and more has happened on the server since.
-        changing = {"host", "storage_bytes", "last_event_id"}
+        # Its folder is measured anew, its data looked at, and more has happened on the server since.
+        changing = {"host", "storage_bytes", "last_event_id", "num_findings", "gravest_finding"}
         assert client.run(done).model_dump(exclude=changing) == history.model_dump(exclude=changing)
         assert all_records(client, done, "step") == before
         found = ended(client, run_id)

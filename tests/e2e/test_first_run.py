@@ -18,7 +18,7 @@ from bapo.api.runs import RunStatus
 from bapo.client import Client
 from tests.stack import NUM_STEPS, SMALL_RUN, Stack, all_records, at_step, ended, submit, wait_for
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -53,25 +53,21 @@ def test_a_second_instance_on_the_same_folder_is_one_line(stack: Stack) -> None:
     assert len(result.stderr.strip().splitlines()) == 1
 
 
-def test_submit_train_and_read(client: Client) -> None:
-    run_id = submit(client, "first")
+def test_two_runs_are_submitted_train_side_by_side_and_are_read(client: Client) -> None:
+    run_id, other = submit(client, "left"), submit(client, "right", **{"method.type": "grpo"})
+
+    def both() -> bool:
+        return {client.run(each).status for each in (run_id, other)} == {RunStatus.RUNNING}
+
+    wait_for(both)
     run = ended(client, run_id)
     assert run.status is RunStatus.SUCCEEDED, run.status_reason
+    assert ended(client, other).status is RunStatus.SUCCEEDED
     steps = all_records(client, run_id, "step")
     assert [record["step"] for record in steps] == list(range(1, NUM_STEPS + 1))
     assert {record["dataset"] for record in all_records(client, run_id, "evaluation")} == {"CD-34", "CD-4"}
     assert client.samples(run_id, step=NUM_STEPS).items
     assert client.metrics(run_id, ["critic/rewards/mean"]).steps == list(range(1, NUM_STEPS + 1))
-
-
-def test_two_runs_train_side_by_side(client: Client) -> None:
-    first, second = submit(client, "left"), submit(client, "right", **{"method.type": "grpo"})
-
-    def both() -> bool:
-        return {client.run(run_id).status for run_id in (first, second)} == {RunStatus.RUNNING}
-
-    wait_for(both)
-    assert {ended(client, run_id).status for run_id in (first, second)} == {RunStatus.SUCCEEDED}
 
 
 def test_pause_frees_the_worker_and_resume_goes_on(client: Client) -> None:
@@ -128,11 +124,12 @@ def test_the_example_that_steers_changes_c1_in_a_running_run(client: Client, sta
     ended(client, run_id)
 
 
-def test_a_model_that_is_missing_fails_with_its_remedy(client: Client) -> None:
-    run_id = submit(client, "no model", **{"model.path": "/nowhere"})
+def test_a_model_that_is_missing_fails_with_its_remedy(client: Client, stack: Stack) -> None:
+    nowhere = str(stack.folder / "resources" / "nowhere")
+    run_id = submit(client, "no model", **{"model.path": nowhere})
     run = ended(client, run_id)
     assert run.status is RunStatus.FAILED
-    assert "/nowhere" in (run.status_reason or "")
+    assert nowhere in (run.status_reason or "")
 
 
 def test_a_folder_trained_without_a_server_is_imported_once(client: Client, stack: Stack, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from tests.command_line import run_here
 from tests.deployment.compose import free_port
 from tests.stack import Stack, ended, submit, wait_for
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 ELSEWHERE = "127.0.0.2"
 """Another address, as another machine would use; Linux has all of 127/8."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from bapo.api.alerts import MetricCondition, RuleScope, RuleWrite
@@ -13,16 +11,13 @@ from tests.backend.test_webhooks import documented
 from tests.receiver import receiving
 from tests.stack import Stack, all_records, at_step, ended, essence, submit, wait_for
 
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
+
 LONG = 5_000
 """Steps that nobody waits for."""
 
 
-@pytest.mark.timeout(400)
-def test_a_rule_tells_a_receiver_and_a_stop_at_once_leaves_a_checkpoint_to_go_on_from(
-    make_stack: Callable[[], Stack],
-) -> None:
-    stack = make_stack()
-    stack.start("--no-demo", BAPO_WEBHOOK_ALLOWED_HOSTS="127.0.0.1")
+def test_a_rule_tells_a_receiver_and_a_stop_at_once_leaves_a_checkpoint_to_go_on_from(stack: Stack) -> None:
     with stack.client() as client, receiving() as receiver:
         events = ["alert.opened", "run.cancelled"]
         hook = client.create_webhook(WebhookWrite.model_validate({"name": "t", "url": receiver.url, "events": events}))
@@ -66,4 +61,3 @@ def test_a_rule_tells_a_receiver_and_a_stop_at_once_leaves_a_checkpoint_to_go_on
         again = [record for record in all_records(client, fork.id, "step") if record["step"] > newest]
         assert essence(again[: len(lost)]) == essence(lost)
         assert client.run_alerts(other).items == []
-    assert stack.stop() == 0

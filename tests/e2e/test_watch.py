@@ -6,19 +6,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.stack import NUM_STEPS, SMALL_RUN, Stack, at_step
 
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_a_watch_outlasts_the_death_of_the_server(make_stack: Callable[[], Stack], tmp_path: Path) -> None:
-    stack = make_stack()
-    stack.start("--no-demo")
+
+def test_a_watch_outlasts_the_death_of_the_server(stack: Stack, tmp_path: Path) -> None:
     described = tmp_path / "small.json"
     described.write_text(json.dumps({"recipe": "countdown-demo", "name": "watched", **SMALL_RUN}))
     token = (stack.folder / "admin-token").read_text().strip()
@@ -50,4 +47,3 @@ def test_a_watch_outlasts_the_death_of_the_server(make_stack: Callable[[], Stack
         env=environment,
     )
     assert (again.returncode, again.stdout.strip()) == (0, run_id)
-    stack.stop()

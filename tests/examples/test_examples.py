@@ -42,7 +42,6 @@ def test_stuck_means_no_rise_between_the_last_two_means(rewards: Sequence[float]
     assert function(rewards, 2, 0.1 - 1e-9) is is_stuck
 
 
-@pytest.mark.slow
 def test_the_task_of_ones_own_trains_and_is_verified_by_its_own_function(tmp_path: Path) -> None:
     folder = tmp_path / "own_task"
     shutil.copytree(EXAMPLES / "own_task", folder)
@@ -75,8 +74,44 @@ def test_the_notebook_draws_each_figure_from_run_folders(recorded_folders: Mappi
     assert re.search(r"^GRPO 2 \[0\.\d+", said, re.MULTILINE)
 
 
+def test_the_notebook_observes_a_loop_and_leaves_out_what_it_never_solves(tmp_path: Path) -> None:
+    notebook = json.loads((EXAMPLES / "observe.ipynb").read_text())
+    assert (notebook["nbformat"], notebook["metadata"]["kernelspec"]["name"]) == (4, "python3")
+    code = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    said = run_example("-c", "\n".join(code), cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path)})
+    assert "prompts with two visits or more were never solved" in said
+    # A fifth of the prompts are hopeless, and the list holds those that were visited often enough to be sure.
+    kept = re.search(r"^(\d+) of 100 prompts stay", said, re.MULTILINE)
+    assert kept is not None
+    assert 70 <= int(kept[1]) < 90
+
+
+def test_the_script_for_verl_names_the_logger_and_verls_module() -> None:
+    script = EXAMPLES / "observe_verl.sh"
+    env = {**os.environ, "PYTHON": "echo"}
+    done = subprocess.run(
+        ["sh", script, "a.parquet", "b.parquet", "model", "trainer.total_training_steps=2"],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    said = done.stdout.split()
+    assert said[:2] == ["-m", "verl.trainer.main_ppo"]
+    assert "trainer.logger=[console,bapo]" in said
+    assert said[-1] == "trainer.total_training_steps=2"
+    assert subprocess.run(["sh", script], capture_output=True, check=False).returncode == 2
+
+
 def test_the_readme_names_every_example() -> None:
     text = (EXAMPLES / "README.md").read_text()
     examples = [path.name for path in EXAMPLES.iterdir() if path.name not in ("README.md", "__pycache__")]
     assert len(examples) >= 4
     assert [name for name in examples if f"]({name}" not in text] == []
+
+
+def test_a_loop_of_ones_own_is_observed_in_three_lines(tmp_path: Path) -> None:
+    said = run_example(str(EXAMPLES / "observe_a_loop.py"), "run", cwd=tmp_path, env=dict(os.environ))
+    assert "recorded 40 steps in run" in said
+    journal = (tmp_path / "run" / "attempt-1" / "records.jsonl").read_text()
+    assert journal.count('"type":"step"') == 40

@@ -32,8 +32,8 @@ def serving(app: ASGIApp, port: int = 0) -> Iterator[str]:
 class Relay:
     """A proxy on its own, which closes its connections when its server ends."""
 
-    def __init__(self, backend_url: str) -> None:
-        self._proxy = ApiProxy(backend_url)
+    def __init__(self, backend_url: str, body_seconds: float = 60.0) -> None:
+        self._proxy = ApiProxy(backend_url, body_seconds)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "lifespan":

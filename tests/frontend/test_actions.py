@@ -14,6 +14,7 @@ from fastapi import FastAPI
 from bapo.api.base import ErrorBody
 from bapo.client import ApiError
 from frontend.components.actions import FormError, in_place, in_toast, when_pressed, when_submitted
+from frontend.components.store_button import pressed_in
 
 FIELDS = {"name": "form-name", "url": "form-url"}
 
@@ -44,6 +45,10 @@ class Pages:
         async def end(pressed: dict[str, str]) -> None:
             self.seen.append(pressed["id"])
             self._do()
+
+        @when_pressed(self.app, "all", pressed_in("row"))
+        async def take(pressed: Any) -> None:
+            self.seen.append(pressed)
 
         @when_pressed(self.app, "plain")
         async def plain(_: str) -> None:
@@ -79,6 +84,15 @@ class Pages:
             "changedPropIds": [f"{button}.n_clicks"],
             "state": state,
         }
+        return asyncio.run(self._post(body))
+
+    def take(self, **values: Any) -> httpx.Response:
+        """Press the button `all`, or one of a list that is redrawn, which writes into a store."""
+        told = {"all": ("all", "n_clicks"), "row": ("row-button", "data")}
+        inputs = [{"id": name, "property": part, "value": values.get(key)} for key, (name, part) in told.items()]
+        output = next(key for key, each in self.app.callback_map.items() if "row-button" in str(each["inputs"]))
+        changed = [".".join(told[key]) for key in values]
+        body = {"output": output, "outputs": [], "inputs": inputs, "changedPropIds": changed, "state": []}
         return asyncio.run(self._post(body))
 
     def end(self, presses: dict[str, int | None]) -> httpx.Response:
@@ -145,6 +159,13 @@ def test_the_pressed_button_of_a_list_is_named(pages: Pages) -> None:
     assert pages.end({"a": None, "b": None}).status_code == 204
     pages.end({"b": 1})
     assert pages.seen == ["b"]
+
+
+def test_what_a_button_wrote_into_its_store_is_taken(pages: Pages) -> None:
+    assert pages.take(row=None).status_code == 204
+    pages.take(row={"id": 7, "at": 1})
+    pages.take(all=1)
+    assert pages.seen == [{"id": 7, "at": 1}, "all"]
 
 
 def test_a_failure_stands_where_the_callback_says(pages: Pages) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import re
@@ -13,13 +14,17 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
+from starlette.requests import Request
+from starlette.types import Message
 
 from bapo.api.runs import RunCreate
 from bapo.client import SESSION_COOKIE
 from frontend.app import create_app
-from frontend.bodies import MAX_CALL_BYTES
-from frontend.login import local_path, login_url
+from frontend.bodies import MAX_CALL_BYTES, BodyError, read_body
+from frontend.login import local_path, login, login_url
+from frontend.session import Api
 from frontend.settings import FrontendSettings, host_name
+from frontend.shipping import own_files
 from tests.frontend.serving import serving
 from tests.services import BackendServer
 
@@ -49,11 +54,21 @@ def member(visitor: httpx.Client, backend_server: BackendServer) -> httpx.Client
     return visitor
 
 
-@pytest.mark.parametrize("path", ["/", "/runs", "/runs/abc?tab=batch", "/new?recipe=countdown-demo", "/no/such/page"])
+@pytest.mark.parametrize(
+    "path", ["/", "/runs", "/documents/README.md", "/runs/abc?tab=batch", "/new?recipe=countdown-demo", "/no/such/page"]
+)
 def test_a_page_without_a_session_leads_to_the_login_and_back(visitor: httpx.Client, path: str) -> None:
     answer = visitor.get(path)
     assert answer.status_code == 303
     assert answer.headers["location"] == login_url(path)
+
+
+def test_the_documents_are_pages(member: httpx.Client) -> None:
+    page = member.get("/documents/docs/dashboard.md")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert '<h2 id="compare">Compare</h2>' in page.text
+    assert member.get("/documents/docs/images/bapo-step.svg").headers["content-type"] == "image/svg+xml"
+    assert member.get("/documents/docs/%2e%2e/pyproject.toml").status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -239,14 +254,38 @@ def test_pages_carry_a_policy_that_allows_no_foreign_and_no_unknown_script(membe
 
 def test_a_deep_link_brings_our_own_assets_along(member: httpx.Client) -> None:
     page = member.get("/runs/abc?tab=batch")
-    for asset in ("style.css", "live.js", "shell.js", "runs.js", "run.js", "charts_menu.js", "form.js", "first.js"):
-        path = re.search(rf'"(/assets/{asset}[^"]*)"', page.text)
-        assert path, asset
-        assert member.get(path[1]).is_success
+    assert '"/assets/first.js"' in page.text
+    for suffix in ("css", "js"):
+        path = re.search(rf'"(/assets/all[^"]+[.]{suffix})"', page.text)
+        assert path
+        together = member.get(path[1])
+        for asset in own_files(suffix):
+            last = asset.read_text("utf-8").rstrip().rsplit("\n", 1)[-1]
+            assert last in together.text, asset
+        assert "icons/" not in together.text
 
 
-def test_scripts_travel_compressed(member: httpx.Client) -> None:
-    assert member.get("/assets/style.css").headers["content-encoding"] == "gzip"
+def test_scripts_travel_compressed_and_are_kept_by_the_browser(member: httpx.Client) -> None:
+    page = member.get("/runs")
+    addresses = re.findall(r'"((?:/assets/all|/_dash-component-suites/)[^"]+)"', page.text)
+    assert len(addresses) > 5
+    for address in addresses:
+        answer = member.get(address)
+        assert answer.headers["content-encoding"] == "gzip", address
+        assert "immutable" in answer.headers["cache-control"], address
+        assert member.get(address, headers={"If-None-Match": answer.headers["etag"]}).status_code == 304
+    plain = member.get(addresses[-1], headers={"Accept-Encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+    assert plain.content == member.get(addresses[-1]).content
+
+
+def test_files_that_name_no_version_are_asked_for_again(member: httpx.Client) -> None:
+    answer = member.get("/_dash-component-suites/dash/dcc/async-graph.js")
+    assert answer.headers["cache-control"] == "private, no-cache"
+    again = member.get(
+        "/_dash-component-suites/dash/dcc/async-graph.js", headers={"If-None-Match": answer.headers["etag"]}
+    )
+    assert again.status_code == 304
 
 
 def test_without_a_server_pages_say_so_and_try_again() -> None:
@@ -284,3 +323,29 @@ def test_the_frontend_imports_neither_torch_nor_the_backend() -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+def test_a_body_that_is_cut_off_is_not_taken_for_a_whole_one() -> None:
+    messages: list[Message] = [
+        {"type": "http.request", "body": b"name=a&pass", "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+
+    async def receive() -> Message:
+        return messages.pop(0)
+
+    with pytest.raises(BodyError) as error:
+        asyncio.run(read_body(receive, 100))
+    assert (error.value.status, error.value.code) == (400, "cut_off")
+
+
+def test_a_form_that_does_not_come_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("frontend.bodies.BODY_SECONDS", 0.05)
+
+    async def receive() -> Message:
+        return await asyncio.Future()
+
+    scope = {"type": "http", "method": "POST", "path": "/login", "query_string": b"", "headers": []}
+    answer = asyncio.run(login(Request(scope, receive), Api("http://127.0.0.1:9", 1)))
+    assert answer.status_code == 408
+    assert b"the body was not received within 0.05 s" in answer.body

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import select
+import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +15,9 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from bapo.api.base import ErrorBody
+from frontend import proxy
 from frontend.proxy import is_proxied
+from frontend.session import Api
 from tests.frontend.serving import Relay, serving
 from tests.services import wait_until
 
@@ -31,6 +35,9 @@ class Upstream:
         match scope["path"]:
             case "/api/stream":
                 await self._stream(receive, send)
+            case "/api/refused":
+                await send({"type": "http.response.start", "status": 413, "headers": []})
+                await send({"type": "http.response.body", "body": b"refused"})
             case "/api/broken":
                 headers = [(b"content-type", b"application/json")]
                 await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -83,8 +90,8 @@ def upstream() -> Upstream:
 @pytest.fixture(scope="module")
 def address(upstream: Upstream) -> Iterator[str]:
     """The proxy in front of the upstream."""
-    with serving(upstream) as backend, serving(Relay(backend)) as proxy:
-        yield proxy
+    with serving(upstream) as backend, serving(Relay(backend)) as url:
+        yield url
 
 
 def _said(response: httpx.Response) -> dict[str, Any]:
@@ -133,6 +140,37 @@ def test_a_body_of_unknown_length_is_streamed(address: str) -> None:
 def test_a_body_arrives_also_where_none_is_usual(address: str, method: str) -> None:
     assert _said(httpx.request(method, f"{address}/api/echo", content=b"hello"))["body"] == "hello"
     assert _said(httpx.request(method, f"{address}/api/echo", content=iter([b"hel", b"lo"])))["body"] == "hello"
+
+
+@pytest.fixture(scope="module")
+def impatient(upstream: Upstream) -> Iterator[httpx.URL]:
+    """A proxy that hands a body on for half a second."""
+    with serving(upstream) as backend, serving(Relay(backend, body_seconds=0.5)) as url:
+        yield httpx.URL(url)
+
+
+@pytest.mark.parametrize(
+    "start", [b"POST /api/refused HTTP/1.1\r\nContent-Length: 1000", b"GET /api/refused HTTP/1.1\r\nContent-Length: 9"]
+)
+def test_the_answer_to_a_body_that_does_not_come_is_not_waited_for(impatient: httpx.URL, start: bytes) -> None:
+    with socket.create_connection((impatient.host, impatient.port or 80), timeout=20) as connection:
+        connection.sendall(start + b"\r\nHost: localhost\r\n\r\n{")
+        assert connection.recv(1000).startswith(b"HTTP/1.1 413 ")
+
+
+def test_the_answer_to_a_body_without_an_end_comes_before_its_end(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proxy, "MAX_BODY_BYTES", 1_000_000)
+    url = httpx.URL(address)
+    with socket.create_connection((url.host, url.port or 80), timeout=20) as connection:
+        connection.sendall(b"POST /api/refused HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        sent = 0
+        while not select.select([connection], [], [], 0)[0]:
+            connection.sendall(b"10000\r\n" + b"x" * 65_536 + b"\r\n")
+            sent += 65_536
+            assert sent < 50_000_000, "what lies in the kernel's buffers was sent too"
+        assert connection.recv(1000).startswith(b"HTTP/1.1 413 ")
 
 
 def test_a_request_without_a_body_has_none(address: str) -> None:
@@ -202,3 +240,34 @@ def test_a_backend_that_is_away_is_a_502_that_says_what_to_do() -> None:
     assert body.code == "backend_unreachable"
     assert "try again" in body.remedy
     assert body.request_id
+
+
+class Gathering:
+    """A backend that answers nobody before `expected` requests have come in."""
+
+    def __init__(self, expected: int) -> None:
+        self._missing = expected
+        self._complete = asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            return
+        self._missing -= 1
+        if self._missing == 0:
+            self._complete.set()
+        await self._complete.wait()
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def test_no_request_waits_for_another_one_in_a_pool() -> None:
+    # A pool is full at 100 connections unless told otherwise.
+    num_requests = 101
+
+    async def ask(url: str) -> list[int]:
+        async with Api(url, 60.0).http as http:
+            answers = await asyncio.gather(*(http.get("/x") for _ in range(num_requests)))
+        return [answer.status_code for answer in answers]
+
+    with serving(Gathering(num_requests)) as backend, serving(Relay(backend)) as proxy:
+        assert asyncio.run(ask(proxy)) == [204] * num_requests

@@ -58,7 +58,7 @@ def test_the_report_is_a_download_of_the_chosen_runs(browser: httpx.Client, run_
 
 def test_a_field_groups_the_runs(browser: httpx.Client, run_ids: list[str]) -> None:
     answer = browser.get(REPORT, params={"runs": ",".join(run_ids), "group": "training.seed"})
-    assert "Shows seed 1 (n = 2), seed 2 (n = 2)." in answer.text
+    assert "Shows training seed 1 (n = 2), training seed 2 (n = 2)." in answer.text
 
 
 def test_nobody_gets_a_report_without_a_login(dashboard: str, run_ids: list[str]) -> None:

@@ -56,15 +56,23 @@ test("the page is told of addresses that it did not write itself", () => {
   assert.deepEqual(told, ["batch"]);
 });
 
+const panel = () => {
+  const around = { setAttribute: (name, value) => { around[name] = value; } };
+  return { around, elements: { "run-panel": { parentElement: around } } };
+};
+
 test("another tab keeps the axis and the smoothing of the page, and leaves the rest behind", () => {
-  const page = open(["view.js", "run.js"], { address: "/runs/1?tab=prompts&x=time&smooth=9&search=7" });
+  const { around, elements } = panel();
+  const page = open(["view.js", "run.js"], { address: "/runs/1?tab=prompts&x=time&smooth=9&search=7", elements });
   page.triggered("run-tabs");
   equal(page.clientside.run.address("batch", ["overview", "batch"]), {});
+  // The panel belongs to the tab that names it.
+  equal([around.id, around["aria-labelledby"]], ["run-tabs-panel-batch", "run-tabs-tab-batch"]);
   assert.equal(search(page), "?x=time&smooth=9&tab=batch");
 });
 
 test("the first tab needs no key, and a tab without charts shows no axis", () => {
-  const page = open(["view.js", "run.js"], { address: "/runs/1?tab=log" });
+  const page = open(["view.js", "run.js"], { address: "/runs/1?tab=log", ...panel() });
   page.triggered("run-tabs");
   equal(page.clientside.run.address("overview", ["overview"]), {});
   assert.equal(search(page), "");

@@ -5,7 +5,7 @@ import { equal, NO_UPDATE, open } from "./page.mjs";
 
 const at = (address) => open(["compare.js", "view.js"], { address, found: { ".compare-page": [{}] } });
 const search = (page) => page.window.location.search;
-const choose = (page, { runs = ["a", "b"], group = "config", x = "step", equalSteps = false, smooth = false } = {}, metrics = ["reward"]) =>
+const choose = (page, { runs = ["a", "b"], group = "config", x = "step", equalSteps = true, smooth = false } = {}, metrics = ["reward"]) =>
   page.clientside.compare.address(runs, group, x, equalSteps, smooth, metrics, "cd-34", 0.5, "grpo", "dapo");
 
 test("what is usual is not written into the address", () => {
@@ -13,8 +13,8 @@ test("what is usual is not written into the address", () => {
   page.triggered("compare-runs");
   assert.equal(choose(page), page.now());
   assert.equal(search(page), "?runs=a,b");
-  choose(page, { group: "method", x: "rollouts", equalSteps: true, smooth: true });
-  assert.equal(search(page), "?runs=a,b&group=method&x=rollouts&equal=1&smooth=1");
+  choose(page, { group: "method", x: "rollouts", equalSteps: false, smooth: true });
+  assert.equal(search(page), "?runs=a,b&group=method&x=rollouts&equal=0&smooth=1");
 });
 
 test("what the server chose is written only when somebody has been in its field", () => {

@@ -6,7 +6,7 @@ import { equal, NO_UPDATE, open } from "./page.mjs";
 // Two methods share the field `method.c1`, which the second does not show filled.
 const look = (value, text = "", was = "") => ({ shown: { value }, text, was });
 const START = {
-  key: "recipe-1", hidden: [], types: { "method.type": "bapo" }, shown: { "method.type": { value: "bapo" }, "method.c1": { value: "1/4" } },
+  key: "recipe-1", hidden: [], sections: { method: ["method.c1", "method.c2"] }, types: { "method.type": "bapo" }, shown: { "method.type": { value: "bapo" }, "method.c1": { value: "1/4" } },
   looks: {
     bapo: { "method.type": look("bapo"), "method.c1": look("1/4", "Difficult at most", "was 1/8") },
     grpo: { "method.type": look("grpo"), "method.c1": look("", "Difficult at most", "") },
@@ -61,6 +61,16 @@ test("only what changed is set at the fields, and an old error goes", () => {
   equal(page.props, [
     [{ type: "new-wrap", path: "method.c1" }, { error: null }],
     [{ type: "new-warning", path: "method.c1" }, { children: "unusual" }],
+  ]);
+});
+
+test("a section that nobody has opened says how many fields it has, and marks them when it is opened", () => {
+  const { page } = form();
+  page.clientside.form.mark({ changed: ["method.c2"], hidden: ["method.c1"] }, START);
+  equal(page.props, [
+    [{ type: "new-slot", path: "method.c2" }, { className: "field field-normal changed" }],
+    [{ type: "new-slot", path: "method.c1" }, { className: "field field-normal hidden" }],
+    [{ type: "new-more", section: "method" }, { children: " · 1 more" }],
   ]);
 });
 

@@ -39,6 +39,14 @@ test("the search above opens the list of runs", () => {
   assert.equal(search(1, ""), "/runs");
 });
 
+test("the choice of a project opens its runs, and says nothing new where the address names it", () => {
+  const page = open(["shell.js"], { address: "/runs?project=one" });
+  const { project } = page.clientside.shell;
+  assert.equal(project("one"), NO_UPDATE);
+  assert.equal(project("two, too"), "/runs?project=two%252C%2520too");
+  assert.equal(project(null), "/runs");
+});
+
 test("the navigation of a phone opens and closes", () => {
   const { navbar } = open(["shell.js"]).clientside.shell;
   equal(navbar(true, { width: 220 }), { width: 220, collapsed: { mobile: false } });

@@ -75,7 +75,7 @@ test("whole figures say how many steps they leave out", () => {
   page.clientside.callback_context.outputs_list = outputs("a", "b");
   const figure = { data: [], layout: {} };
   const data = {
-    run: "r1", until: 5000, view: {}, figures: { a: figure, b: figure }, empty: ["b"], notes: { a: [1500, 5000] }, problem: null,
+    run: "r1", until: 5000, view: {}, figures: { a: figure, b: figure }, empty: { b: "Nothing yet." }, notes: { a: [1500, 5000] }, problem: null,
   };
   const [, states, notes, until] = page.clientside.live.drawn(data, ["chart-card loading", "chart-card ready"]);
   equal(states, ["chart-card ready", "chart-card empty"]);

@@ -162,3 +162,11 @@ test("before runs are deleted it is said what goes with them and what stays", ()
       "Folders whose checkpoint a fork still needs stay until it has started.",
   );
 });
+
+test("what leaves the list as it is filtered is chosen no longer", () => {
+  const { leaves } = list().runs;
+  assert.deepEqual([leaves.archive({}), leaves.archive({ archived: "shown" }), leaves.unarchive({ archived: "only" })], [true, false, true]);
+  assert.deepEqual([leaves.unstar({}), leaves.unstar({ starred: true }), leaves.delete({})], [false, true, true]);
+  assert.deepEqual([leaves.untag({ tag: ["a"] }, "a"), leaves.untag({ tag: ["a"] }, "b"), leaves.untag({}, "a")], [true, false, false]);
+  assert.deepEqual([leaves.pause({}), leaves.stop({ status: ["running"] })], [false, true]);
+});

@@ -67,3 +67,18 @@ def test_checks_run_side_by_side_only_while_there_is_room(checks: ModuleType, tm
 
 def test_what_is_too_large_for_the_machine_runs_alone(checks: ModuleType) -> None:
     assert run(checks, shell(checks, "large", "true", cores=64.0, memory_gib=512.0)) == {"large": True}
+
+
+def test_trl_has_a_lane_of_its_own_that_the_others_leave_out(checks: ModuleType) -> None:
+    def titles(**options: str) -> list[str]:
+        return [each.title for each in checks.all_checks(fast=False, coverage=False, **{"verl": "no", **options})]
+
+    assert titles(trl="only") == ["TRL environment", "TRL tests"]
+    assert {"TRL environment", "TRL tests"} <= set(titles(trl="yes"))
+    assert not {"TRL environment", "TRL tests"} & set(titles(trl="no"))
+    (unit,) = [
+        each
+        for each in checks.all_checks(fast=True, verl="no", coverage=False, trl="yes")
+        if each.title == "unit tests"
+    ]
+    assert "not trl" in " ".join(unit.command)

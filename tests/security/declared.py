@@ -79,6 +79,9 @@ read GET /api/v1/runs/{run_id}/artifacts/{artifact_id}/content
 read GET /api/v1/runs/{run_id}/checkpoints
 write POST /api/v1/runs/{run_id}/clone
 read GET /api/v1/runs/{run_id}/events
+read GET /api/v1/runs/{run_id}/findings
+read GET /api/v1/runs/{run_id}/findings/{kind}/prompts
+read GET /api/v1/runs/{run_id}/findings/{kind}/prompts.csv
 read GET /api/v1/runs/{run_id}/flows
 write POST /api/v1/runs/{run_id}/fork
 read GET /api/v1/runs/{run_id}/histograms

@@ -18,7 +18,7 @@ from bapo.api.resources import ResourceCreate
 from bapo.api.runs import RunCreate
 from bapo.client import ApiError
 from bapo.config import ConfigError
-from bapo.engines.local.policy import SHIPPED_MODELS
+from bapo.config.paths import SHIPPED_MODELS
 from bapo.files.archive import ArchiveError, ArchiveLimits, ArchiveWriter, unpack
 from bapo.files.safe_paths import OutsideError, checked_parts, files_inside, open_inside
 from bapo.run.artifacts import ArtifactError, file_name, pack
@@ -251,8 +251,7 @@ def test_a_manifest_made_to_hurt_is_refused(tmp_path: Path) -> None:
 @pytest.fixture
 def server(postgres_url: str, tmp_path: Path) -> Iterator[BackendServer]:
     """A server that lets people register what lies in the test's folder."""
-    changes = {"resource_roots": str(tmp_path)}
-    with running_backend(postgres_url, tmp_path / "backend", "redis://127.0.0.1:1/0", **changes) as server:
+    with running_backend(postgres_url, tmp_path / "backend", resource_roots=str(tmp_path)) as server:
         yield server
 
 
@@ -312,6 +311,7 @@ def test_a_model_that_is_a_pickle_is_refused_where_it_would_be_trained(tmp_path:
 
 def test_an_artifact_holds_no_pickle(tmp_path: Path, canary: Path) -> None:
     folder = tmp_path / "run"
+    folder.mkdir()
 
     def fill(target: Path) -> None:
         _copy_model(target)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import httpx
@@ -17,24 +17,15 @@ from bapo.client import Client
 from bapo.records import EventRecord
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import lines_of, step
-from tests.services import BackendServer, running_backend
+from tests.services import BackendServer
 
 DEEP = 100_000
 
 
 @pytest.fixture(scope="module")
-def backend_server(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BackendServer]:
-    """A server that waits a second for a body, and loses no run while it is being attacked."""
-    folder = tmp_path_factory.mktemp("backend")
-    with running_backend(postgres_url, folder, "redis://127.0.0.1:1/0", lease_seconds=3600, body_seconds=1.0) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def worker(backend_server: BackendServer) -> Iterator[FakeWorker]:
-    worker = FakeWorker(backend_server)
-    yield worker
-    worker.close()
+def server_settings() -> Mapping[str, object]:
+    """Of a server that waits a second for a body, and loses no run while it is being attacked."""
+    return {"lease_seconds": 3600, "body_seconds": 1.0}
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +46,10 @@ BOMBS = {
     "deep value": b'{"name":"x","recipe":"countdown-demo","changes":{"method.c1":'
     + b"[" * 5_000
     + b"]" * 5_000
+    + b"}}",
+    "as deep as is read": b'{"name":"x","recipe":"countdown-demo","changes":{"method.c1":'
+    + b"[" * 1_000
+    + b"]" * 1_000
     + b"}}",
     "deep but legal value": b'{"name":"x","recipe":"countdown-demo","changes":{"method.c1":'
     + b"[" * 150

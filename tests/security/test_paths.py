@@ -65,7 +65,7 @@ def backend_server(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) 
         (place / "canary.toml").write_text(f'title = "{SECRET}"\n')
     (folder / "outside.jsonl").write_text(json.dumps({"question": SECRET}) + "\n")
     (roots / "link.jsonl").symlink_to(folder / "outside.jsonl")
-    with running_backend(postgres_url, folder, "redis://127.0.0.1:1/0", resource_roots=str(roots)) as server:
+    with running_backend(postgres_url, folder, resource_roots=str(roots)) as server:
         yield server
 
 

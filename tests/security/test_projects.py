@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from bapo.api.artifacts import ArtifactCreate
 from bapo.api.configs import ConfigDraft
 from bapo.api.runs import BulkRequest, RunCreate, RunDetail, RunQuery
 from bapo.api.views import ViewWrite
 from bapo.client import ApiError, Client
+from tests.refusals import refuses
 from tests.services import BackendServer, add_person
 
 
@@ -47,18 +49,14 @@ def test_its_address_answers_as_if_there_were_none(outsider: Client, foreign: Ru
 def test_it_is_no_parent_and_not_to_be_compared(outsider: Client, foreign: RunDetail) -> None:
     own = outsider.create_run(RunCreate(name="own", recipe="countdown-demo", start=False))
     assert own.project == "other"
-    with pytest.raises(ApiError) as error:
+    with refuses(404, "not_found"):
         outsider.create_run(RunCreate(name="copy", parent_id=foreign.id))
-    assert refused(error) == (404, "not_found")
-    with pytest.raises(ApiError) as error:
+    with refuses(404, "not_found"):
         outsider.validate(ConfigDraft(parent_id=foreign.id))
-    assert refused(error) == (404, "not_found")
-    with pytest.raises(ApiError) as error:
+    with refuses(404, "not_found"):
         outsider.compare([own.id, foreign.id])
-    assert refused(error) == (404, "not_found")
-    with pytest.raises(ApiError) as error:
+    with refuses(404, "not_found"):
         outsider.metrics_of_runs([own.id, foreign.id], ["actor/entropy"])
-    assert refused(error) == (404, "not_found")
     answer = outsider.bulk(BulkRequest(run_ids=[own.id, foreign.id], action="star"))
     assert [(each.done, each.code) for each in answer.results] == [(True, None), (False, "not_found")]
 
@@ -68,9 +66,8 @@ def test_views_of_another_project_do_not_exist(outsider: Client, member: Client)
     assert view.project == "default"
     assert view.id not in {each.id for each in outsider.views().items}
     for call in (outsider.view, outsider.delete_view):
-        with pytest.raises(ApiError) as error:
+        with refuses(404, "not_found"):
             call(view.id)
-        assert refused(error) == (404, "not_found")
 
 
 def test_nobody_submits_to_a_project_of_others(outsider: Client, viewer: Client, backend_server: BackendServer) -> None:
@@ -81,10 +78,19 @@ def test_nobody_submits_to_a_project_of_others(outsider: Client, viewer: Client,
     # A member of two, of one to look only.
     token = add_person(backend_server, "two", projects={"default": "viewer", "other": "member"})
     with backend_server.client(token) as two:
-        with pytest.raises(ApiError) as error:
+        with refuses(403, "forbidden"):
             two.create_run(RunCreate(name="x", recipe="countdown-demo", project="default"))
-        assert refused(error) == (403, "forbidden")
         assert two.create_run(RunCreate(name="x", recipe="countdown-demo", start=False)).project == "other"
+
+
+def test_who_only_looks_into_a_project_requests_no_downloads(admin: Client, backend_server: BackendServer) -> None:
+    run = admin.create_run(RunCreate(name="x", recipe="countdown-demo", project="default", start=False))
+    token = add_person(backend_server, "looker", projects={"default": "viewer", "other": "member"})
+    with backend_server.client(token) as looker:
+        assert looker.run(run.id).name == "x"
+        with refuses(403, "forbidden"):
+            looker.request_artifact(run.id, ArtifactCreate(kind="config"))
+    assert admin.artifacts(run.id).items == []
 
 
 def test_a_member_of_several_says_which(backend_server: BackendServer) -> None:

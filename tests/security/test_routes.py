@@ -6,12 +6,13 @@ import socket
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
 from fastapi.routing import APIRoute, iter_route_contexts
+from pydantic import BaseModel, Strict
 from sqlalchemy import update
 
 import frontend
@@ -40,6 +41,55 @@ def test_every_route_is_declared_here(backend_server: BackendServer) -> None:
     app = create_app(backend_server.settings)
     found = {(route.permission.value, route.method, route.path) for route in declared_routes(app)}
     assert found == set(DECLARED), "declare new routes in tests/security/declared.py, with who may call them"
+
+
+def test_a_method_that_is_not_there_is_answered_with_all_that_are(backend_server: BackendServer) -> None:
+    methods: dict[str, set[str]] = {}
+    for _, method, path in DECLARED:
+        methods.setdefault(path, set()).add(method)
+    headers = {"Authorization": f"Bearer {backend_server.admin_token}"}
+    assert len(methods) > 60
+    with backend_server.http() as http:
+        for path in methods:
+            # Of `/runs/x`, say, those of another address that it also could be.
+            fitting = [methods[other] for other in methods if _could_be(path, other)]
+            answer = http.request("TRACE", path, headers=headers)
+            assert answer.status_code == 405, path
+            assert set(answer.headers["Allow"].split(", ")) == set().union(*fitting), path
+
+
+def _could_be(path: str, other: str) -> bool:
+    """Whether an address, its braces taken as they stand, is also that of another route."""
+    ours, theirs = path.split("/"), other.split("/")
+    return len(ours) == len(theirs) and all(
+        mine == their or their.startswith("{") for mine, their in zip(ours, theirs, strict=True)
+    )
+
+
+def test_a_flag_is_true_or_false_and_no_number(backend_server: BackendServer) -> None:
+    lax = set()
+    for route in iter_route_contexts(create_app(backend_server.settings).routes):
+        for parameter in route.dependant.body_params:
+            lax |= set(_lax_flags(parameter.field_info.annotation))
+    # Query parameters are texts, and these filters are a body of two routes besides.
+    assert lax == {"RunFilters.starred"}
+
+
+def _lax_flags(annotation: Any) -> Iterator[str]:
+    for part in _parts(annotation):
+        if isinstance(part, type) and issubclass(part, BaseModel):
+            for name, info in part.model_fields.items():
+                parts = list(_parts(info.rebuild_annotation()))
+                if bool in parts and not any(isinstance(each, Strict) for each in parts):
+                    yield f"{part.__name__}.{name}"
+                yield from _lax_flags(info.rebuild_annotation())
+
+
+def _parts(annotation: Any) -> Iterator[Any]:
+    yield annotation
+    yield from getattr(annotation, "__metadata__", ())
+    for inner in get_args(annotation):
+        yield from _parts(inner)
 
 
 def test_the_server_has_no_websocket(backend_server: BackendServer) -> None:
@@ -118,6 +168,7 @@ class Targets:
         address = path.replace("{run_id}", run_id).replace("{project_id}", self._project_id)
         for name in ("prompt_id:path", *_NAMES):
             address = address.replace(f"{{{name}}}", "nothing")
+        address = address.replace("{kind}", "never_solved")
         assert "{" not in address, address
         return address
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from bapo.config import RunConfig, apply_changes, resolve
+from bapo.config.recipes import load_recipe
 from bapo.engines.base import BatchItem
 from bapo.rollout import RolloutGroup
 from bapo.tasks import build_task
@@ -30,6 +32,33 @@ SETTINGS = {
     "method.c3": [0.5, 0.75],
 }
 """Of runs whose updates are held against each other."""
+
+
+def run_config(**changes: Any) -> RunConfig:
+    """Such a run of the local engine, changed."""
+    explicit = load_recipe("countdown-quick").explicit
+    return resolve(
+        apply_changes(explicit, SETTINGS | {name.replace("__", "."): v for name, v in changes.items()})
+    ).config
+
+
+def configure(verl_engine: Any, config: RunConfig) -> None:
+    """From now on the engine trains by another config."""
+    from bapo.engines.verl.loss import BapoLoss  # noqa: PLC0415
+
+    verl_engine._config = config
+    verl_engine._trainer.actor_rollout_wg.set_loss_fn(BapoLoss(config.objective))
+
+
+@contextmanager
+def configured(verl_engine: Any, config: RunConfig) -> Iterator[None]:
+    """The engine trains by another config for a while."""
+    own = verl_engine._config
+    configure(verl_engine, config)
+    try:
+        yield
+    finally:
+        configure(verl_engine, own)
 
 
 def rows(groups: Sequence[RolloutGroup]) -> Any:
@@ -60,7 +89,6 @@ def local_group(group: RolloutGroup) -> RolloutGroup:
 
 def assert_equal_updates(verl_engine: Any, batch: Sequence[BatchItem], config: RunConfig, folder: Path) -> Any:
     """Both engines update the same weights on the same batch: the same statistics, and the same gradient."""
-
     from bapo.engines.local.engine import LocalEngine  # noqa: PLC0415
 
     before, after = folder / "before", folder / "after"
@@ -71,6 +99,9 @@ def assert_equal_updates(verl_engine: Any, batch: Sequence[BatchItem], config: R
     local = LocalEngine(resolve(explicit).config, build_task(config.task))
     if local._critic is not None:
         local._critic.model.load_state_dict(weights(before / "critic"))
+    if local._reference is not None:
+        base = LocalEngine(config, build_task(config.task))._model
+        local._reference.load_state_dict(base.state_dict())
     local_batch = [BatchItem(local_group(item.group), item.source, item.responses, item.advantages) for item in batch]
     local_stats = local.update(local_batch, step=2)
     stats = verl_engine.update(batch, step=2)
@@ -82,6 +113,10 @@ def assert_equal_updates(verl_engine: Any, batch: Sequence[BatchItem], config: R
     assert stats.grad_norm == pytest.approx(local_stats.grad_norm, rel=1e-3)
     assert stats.loss == pytest.approx(local_stats.loss, abs=1e-5)
     assert stats.kl == pytest.approx(local_stats.kl, rel=1e-3)
+    if local_stats.reference_kl is None:
+        assert stats.reference_kl is None
+    else:
+        assert stats.reference_kl == pytest.approx(local_stats.reference_kl, rel=1e-3)
     assert stats.entropy == pytest.approx(local_stats.entropy, rel=1e-4)
     assert stats.clip_fraction == pytest.approx(local_stats.clip_fraction, abs=2 / stats.num_tokens)
     for source in {item.source for item in batch}:

@@ -5,12 +5,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
 
 from bapo.config import resolve
+from bapo.tasks import build_task
+from bapo.tasks.base import Task
+from tests.verl.comparing import configure, run_config
 
 if find_spec("verl") is None:
     collect_ignore_glob = ["test_*.py"]
@@ -23,6 +29,36 @@ def environment() -> None:
     from bapo.engines.verl.versions import check_versions  # noqa: PLC0415
 
     prepare_environment(resolve({"engine": {"type": "verl"}}).config, check_versions())
+
+
+WEIGHT_UPDATE_SECONDS = 20
+"""Most that vLLM may take for new weights, which a test waits for in vain."""
+
+
+@pytest.fixture(scope="session")
+def task() -> Task:
+    """Of the runs that are held against each other."""
+    return build_task(run_config().task)
+
+
+@pytest.fixture(scope="session")
+def verl_engine(task: Task) -> Iterator[Any]:
+    """One engine for the tests that do not break it, and after them for those that do: it takes a minute to start.
+
+    It keeps the reference from its start, which only one test trains with.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        # So that a test may send a function into vLLM's worker.
+        patch.setenv("VLLM_ALLOW_INSECURE_SERIALIZATION", "1")
+        from bapo.run.engine import build_engine  # noqa: PLC0415
+
+        own = {"engine__type": "verl", "engine__verl__weight_update_seconds": WEIGHT_UPDATE_SECONDS}
+        before = set(psutil.Process().children(recursive=True))
+        engine = build_engine(run_config(**own, loss__kl_to="reference"), task)
+        configure(engine, run_config(**own))
+        yield engine
+        engine.close()
+    assert set(psutil.Process().children(recursive=True)) <= before
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

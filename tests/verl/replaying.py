@@ -41,7 +41,7 @@ class RecordedAccuracies:
         for problem in problems:
             visit = self._visits[step, source, problem.prompt_id]
             groups.append(
-                RolloutGroup(problem.prompt_id, visit.num_correct, group_size, visit.policy_version, step, None)
+                RolloutGroup(problem.prompt_id, visit.num_correct, group_size, (visit.policy_version or 0), step, None)
             )
         return Generation(groups, NO_TOKENS)
 

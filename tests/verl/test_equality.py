@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from bapo.config import RunConfig, apply_changes, resolve
-from bapo.config.recipes import load_recipe
 from bapo.engines.base import BatchItem, Policy
 from bapo.rollout import BatchSource, RolloutGroup
-from bapo.tasks import build_task
 from bapo.tasks.base import Problem, Task
-from tests.verl.comparing import GROUP_SIZE, SETTINGS, assert_equal_updates, local_group, rows
+from tests.verl.comparing import GROUP_SIZE, assert_equal_updates, configured, local_group, rows, run_config
 
 NUM_PROBLEMS = 12
-
-
-def _config(**changes: Any) -> RunConfig:
-    explicit = load_recipe("countdown-quick").explicit
-    return resolve(
-        apply_changes(explicit, SETTINGS | {name.replace("__", "."): v for name, v in changes.items()})
-    ).config
-
-
-@pytest.fixture(scope="module")
-def task() -> Task:
-    return build_task(_config().task)
 
 
 @pytest.fixture(scope="module")
@@ -40,38 +23,10 @@ def problems(task: Task) -> Sequence[Problem]:
     return task.train[:NUM_PROBLEMS]
 
 
-@pytest.fixture(scope="module")
-def verl_engine(task: Task) -> Iterator[Any]:
-    # So that a test may send a function into vLLM's worker.
-    os.environ["VLLM_ALLOW_INSECURE_SERIALIZATION"] = "1"
-    from bapo.run.engine import build_engine  # noqa: PLC0415
-
-    engine = build_engine(_config(engine__type="verl"), task)
-    yield engine
-    engine.close()
-
-
 def _local(task: Task, model: str = "countdown-base") -> Any:
     from bapo.engines.local.engine import LocalEngine  # noqa: PLC0415
 
-    return LocalEngine(_config(model__path=model), task)
-
-
-def _digest(engine: Any, folder: Path) -> str:
-    """Of all weights that vLLM holds."""
-    import ray  # noqa: PLC0415
-
-    def write_digest(worker: Any, path: str) -> None:
-        """Runs in vLLM's worker, which cannot import this file: a local function travels whole."""
-        digest = hashlib.sha256()
-        for _, parameter in sorted(worker.model_runner.model.named_parameters()):
-            digest.update(parameter.detach().contiguous().numpy().tobytes())
-        Path(path).write_text(digest.hexdigest())
-
-    file = folder / "digest"
-    for replica in engine._trainer.llm_server_manager.get_replicas():
-        ray.get([server.collective_rpc.remote(write_digest, args=(str(file),)) for server in replica.servers])
-    return file.read_text()
+    return LocalEngine(run_config(model__path=model), task)
 
 
 def test_its_processes_compete_with_others_as_equals(verl_engine: Any) -> None:
@@ -138,17 +93,19 @@ def test_equal_seeds_draw_equally(verl_engine: Any, problems: Sequence[Problem])
 def test_one_update_on_a_batch_of_mixed_age_has_the_same_gradient(
     verl_engine: Any, problems: Sequence[Problem], tmp_path: Path
 ) -> None:
+    from benchmarks.gpu_acceptance.verl import digest  # noqa: PLC0415
+
     old = verl_engine.generate(problems, group_size=GROUP_SIZE, policy=Policy.ROLLOUT, step=1, purpose="old").groups
-    digest_of_base = _digest(verl_engine, tmp_path)
+    of_base = digest(verl_engine)
     verl_engine.update([BatchItem(group, BatchSource.FRESH) for group in old], step=1)
     new = verl_engine.generate(
         problems[: NUM_PROBLEMS // 2], group_size=GROUP_SIZE, policy=Policy.CURRENT, step=2, purpose="new"
     ).groups
-    digest_of_current = _digest(verl_engine, tmp_path)
+    of_current = digest(verl_engine)
 
     # α is what it was, bit for bit, after the current policy has generated.
     verl_engine.generate(problems[:1], group_size=2, policy=Policy.ROLLOUT, step=2, purpose="delayed")
-    assert _digest(verl_engine, tmp_path) == digest_of_base != digest_of_current
+    assert digest(verl_engine) == of_base != of_current
 
     # What a checkpoint keeps is enough to train on: the old groups go through one.
     stored = old[NUM_PROBLEMS // 2 :]
@@ -160,7 +117,7 @@ def test_one_update_on_a_batch_of_mixed_age_has_the_same_gradient(
         *(BatchItem(group, BatchSource.REEVALUATED) for group in new),
         *(BatchItem(group, BatchSource.REUSED) for group in stored),
     ]
-    stats = assert_equal_updates(verl_engine, batch, _config(), tmp_path)
+    stats = assert_equal_updates(verl_engine, batch, run_config(), tmp_path)
     assert stats.ratio_max > 1.05  # the batch is off policy
 
 
@@ -175,7 +132,7 @@ def test_parts_of_groups_with_given_advantages_have_the_same_gradient(
         BatchItem(groups[8], BatchSource.REUSED, None, (1.0, 0.0, 0.0, -2.0)),
         *(BatchItem(group, BatchSource.FRESH) for group in groups[9:]),
     ]
-    stats = assert_equal_updates(verl_engine, batch, _config(), tmp_path)
+    stats = assert_equal_updates(verl_engine, batch, run_config(), tmp_path)
     trained = [response.length for item in batch for response in _trained(item)]
     assert stats.num_tokens == sum(trained)
 
@@ -184,34 +141,72 @@ def test_a_ratio_of_whole_responses_has_the_same_gradient(
     verl_engine: Any, problems: Sequence[Problem], tmp_path: Path
 ) -> None:
     changes = {"loss__ratio_level": "sequence", "loss__clip_low": 0.02, "loss__clip_high": 0.03}
-    config = _config(**changes, loss__aggregation="response-mean")
+    config = run_config(**changes, loss__aggregation="response-mean")
     batch = [BatchItem(group, BatchSource.REUSED) for group in _off_policy_groups(verl_engine, problems)]
-    with _configured(verl_engine, config):
+    with configured(verl_engine, config):
         assert assert_equal_updates(verl_engine, batch, config, tmp_path).clip_fraction > 0
+
+
+def test_ratios_of_whole_responses_are_to_log_probabilities_of_the_training_processes(
+    verl_engine: Any, problems: Sequence[Problem]
+) -> None:
+    import torch  # noqa: PLC0415
+
+    from bapo.engines.verl.rows import Rows  # noqa: PLC0415
+    from bapo.engines.verl.worker import ROLLOUT  # noqa: PLC0415
+
+    _off_policy_groups(verl_engine, problems)
+    sequence = run_config(method={"type": "gspo"})
+    for policy in Policy:
+        with configured(verl_engine, sequence):
+            groups = verl_engine.generate(problems, group_size=2, policy=policy, step=10, purpose="rollout").groups
+        # Bit for bit those of the weights that generated; vLLM's differ in their last digits.
+        batch = Rows.of([BatchItem(group, BatchSource.FRESH) for group in groups])
+        with verl_engine._trainer.weights_of(ROLLOUT) if policy is Policy.ROLLOUT else nullcontext():
+            again, _ = verl_engine._trainer.logprobs(batch)
+        assert all(
+            torch.equal(one, other)
+            for one, other in zip(again, rows(groups)["rollout_log_probs"].unbind(), strict=True)
+        )
 
 
 def test_a_penalty_on_long_responses_has_the_same_gradient(
     verl_engine: Any, problems: Sequence[Problem], tmp_path: Path
 ) -> None:
-    config = _config(method={"type": "dapo", "overlong_buffer_tokens": 12}, loss__entropy_coefficient=0.0)
+    config = run_config(method={"type": "dapo", "overlong_buffer_tokens": 12}, loss__entropy_coefficient=0.0)
     batch = [BatchItem(group, BatchSource.FRESH) for group in _off_policy_groups(verl_engine, problems)]
-    with _configured(verl_engine, config):
+    with configured(verl_engine, config):
         assert_equal_updates(verl_engine, batch, config, tmp_path)
 
 
-@contextmanager
-def _configured(verl_engine: Any, config: RunConfig) -> Iterator[None]:
-    """The engine trains by another config for a while."""
-    from bapo.engines.verl.loss import BapoLoss  # noqa: PLC0415
+def test_a_penalty_to_the_base_model_and_a_shifted_clip_range_have_the_same_gradient(
+    verl_engine: Any, problems: Sequence[Problem], tmp_path: Path
+) -> None:
+    method = {"type": "remix", "updates_per_batch": 1, "kl_base_share": 0.7}
+    config = run_config(method=method, loss__clip_low=0.02, loss__clip_high=0.03)
+    groups = _off_policy_groups(verl_engine, problems)
+    # A resumed run has the same reference: the model that it began with.
+    (tmp_path / "resumed").mkdir()
+    verl_engine.save(tmp_path / "resumed", ())
+    verl_engine.load(tmp_path / "resumed")
+    batch = [BatchItem(group, BatchSource.REUSED) for group in groups]
+    with configured(verl_engine, config):
+        stats = assert_equal_updates(verl_engine, batch, config, tmp_path)
+    assert stats.reference_kl > 0
+    # Before the first update the range lies around the ratios, far as these are from 1.
+    assert stats.ratio_max > 1.05
+    assert stats.clip_fraction == 0
 
-    own, workers = verl_engine._config, verl_engine._trainer.actor_rollout_wg
-    verl_engine._config = config
-    workers.set_loss_fn(BapoLoss(config.objective))
-    try:
-        yield
-    finally:
-        verl_engine._config = own
-        workers.set_loss_fn(BapoLoss(own.objective))
+
+def test_a_machine_is_judged_by_whether_weights_reach_vllm_exactly(verl_engine: Any, task: Task) -> None:
+    from benchmarks.gpu_acceptance.local import Sizes  # noqa: PLC0415
+    from benchmarks.gpu_acceptance.verl import of_engine  # noqa: PLC0415
+
+    made = list(of_engine(verl_engine, task, Sizes(num_prompts=4, group_size=GROUP_SIZE), "cpu"))
+    judged = [check for check in made if check.bound is not None]
+    assert len(judged) == 5
+    assert [check for check in judged if not check.passed] == []
+    assert {check.unit for check in made} >= {"s", "response tokens/s", "MiB"}
 
 
 def _off_policy_groups(verl_engine: Any, problems: Sequence[Problem]) -> Sequence[RolloutGroup]:

@@ -1,25 +1,23 @@
 """What goes wrong in verl's processes ends with one sentence that says what helps, and leaves nothing behind.
 
-One engine for all, hence their order: each fault leaves the engine usable for the next, and the last one does not.
+In the order of the file: each fault leaves the engine usable for the next, and the last one does not.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
-from bapo.config import RunConfig, apply_changes, resolve
-from bapo.config.recipes import load_recipe
 from bapo.engines.base import BatchItem, Policy
 from bapo.rollout import BatchSource
-from bapo.tasks import build_task
 from bapo.tasks.base import Problem, Task
+from tests.verl.comparing import GROUP_SIZE, configured, run_config
+from tests.verl.conftest import WEIGHT_UPDATE_SECONDS
 
-GROUP_SIZE, SECONDS = 4, 12
 VERIFIER = '''
 def reward(problem, response):
     """Raises on every second response, and takes every other one."""
@@ -31,39 +29,16 @@ reward.calls = 0
 '''
 
 
-def _config(**changes: Any) -> RunConfig:
-    settings = {"engine.type": "verl", "rollout.group_size": GROUP_SIZE, "task.num_test": 16, "task.num_train": 32}
-    explicit = load_recipe("countdown-quick").explicit
-    return resolve(
-        apply_changes(explicit, settings | {name.replace("__", "."): each for name, each in changes.items()})
-    ).config
-
-
-@pytest.fixture(scope="module")
-def task() -> Task:
-    return build_task(_config().task)
-
-
 @pytest.fixture(scope="module")
 def problems(task: Task) -> Sequence[Problem]:
     return task.train[:4]
 
 
 @pytest.fixture(scope="module")
-def engine(task: Task, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    verifier = tmp_path_factory.mktemp("verifier") / "own.py"
-    verifier.write_text(VERIFIER)
-    with pytest.MonkeyPatch.context() as patch:
-        # So that a test may send a function into vLLM's worker.
-        patch.setenv("VLLM_ALLOW_INSECURE_SERIALIZATION", "1")
-        from bapo.run.engine import build_engine  # noqa: PLC0415
-
-        config = _config(engine__verl__weight_update_seconds=SECONDS, task__verifier=f"{verifier}:reward")
-        before = set(psutil.Process().children(recursive=True))
-        engine = build_engine(config, task)
-        yield engine
-        engine.close()
-    assert set(psutil.Process().children(recursive=True)) <= before
+def engine(verl_engine: Any) -> Iterator[Any]:
+    """The shared engine, which is of no use after these tests."""
+    yield verl_engine
+    verl_engine.close()
 
 
 def _in_vllm(engine: Any, function: Callable[..., None], *arguments: Any) -> None:
@@ -99,12 +74,16 @@ def _break_weight_updates(engine: Any, *, after_seconds: float) -> None:
 
 
 def test_a_response_whose_verifier_raises_gets_no_reward_and_is_counted(
-    engine: Any, problems: Sequence[Problem]
+    engine: Any, problems: Sequence[Problem], tmp_path: Path
 ) -> None:
-    groups = _generate(engine, problems)
+    verifier = tmp_path / "own.py"
+    verifier.write_text(VERIFIER)
+    failures = engine.utilisation()["num_reward_failures"]
+    with configured(engine, run_config(engine__type="verl", task__verifier=f"{verifier}:reward")):
+        groups = _generate(engine, problems)
     # One worker verifies all 16 responses, one after the other.
     assert sum(group.num_correct for group in groups) == len(problems) * GROUP_SIZE // 2
-    assert engine.utilisation()["num_reward_failures"] == len(problems) * GROUP_SIZE // 2
+    assert engine.utilisation()["num_reward_failures"] - failures == len(problems) * GROUP_SIZE // 2
 
 
 def test_memory_that_runs_out_in_the_update_is_named_with_what_helps(
@@ -134,7 +113,7 @@ def test_weights_that_vllm_refuses_end_the_run_at_once(
     begin = time.monotonic()
     with pytest.raises(RuntimeError, match=r"vLLM did not take new weights: .*Worker failed"):
         _generate(engine, problems)
-    assert time.monotonic() - begin < SECONDS
+    assert time.monotonic() - begin < WEIGHT_UPDATE_SECONDS
     # verl's own cleaning up fails after it, and covers it in the message.
     assert "size mismatch for lm_head.weight" in capfd.readouterr().err
 
@@ -142,11 +121,13 @@ def test_weights_that_vllm_refuses_end_the_run_at_once(
 def test_weights_that_vllm_does_not_answer_for_end_after_the_configured_time(
     engine: Any, problems: Sequence[Problem]
 ) -> None:
-    _break_weight_updates(engine, after_seconds=SECONDS + 5)
+    _break_weight_updates(engine, after_seconds=WEIGHT_UPDATE_SECONDS + 5)
     begin = time.monotonic()
-    with pytest.raises(RuntimeError, match=f"no answer for {SECONDS} s, .* engine.verl.weight_update_seconds"):
+    with pytest.raises(
+        RuntimeError, match=f"no answer for {WEIGHT_UPDATE_SECONDS} s, .* engine.verl.weight_update_seconds"
+    ):
         _generate(engine, problems)
-    assert SECONDS <= time.monotonic() - begin < SECONDS + 30
+    assert WEIGHT_UPDATE_SECONDS <= time.monotonic() - begin < WEIGHT_UPDATE_SECONDS + 30
 
 
 def test_memory_that_runs_out_in_generating_is_named_with_what_helps(engine: Any, problems: Sequence[Problem]) -> None:

@@ -78,6 +78,22 @@ def test_a_worked_loss_on_two_responses_and_a_row_of_padding() -> None:
     assert sums["bapo/tv_token_count_reused"] == 0
 
 
+def test_a_reference_and_the_policy_before_the_update_come_with_the_rows() -> None:
+    from bapo.engines.verl.loss import CURRENT_FIELD, REFERENCE_FIELD, BapoLoss  # noqa: PLC0415
+
+    data = _data([_row(1, -1.0, 1.0), _row(1, 0.0, 0.0, mask=0)], num_tokens=1, num_responses=1)
+    data[REFERENCE_FIELD] = _nested([[-2.0], [0.0]])
+    data[CURRENT_FIELD] = _nested([[-0.5], [0.0]])
+    output = {name: _nested([[9.0, -0.5, 9.0], [9.0, -7.0, 9.0]]) for name in ("log_probs", "entropy")}
+    objective = Objective(kl_coefficient=0.1, kl_reference_share=1.0, shifts_clip_range=True)
+    value, metrics = BapoLoss(objective)(output, data)
+    # ρ = e^0.5 = 1.6487, as before the update, so that nothing is clipped; ρ·k3 = e^0.5·(e^-1.5 - 1 + 1.5).
+    kl = math.exp(0.5) * (math.exp(-1.5) + 0.5)
+    assert float(value) == pytest.approx(-math.exp(0.5) + 0.1 * kl)
+    assert _values(metrics)["bapo/reference_kl"] == pytest.approx(kl)
+    assert _values(metrics)["bapo/clipped"] == 0
+
+
 def test_parts_on_two_ranks_add_up_to_the_whole_after_averaging() -> None:
     from bapo.engines.verl.loss import BapoLoss  # noqa: PLC0415
 

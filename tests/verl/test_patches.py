@@ -69,11 +69,32 @@ from bapo.engines.local.policy import model_folder
 from bapo.engines.verl import patches
 from verl.utils import model
 folder = str(model_folder("countdown-base"))
-config = AutoConfig.from_pretrained(folder, num_labels=1)
+config = AutoConfig.from_pretrained(folder, num_labels=1, attn_implementation="sdpa")
 """
     load = "model.load_valuehead_model(folder, None, config, False)\n"
     assert "is not a value head model" in _failure(code + load)
-    patched = code + "patches.load_value_models_with_sdpa()\n" + load
+    patched = code + "patches.load_value_models_as_configured()\n" + load
+    subprocess.run(
+        [sys.executable, "-c", patched], env=os.environ | WITHOUT_PLUGIN, check=True, timeout=240, capture_output=True
+    )
+
+
+def test_verl_shards_an_untied_output_layer_apart() -> None:
+    """Which leaves the fused kernels one shard of its weight."""
+    code = """
+from transformers import AutoModelForCausalLM
+from bapo.engines.local.policy import model_folder
+from bapo.engines.verl import patches
+from verl.utils import fsdp_utils
+model = AutoModelForCausalLM.from_pretrained(str(model_folder("countdown-base")))
+"""
+    check = """
+targets = fsdp_utils._select_fsdp2_wrap_targets(model, ["Qwen2DecoderLayer"])
+assert model.model.embed_tokens in targets and len(targets) >= 4
+assert model.lm_head not in targets, "the head is a target"
+"""
+    assert "the head is a target" in _failure(code + check)
+    patched = code + "patches.leave_heads_to_the_model()\n" + check
     subprocess.run(
         [sys.executable, "-c", patched], env=os.environ | WITHOUT_PLUGIN, check=True, timeout=240, capture_output=True
     )

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bapo.config import ConfigError, apply_changes, resolve
+from bapo.config import ConfigError, RunConfig, apply_changes, resolve
+
+
+def _config(**changes: Any) -> RunConfig:
+    changes = {name.replace("__", "."): value for name, value in changes.items()}
+    return resolve(apply_changes({}, {"engine.type": "verl"} | changes)).config
 
 
 def _settings(*, on_cpu: bool = False, **changes: Any) -> Any:
     from bapo.engines.verl.settings import verl_settings  # noqa: PLC0415
 
-    changes = {name.replace("__", "."): value for name, value in changes.items()}
-    config = resolve(apply_changes({}, {"engine.type": "verl"} | changes)).config
-    return verl_settings(config, model_folder="/models/base", on_cpu=on_cpu)
+    return verl_settings(_config(**changes), model_folder="/models/base", on_cpu=on_cpu)
 
 
 def test_several_machines_share_the_work() -> None:
@@ -28,6 +32,54 @@ def test_several_machines_share_the_work() -> None:
     assert settings.actor_rollout_ref.rollout.tensor_model_parallel_size == 4
     # An agent loop worker for each training process.
     assert settings.actor_rollout_ref.rollout.agent.num_workers == 16
+
+
+def test_attention_is_pytorchs_own_where_flash_attention_is_not_installed() -> None:
+    model = _settings().actor_rollout_ref.model
+    assert model.override_config.attn_implementation == "sdpa"
+    # Without flash attention, responses that lie side by side in one row would see one another.
+    assert not model.use_remove_padding
+    assert (model.use_fused_kernels, model.fused_kernel_options.impl_backend) == (True, "torch")
+    with pytest.raises(
+        ConfigError, match=r"engine\.verl\.attention = 'flash_attention_2': flash-attn is not installed"
+    ):
+        _settings(engine__verl__attention="flash_attention_2")
+    with pytest.raises(ConfigError, match=r"engine\.verl\.attention = .*without a GPU choose sdpa or auto"):
+        _settings(on_cpu=True, engine__verl__attention="flash_attention_2")
+
+
+def test_flash_attention_is_taken_where_it_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "flash_attn.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    model = _settings().actor_rollout_ref.model
+    assert (model.override_config.attn_implementation, model.use_remove_padding) == ("flash_attention_2", True)
+    chosen = _settings(engine__verl__attention="sdpa").actor_rollout_ref.model
+    assert (chosen.override_config.attn_implementation, chosen.use_remove_padding) == ("sdpa", False)
+    precise = _settings(engine__verl__dtype="float32").actor_rollout_ref.model
+    assert precise.override_config.attn_implementation == "sdpa", "flash attention computes in bfloat16 only"
+
+
+def test_logits_are_never_held_whole() -> None:
+    separate = _settings(engine__verl__fused_kernels=False).actor_rollout_ref
+    assert not separate.model.use_fused_kernels
+    assert separate.actor.fsdp_config.entropy_from_logits_with_chunking
+
+
+def test_rollout_workers_and_responses_at_once_may_be_chosen() -> None:
+    rollout = _settings().actor_rollout_ref.rollout
+    assert (rollout.agent.num_workers, rollout.max_num_seqs) == (8, 256)
+    rollout = _settings(engine__verl__agent_workers=3, engine__verl__max_num_seqs=1024).actor_rollout_ref.rollout
+    assert (rollout.agent.num_workers, rollout.max_num_seqs) == (3, 1024)
+    assert _settings(on_cpu=True).actor_rollout_ref.rollout.agent.num_workers == 1
+
+
+def test_cpus_are_counted_that_rays_placement_reserves() -> None:
+    from bapo.engines.verl.settings import reserved_cpus  # noqa: PLC0415
+
+    verl = _config(engine__verl__gpus_per_node=8).engine.verl
+    # Three for each of 8 processes, 8 units of TransferQueue and its controller, 4 that are given back.
+    assert reserved_cpus(verl, on_cpu=False) == 37
+    assert reserved_cpus(_config().engine.verl, on_cpu=True) == 9
 
 
 def test_fsdp2_trains_unless_said_otherwise() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,11 +11,11 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from bapo.api.artifacts import ArtifactCreate
 from bapo.api.runs import RunCreate, RunDetail, RunFork
-from bapo.cli.import_run import describe_folder, send_folder
 from bapo.client import ApiError, Client
 from bapo.client.downloads import download, wait_until_ready
-from bapo.engines.local.policy import SHIPPED_MODELS
+from bapo.config.paths import SHIPPED_MODELS
 from bapo.files.archive import unpack
+from bapo.observe.upload import describe_folder, send_folder
 from bapo.records import EventRecord
 from bapo.run.checkpoint import CheckpointError, newest_sound, write_checkpoint
 from tests.backend.fake_worker import FakeWorker
@@ -26,13 +25,6 @@ from worker.maintenance_jobs import MaintenanceJobThread
 from worker.run_folders import prepare
 
 MODEL = SHIPPED_MODELS / "countdown-base"
-
-
-@pytest.fixture(scope="module")
-def worker(backend_server: BackendServer) -> Iterator[FakeWorker]:
-    worker = FakeWorker(backend_server)
-    yield worker
-    worker.close()
 
 
 @pytest.fixture
@@ -168,6 +160,7 @@ def test_a_fork_that_waits_keeps_the_checkpoint_that_its_parent_takes_away(
     parent = admin.create_run(RunCreate(name="trains on", recipe="countdown-demo"))
     claim = worker.begin(parent)
     folder = backend_server.settings.runs_dir / parent.id
+    folder.mkdir(parents=True)
     write_checkpoint(folder, 5, _fill, keep=1)
     worker.upload(claim, [step(number) for number in range(1, 6)] + [_checkpoint(5)])
     fork = admin.fork(parent.id, RunFork(step=5, name="waits", start=False))

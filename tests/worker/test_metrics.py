@@ -87,7 +87,7 @@ def test_a_driver_that_does_not_answer_holds_up_nobody(
     nvidia_smi: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, script: str, expected: list[float]
 ) -> None:
     nvidia_smi(script)
-    monkeypatch.setattr("bapo.deploy.nvidia_smi.PATIENCE_SECONDS", 2.0)
+    monkeypatch.setattr("bapo.run.nvidia_smi.PATIENCE_SECONDS", 2.0)
     assert [each.load_percent for each in gpu_readings()] == expected
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -27,19 +27,11 @@ from worker.upload import Uploader
 T = TypeVar("T")
 
 
-@pytest.fixture(scope="module")
-def peer(backend_server: BackendServer) -> Iterator[FakeWorker]:
-    """Claims for us what the server assigns."""
-    worker = FakeWorker(backend_server)
-    yield worker
-    worker.close()
-
-
 @pytest.fixture
-def attempt(admin: Client, peer: FakeWorker, tmp_path: Path) -> Attempt:
+def attempt(admin: Client, worker: FakeWorker, tmp_path: Path) -> Attempt:
     """A claimed first attempt whose folder is empty."""
     run = admin.create_run(RunCreate(name="upload", recipe="countdown-demo"))
-    claim = peer.claim(run.id)
+    claim = worker.claim(run.id)
     return Attempt(run_id=run.id, number=claim.attempt, fencing_token=claim.fencing_token, run_folder=tmp_path / "run")
 
 
@@ -73,8 +65,8 @@ def steps_of(admin: Client, run_id: str) -> list[int]:
     return [record["step"] for record in admin.records(run_id, type="step", limit=1000).items]
 
 
-def test_what_is_appended_is_uploaded(admin: Client, peer: FakeWorker, attempt: Attempt) -> None:
-    uploader = Uploader(peer.client, attempt)
+def test_what_is_appended_is_uploaded(admin: Client, worker: FakeWorker, attempt: Attempt) -> None:
+    uploader = Uploader(worker.client, attempt)
     assert not uploader.pump(everything=True)
     write_steps(attempt, 1, 3)
     (attempt.folder / "trainer.log").write_text("loading\nunfinished")
@@ -88,7 +80,7 @@ def test_what_is_appended_is_uploaded(admin: Client, peer: FakeWorker, attempt: 
 
 
 def test_a_lost_answer_doubles_nothing(
-    admin: Client, backend_server: BackendServer, peer: FakeWorker, attempt: Attempt
+    admin: Client, backend_server: BackendServer, worker: FakeWorker, attempt: Attempt
 ) -> None:
     write_steps(attempt, 1, 2)
     with AnswerLost(backend_server.url, token=backend_server.worker_token) as client:
@@ -101,49 +93,49 @@ def test_a_lost_answer_doubles_nothing(
     assert len(admin.samples(attempt.run_id).items) == 3
 
 
-def test_a_new_uploader_goes_on_where_the_server_is(admin: Client, peer: FakeWorker, attempt: Attempt) -> None:
+def test_a_new_uploader_goes_on_where_the_server_is(admin: Client, worker: FakeWorker, attempt: Attempt) -> None:
     write_steps(attempt, 1, 2)
-    pump_all(Uploader(peer.client, attempt))
+    pump_all(Uploader(worker.client, attempt))
     write_steps(attempt, 3, 4)
-    pump_all(Uploader(peer.client, attempt))
+    pump_all(Uploader(worker.client, attempt))
     assert steps_of(admin, attempt.run_id) == [1, 2, 3, 4]
 
 
 def test_lines_that_a_lost_attempt_left_are_uploaded_by_the_next(
-    admin: Client, peer: FakeWorker, attempt: Attempt
+    admin: Client, worker: FakeWorker, attempt: Attempt
 ) -> None:
     write_steps(attempt, 1, 2)
-    pump_all(Uploader(peer.client, attempt))
+    pump_all(Uploader(worker.client, attempt))
     # Written after the worker had died; the next attempt resumes from the checkpoint of step 3.
     write_steps(attempt, 3, 4)
-    peer.client.post_outcome(attempt.run_id, AttemptOutcome(fencing_token=attempt.fencing_token, status="lost"))
-    claim = peer.claim(attempt.run_id)
+    worker.client.post_outcome(attempt.run_id, AttemptOutcome(fencing_token=attempt.fencing_token, status="lost"))
+    claim = worker.claim(attempt.run_id)
     assert claim.attempt == 2
     second = attempt.model_copy(update={"number": 2, "fencing_token": claim.fencing_token})
     journal = Journal(second.folder)
     journal.write(event("resumed", 3, attempt=2))
     journal.close()
     write_steps(second, 4, 5)
-    pump_all(Uploader(peer.client, second))
+    pump_all(Uploader(worker.client, second))
     records = admin.records(attempt.run_id, type="step", limit=1000).items
     assert [(record["step"], record["attempt"]) for record in records] == [(1, 1), (2, 1), (3, 1), (4, 2), (5, 2)]
 
 
-def test_an_attempt_that_was_replaced_is_refused_for_good(peer: FakeWorker, attempt: Attempt) -> None:
+def test_an_attempt_that_was_replaced_is_refused_for_good(worker: FakeWorker, attempt: Attempt) -> None:
     write_steps(attempt, 1, 1)
     stale = attempt.model_copy(update={"fencing_token": attempt.fencing_token - 1})
     with pytest.raises(ApiError) as refusal:
-        Uploader(peer.client, stale).pump(everything=True)
+        Uploader(worker.client, stale).pump(everything=True)
     assert refusal.value.status == 409
     assert not is_unreachable(refusal.value)
     assert is_unreachable(httpx.ConnectError("refused"))
 
 
 def test_a_control_is_written_once_however_often_it_is_asked_for(
-    admin: Client, peer: FakeWorker, attempt: Attempt, tmp_path: Path
+    admin: Client, worker: FakeWorker, attempt: Attempt, tmp_path: Path
 ) -> None:
     attempt.run_folder.mkdir()
-    supervisor = AttemptSupervisor(peer.client, AttemptStore(tmp_path / "attempts"), attempt)
+    supervisor = AttemptSupervisor(worker.client, AttemptStore(tmp_path / "attempts"), attempt)
     asked: ControlInfo = admin.history(admin.pause(attempt.run_id).id).controls[0]
     pending = PendingControl(run_id=attempt.run_id, id=asked.id, author=asked.author, at_step=None, set={}, stop=True)
     for _ in range(3):
@@ -154,14 +146,14 @@ def test_a_control_is_written_once_however_often_it_is_asked_for(
 
 
 def test_a_run_that_was_stopped_while_its_worker_was_silent_gets_its_last_lines(
-    peer: FakeWorker, admin: Client, attempt: Attempt, tmp_path: Path
+    worker: FakeWorker, admin: Client, attempt: Attempt, tmp_path: Path
 ) -> None:
     admin.stop(attempt.run_id)
     body = AttemptOutcome(fencing_token=attempt.fencing_token, status="lost")
-    peer.client.post_outcome(attempt.run_id, body)
+    worker.client.post_outcome(attempt.run_id, body)
     assert admin.run(attempt.run_id).status is RunStatus.CANCELLED
     write_steps(attempt, 1, 3)
-    supervisor = AttemptSupervisor(peer.client, AttemptStore(tmp_path / "attempts"), attempt)
+    supervisor = AttemptSupervisor(worker.client, AttemptStore(tmp_path / "attempts"), attempt)
     supervisor.revoke()
     supervisor.run()
     assert [record["step"] for record in admin.records(attempt.run_id, type="step").items] == [1, 2, 3]
@@ -182,7 +174,7 @@ def _put_a_folder_in_place_of_the_journal(attempt: Attempt) -> None:
     [(_delete_run_folder, "is gone: clone the run"), (_put_a_folder_in_place_of_the_journal, "cannot be read")],
 )
 def test_a_run_whose_folder_is_damaged_fails_with_the_reason_and_the_worker_goes_on(
-    peer: FakeWorker,
+    worker: FakeWorker,
     admin: Client,
     attempt: Attempt,
     tmp_path: Path,
@@ -197,7 +189,7 @@ def test_a_run_whose_folder_is_damaged_fails_with_the_reason_and_the_worker_goes
     # As after a restart of the worker: the trainer that it had started is no more.
     adopted = attempt.model_copy(update={"pid": 2**30, "created": 1.0})
     store.save(adopted)
-    AttemptSupervisor(peer.client, store, adopted).run()
+    AttemptSupervisor(worker.client, store, adopted).run()
     run = admin.run(attempt.run_id)
     assert run.status is RunStatus.FAILED
     assert reason in (run.status_reason or "")
@@ -205,12 +197,12 @@ def test_a_run_whose_folder_is_damaged_fails_with_the_reason_and_the_worker_goes
 
 
 def test_a_journal_that_cannot_be_read_for_a_while_is_uploaded_afterwards(
-    peer: FakeWorker, admin: Client, attempt: Attempt, tmp_path: Path
+    worker: FakeWorker, admin: Client, attempt: Attempt, tmp_path: Path
 ) -> None:
     write_steps(attempt, 1, 2)
     journal = (attempt.folder / RECORDS_FILE).read_bytes()
     _put_a_folder_in_place_of_the_journal(attempt)
-    supervisor = AttemptSupervisor(peer.client, AttemptStore(tmp_path / "attempts"), attempt)
+    supervisor = AttemptSupervisor(worker.client, AttemptStore(tmp_path / "attempts"), attempt)
     supervisor.start()
     wait_until(lambda: supervisor.attempt.ending is not None)
     (attempt.folder / RECORDS_FILE).rmdir()

@@ -56,7 +56,8 @@ class ForecastBatches(Result):
 class WhatIfTotal(Result):
     """One figure over all steps."""
 
-    recorded: float
+    recorded: float | None
+    """None of what another trainer's run cannot have recorded, such as X2."""
     forecast: float
     low: float
     high: float

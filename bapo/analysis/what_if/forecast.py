@@ -91,19 +91,20 @@ def what_if(recording: Recording, changes: Mapping[str, Any], *, draws: int = DE
 
 def _changed(recording: Recording, changes: Mapping[str, Any]) -> tuple[list[Phase], list[ConfigProblem]]:
     """The same with other values from the first step on, and what their author should know."""
-    documented = {field.path for field in documentation()}
     run = recording.phases[0].config
     problems = [
         ConfigProblem(field, value, f"cannot be replayed: {_reason(field, run)}; submit a run with it instead")
         for field, value in changes.items()
-        if field not in REPLAYABLE_FIELDS and (field in documented or field in _REASONS)
+        # The documentation comes last: the first to ask for it waits until it is made.
+        if field not in REPLAYABLE_FIELDS
+        and (field in _REASONS or field in {documented.path for documented in documentation()})
     ]
     if problems:
         raise ConfigError(problems)
     phases: list[Phase] = []
     warnings: dict[tuple[str, str], ConfigProblem] = {}
     for phase in recording.phases:
-        resolution = resolve(apply_changes(phase.config.model_dump(mode="json"), changes))
+        resolution = resolve(apply_changes(phase.config.model_dump(mode="json"), changes), may_be_observed=True)
         require_known_method(resolution.config)
         phases.append(Phase(phase.first_step, resolution.config))
         warnings |= {(warning.field, warning.remedy): warning for warning in resolution.warnings}

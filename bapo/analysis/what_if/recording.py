@@ -96,7 +96,9 @@ def _phases(config: RunConfig, changes: Sequence[ParameterChange]) -> list[Phase
     """The configs in force, each with its first step."""
     phases = [Phase(1, config)]
     for change in changes:
-        changed = resolve(apply_changes(phases[-1].config.model_dump(mode="json"), change.changes)).config
+        changed = resolve(
+            apply_changes(phases[-1].config.model_dump(mode="json"), change.changes), may_be_observed=True
+        ).config
         if change.first_step <= phases[-1].first_step:
             phases.pop()
         phases.append(Phase(max(1, change.first_step), changed))

@@ -93,6 +93,9 @@ def _band(draws: NDArray[Any], differs: NDArray[np.bool_], largest: float) -> Ba
     return Band(mean=mean, low=low, high=high, is_exact=(~differs).tolist())
 
 
+NOT_OBSERVED = frozenset({"x2_share", "x3_share", "reevaluated"})
+
+
 def totals_of(recording: Recording, found: Replay, config: RunConfig) -> WhatIfTotals:
     """Figures over all steps, as the run had them and as they would have been."""
     stream, counts = recording.stream, recording.stream.recorded
@@ -102,10 +105,14 @@ def totals_of(recording: Recording, found: Replay, config: RunConfig) -> WhatIfT
     )  # fmt: skip
     now = _sums(found.x1[None], found.x2, found.x3, found.reevaluated, stream, config.training.batch_size)
     bounded = {"fill_rate", "x1_share", "x2_share", "x3_share"}
+    # Another trainer has no X2 and X3 that could be counted: none is not zero.
+    unknown = frozenset() if recording.phases[0].config.method.is_trainable else NOT_OBSERVED
     totals = {}
     for name, draws in now.items():
         value, low, high = (float(each) for each in interval(draws, 1 if name in bounded else np.inf))
-        totals[name] = WhatIfTotal(recorded=float(was[name][0]), forecast=value, low=low, high=high)
+        totals[name] = WhatIfTotal(
+            recorded=None if name in unknown else float(was[name][0]), forecast=value, low=low, high=high
+        )
     return WhatIfTotals(**totals)
 
 

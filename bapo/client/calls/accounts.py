@@ -1,4 +1,4 @@
-"""Who calls: password, sessions, tokens. Users, projects and the audit trail."""
+"""Password, sessions and tokens of the caller; users, projects and the audit trail."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from bapo.client.call import route
 
 
 class AccountCalls:
-    """Who calls: password, sessions, tokens. Users, projects and the audit trail."""
+    """Password, sessions and tokens of the caller; users, projects and the audit trail."""
 
     @route("GET /me")
     def me(self) -> UserInfo:
@@ -120,7 +120,7 @@ class AccountCalls:
 
     @route("GET /projects/{project_id}/members")
     def members(self, project_id: str) -> MemberPage:
-        """Who is what in a project."""
+        """The members of a project with their roles."""
 
     @route("PUT /projects/{project_id}/members")
     def set_member(self, project_id: str, body: MemberWrite) -> MemberInfo:
@@ -139,4 +139,4 @@ class AccountCalls:
         cursor: str | None = None,
         limit: int | None = None,
     ) -> AuditPage:
-        """Who did what on this server, the newest first."""
+        """The audit trail, newest first."""

@@ -38,7 +38,7 @@ class AlertCalls:
 
     @route("GET /alerts/summary")
     def alert_summary(self) -> AlertSummary:
-        """How many alerts are open, and the newest of them."""
+        """The number of open alerts, and the newest of them."""
 
     @Endpoint
     def acknowledge_alerts(self, ids: Sequence[int]) -> Call[AlertsAcknowledged]:
@@ -64,7 +64,7 @@ class AlertCalls:
 
     @Endpoint
     def preview_alert_rule(self, body: RuleDraft) -> Call[RulePreview]:
-        """Where the rule would have opened an alert in the newest runs."""
+        """Preview a rule: where it would have opened an alert in the newest runs."""
         if isinstance(body, RuleWrite):
             # Of a whole rule its name does not matter.
             body = RuleDraft(condition=body.condition, scope=body.scope, project=body.project)

@@ -27,4 +27,4 @@ class ConfigCalls:
 
     @route("POST /configs/estimate")
     def estimate(self, draft: ConfigDraft) -> RunEstimate:
-        """What a config will take, from similar runs. Raises ApiError 422 with every problem of the config."""
+        """Estimate the cost of a config from similar runs. Raises ApiError 422 with every problem of the config."""

@@ -1,4 +1,4 @@
-"""What a run did with its prompts: visits, responses, moves between accuracies, other settings."""
+"""A run's prompts: visits, responses, moves between accuracies, what-if, findings."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 from urllib.parse import quote
 
 from bapo.api.difficulty import Flows, Migration, MigrationKind
+from bapo.api.findings import FindingsReport, PromptList
 from bapo.api.prompts import PromptDetail, PromptFilter, PromptInRuns, PromptPage
 from bapo.api.samples import SamplePage
 from bapo.api.what_if import WhatIfAnswer, WhatIfRequest
@@ -15,7 +16,7 @@ from bapo.rollout import BatchSource
 
 
 class PromptCalls:
-    """What a run did with its prompts: visits, responses, moves between accuracies, other settings."""
+    """A run's prompts: visits, responses, moves between accuracies, what-if."""
 
     @Endpoint
     def prompts(
@@ -37,9 +38,22 @@ class PromptCalls:
         """One training prompt with its visits, and its neighbours in the list of the `wanted` prompts."""
         return get(run_path(run_id, "prompts", quote(prompt_id, safe="")), PromptDetail, **_given(wanted))
 
+    @route("GET /runs/{run_id}/findings")
+    def findings(self, run_id: str) -> FindingsReport:
+        """What is wrong with a run's data, and what to do about it."""
+
+    @route("GET /runs/{run_id}/findings/{kind}/prompts")
+    def finding_prompts(self, run_id: str, kind: str) -> PromptList:
+        """The prompts that a finding names."""
+
+    @Endpoint
+    def finding_prompts_csv(self, run_id: str, kind: str) -> Call[str]:
+        """The same as CSV."""
+        return Call("GET", run_path(run_id, "findings", kind, "prompts.csv"), lambda response: response.text)
+
     @route("GET /prompts/{prompt_id}")
     def prompt_in_runs(self, prompt_id: str) -> PromptInRuns:
-        """What the newest runs made of a prompt."""
+        """The outcomes of a prompt in the newest runs."""
 
     @route("GET /runs/{run_id}/samples")
     def samples(
@@ -57,7 +71,7 @@ class PromptCalls:
         max_correct: int | None = None,
         search: str | None = None,
     ) -> SamplePage:
-        """Responses kept as text, newest step first; `search` goes on behind `next_cursor`."""
+        """Responses kept as text, newest step first; `search` continues after `next_cursor`."""
 
     @route("GET /runs/{run_id}/migration")
     def migration(
@@ -76,7 +90,7 @@ class PromptCalls:
         kind: MigrationKind = "tracked",
         steps: Annotated[Sequence[int] | None, InQuery(text=joined)] = None,
     ) -> Flows:
-        """How many prompts went which way over some steps; four over the whole run where none are named."""
+        """Numbers of prompts by how their accuracy moved over some steps; by default four of the whole run."""
 
     @route("POST /runs/{run_id}/what-if")
     def what_if(self, run_id: str, request: WhatIfRequest) -> WhatIfAnswer:

@@ -22,7 +22,7 @@ RunIds = Annotated[Sequence[str], InQuery("run")]
 
 
 class RecordCalls:
-    """What runs recorded."""
+    """Records of runs, and comparisons of them."""
 
     @route("GET /runs/{run_id}/metric-keys")
     def metric_keys(self, run_id: str) -> MetricKeys:
@@ -123,7 +123,7 @@ class RecordCalls:
         reach: float | None = None,
         reference: str | None = None,
     ) -> Comparison:
-        """What sets runs apart, what they reached and for what; `group` is `config` (everything but the seed), `run`,
+        """Compare runs: config differences, results and costs; `group` is `config` (everything but the seed), `run`,
         `tags`, `group` or a config field.
         """
 

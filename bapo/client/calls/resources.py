@@ -19,11 +19,11 @@ class ResourceCalls:
 
     @route("GET /resources")
     def resources(self, kind: ResourceKind | None = None) -> ResourcePage:
-        """All that is registered, or one kind of it."""
+        """All registered resources, or those of one kind."""
 
     @route("GET /resource-files")
     def resource_files(self, kind: ResourceKind) -> ResourceFilePage:
-        """What lies beneath the permitted roots and can be registered as this kind."""
+        """Files in the permitted folders that can be registered as this kind."""
 
     @route("POST /resources")
     def register_resource(self, body: ResourceCreate) -> ResourceInfo:

@@ -121,7 +121,7 @@ class RunCalls:
 
     @route("POST /runs/{run_id}/retry")
     def retry(self, run_id: str, idempotency_key: str | None = None) -> RunDetail:
-        """Queue a failed run again; it goes on from its last checkpoint."""
+        """Queue a failed run again; it resumes from its last checkpoint."""
 
     @route("POST /runs/{run_id}/hold")
     def hold(self, run_id: str) -> RunDetail:
@@ -137,7 +137,7 @@ class RunCalls:
 
     @route("POST /runs/{run_id}/fork")
     def fork(self, run_id: str, body: RunFork, idempotency_key: str | None = None) -> RunDetail:
-        """Submit a run that goes on from a checkpoint of another one."""
+        """Submit a run that continues from a checkpoint of another one."""
 
     @route("DELETE /runs/{run_id}/parameters/{control_id}")
     def withdraw_parameters(self, run_id: str, control_id: str) -> ControlInfo:
@@ -149,7 +149,7 @@ class RunCalls:
 
     @route("GET /runs/{run_id}/history")
     def history(self, run_id: str) -> History:
-        """Who did what, and what became of each request."""
+        """The actions on a run, and the trainer's answer to each request."""
 
     @route("POST /imports")
     def create_import(self, body: ImportCreate) -> ImportInfo:

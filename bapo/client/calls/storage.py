@@ -1,4 +1,4 @@
-"""What runs take up, what deleting takes away, and what the server knows of its deployment."""
+"""Disk space of runs, deletion, and the diagnosis of the deployment."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from bapo.client.call import route
 
 
 class StorageCalls:
-    """What runs take up, what deleting takes away, and what the server knows of its deployment."""
+    """Disk space of runs, deletion, and the diagnosis of the deployment."""
 
     @route("GET /storage")
     def storage(self, limit: int | None = None) -> StorageState:
-        """What all runs take up, what goes by itself, and what waits to be deleted."""
+        """Disk space of all runs, retention, and pending deletions."""
 
     @route("DELETE /storage/deletions/{deletion_id}")
     def give_up_deletion(self, deletion_id: int) -> None:
@@ -24,8 +24,8 @@ class StorageCalls:
 
     @route("POST /runs/deletion")
     def preview_deletion(self, body: DeletionRequest) -> DeletionPreview:
-        """What deleting these runs would take away; nothing happens."""
+        """Preview the deletion of these runs; nothing is deleted."""
 
     @route("GET /diagnosis")
     def diagnosis(self) -> Diagnosis:
-        """What the server knows of its own deployment; for administrators."""
+        """The server's diagnosis of its own deployment; for administrators."""

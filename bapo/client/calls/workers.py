@@ -65,7 +65,7 @@ class WorkerCalls:
 
     @route("GET /queue")
     def queue(self) -> QueueState:
-        """What waits and why, and what runs where."""
+        """Waiting runs with their reasons, and running ones by worker."""
 
     @route("POST /runs/{run_id}/move")
     def move(self, run_id: str, body: QueueMove) -> QueueState:
@@ -73,7 +73,7 @@ class WorkerCalls:
 
     @route("GET /queue/limits")
     def limits(self) -> UserLimits:
-        """How many runs each person may have on workers at a time."""
+        """The number of runs that each user may have on workers at a time."""
 
     @route("PUT /queue/limits/{user}")
     def set_limit(self, user: str, body: LimitChange) -> UserLimits:

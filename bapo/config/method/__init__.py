@@ -12,6 +12,7 @@ from bapo.config.method.arpo import ArpoConfig
 from bapo.config.method.bapo import (
     BapoConfig,
     BapoMiniConfig,
+    BapoReleaseConfig,
     DifficultBufferConfig,
     FilterConfig,
     HighQualityBufferConfig,
@@ -22,6 +23,7 @@ from bapo.config.method.dots import DotsConfig
 from bapo.config.method.grpo import GrpoConfig, GrpoDelayedConfig
 from bapo.config.method.gspo import GspoConfig
 from bapo.config.method.mopps import MoppsConfig
+from bapo.config.method.observed import ObservedConfig
 from bapo.config.method.ppo import ActorCritic, BaPpoConfig, CriticConfig, PpoConfig
 from bapo.config.method.remix import RemixConfig
 from bapo.config.method.repo import RepoConfig
@@ -35,6 +37,7 @@ METHODS: Registry[MethodSection] = Registry(
     (
         BapoConfig,
         BapoMiniConfig,
+        BapoReleaseConfig,
         GrpoConfig,
         GrpoDelayedConfig,
         DapoConfig,
@@ -47,10 +50,13 @@ METHODS: Registry[MethodSection] = Registry(
         PpoConfig,
         BaPpoConfig,
     ),
+    described=(ObservedConfig,),
 )
 """Every method that a config can name."""
 
-Trait = Literal["has_thresholds", "reevaluates", "reuses_groups", "has_rounds", "has_critic", "is_replayable"]
+Trait = Literal[
+    "has_thresholds", "reevaluates", "reuses_groups", "has_rounds", "has_critic", "is_replayable", "filters_fresh"
+]
 """A flag among the class variables of `MethodSection`."""
 
 
@@ -58,6 +64,12 @@ def has_trait(method: str, trait: Trait) -> bool:
     """Returns whether a method has the trait; False for one that is not installed here."""
     section = METHODS.get(method)
     return section is not None and bool(getattr(section, trait))
+
+
+def is_trainable(method: str) -> bool:
+    """Returns whether runs of the method are trained here; False for the runs of other trainers."""
+    section = METHODS.get(method)
+    return section is None or section.is_trainable
 
 
 def methods_with(trait: Trait) -> list[str]:
@@ -72,22 +84,28 @@ def steerable_fields(method: str) -> list[str]:
 
 
 _WITHOUT = " w/o "
+_BY = " · "
+"""Between the word for all runs of other trainers and the trainer's name."""
 
 
 def method_key(method: Mapping[str, Any]) -> str:
-    """A `method` section's type with the parts that it leaves out: `bapo w/o X3`."""
+    """A `method` section's type with the parts that it leaves out: `bapo w/o X3`; of a run of another trainer, with
+    that trainer: `observed · TRL`."""
     name = str(method.get("type") or "no method")
     section = METHODS.get(name)
     parts = {} if section is None else section.parts
     missing = ", ".join(sorted(parts.get(part, part) for part in method.get("without") or ()))
+    if section is not None and not section.is_trainable and method.get("trainer"):
+        return f"{name}{_BY}{method['trainer']}"
     return f"{name}{_WITHOUT}{missing}" if missing else name
 
 
 def method_name(key: str) -> str:
     """The same with the method's label: "BAPO w/o X3". A method that is not installed here is called by its type."""
-    name, separator, missing = key.partition(_WITHOUT)
+    separator = _BY if _BY in key else _WITHOUT
+    name, separator, rest = key.partition(separator)
     section = METHODS.get(name)
-    return (name if section is None else section.label) + separator + missing
+    return (name if section is None else section.label) + separator + rest
 
 
 def method_label(method: Mapping[str, Any]) -> str:
@@ -117,6 +135,7 @@ __all__ = [
     "BaPpoConfig",
     "BapoConfig",
     "BapoMiniConfig",
+    "BapoReleaseConfig",
     "CriticConfig",
     "DapoConfig",
     "DifficultBufferConfig",
@@ -129,12 +148,14 @@ __all__ = [
     "Look",
     "MethodSection",
     "MoppsConfig",
+    "ObservedConfig",
     "PpoConfig",
     "RemixConfig",
     "RepoConfig",
     "Trait",
     "ablations",
     "has_trait",
+    "is_trainable",
     "known_looks",
     "method_key",
     "method_label",

@@ -9,7 +9,7 @@ from bapo.config.method.fields import Capacity, StepInterval
 
 
 class ArpoConfig(MethodSection):
-    """ARPO's replay rule: stored groups with a reward are used only where there is none (arXiv:2505.16282)."""
+    """ARPO's replay rule: in a group that failed, a stored success replaces a response (arXiv:2505.16282)."""
 
     label: ClassVar = "ARPO"
     look: ClassVar = Look(10, "dash", "square-open")
@@ -19,9 +19,10 @@ class ArpoConfig(MethodSection):
     type: Literal["arpo"] = "arpo"
     v: StepInterval = 1
     """Rollout sync interval v: steps between two copies of the trained weights to the rollout policy α."""
-    replaces: Literal["batch", "response"] = "batch"
-    """`batch`: where a whole batch failed, the step trains on stored groups instead; `response`: in each group that
-    failed, a stored correct response to the same prompt replaces one of its responses."""
+    replaces: Literal["response", "batch"] = "response"
+    """`response`, the source's rule: in each group that failed, a stored correct response to the same prompt replaces
+    one of its responses. `batch`, as arXiv:2602.20722 describes it: where a whole batch failed, the step trains on
+    stored groups instead."""
     capacity: Capacity | None = None
     """Most groups stored, one per prompt. Empty: 256 where whole batches are replaced, else no limit."""
     max_age_steps: StepInterval | None = None

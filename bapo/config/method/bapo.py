@@ -16,7 +16,7 @@ from bapo.thresholds import admitting_r_tot_intervals, empty_r_tot_intervals
 
 
 class FilterConfig(Section):
-    """Which fresh groups become X1 (arXiv:2602.20722, A.3)."""
+    """The filter of the fresh groups that become X1 (arXiv:2602.20722, A.3)."""
 
     type: Literal["range", "gaussian", "uniform"] = "range"
     """`range` keeps every group with mixed rewards; `gaussian` keeps those with a probability that peaks at `mean`;
@@ -56,6 +56,9 @@ class BapoConfig(MethodSection):
         "X3": Look(3, "dash", "diamond-tall"),
         "X2, X3": Look(6, "dash", "diamond-wide"),
     }
+    # Eq. 3.
+    kl_to: ClassVar = "behaviour"
+    filters_fresh: ClassVar = True
     has_thresholds: ClassVar = True
     reevaluates: ClassVar = True
     reuses_groups: ClassVar = True
@@ -79,7 +82,7 @@ class BapoConfig(MethodSection):
     without: frozenset[Literal["reevaluated", "reused"]] = frozenset()
     """Parts left out for an ablation: `reevaluated` (no X2), `reused` (no X3)."""
     filter: FilterConfig = FilterConfig()
-    """Which fresh groups become X1."""
+    """The filter of the fresh groups that become X1."""
     difficult_buffer: DifficultBufferConfig = DifficultBufferConfig()
     """B_bad."""
     high_quality_buffer: HighQualityBufferConfig = HighQualityBufferConfig()
@@ -121,11 +124,33 @@ class BapoConfig(MethodSection):
         return self
 
 
+class BapoReleaseConfig(BapoConfig):
+    """BAPO by the rules of the code that its authors released, where it differs from the paper (arXiv:2602.20722)."""
+
+    label: ClassVar = "BAPO (release)"
+    look: ClassVar = Look(13, "dash", "circle-x")
+    ablation_looks: ClassVar = {}
+    clip_range: ClassVar = (0.2, 0.28)
+    behaviour_ratio_cap: ClassVar = 3.0
+    sample_deviation: ClassVar = True
+    # Re-evaluation does not follow BAPO's rules.
+    is_replayable: ClassVar = False
+
+    type: Literal["bapo_release"] = "bapo_release"  # type: ignore[assignment]
+    # From (4/8, 5/8) at a mean accuracy of 0.2 down to (1/8, 2/8) at 0.8, and on at the same slope beyond.
+    c2: ThresholdRange = (Fraction(5, 8), Fraction(0))
+    """Lower reuse threshold c2: its value at r_tot = 0 and at r_tot = 1 (Eq. 8)."""
+    c3: ThresholdRange = (Fraction(6, 8), Fraction(1, 8))
+    """Upper reuse threshold c3: its value at r_tot = 0 and at r_tot = 1 (Eq. 8)."""
+
+
 class BapoMiniConfig(MethodSection):
     """BAPO without thresholds: all-wrong prompts are answered again, accuracy exactly 1/2 is reused (§5.2)."""
 
     label: ClassVar = "BAPO (mini test)"
     look: ClassVar = Look(12, "dash", "circle-open")
+    kl_to: ClassVar = "behaviour"
+    filters_fresh: ClassVar = True
     reevaluates: ClassVar = True
     reuses_groups: ClassVar = True
     is_replayable: ClassVar = True

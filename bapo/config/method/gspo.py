@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import ClassVar, Literal
 
 from bapo.config.errors import ConfigProblem
-from bapo.config.method.base import Look, MethodSection, RunSections
+from bapo.config.method.base import Look, MethodSection, RunSections, makes_one_update
 
 
 class GspoConfig(MethodSection):
@@ -25,11 +25,10 @@ class GspoConfig(MethodSection):
 
     def warnings(self, config: RunSections) -> Iterable[ConfigProblem]:
         """Ratios that cannot leave 1: the first update of a batch is GRPO's, and there is no second one."""
-        size = config.training.mini_batch_size
-        if size is None or size >= config.training.batch_size:
+        if makes_one_update(config.training):
             yield ConfigProblem(
                 "training.mini_batch_size",
-                size,
+                config.training.mini_batch_size,
                 "with one update per step every ratio is 1, nothing is clipped, and GSPO does what GRPO does: give "
                 f"less than training.batch_size, such as {max(1, config.training.batch_size // 4)} (the source takes "
                 "four mini-batches)",

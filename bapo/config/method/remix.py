@@ -15,6 +15,7 @@ class RemixConfig(MethodSection):
 
     label: ClassVar = "ReMix"
     look: ClassVar = Look(9, "dash", "star-diamond")
+    shifts_clip_range: ClassVar = True
     reuses_groups: ClassVar = True
     steerable: ClassVar = ("v",)
 
@@ -27,7 +28,14 @@ class RemixConfig(MethodSection):
     """Passes m over each training batch: the update-to-data ratio."""
     reincarnation_step: Annotated[int, Field(ge=1, le=10_000_000)] | None = 50
     """Last step T of mixed training; after it every batch is fresh, current and used once. Empty: mixed to the end."""
+    kl_base_share: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """λ: share of the KL penalty that is to the base model; the rest is to the policies that generated the batch. Used
+    where `loss.kl_to` is `auto`."""
     capacity: Capacity | None = None
     """Most groups stored, one per prompt. Empty: no limit."""
     max_age_steps: StepInterval | None = 2
     """Steps after which a stored group is no longer reused. Empty: no limit."""
+
+    def kl_reference_share(self) -> float:
+        """Returns λ of the KL-convex constraint."""
+        return self.kl_base_share

@@ -32,14 +32,14 @@ ASSUMED = "assumed"
 
 @cache
 def shipped_recipes() -> tuple[Recipe, ...]:
-    """The recipes that come with the library: first those of the built-in engine, which run anywhere; then by name."""
+    """The recipes that come with the library: first the demo, then what runs anywhere; then by name."""
     folder = resources.files("bapo.config.recipes")
     found = [
         _parse(file.name.removesuffix(".toml"), file.read_text(encoding="utf-8"))
         for file in folder.iterdir()
         if file.name.endswith(".toml")
     ]
-    return tuple(sorted(found, key=lambda recipe: (_needs_verl(recipe), recipe.name)))
+    return tuple(sorted(found, key=lambda recipe: (_needs_verl(recipe), recipe.name != "countdown-demo", recipe.name)))
 
 
 def _needs_verl(recipe: Recipe) -> bool:

@@ -7,12 +7,16 @@ run, the journals are copied after the checkpoints, so that no checkpoint is bey
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import io
 import json
 import os
+import shutil
 import tarfile
+import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
@@ -29,6 +33,7 @@ DATABASE = "database.dump"
 SECRETS = "secrets"
 RUNS = "runs"
 RESOURCES = "resources"
+_UNFINISHED = ".bapo-backup-"
 _CHUNK = 1 << 20
 _ROUNDS = 5
 """How often to look for new checkpoints, which may replace those being copied."""
@@ -49,7 +54,7 @@ class Member(BaseModel):
 
 
 class Manifest(BaseModel):
-    """What a backup holds."""
+    """The contents of a backup."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -63,20 +68,26 @@ class Manifest(BaseModel):
 
 
 class BackupWriter:
-    """Writes a backup file; nothing has its name before it is whole."""
+    """Writes a backup file; nothing has its name before it is whole.
+
+    Until then it grows in a folder of its own beside it, with room for what else is needed: `place`. What a killed
+    backup left there goes with the next one.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._temporary = path.with_name(f".{path.name}.part")
         self._members: dict[str, Member] = {}
         self._tar: tarfile.TarFile | None = None
 
     def __enter__(self) -> BackupWriter:
         if self._path.exists():
             raise BackupError(f"{self._path} exists: name another file, or move it away")
-        descriptor = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        # It holds tokens and training data.
-        self._file = os.fdopen(descriptor, "wb")
+        _remove_leftovers(self._path.parent)
+        # It holds tokens and training data: for its owner only.
+        self.place = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=self._path.parent))
+        self._lock = _locked(self.place)
+        self._temporary = self.place / self._path.name
+        self._file = os.fdopen(os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
         self._tar = tarfile.open(fileobj=self._file, mode="w")
         return self
 
@@ -89,8 +100,9 @@ class BackupWriter:
         self._file.close()
         if failure is None:
             self._temporary.replace(self._path)
-        else:
-            self._temporary.unlink(missing_ok=True)
+        shutil.rmtree(self.place, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
 
     def add(self, name: str, source: Path) -> None:
         """Add a file as long as it is now; nothing where it has gone."""
@@ -140,6 +152,27 @@ class BackupWriter:
         content = manifest.model_dump_json(indent=1).encode()
         self._add(MANIFEST, io.BytesIO(content), len(content))
         return manifest
+
+
+def _locked(place: Path) -> int | None:
+    """A lock on the folder, which goes with the process, however it ends; None where another has it."""
+    descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _remove_leftovers(folder: Path) -> None:
+    for place in folder.glob(f"{_UNFINISHED}*/"):
+        # Another backup may just come to its end.
+        with suppress(FileNotFoundError):
+            lock = _locked(place)
+            if lock is not None:
+                shutil.rmtree(place, ignore_errors=True)
+                os.close(lock)
 
 
 class _Hashing:

@@ -72,10 +72,14 @@ def dump(url: str, file: Path) -> None:
     _run("pg_dump", url, "--format=custom", "--no-owner", "--no-privileges", *left_out, "--file", str(file))
 
 
-def restore(url: str, file: Path) -> None:
-    """Fill an empty database, whole or not at all; runs are no longer bound to the machine they ran on."""
+def check_empty(url: str) -> None:
+    """Raise BackupError where the database holds anything."""
     if revision(url) is not None:
         raise BackupError("the database is not empty: restore into an empty one")
+
+
+def restore(url: str, file: Path) -> None:
+    """Fill an empty database, whole or not at all; runs are no longer bound to the machine they ran on."""
     _run("pg_restore", url, "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction", str(file))
     with _connect(url) as connection:
         # Their folders are here now.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import tempfile
 import threading
@@ -15,9 +16,11 @@ from bapo.deploy.backup import archive, database
 from bapo.deploy.backup.archive import BackupError, BackupWriter, Manifest
 from bapo.deploy.commands import service_command
 from bapo.deploy.up.folder import DataFolder, StartError
+from bapo.deploy.up.leftovers import end_leftovers
 from bapo.deploy.up.postgres import EmbeddedPostgres
 from bapo.deploy.up.services import Addresses, backend_environment
 from bapo.deploy.up.supervision import Supervisor
+from bapo.run.run_folder import RESTORING_FILE, unfinished_restore
 
 READY_SECONDS = 60.0
 
@@ -37,8 +40,8 @@ def back_up(deployment: Deployment, file: Path) -> Manifest:
     revision = database.revision(deployment.database_url)
     if revision is None:
         raise BackupError("the database holds no runs: there is nothing to back up")
-    with BackupWriter(file) as writer, tempfile.TemporaryDirectory(prefix="bapo-backup-", dir=file.parent) as place:
-        dumped = Path(place) / archive.DATABASE
+    with BackupWriter(file) as writer:
+        dumped = writer.place / archive.DATABASE
         database.dump(deployment.database_url, dumped)
         writer.add(archive.DATABASE, dumped)
         for secret in deployment.secrets:
@@ -50,22 +53,44 @@ def back_up(deployment: Deployment, file: Path) -> Manifest:
 
 
 def restore(deployment: Deployment, file: Path) -> Manifest:
-    """Fill an empty server from a backup. Raises BackupError; nothing is changed unless the backup is whole."""
+    """Fill an empty server from a backup. Raises BackupError; nothing is changed unless the backup is whole.
+
+    One that was cut short is begun anew; until it has come to its end, no server starts with the folder.
+    """
     manifest = archive.read_manifest(file)
-    if deployment.runs_dir.exists() and any(path.is_dir() for path in deployment.runs_dir.iterdir()):
+    database.check_empty(deployment.database_url)
+    runs = [path for path in deployment.runs_dir.glob("*") if path.is_dir()]
+    if runs and unfinished_restore(deployment.runs_dir) is None:
         raise BackupError(f"{deployment.runs_dir} holds runs already: restore into an empty folder")
-    deployment.runs_dir.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="bapo-restore-") as place:
-        dumped = Path(place) / archive.DATABASE
-        archive.extract(file, archive.DATABASE, dumped)
-        database.restore(deployment.database_url, dumped)
+    with _restoring(deployment.runs_dir):
+        for half in runs:
+            shutil.rmtree(half)
+        _fill(deployment, file)
+    return manifest
+
+
+def _fill(deployment: Deployment, file: Path) -> None:
     archive.extract(file, archive.RUNS, deployment.runs_dir)
     if deployment.resources is not None:
         archive.extract(file, archive.RESOURCES, deployment.resources)
     for secret in deployment.secrets:
         # Each into its own place only: a worker's folder shall not hold the administrator's token.
         archive.extract_secret(file, secret)
-    return manifest
+    # Last, whole or not at all: as long as the database is empty, a restore that was cut short can begin anew.
+    with tempfile.TemporaryDirectory(prefix=".restore-", dir=deployment.runs_dir) as place:
+        dumped = Path(place) / archive.DATABASE
+        archive.extract(file, archive.DATABASE, dumped)
+        database.restore(deployment.database_url, dumped)
+
+
+@contextmanager
+def _restoring(runs_dir: Path) -> Iterator[None]:
+    """Mark the folder of runs; the mark stays where the restore fails, or is killed."""
+    runs_dir.mkdir(parents=True, exist_ok=True)
+    mark = runs_dir / RESTORING_FILE
+    mark.touch()
+    yield
+    mark.unlink()
 
 
 @contextmanager
@@ -91,6 +116,9 @@ def deployment_of(folder: DataFolder) -> Iterator[Deployment]:
 def back_up_folder(data: Path, file: Path) -> Manifest:
     """Write a backup of a data folder. Raises BackupError and StartError."""
     folder = DataFolder(data)
+    unfinished = unfinished_restore(folder.runs)
+    if unfinished is not None:
+        raise BackupError(unfinished)
     if not (folder.postgres / "PG_VERSION").exists():
         raise BackupError(f"{folder.path} is not a data folder of `bapo up`: give it with --data")
     with deployment_of(folder) as deployment:
@@ -100,16 +128,36 @@ def back_up_folder(data: Path, file: Path) -> Manifest:
 def restore_folder(data: Path, file: Path) -> Manifest:
     """Make a data folder from a backup and bring its schema up to date. Raises BackupError and StartError."""
     folder = DataFolder(data)
-    if folder.path.exists() and any(folder.path.iterdir()):
+    is_half = unfinished_restore(folder.runs) is not None
+    if not is_half and folder.path.exists() and any(folder.path.iterdir()):
         raise BackupError(f"{folder.path} is not empty: name a new folder with --data")
-    archive.read_manifest(file)
-    folder.prepare()
-    with deployment_of(folder) as deployment:
-        manifest = restore(deployment, file)
-        _migrate(folder, deployment)
-    # What a first start submits is not submitted again.
-    folder.started_before.touch()
+    manifest = archive.read_manifest(file)
+    if is_half:
+        _clear(folder)
+    with _restoring(folder.runs):
+        folder.prepare()
+        with deployment_of(folder) as deployment:
+            _fill(deployment, file)
+            _migrate(folder, deployment)
+        # What a first start submits is not submitted again.
+        folder.started_before.touch()
     return manifest
+
+
+def _clear(folder: DataFolder) -> None:
+    """Remove what a restore that was cut short has left, its database server first. Raises StartError."""
+    folder.lock("restore")
+    try:
+        end_leftovers(folder.processes)
+        for path in [*folder.path.iterdir(), *folder.runs.iterdir()]:
+            if path in (folder.runs, folder.runs / RESTORING_FILE):
+                continue
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+    finally:
+        folder.unlock()
 
 
 def _migrate(folder: DataFolder, deployment: Deployment) -> None:

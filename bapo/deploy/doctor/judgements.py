@@ -205,7 +205,7 @@ class PageHeaders:
 
 
 def page(found: PageHeaders, asked: str) -> Iterator[Finding]:
-    """What a proxy left of the dashboard's answer."""
+    """Judges what a proxy left of the dashboard's answer."""
     if found.status != 200:
         yield failure("login page", f"answered {found.status}", "check that the proxy forwards `/` to the frontend")
         return
@@ -239,7 +239,7 @@ _STREAM_REMEDY = (
 
 @dataclass(frozen=True)
 class Installation:
-    """What is installed on this machine."""
+    """The packages and tools of this machine."""
 
     gpus: Sequence[str]
     torch: str | None

@@ -18,12 +18,12 @@ from bapo import __version__
 from bapo.api.service import Readiness, SecretFile
 from bapo.client import ApiError, Client
 from bapo.config import ConfigError
-from bapo.deploy import nvidia_smi
 from bapo.deploy.doctor import judgements
 from bapo.deploy.doctor.findings import Finding, failure, note, ok, skipped, warning
 from bapo.deploy.doctor.judgements import Installation, PageHeaders
 from bapo.deploy.settings import unknown_variables
 from bapo.engines.verl.versions import check_versions
+from bapo.run import nvidia_smi
 
 TIMEOUT_SECONDS = 10.0
 

@@ -18,7 +18,7 @@ LARGEST_LOG_BYTES = 20_000_000
 
 @dataclass(frozen=True, slots=True)
 class ChildSpec:
-    """What to start and how to stop it."""
+    """A process to start, and the signal that stops it."""
 
     name: str
     command: Sequence[str]

@@ -15,10 +15,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from bapo.client import Client
 from bapo.deploy.commands import service_command
 from bapo.deploy.up.child import Child
-from bapo.deploy.up.demo import submit_demo
 from bapo.deploy.up.folder import DataFolder, StartError
 from bapo.deploy.up.leftovers import end_leftovers
 from bapo.deploy.up.postgres import EmbeddedPostgres
@@ -34,6 +32,7 @@ from bapo.deploy.up.services import (
     worker_spec,
 )
 from bapo.deploy.up.supervision import StartInterruptedError, Supervisor
+from bapo.run.run_folder import unfinished_restore
 
 READY_SECONDS = 60.0
 """Time for each service to become ready; a busy machine with two cores needs a tenth of it."""
@@ -69,6 +68,9 @@ class Stack:
     def run(self) -> None:
         """Run until SIGINT, SIGTERM or SIGHUP. Raises StartError where it cannot start, with nothing left running."""
         folder = self._folder
+        unfinished = unfinished_restore(folder.runs)
+        if unfinished is not None:
+            raise StartError(f"{unfinished}.")
         folder.prepare()
         check_listening(self._options)
         folder.lock(f"http://{self._options.listen}:{self._options.port}")
@@ -141,6 +143,10 @@ class Stack:
         if marker.exists():
             return
         if self._options.demo:
+            # The client is the larger half of what this process loads, and only a first start needs it.
+            from bapo.client import Client  # noqa: PLC0415
+            from bapo.deploy.up.demo import submit_demo  # noqa: PLC0415
+
             with Client(addresses.backend_url, token=self._folder.admin_token.read_text().strip()) as client:
                 submit_demo(client)
             self._say("submitted the demo: BAPO and GRPO learn Countdown side by side")

@@ -36,6 +36,7 @@ class Supervisor:
         """Names in the order of their first start; a child starts after those that it needs."""
         self._pauses: dict[str, float] = {}
         self._due: dict[str, tuple[float, ChildSpec]] = {}
+        self._is_recorded = True
 
     @property
     def children(self) -> Sequence[Child]:
@@ -49,8 +50,23 @@ class Supervisor:
             self._order.append(spec.name)
         self._children.append(child)
         self._children.sort(key=lambda each: self._order.index(each.spec.name))
-        record_processes(self._record, self._children)
+        self._note_processes()
         return child
+
+    def _note_processes(self) -> None:
+        """Record what runs. A full disk ends nothing: it is said once, and tried again until there is space."""
+        try:
+            record_processes(self._record, self._children)
+        except OSError as error:
+            if self._is_recorded:
+                self._say(
+                    f"{self._record} cannot be written ({error.strerror}): free some space; the services keep running"
+                )
+            self._is_recorded = False
+            return
+        if not self._is_recorded:
+            self._say(f"{self._record} is written again")
+        self._is_recorded = True
 
     def wait_until(self, child: Child, is_ready: Callable[[], bool], *, seconds: float) -> None:
         """Wait for a child's first readiness.
@@ -69,21 +85,32 @@ class Supervisor:
     def restart_dead(self) -> None:
         """Restart children that died, once their pause is over."""
         now = time.monotonic()
+        if not self._is_recorded:
+            self._note_processes()
         for child in list(self._children):
             code = child.exit_code()
             if code is None:
                 continue
             name = child.spec.name
-            steady = now - child.started > STEADY_SECONDS
-            pause = FIRST_PAUSE_SECONDS if steady else self._pauses.get(name, FIRST_PAUSE_SECONDS)
-            self._pauses[name] = min(2 * pause, LONGEST_PAUSE_SECONDS)
-            self._say(f"{name} ended (code {code}): starting it again in {pause:g} s; see {child.log}")
+            if now - child.started > STEADY_SECONDS:
+                self._pauses.pop(name, None)
             self._children.remove(child)
-            self._due[name] = (now + pause, child.spec)
+            self._put_off(child.spec, f"ended (code {code})", f"; see {child.log}")
         for name, (when, spec) in list(self._due.items()):
             if now >= when:
                 del self._due[name]
-                self.start(spec)
+                try:
+                    self.start(spec)
+                except OSError as error:
+                    # A full disk that takes no new log, or no process left.
+                    self._put_off(spec, f"could not be started ({error.strerror})")
+
+    def _put_off(self, spec: ChildSpec, why: str, where: str = "") -> None:
+        """Start a child again after its pause, which doubles while it keeps failing."""
+        pause = self._pauses.get(spec.name, FIRST_PAUSE_SECONDS)
+        self._pauses[spec.name] = min(2 * pause, LONGEST_PAUSE_SECONDS)
+        self._say(f"{spec.name} {why}: starting it again in {pause:g} s{where}")
+        self._due[spec.name] = (time.monotonic() + pause, spec)
 
     def stop_all(self) -> None:
         """Stop all children one by one, in the reverse order of their first start."""

@@ -10,8 +10,7 @@ from itertools import groupby
 import torch
 from torch import Tensor
 
-from bapo.advantages import group_advantages, shaped_rewards
-from bapo.config.objective import LengthPenalty
+from bapo.advantages import group_advantages
 from bapo.draws import generator
 from bapo.engines.local.payload import GroupPayload
 from bapo.rollout import BatchSource
@@ -33,16 +32,11 @@ class TrainingGroup:
 
 
 def training_group(
-    payload: GroupPayload,
-    source: BatchSource,
-    advantages: tuple[float, ...] | None = None,
-    *,
-    shaping: LengthPenalty | None = None,
+    payload: GroupPayload, source: BatchSource, advantages: tuple[float, ...] | None = None
 ) -> TrainingGroup:
-    """The group with these advantages of its responses, or those of its shaped rewards relative to itself (Eq. 2)."""
+    """The group with these advantages of its responses, or those of its rewards relative to itself (Eq. 2)."""
     if advantages is None:
-        rewards = shaped_rewards(payload.rewards, payload.sampled.lengths, shaping)
-        of_responses = group_advantages(torch.tensor([rewards], dtype=torch.float32))[0]
+        of_responses = group_advantages(torch.tensor([payload.rewards], dtype=torch.float32))[0]
     else:
         of_responses = torch.tensor(advantages)
     return TrainingGroup(payload, source, of_responses.repeat_interleave(torch.tensor(payload.sampled.lengths)))

@@ -9,6 +9,7 @@ import resource
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 import torch
@@ -17,7 +18,6 @@ from safetensors.torch import load_file, save_file
 from transformers import PreTrainedModel
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig
-from bapo.config.objective import LengthPenalty
 from bapo.draws import seed_of
 from bapo.engines.base import BatchItem, Generation, GenerationStats, Policy, ResponseSample, UpdateStats
 from bapo.engines.local.batches import TrainingGroup, training_group
@@ -27,6 +27,7 @@ from bapo.engines.local.policy import load_language_model
 from bapo.engines.local.prompts import encode_task
 from bapo.engines.local.sampling import SampledGroup, sample
 from bapo.engines.local.update import Updater
+from bapo.engines.shaping import shaped_batch
 from bapo.rollout import RolloutGroup
 from bapo.tasks.base import Problem, Task
 
@@ -42,7 +43,7 @@ STATE_FILE = "engine.json"
 
 
 class LocalEngine:
-    """A model in training, its delayed copy α, its optimizer, and a critic where the method has one.
+    """A model in training, its delayed copy α, its optimizer; a critic and a reference policy where they are needed.
 
     Every random draw comes from a generator of its own, keyed by (seed, step, purpose): there is no running random
     state that a checkpoint would have to keep.
@@ -69,7 +70,9 @@ class LocalEngine:
         context = getattr(self._model.config, "max_position_embeddings", None)
         self._prompts = encode_task(task, self._tokenizer, config.rollout, context)
         self._critic = Critic(self._model, config, config.critic) if config.critic else None
-        self._updater = Updater(self._model, config, self._critic)
+        # Checkpoints do not hold it: it is the model that every attempt of the run loads first.
+        self._reference = copy.deepcopy(self._model) if config.objective.needs_reference else None
+        self._updater = Updater(self._model, config, self._critic, self._reference)
         self._process = psutil.Process()
         # α shares the current weights until the first update after a synchronisation; then it needs its own.
         self._rollout_version = 0
@@ -156,8 +159,7 @@ class LocalEngine:
     def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:
         """Train on X1 ∪ X2 ∪ X3. Raises ValueError on an empty batch."""
         self._keep_rollout_weights()
-        shaping = self._config.length_penalty
-        groups = [_training_group(item, shaping) for item in batch]
+        groups = [_training_group(item) for item in shaped_batch(batch, self._config, _responses)]
         return self._updater.update(groups, step=step, passes=passes)
 
     def _keep_rollout_weights(self) -> None:
@@ -225,11 +227,9 @@ class LocalEngine:
             "num_reward_failures": float(self._task.num_reward_failures),
         }
         if self._device.type == "cuda":
-            free, total = torch.cuda.mem_get_info(self._device)
             values |= {
                 "gpu_memory_bytes": float(torch.cuda.memory_allocated(self._device)),
                 "gpu_memory_peak_bytes": float(torch.cuda.max_memory_allocated(self._device)),
-                "gpu_memory_used_percent": 100.0 * (total - free) / total,
             }
         return values
 
@@ -262,11 +262,26 @@ def _load_weights(model: PreTrainedModel, folder: Path) -> None:
     model.load_state_dict(saved.state_dict())
 
 
-def _training_group(item: BatchItem, shaping: LengthPenalty | None) -> TrainingGroup:
+class _Response(NamedTuple):
+    reward: int
+    length: int
+    ended: bool
+
+
+def _responses(item: BatchItem) -> list[_Response]:
+    """Returns what is known of the responses that the item trains on."""
+    payload = _trained_payload(item)
+    sampled = payload.sampled
+    return [_Response(*each) for each in zip(payload.rewards, sampled.lengths, sampled.ended, strict=True)]
+
+
+def _training_group(item: BatchItem) -> TrainingGroup:
+    return training_group(_trained_payload(item), item.source, item.advantages)
+
+
+def _trained_payload(item: BatchItem) -> GroupPayload:
     payload = _payload(item.group)
-    if item.responses is not None:
-        payload = payload.only(item.responses)
-    return training_group(payload, item.source, item.advantages, shaping=shaping)
+    return payload if item.responses is None else payload.only(item.responses)
 
 
 def _payload(group: RolloutGroup) -> GroupPayload:

@@ -15,10 +15,9 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_N
 from transformers.utils.logging import disable_progress_bar
 
 from bapo.config import ConfigError, ConfigProblem
+from bapo.config.model_files import outside_file
+from bapo.config.paths import SHIPPED_MODELS, shipped_models
 from bapo.engines.local.cache import has_attention_only
-
-SHIPPED_MODELS = Path(__file__).parents[1] / "models"
-"""Folder of the models that come with the library, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +33,15 @@ class LanguageModel:
 def model_folder(path: str) -> Path:
     """The folder that `model.path` names: a folder, or a model shipped with the library.
 
-    Raises ConfigError where there is neither.
+    Raises ConfigError where there is neither, or where its files name others outside.
     """
-    for folder in (Path(path).expanduser(), SHIPPED_MODELS / path):
-        if (folder / "config.json").is_file():
-            return folder.resolve()
-    shipped = sorted(entry.parent.name for entry in SHIPPED_MODELS.glob("*/config.json"))
+    shipped = shipped_models()
+    # A server permits these names: what lies in the trainer's working directory must not take their place.
+    folder = SHIPPED_MODELS / path if path in shipped else Path(path).expanduser()
+    if (folder / "config.json").is_file():
+        if (remedy := outside_file(folder)) is not None:
+            raise _problem(path, remedy)
+        return folder.resolve()
     found = "holds no config.json" if Path(path).expanduser().is_dir() else "does not exist"
     raise _problem(
         path,

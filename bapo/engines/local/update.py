@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -21,10 +21,18 @@ from bapo.losses import LossInputs, policy_loss, token_weights
 class Updater:
     """The optimizer of one policy."""
 
-    def __init__(self, model: PreTrainedModel, config: RunConfig, critic: Critic | None = None) -> None:
-        """`critic` gives the advantages, in place of those that the groups come with."""
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        config: RunConfig,
+        critic: Critic | None = None,
+        reference: PreTrainedModel | None = None,
+    ) -> None:
+        """`critic` gives the advantages, in place of those that the groups come with; the KL penalty is to
+        `reference` where the objective needs one."""
         training = config.training
         self._model = model
+        self._reference = reference
         self._critic = critic
         self._config = config
         self._objective = config.objective
@@ -48,20 +56,27 @@ class Updater:
         batches = [[groups[position] for position in each] for each in positions]
         one_pass = batches[: len(batches) // passes]
         stats = UpdateStatsCollector()
+        reference = {} if self._reference is None else self._logprobs(self._reference, one_pass)
         # The first mini-batch's own forward pass is one before the update; the others need one of their own.
-        for batch in one_pass[1:]:
-            for micro_batch in self._micro_batches(batch):
-                with torch.no_grad():
-                    logprobs, _ = self._forward(micro_batch, entropy_gradient=False)
-                stats.add_before(micro_batch, logprobs)
+        current = self._logprobs(self._model, one_pass if self._objective.needs_current else one_pass[1:])
+        for group, logprobs in current.items():
+            stats.add_before([group], logprobs)
         for index, batch in enumerate(one_pass if is_warm_up else batches):
-            self._train(batch, stats, is_first=index == 0, moves=not is_warm_up)
+            is_first = index == 0 and not self._objective.needs_current
+            self._train(batch, stats, current, reference, is_first=is_first, moves=not is_warm_up)
         return stats.summary(
             num_groups_skipped=sum(not self._has_gradient(group) for group in groups), critic=critic_stats
         )
 
     def _train(
-        self, batch: Sequence[TrainingGroup], stats: UpdateStatsCollector, *, is_first: bool, moves: bool
+        self,
+        batch: Sequence[TrainingGroup],
+        stats: UpdateStatsCollector,
+        current: Mapping[TrainingGroup, Tensor],
+        reference: Mapping[TrainingGroup, Tensor],
+        *,
+        is_first: bool,
+        moves: bool,
     ) -> None:
         """One optimizer step on a mini-batch, or its statistics alone."""
         loss = 0.0
@@ -72,7 +87,7 @@ class Updater:
         for micro_batch in self._micro_batches(batch):
             with torch.set_grad_enabled(moves):
                 logprobs, entropies = self._forward(
-                    micro_batch, entropy_gradient=self._objective.entropy_coefficient > 0
+                    self._model, micro_batch, entropy_gradient=self._objective.entropy_coefficient > 0
                 )
             if is_first:
                 stats.add_before(micro_batch, logprobs.detach())
@@ -87,6 +102,8 @@ class Updater:
                 entropies=entropies,
                 weights=weights.to(logprobs.device),
                 lengths=lengths,
+                reference_logprobs=_joined(reference, micro_batch) if reference else None,
+                current_logprobs=_joined(current, micro_batch) if self._objective.needs_current else None,
             )
             output = policy_loss(inputs, self._objective)
             if moves:
@@ -95,9 +112,24 @@ class Updater:
             stats.add_trained(output, entropies.detach())
         stats.add_step(loss, self.optimizer.step() if moves else 0.0)
 
-    def _forward(self, groups: Sequence[TrainingGroup], *, entropy_gradient: bool) -> tuple[Tensor, Tensor]:
+    @torch.no_grad()
+    def _logprobs(
+        self, model: PreTrainedModel, batches: Sequence[Sequence[TrainingGroup]]
+    ) -> dict[TrainingGroup, Tensor]:
+        """The log-probability of every token of the groups with a gradient."""
+        found: dict[TrainingGroup, Tensor] = {}
+        for batch in batches:
+            for micro_batch in self._micro_batches(batch):
+                logprobs, _ = self._forward(model, micro_batch, entropy_gradient=False)
+                sizes = [group.num_tokens for group in micro_batch]
+                found |= zip(micro_batch, torch.split(logprobs, sizes), strict=True)
+        return found
+
+    def _forward(
+        self, model: PreTrainedModel, groups: Sequence[TrainingGroup], *, entropy_gradient: bool
+    ) -> tuple[Tensor, Tensor]:
         return response_logprobs(
-            self._model,
+            model,
             [group.payload for group in groups],
             temperature=self._config.rollout.temperature,
             entropy_gradient=entropy_gradient,
@@ -113,3 +145,7 @@ class Updater:
         """Without advantages, KL penalty and entropy bonus, the loss of a group is constant."""
         objective = self._objective
         return bool(group.advantages.any() or objective.kl_coefficient or objective.entropy_coefficient)
+
+
+def _joined(logprobs: Mapping[TrainingGroup, Tensor], groups: Sequence[TrainingGroup]) -> Tensor:
+    return torch.cat([logprobs[group] for group in groups])

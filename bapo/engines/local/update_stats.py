@@ -28,6 +28,7 @@ class UpdateStatsCollector:
     grad_norms: list[float] = field(default_factory=list)
     ratios: list[Tensor] = field(default_factory=list)
     kl: list[Tensor] = field(default_factory=list)
+    reference_kl: list[Tensor] = field(default_factory=list)
     is_clipped: list[Tensor] = field(default_factory=list)
     entropies: list[Tensor] = field(default_factory=list)
     token_distances: dict[BatchSource, list[Tensor]] = field(default_factory=dict)
@@ -45,6 +46,8 @@ class UpdateStatsCollector:
         """The tokens of one forward and backward pass."""
         self.ratios.append(output.ratios.cpu())
         self.kl.append(output.kl.cpu())
+        if output.reference_kl is not None:
+            self.reference_kl.append(output.reference_kl.cpu())
         self.is_clipped.append(output.is_clipped.cpu())
         self.entropies.append(entropies.cpu())
 
@@ -63,6 +66,7 @@ class UpdateStatsCollector:
             entropy=token_mean(self.entropies),
             grad_norm=sum(self.grad_norms) / num_mini_batches,
             kl=token_mean(self.kl),
+            reference_kl=token_mean(self.reference_kl) if self.reference_kl else None,
             clip_fraction=token_mean(self.is_clipped),
             ratio_mean=float(ratios.mean()) if len(ratios) else 1.0,
             ratio_max=float(ratios.max()) if len(ratios) else 1.0,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import sys
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping
@@ -17,12 +19,14 @@ from urllib.parse import urlsplit
 import psutil
 import ray
 import transfer_queue as tq
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig
+from bapo.engines.local.policy import model_folder
 from bapo.engines.verl.environment import worker_environment
 from bapo.engines.verl.failures import REMEDY_UPDATE, sentence
 from bapo.engines.verl.leftovers import end_processes, remove_shared_memory, temporary_prefix
-from bapo.engines.verl.settings import logical_cpus
+from bapo.engines.verl.settings import reserved_cpus
 
 _RAY_STARTS = 4
 """Tries."""
@@ -67,19 +71,37 @@ class Cluster:
                 raise _problem("ray_address", verl.ray_address, remedy) from error
         else:
             self._start_here(
-                num_cpus=logical_cpus(verl) if on_cpu else None,
+                # Ray only counts them: with fewer than are reserved, verl's processes would wait for ever.
+                num_cpus=max(os.cpu_count() or 1, reserved_cpus(verl, on_cpu=on_cpu)),
                 num_gpus=verl.gpus_per_node if on_cpu else None,
                 include_dashboard=False,
                 _temp_dir=str(self._folder),
                 **options,
             )
-        wanted, found = verl.gpus_per_node * verl.nodes, int(ray.cluster_resources().get("GPU", 0))
-        if found < wanted:
-            raise _problem(
-                "gpus_per_node",
-                verl.gpus_per_node,
-                f"on {verl.nodes} machine(s) that makes {wanted} GPUs, and Ray has {found}: ask for fewer",
+        self._check_size(config, on_cpu=on_cpu)
+
+    def _check_size(self, config: RunConfig, *, on_cpu: bool) -> None:
+        """Raise ConfigError where verl's processes would wait without an end for GPUs or CPUs, or for their model."""
+        verl = config.engine.verl
+        nodes = [node for node in ray.nodes() if node["Alive"]]
+        gpus = sorted(int(node["Resources"].get("GPU", 0)) for node in nodes)
+        if sum(each >= verl.gpus_per_node for each in gpus) < verl.nodes:
+            found = ", ".join(map(str, gpus))
+            remedy = f"{verl.nodes} machine(s) with so many GPUs are needed, and Ray's have {found}: ask for fewer"
+            raise _problem("gpus_per_node", verl.gpus_per_node, remedy)
+        wanted, cpus = reserved_cpus(verl, on_cpu=on_cpu), int(ray.cluster_resources().get("CPU", 0))
+        if cpus < wanted:
+            remedy = (
+                f"verl reserves {wanted} CPUs for so many GPUs, and the cluster has {cpus}: add machines, or start "
+                "Ray on them with a higher --num-cpus, which it only counts"
             )
+            raise _problem("ray_address", verl.ray_address, remedy)
+        if verl.ray_address is None:
+            return
+        folder = model_folder(config.model.path)
+        if without := [node["NodeManagerAddress"] for node in nodes if not _has_folder(node["NodeID"], str(folder))]:
+            remedy = f"not on the Ray cluster's machines {', '.join(without)}: put it at the same path on all of them"
+            raise ConfigError([ConfigProblem("model.path", config.model.path, remedy)])
 
     def _start_here(self, **options: object) -> None:
         """Start a Ray of our own; again where a busy machine was slower than the half minute that Ray allows."""
@@ -153,6 +175,43 @@ def _knock(address: str) -> None:
     parts = urlsplit(address if "://" in address else f"ray://{address}")
     if parts.hostname is not None and parts.port is not None:
         socket.create_connection((parts.hostname, parts.port), timeout=_KNOCK_SECONDS).close()
+
+
+@contextmanager
+def start_limit(seconds: int) -> Iterator[None]:
+    """TimeoutError where the block takes longer. Only the main thread is interrupted: elsewhere, nothing is."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    is_over = threading.Event()
+
+    def interrupt(*_: object) -> None:
+        is_over.set()
+        # The one exception with which Ray ends its waiting for other processes.
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    begin, (others_seconds, _) = time.monotonic(), signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not is_over.is_set():
+            raise
+        free = ray.available_resources()
+        raise TimeoutError(
+            f"not ready after {seconds} s, the most that engine.verl.start_seconds allows; Ray has "
+            f"{free.get('GPU', 0):.0f} GPUs and {free.get('CPU', 0):.0f} CPUs free"
+        ) from None
+    finally:
+        remaining = max(others_seconds - (time.monotonic() - begin), 0.001) if others_seconds else 0
+        signal.setitimer(signal.ITIMER_REAL, remaining)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _has_folder(node_id: str, folder: str) -> bool:
+    here = NodeAffinitySchedulingStrategy(node_id=node_id, soft=False)
+    answer = ray.remote(os.path.isdir).options(num_cpus=0, scheduling_strategy=here).remote(folder)
+    return bool(ray.get(answer))
 
 
 def _problem(field: str, value: object, remedy: str) -> ConfigError:

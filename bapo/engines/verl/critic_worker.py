@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import torch
@@ -11,15 +10,13 @@ from verl.single_controller.base.decorator import Dispatch, register
 from verl.workers.engine_workers import TrainingWorker
 
 from bapo.engines.verl import patches
-from bapo.engines.verl.environment import PLATFORM_VARIABLE
 
 
 class BapoCriticWorker(TrainingWorker):  # type: ignore[misc]
     """One rank of the value model."""
 
     def __init__(self, config: Any) -> None:
-        if os.environ.get(PLATFORM_VARIABLE) == "cpu":
-            patches.load_value_models_with_sdpa()
+        patches.load_value_models_as_configured()
         super().__init__(config)
 
     @register(dispatch_mode=Dispatch.ONE_TO_ALL)  # type: ignore[untyped-decorator]

@@ -7,6 +7,7 @@ import os
 import uuid
 import weakref
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,25 +18,36 @@ from transformers import AutoConfig, GenerationConfig
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.draws import seed_of
-from bapo.engines.base import BatchItem, Generation, Policy, ResponseSample, UpdateStats
+from bapo.engines.base import TRAINED_PURPOSES, BatchItem, Generation, Policy, ResponseSample, UpdateStats
 from bapo.engines.local.batches import mini_batches
 from bapo.engines.local.policy import load_tokenizer, model_folder
 from bapo.engines.local.prompts import encode_task
+from bapo.engines.shaping import shaped_batch
 from bapo.engines.verl.agent_loop import PARTITION
-from bapo.engines.verl.cluster import Cluster
+from bapo.engines.verl.cluster import Cluster, start_limit
 from bapo.engines.verl.critic import VerlCritic
 from bapo.engines.verl.environment import PLATFORM_VARIABLE
 from bapo.engines.verl.failures import REMEDY_ROLLOUT
-from bapo.engines.verl.loss import BapoLoss, BapoValueLoss, distance_sums, largest_ratio, recorded_sums
+from bapo.engines.verl.loss import (
+    CURRENT_FIELD,
+    REFERENCE_FIELD,
+    BapoLoss,
+    BapoValueLoss,
+    distance_sums,
+    largest_ratio,
+    logprob_fields,
+    recorded_sums,
+)
 from bapo.engines.verl.number_format import name_number_format
 from bapo.engines.verl.payload import GroupPayload, read_payloads, write_payloads
 from bapo.engines.verl.phases import Phases
-from bapo.engines.verl.rows import Rows, responses_of, shaped
+from bapo.engines.verl.rows import Rows, responses_of
 from bapo.engines.verl.settings import verl_settings
 from bapo.engines.verl.stats import generation_stats, update_stats
 from bapo.engines.verl.trainer import BapoTrainer
+from bapo.engines.verl.worker import REFERENCE, ROLLOUT
 from bapo.losses import LossInputs, policy_loss, token_weights
-from bapo.rollout import RolloutGroup
+from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks.base import Problem, Task
 
 ACTOR_FOLDER = "actor"
@@ -78,12 +90,18 @@ class VerlEngine:
         self._critic: VerlCritic | None = None
         self._cluster = Cluster(config, on_cpu=on_cpu)
         try:
-            with self._cluster.plain_errors("the processes of verl did not start"):
+            with (
+                self._cluster.plain_errors("the processes of verl did not start"),
+                start_limit(config.engine.verl.start_seconds),
+            ):
                 tq.init(settings.transfer_queue)
                 self._trainer = BapoTrainer(settings, self._phases)
                 self._trainer.start(
                     BapoLoss(config.objective), BapoValueLoss(config.critic.value_clip) if config.critic else None
                 )
+                if config.objective.needs_reference:
+                    # Checkpoints do not hold it: it is the model that every attempt of the run loads first.
+                    self._trainer.actor_rollout_wg.keep_weights(REFERENCE)
         except BaseException:
             self.close()
             raise
@@ -111,6 +129,8 @@ class VerlEngine:
             RolloutGroup(problem.prompt_id, sum(payload.rewards), group_size, version, step, payload)
             for problem, payload in zip(problems, payloads, strict=True)
         ]
+        if self._config.objective.ratio_level == "sequence" and purpose.partition(":")[0] in TRAINED_PURPOSES:
+            self._recompute_logprobs(groups, policy)
         return Generation(groups, generation_stats(payloads, self._phases.take()))
 
     def greedy(self, problems: Sequence[Problem]) -> Sequence[int]:
@@ -130,6 +150,20 @@ class VerlEngine:
             ResponseSample(text, each.reward, each.length, each.logprob_sum)
             for text, each in zip(texts, payload.responses, strict=True)
         ]
+
+    def _recompute_logprobs(self, groups: Sequence[RolloutGroup], policy: Policy) -> None:
+        """Replace vLLM's log-probabilities by those of the training processes under the same weights.
+
+        The difference between both, in bfloat16, alone takes ratios of whole responses out of a clip range of 3e-4.
+        """
+        self._sleep()
+        rows = Rows.of([BatchItem(group, BatchSource.FRESH) for group in groups])
+        is_delayed = policy is Policy.ROLLOUT and self._rollout != self._current
+        with (
+            self._cluster.plain_errors("recomputing log-probabilities failed"),
+            self._trainer.weights_of(ROLLOUT) if is_delayed else nullcontext(),
+        ):
+            self._trainer.put_logprobs(rows, "rollout_log_probs")
 
     def _hold(self, policy: Policy, version: int) -> None:
         """Have vLLM hold the policy's weights; those that it holds already are not sent again."""
@@ -191,8 +225,7 @@ class VerlEngine:
         if not batch:
             raise ValueError("the training batch is empty: a step without groups makes no update")
         self._sleep()
-        if self._config.length_penalty is not None:
-            batch = [shaped(item, self._config.length_penalty) for item in batch]
+        batch = shaped_batch(batch, self._config, responses_of)
         training = self._config.training
         batches = [
             [batch[position] for position in positions]
@@ -206,11 +239,12 @@ class VerlEngine:
             if self._critic is not None:
                 critic_stats = self._critic.update(batch, batches)
             later = self._distances_of_later(one_pass[1:])
+            self._put_logprobs(batch)
             if self._critic is not None and self._critic.warms_up(step):
                 sums = [self._measure(items, is_first=index == 0) for index, items in enumerate(one_pass)]
             else:
                 if self._rollout == self._current:
-                    self._trainer.actor_rollout_wg.keep_rollout_weights()
+                    self._trainer.actor_rollout_wg.keep_weights(ROLLOUT)
                 sums = [self._train(items, is_first=index == 0) for index, items in enumerate(batches)]
                 self._current += 1
         num_skipped = sum(not self._has_gradient(item) for item in batch)
@@ -227,6 +261,7 @@ class VerlEngine:
             num_tokens=sum(response.length for item in items for response in responses_of(item)),
             num_responses=sum(item.num_responses for item in items),
             measure_distance=is_first,
+            logprob_fields=list(logprob_fields(self._config.objective).values()),
         )
         if self._gpu_memory_peak is not None:
             self._gpu_memory_peak = max(self._gpu_memory_peak, sums["perf/max_memory_allocated_gb"] * 2**30)
@@ -239,11 +274,12 @@ class VerlEngine:
         """Measures the statistics of an update on the mini-batch without making one."""
         rows = Rows.of(items)
         logprobs, entropies = self._trainer.logprobs(rows, entropies=True)
-        fields = ["rollout_log_probs", "advantages"]
+        objective = self._config.objective
+        known = logprob_fields(objective)
+        fields = ["rollout_log_probs", "advantages", *known.values()]
         data = tq.kv_batch_get(keys=rows.keys, partition_id=PARTITION, select_fields=fields)
         rollout_logprobs = data["rollout_log_probs"].values()
         lengths = rows.response_lengths
-        objective = self._config.objective
         inputs = LossInputs(
             policy_logprobs=torch.cat(logprobs),
             rollout_logprobs=rollout_logprobs,
@@ -251,6 +287,7 @@ class VerlEngine:
             entropies=torch.cat(entropies),
             weights=token_weights(lengths, objective.aggregation, num_tokens=sum(lengths), num_responses=len(lengths)),
             lengths=lengths,
+            **{name: data[field].values() for name, field in known.items()},
         )
         output = policy_loss(inputs, objective)
         sums = recorded_sums(output, inputs.entropies)
@@ -258,6 +295,15 @@ class VerlEngine:
             sums |= distance_sums(inputs.policy_logprobs - rollout_logprobs, lengths, rows.sources)
         named = {f"bapo/{name}": float(value) for name, value in sums.items()}
         return {**named, "bapo/ratio_largest": largest_ratio(output), "grad_norm": 0.0}
+
+    def _put_logprobs(self, batch: Sequence[BatchItem]) -> None:
+        """Put those of other policies beside the rows, where the objective needs them."""
+        fields, rows = logprob_fields(self._config.objective).values(), Rows.of(batch)
+        if CURRENT_FIELD in fields:
+            self._trainer.put_logprobs(rows, CURRENT_FIELD)
+        if REFERENCE_FIELD in fields:
+            with self._trainer.weights_of(REFERENCE):
+                self._trainer.put_logprobs(rows, REFERENCE_FIELD)
 
     def _distances_of_later(self, batches: Sequence[Sequence[BatchItem]]) -> dict[str, float]:
         """|ρ - 1| before the update in the mini-batches after the first, which need a forward pass of their own."""

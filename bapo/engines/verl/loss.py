@@ -19,6 +19,10 @@ from bapo.rollout import BatchSource
 SOURCES = tuple(BatchSource)
 SOURCE_FIELD = "bapo_source"
 """Row field: position in SOURCES."""
+REFERENCE_FIELD = "reference_log_probs"
+"""Row field: of the reference policy, where the objective needs it."""
+CURRENT_FIELD = "current_log_probs"
+"""Row field: of the policy before the step's update, where the objective needs it."""
 NUM_TOKENS = "bapo_num_tokens"
 """Batch-level: response tokens of the whole mini-batch, over all ranks, those of skipped groups included."""
 NUM_RESPONSES = "bapo_num_responses"
@@ -53,6 +57,7 @@ class BapoLoss:
                 entropies=entropies,
                 weights=weights.to(logprobs.device),
                 lengths=lengths,
+                **{name: data[field].values()[is_response] for name, field in logprob_fields(self.objective).items()},
             ),
             self.objective,
         )
@@ -85,6 +90,16 @@ class BapoValueLoss:
         return output.loss * data["dp_size"], _summed(sums, data["dp_size"])
 
 
+def logprob_fields(objective: Objective) -> dict[str, str]:
+    """Returns the row fields that the objective reads beside `rollout_log_probs`, by their names in `LossInputs`."""
+    fields = {}
+    if objective.needs_reference:
+        fields["reference_logprobs"] = REFERENCE_FIELD
+    if objective.needs_current:
+        fields["current_logprobs"] = CURRENT_FIELD
+    return fields
+
+
 def _summed(sums: Mapping[str, Any], dp_size: int) -> dict[str, Metric]:
     """Sums over the mini-batch. verl adds up the micro-batches, and takes the mean over the ranks."""
     return {f"bapo/{name}": Metric(AggregationType.SUM, value * dp_size) for name, value in sums.items()}
@@ -94,7 +109,9 @@ def recorded_sums(output: LossOutput, entropies: Tensor) -> dict[str, Any]:
     """Returns the recorded statistics of one forward pass, as sums over its tokens."""
     bins = torch.bucketize(output.ratios, torch.tensor(RATIO_BIN_EDGES, device=output.ratios.device), right=True)
     counts = torch.bincount(bins, minlength=len(RATIO_BIN_EDGES) + 1).tolist()
+    reference = {} if output.reference_kl is None else {"reference_kl": output.reference_kl.double().sum()}
     return {
+        **reference,
         "loss": output.loss.detach(),
         "tokens": float(len(output.ratios)),
         "entropy": entropies.detach().double().sum(),

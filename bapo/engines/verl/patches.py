@@ -1,7 +1,7 @@
 """Every change to verl, vLLM or PyTorch from outside, each with the upstream line that it answers.
 
-All of them concern the CPU; on a GPU nothing is patched. tests/verl/test_patches.py fails for each of them as soon as
-upstream can do without.
+Those of attention and of output layers concern GPUs too, the others the CPU. tests/verl/test_patches.py fails for each
+of them as soon as upstream can do without.
 """
 
 from __future__ import annotations
@@ -70,10 +70,30 @@ def keep_plain_weights() -> None:
     custom_ops._supports_onednn = False
 
 
-def load_value_models_with_sdpa() -> None:
-    """Load a critic with PyTorch's own attention, in the process that holds it; a second time changes nothing.
+def leave_heads_to_the_model() -> None:
+    """Shard an untied output layer with the model itself, in a training process; a second time changes nothing.
 
-    verl/utils/model.py:649 asks for flash attention whatever the settings say, which only a GPU has.
+    verl/utils/fsdp_utils.py:559 wraps it apart, so that its weight is whole only while the layer itself is called. The
+    fused kernels multiply by that weight without calling it, and meet one shard (verl's pull request 7427).
+    """
+    from verl.utils import fsdp_utils  # noqa: PLC0415  (a process of verl has it loaded)
+
+    original: Callable[..., list[Any]] = fsdp_utils._select_fsdp2_wrap_targets
+    if getattr(original, "leaves_heads", False):
+        return
+
+    def select(model: Any, class_names: list[str]) -> list[Any]:
+        head = model.get_output_embeddings()
+        return [module for module in original(model, class_names) if module is not head]
+
+    select.leaves_heads = True  # type: ignore[attr-defined]
+    fsdp_utils._select_fsdp2_wrap_targets = select
+
+
+def load_value_models_as_configured() -> None:
+    """Load a critic with the attention of its config, in the process that holds it; a second time changes nothing.
+
+    verl/utils/model.py:649 asks for flash attention whatever the settings say.
     """
     from transformers import AutoModelForTokenClassification  # noqa: PLC0415
     from verl.utils import model  # noqa: PLC0415  (a process of verl has it loaded)
@@ -83,7 +103,7 @@ def load_value_models_with_sdpa() -> None:
             local_path,
             dtype=torch_dtype,
             config=model_config,
-            attn_implementation="sdpa",
+            attn_implementation=model_config._attn_implementation,
             trust_remote_code=trust_remote_code,
         )
 

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import torch
-
-from bapo.advantages import group_advantages, shaped_rewards
-from bapo.config.objective import LengthPenalty
 from bapo.engines.base import BatchItem
 from bapo.engines.verl.agent_loop import ResponseSummary
 from bapo.engines.verl.loss import SOURCES
@@ -47,15 +43,6 @@ def responses_of(item: BatchItem) -> Sequence[ResponseSummary]:
     """The responses that the item trains on."""
     responses = _payload(item).responses
     return responses if item.responses is None else [responses[position] for position in item.responses]
-
-
-def shaped(item: BatchItem, shaping: LengthPenalty) -> BatchItem:
-    """The item with the advantages of its responses' rewards less the penalty on their length, relative to itself."""
-    if item.advantages is not None:
-        return item
-    responses = responses_of(item)
-    rewards = shaped_rewards([each.reward for each in responses], [each.length for each in responses], shaping)
-    return replace(item, advantages=tuple(group_advantages(torch.tensor([rewards]))[0].tolist()))
 
 
 def _payload(item: BatchItem) -> GroupPayload:

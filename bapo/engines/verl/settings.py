@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 from hydra import compose, initialize_config_module
@@ -14,6 +15,9 @@ from bapo.engines.verl.worker import OPTIONS, WEIGHT_UPDATE_SECONDS
 
 _CPU_BUNDLE = 3
 """CPUs that verl reserves with each training process."""
+_OTHER_CPUS = 5
+"""Of TransferQueue's controller, and of actors of which Ray places each on a CPU that it gives back at once."""
+_FLASH, _SDPA = "flash_attention_2", "sdpa"
 
 
 def verl_settings(config: RunConfig, *, model_folder: str, on_cpu: bool) -> DictConfig:
@@ -34,9 +38,9 @@ def verl_settings(config: RunConfig, *, model_folder: str, on_cpu: bool) -> Dict
     return settings
 
 
-def logical_cpus(verl: VerlConfig) -> int:
-    """CPUs that Ray is told of where it starts on this machine: enough to place all of verl's processes."""
-    return _CPU_BUNDLE * verl.gpus_per_node + 13
+def reserved_cpus(verl: VerlConfig, *, on_cpu: bool) -> int:
+    """CPUs that verl's processes reserve with Ray before they start; with fewer, they wait without an end."""
+    return _CPU_BUNDLE * verl.gpus_per_node * verl.nodes + _storage_units(on_cpu=on_cpu) + _OTHER_CPUS
 
 
 def dtype(config: RunConfig, *, on_cpu: bool) -> str:
@@ -52,8 +56,27 @@ def dtype(config: RunConfig, *, on_cpu: bool) -> str:
     return "float32" if on_cpu else "bfloat16"
 
 
+def attention(config: RunConfig, *, on_cpu: bool) -> str:
+    """`flash_attention_2` or `sdpa`. Raises ConfigError for flash attention where it is not installed."""
+    wanted = config.engine.verl.attention
+    if wanted == _FLASH and on_cpu:
+        raise ConfigError([ConfigProblem("engine.verl.attention", wanted, "without a GPU choose sdpa or auto")])
+    # flash-attn has no wheel that pip would find: whoever has it has built it.
+    has_flash = find_spec("flash_attn") is not None
+    if wanted == _FLASH and not has_flash:
+        remedy = "flash-attn is not installed in the trainer's environment: install it there, or choose sdpa or auto"
+        raise ConfigError([ConfigProblem("engine.verl.attention", wanted, remedy)])
+    is_flash = has_flash and not on_cpu and dtype(config, on_cpu=on_cpu) == "bfloat16"
+    return (_FLASH if is_flash else _SDPA) if wanted == "auto" else wanted
+
+
+def _storage_units(*, on_cpu: bool) -> int:
+    return 1 if on_cpu else 8
+
+
 def _fsdp(verl: VerlConfig, precision: str) -> dict[str, Any]:
     return {
+        "fsdp_config.entropy_from_logits_with_chunking": True,
         "fsdp_config.param_offload": verl.offload,
         "fsdp_config.optimizer_offload": verl.offload,
         "fsdp_config.mixed_precision": {
@@ -61,6 +84,21 @@ def _fsdp(verl: VerlConfig, precision: str) -> dict[str, Any]:
             "reduce_dtype": "fp32",
             "buffer_dtype": "fp32",
         },
+    }
+
+
+def _forward_pass(config: RunConfig, *, on_cpu: bool) -> dict[str, Any]:
+    """How the training processes compute a forward pass."""
+    verl = config.engine.verl
+    if verl.strategy == "megatron":
+        return {"use_remove_padding": True}
+    kind = attention(config, on_cpu=on_cpu)
+    return {
+        "override_config": {"attn_implementation": kind},
+        # Of the two, only flash attention keeps responses apart that lie in one row without padding between them.
+        "use_remove_padding": kind == _FLASH,
+        "use_fused_kernels": verl.fused_kernels,
+        "fused_kernel_options": {"impl_backend": "torch"},
     }
 
 
@@ -96,12 +134,12 @@ def _changes(config: RunConfig, model_folder: str, *, on_cpu: bool) -> dict[str,
         # The agent loop verifies by itself.
         "reward.num_workers": 0,
         "transfer_queue.enable": True,
-        "transfer_queue.backend.SimpleStorage.num_data_storage_units": 1 if on_cpu else 8,
+        "transfer_queue.backend.SimpleStorage.num_data_storage_units": _storage_units(on_cpu=on_cpu),
     }
     model = {
         "path": model_folder,
-        "use_remove_padding": not on_cpu,
         "enable_gradient_checkpointing": verl.gradient_checkpointing,
+        **_forward_pass(config, on_cpu=on_cpu),
     }
     actor = {
         "strategy": verl.strategy,
@@ -130,28 +168,28 @@ def _changes(config: RunConfig, model_folder: str, *, on_cpu: bool) -> dict[str,
         "tensor_model_parallel_size": verl.tensor_parallel,
         "gpu_memory_utilization": verl.gpu_memory_utilization,
         "dtype": precision,
+        "max_num_seqs": verl.max_num_seqs,
         "calculate_log_probs": True,
         # Of the distribution before top-p and top-k, as the ratio's numerator is.
         "logprobs_mode": "processed_logprobs",
         "log_prob_use_dynamic_bsz": True,
         "log_prob_max_token_len_per_gpu": tokens,
-        "agent.num_workers": num_processes if not on_cpu else 1,
+        "agent.num_workers": verl.agent_workers or (1 if on_cpu else max(8, num_processes)),
         "load_format": "auto",
         "checkpoint_engine.engine_kwargs": {OPTIONS: {WEIGHT_UPDATE_SECONDS: verl.weight_update_seconds}},
     }
     if on_cpu:
-        model["override_config"] = {"attn_implementation": "sdpa"}
         actor |= {"use_torch_compile": False, "fsdp_config.use_torch_compile": False}
         server |= {
             "enforce_eager": True,
             "enable_sleep_mode": False,
             "free_cache_engine": False,
-            "max_num_seqs": 256,
             "checkpoint_engine.update_weights_bucket_megabytes": 16,
         }
     if config.critic is not None:
         value_model = {
-            **{f"model.{name}": value for name, value in model.items()},
+            # A value head has no logits to fuse.
+            **{f"model.{name}": value for name, value in model.items() if "fused" not in name},
             "strategy": verl.strategy,
             "optim.lr": config.critic.learning_rate,
             "optim.weight_decay": training.weight_decay,

@@ -61,6 +61,7 @@ def update_stats(
         entropy=mean("entropy"),
         grad_norm=math.fsum(sums["grad_norm"] for sums in batches) / len(batches),
         kl=mean("kl"),
+        reference_kl=mean("reference_kl") if any("bapo/reference_kl" in sums for sums in batches) else None,
         clip_fraction=mean("clipped"),
         ratio_mean=mean("ratio", 1.0),
         ratio_max=max(sums.get("bapo/ratio_largest", 0.0) for sums in batches) or 1.0,

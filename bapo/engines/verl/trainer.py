@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,8 @@ INPUT_FIELDS = [
 """What a forward pass reads of the rows."""
 TRAINED_FIELDS = [*INPUT_FIELDS, "advantages", SOURCE_FIELD]
 """What an update of the policy reads."""
+TARGET_FIELDS = ("advantages", "returns", "values")
+"""What the critic gives the rows."""
 _GRACE_SECONDS = 30
 """For the training processes to say themselves that vLLM did not answer in time."""
 
@@ -173,9 +176,18 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
     # ------------------------------------------------------------ update
 
     def update_mini_batch(
-        self, rows: Rows, *, num_tokens: int, num_responses: int, measure_distance: bool
+        self,
+        rows: Rows,
+        *,
+        num_tokens: int,
+        num_responses: int,
+        measure_distance: bool,
+        logprob_fields: Sequence[str] = (),
     ) -> dict[str, float]:
-        """One optimizer step on these rows; the numbers count the whole mini-batch, skipped groups included."""
+        """One optimizer step on these rows; the numbers count the whole mini-batch, skipped groups included.
+
+        `logprob_fields` were put beside the rows with `put_logprobs`.
+        """
         tq.kv_batch_put(
             keys=rows.keys,
             partition_id=PARTITION,
@@ -185,11 +197,12 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
         # After balancing, so that the rows which that may add have one as well.
         with self._phases.timed("adv"):
             if self.use_critic:
-                _give_padding_targets(batch)
+                _zero_padding(batch, TARGET_FIELDS)
             else:
                 self._compute_advantage(batch, {})
                 self._put_given_advantages(rows)
-        batch.fields = TRAINED_FIELDS
+            _zero_padding(batch, logprob_fields)
+        batch.fields = [*TRAINED_FIELDS, *logprob_fields]
         batch.extra_info.update(
             {
                 **self._one_step(batch),
@@ -245,6 +258,21 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
         found = [_before_responses(data[name], rows.response_lengths) for name in names]
         return found[0], found[1] if entropies else []
 
+    @contextmanager
+    def weights_of(self, policy: str) -> Iterator[None]:
+        """Have the training processes hold a policy that they keep in the place of the current weights."""
+        self.actor_rollout_wg.exchange_weights(policy)
+        try:
+            yield
+        finally:
+            self.actor_rollout_wg.exchange_weights(policy)
+
+    def put_logprobs(self, rows: Rows, field: str) -> None:
+        """Put log π of each row's response tokens under the weights that the training processes hold."""
+        logprobs, _ = self.logprobs(rows)
+        nested = torch.nested.as_nested_tensor(logprobs, layout=torch.jagged)
+        tq.kv_batch_put(keys=rows.keys, partition_id=PARTITION, fields=tu.get_tensordict({field: nested}))
+
     # ------------------------------------------------------------ critic
 
     def values(self, rows: Rows) -> list[Tensor]:
@@ -271,7 +299,7 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
     def update_critic(self, rows: Rows) -> dict[str, float]:
         """One optimizer step of the critic on these rows, which have values and returns."""
         batch = self._balanced(rows.keys, rows.lengths)
-        _give_padding_targets(batch)
+        _zero_padding(batch, TARGET_FIELDS)
         batch.fields = [*INPUT_FIELDS, "values", "returns"]
         batch.extra_info.update({**self._one_step(batch), NUM_TOKENS: sum(rows.response_lengths)})
         with self._phases.timed("update_critic"):
@@ -297,12 +325,12 @@ def _clear_padding(batch: KVBatchMeta) -> None:
         tq.kv_clear(keys=padding, partition_id=PARTITION)
 
 
-def _give_padding_targets(batch: KVBatchMeta) -> None:
-    """Zeros at the one token of each row of padding, which verl makes with the targets of the row that it copies."""
+def _zero_padding(batch: KVBatchMeta, names: Sequence[str]) -> None:
+    """Zeros at the one token of each row of padding, which verl makes with these fields of the row that it copies."""
     padding = [key for key, tag in zip(batch.keys, batch.tags, strict=True) if tag.get("is_padding")]
-    if padding:
+    if padding and names:
         zeros = torch.nested.as_nested_tensor([torch.zeros(1) for _ in padding], layout=torch.jagged)
-        fields = tu.get_tensordict(dict.fromkeys(("advantages", "returns", "values"), zeros))
+        fields = tu.get_tensordict(dict.fromkeys(names, zeros))
         tq.kv_batch_put(keys=padding, partition_id=PARTITION, fields=fields)
 
 

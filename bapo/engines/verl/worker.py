@@ -1,4 +1,4 @@
-"""The training processes: verl's hybrid worker that also keeps α, the delayed rollout policy."""
+"""The training processes: verl's hybrid worker that also keeps other policies: α and the reference."""
 
 from __future__ import annotations
 
@@ -10,28 +10,38 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch.distributed.tensor import DTensor
 from verl.single_controller.base.decorator import Dispatch, register
+from verl.utils.device import get_torch_device
 from verl.workers.engine_workers import ActorRolloutRefWorker
 from verl.workers.rollout.base import _ROLLOUT_REGISTRY
+
+from bapo.engines.verl import patches
 
 OPTIONS = "bapo"
 """Our section of verl's `rollout.checkpoint_engine.engine_kwargs`, of which verl reads that of its own engine."""
 WEIGHT_UPDATE_SECONDS = "weight_update_seconds"
+ROLLOUT = "rollout"
+"""The policy α."""
+REFERENCE = "reference"
+"""The policy that the KL penalty is to."""
 
 
 class BapoWorker(ActorRolloutRefWorker):  # type: ignore[misc]
-    """One rank. Of α it keeps its own shard of each parameter, on the CPU, so that α costs one sharded copy in all."""
+    """One rank. Of each policy that is kept, it has its own shard of each parameter, on the CPU, so that a policy costs
+    one sharded copy in all."""
 
     @register(dispatch_mode=Dispatch.ONE_TO_ALL)  # type: ignore[untyped-decorator]
     def init_model(self) -> None:
         """Build the model, its optimizer and the line to vLLM, which is ours."""
         # verl has a registry of these lines, and no call that registers one.
         _ROLLOUT_REGISTRY["vllm", "async"] = "bapo.engines.verl.rollout.BapoServerAdapter"
+        patches.leave_heads_to_the_model()
         super().init_model()
+        self._kept: dict[str, dict[str, Tensor]] = {}
 
     @register(dispatch_mode=Dispatch.ONE_TO_ALL)  # type: ignore[untyped-decorator]
-    def keep_rollout_weights(self) -> None:
-        """α ← current weights."""
-        self._rollout_shards = {name: shard.detach().to("cpu", copy=True) for name, shard in self._shards().items()}
+    def keep_weights(self, policy: str) -> None:
+        """The policy's weights ← current weights."""
+        self._kept[policy] = {name: shard.detach().to("cpu", copy=True) for name, shard in self._shards().items()}
 
     @register(dispatch_mode=Dispatch.ONE_TO_ALL, blocking=False)  # type: ignore[untyped-decorator]
     async def push_rollout_weights(self, version: int) -> None:
@@ -39,28 +49,30 @@ class BapoWorker(ActorRolloutRefWorker):  # type: ignore[misc]
 
         For as long as it takes, α's shards stand in the places of the current ones, which come back bit for bit.
         """
-        self._exchange()
+        self.exchange_weights(ROLLOUT)
         try:
             await self.update_weights(global_steps=version, mode="naive")
         finally:
-            self._exchange()
+            self.exchange_weights(ROLLOUT)
 
     @register(dispatch_mode=Dispatch.ONE_TO_ALL)  # type: ignore[untyped-decorator]
     def save_rollout_weights(self, folder: str) -> None:
         """Write this rank's shards of α."""
         Path(folder).mkdir(parents=True, exist_ok=True)
-        save_file(self._rollout_shards, self._file(folder))
+        save_file(self._kept[ROLLOUT], self._file(folder))
 
     @register(dispatch_mode=Dispatch.ONE_TO_ALL)  # type: ignore[untyped-decorator]
     def load_rollout_weights(self, folder: str) -> None:
         """Restore this rank's shards of α."""
-        self._rollout_shards = load_file(self._file(folder))
+        self._kept[ROLLOUT] = load_file(self._file(folder))
 
     def _file(self, folder: str) -> Path:
         return Path(folder) / f"rank-{self.rank}-of-{self.world_size}.safetensors"
 
     def _shards(self) -> dict[str, Tensor]:
         """This rank's part of each parameter; writing into it changes the model."""
+        # verl moves offloaded parameters without waiting for their copies (verl/utils/fsdp_utils.py:198).
+        get_torch_device().synchronize()
         module = self.actor.engine.module
         # Megatron's is a list: one part of the model for each of its virtual pipeline stages.
         parts = module if isinstance(module, list) else [module]
@@ -72,13 +84,15 @@ class BapoWorker(ActorRolloutRefWorker):  # type: ignore[misc]
             for name, parameter in part.named_parameters()
         }
 
+    @register(dispatch_mode=Dispatch.ONE_TO_ALL)  # type: ignore[untyped-decorator]
     @torch.no_grad()
-    def _exchange(self) -> None:
-        """Swap α's shards with the current ones."""
+    def exchange_weights(self, policy: str) -> None:
+        """Swap the policy's shards with the current ones; a second call puts both back, bit for bit."""
+        kept = self._kept[policy]
         for name, shard in self._shards().items():
             current = shard.detach().to("cpu", copy=True)
-            shard.copy_(self._rollout_shards[name])
-            self._rollout_shards[name] = current
+            shard.copy_(kept[name])
+            kept[name] = current
 
 
 def weight_update_seconds(rollout: Any) -> int:

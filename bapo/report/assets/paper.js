@@ -49,7 +49,7 @@
 
   function draw(place) {
     const wanted = figures[place.dataset.paper];
-    if (!wanted || !window.Plotly) return;
+    if (!wanted || !window.Plotly?.newPlot) return;
     while (place.children.length > wanted.length) {
       window.Plotly.purge(place.lastChild);
       place.lastChild.remove();
@@ -147,7 +147,7 @@
       if (!given) return "";
       let left = 600;
       const wait = () => {
-        if (window.Plotly && places().length) show(given);
+        if (window.Plotly?.newPlot && places().length) show(given);
         else if ((left -= 1) > 0) setTimeout(wait, 50);
       };
       wait();

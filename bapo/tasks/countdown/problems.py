@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bapo.tasks.base import Problem, prompt_identity
+from bapo.rollout import prompt_identity
+from bapo.tasks.base import Problem
 
 COMPACT_TEMPLATE = "{nums}={target}"
 """Short prompts for the shipped model: `3 7 12=26`."""

@@ -51,16 +51,18 @@ def config_field(
     base: FormField | None = None,
     source: str | None = None,
     is_hidden: bool = False,
+    offers: Sequence[str] = (),
 ) -> html.Div:
     """The field as it is in the method; where it has a base, what that is and a way back, for when it differs.
 
     `source`: where the base's value comes from. `is_hidden`: the method or the type of tasks does not have the field.
+    `offers`: values to choose from, beside any other that is typed.
     """
     label: Any = _label(info)
     return html.Div(
         [
             dmc.InputWrapper(
-                _inputs(form, info, shown(info, value)),
+                _inputs(form, info, shown(info, value), offers),
                 label=label,
                 description=field_text(info, method),
                 id=wrap_id(form, info.path),
@@ -109,47 +111,29 @@ def _label(info: ConfigFieldInfo) -> html.Span:
     )
 
 
-def _inputs(form: str, info: ConfigFieldInfo, values: Sequence[Any]) -> Any:
-    identifier = field_id(form, info.path)
+def _inputs(form: str, info: ConfigFieldInfo, values: Sequence[Any], offers: Sequence[str]) -> Any:
     if info.kind == "fraction_range":
-        return html.Div(
-            [
-                dmc.TextInput(
-                    id=field_id(form, info.path, part),
-                    value=value,
-                    size="sm",
-                    leftSection=html.Span(f"r_tot = {part}", className="range-end"),
-                    leftSectionWidth=76,
-                    autoComplete="off",
-                    **attributes(aria_label=f"{info.path} at r_tot = {part}"),
-                )
-                for part, value in enumerate(values)
-            ],
-            className="range",
-        )
-    if info.kind == "choice":
-        return dmc.Select(
-            id=identifier,
-            value=values[0],
-            data=list(info.choices),
-            allowDeselect=False,
-            size="sm",
-            checkIconPosition="right",
-        )
+        return html.Div([_range_end(form, info, part, value) for part, value in enumerate(values)], className="range")
+    common = {"id": field_id(form, info.path), "value": values[0], **attributes(aria_label=info.path)}
     if info.kind == "flag":
-        return dmc.SegmentedControl(
-            id=identifier,
-            value=values[0],
-            data=[{"value": ON, "label": "on"}, {"value": OFF, "label": "off"}],
-            size="xs",
-        )
+        states = [{"value": ON, "label": "on"}, {"value": OFF, "label": "off"}]
+        return dmc.SegmentedControl(data=states, size="xs", **common)
+    common["size"] = "sm"
+    if info.kind == "choice":
+        return dmc.Select(data=list(info.choices), allowDeselect=False, checkIconPosition="right", **common)
     if info.kind == "choices":
-        return dmc.MultiSelect(id=identifier, value=values[0], data=list(info.choices), size="sm", clearable=True)
+        return dmc.MultiSelect(data=list(info.choices), clearable=True, **common)
+    common["placeholder"] = "empty" if info.optional else None
+    return dmc.Autocomplete(data=list(offers), **common) if offers else dmc.TextInput(autoComplete="off", **common)
+
+
+def _range_end(form: str, info: ConfigFieldInfo, part: int, value: Any) -> dmc.TextInput:
     return dmc.TextInput(
-        id=identifier,
-        value=values[0],
-        placeholder="empty" if info.optional else None,
+        id=field_id(form, info.path, part),
+        value=value,
         size="sm",
+        leftSection=html.Span(f"r_tot = {part}", className="range-end"),
+        leftSectionWidth=76,
         autoComplete="off",
-        **attributes(aria_label=info.path),
+        **attributes(aria_label=f"{info.path} at r_tot = {part}"),
     )

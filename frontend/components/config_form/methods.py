@@ -1,4 +1,4 @@
-"""What the form shows differently when another method, or another type of tasks, is chosen."""
+"""The form's changes when another method or another type of task is chosen."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from bapo.api.configs import ConfigFieldInfo
 from bapo.config.documentation import value_of_method
 from frontend.components.config_form.inputs import METHOD, TASK, StartValues, form_fields
 from frontend.components.config_form.values import FormField, knows, shown
+from frontend.components.markdown import plain
 from frontend.symbols import SYMBOLS
 
 CHOOSERS = (METHOD, TASK)
@@ -55,7 +56,7 @@ def field_text(info: ConfigFieldInfo, method: str) -> str | None:
     """Returns the text below a field: its meaning unless a symbol explains it, its range, and the method's value."""
     symbol = SYMBOLS.get(info.path)
     legal = symbol.legal if symbol and symbol.legal else _legal(info)
-    description = None if symbol and info.path != METHOD else info.description
+    description = None if symbol and info.path != METHOD else plain(info.description)
     return " ".join(part for part in (description, legal, _of_method(info.path, method)) if part) or None
 
 

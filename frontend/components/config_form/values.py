@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -39,8 +40,15 @@ def shown(info: ConfigFieldInfo, value: Any) -> list[Any]:
             return [ON if value else OFF]
         case "choices":
             return [list(value or ())]
+        case "texts":
+            return [", ".join(map(_quoted, value or ()))]
         case _:
             return [config_value(value)]
+
+
+def _quoted(text: str) -> str:
+    """The text as a part of a list: in quotes, as CSV has them, where it would be read as something else."""
+    return f'"{text.replace(chr(34), chr(34) * 2)}"' if "," in text or text.startswith('"') else text
 
 
 def _fraction_text(value: Any) -> str:
@@ -70,9 +78,14 @@ def parsed(info: ConfigFieldInfo, inputs: Sequence[Any]) -> Any:
 
 
 def _parts(kind: str, text: str) -> list[Any]:
-    """Splits a list at commas; lists of numbers at blanks as well."""
+    """Splits a list at commas, of texts at those that stand in no quotes; lists of numbers at blanks as well."""
     if kind == "texts":
-        return [part.strip() for part in text.split(",") if part.strip()]
+        try:
+            rows = list(csv.reader(text.splitlines(), skipinitialspace=True))
+        except csv.Error:
+            # A quote that does not end, before very many texts.
+            return [text]
+        return [part.strip() for row in rows for part in row if part.strip()]
     return [_number(part) for part in text.replace(",", " ").split()]
 
 

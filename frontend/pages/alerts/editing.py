@@ -12,7 +12,7 @@ from bapo.api.alerts import RuleInfo
 from bapo.client import ApiError
 from frontend.clientside import clientside
 from frontend.components.actions import FAILURES, Failure, failure_alert, in_toast, show, tell, when_pressed
-from frontend.pages.alerts.form import FIELDS, Written, preview_panel, written
+from frontend.pages.alerts.form import FIELDS, WITH_FIELDS, Written, preview_panel, written
 from frontend.pages.alerts.rules import redraw_rules
 from frontend.session import Api
 
@@ -23,6 +23,8 @@ _DEFAULTS: dict[tuple[str, str], Any] = {
     ("metric", "key"): "actor/grad_norm",
     ("metric", "comparison"): ">",
     ("metric", "smoothing"): "",
+    ("finding", "severity"): "warning",
+    ("finding", "findings"): [],
 }
 
 
@@ -91,7 +93,9 @@ def _opening(app: Dash, api: Api) -> None:
 
     @app.callback(Output(_GROUPS, "className"), Input("rule-kind", "value"), State(_GROUPS, "id"))
     def show_fields(kind: str, groups: list[dict[str, str]]) -> list[str]:
-        return ["rule-fields" if each["kind"] == kind and kind in FIELDS else "rule-fields hidden" for each in groups]
+        return [
+            "rule-fields" if each["kind"] == kind and kind in WITH_FIELDS else "rule-fields hidden" for each in groups
+        ]
 
 
 def _given(rule: RuleInfo) -> dict[tuple[str, str], Any]:

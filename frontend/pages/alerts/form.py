@@ -9,7 +9,9 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 from pydantic import ValidationError
 
+from bapo.analysis.number_format import counted
 from bapo.api.alerts import RulePreview, RuleWrite
+from bapo.api.findings import LABELS
 from frontend.components.alert_cards import KINDS
 from frontend.components.card import section_title
 from frontend.components.choices import choices, project_select
@@ -51,12 +53,17 @@ FIELDS: Mapping[str, Sequence[FieldText]] = {
         FieldText("steps", "Values in a row", "For which it holds", 3),
     ),
 }
+WITH_FIELDS = frozenset({*FIELDS, "finding"})
+"""Kinds that are not told by their name alone."""
 SCOPE = (
     ("tag", "Tag", "Runs with this tag"),
     ("method", "Method", "Such as bapo or grpo"),
     ("run_id", "Run", "Identifier of a run"),
 )
 COMPARISONS = ((">", "above"), (">=", "at or above"), ("<", "below"), ("<=", "at or below"))
+CHOSEN = ("key", "comparison", "smoothing", "severity", "findings")
+"""Fields that are no numbers."""
+LEAST = (("note", "a note"), ("warning", "a warning"), ("problem", "a problem"))
 SMOOTHINGS = (("", "each value"), ("mean:5", "mean of 5"), ("mean:10", "mean of 10"), ("mean:25", "mean of 25"))
 
 
@@ -111,6 +118,18 @@ def _number(kind: str, field: FieldText) -> dmc.NumberInput:
 
 
 def _own(kind: str, keys: Sequence[str]) -> list[Any]:
+    if kind == "finding":
+        return [
+            _choice(kind, "severity", "At least", LEAST, "warning"),
+            dmc.MultiSelect(
+                id=field_id(kind, "findings"),
+                label="Kinds",
+                description="Empty: every kind",
+                value=[],
+                data=choices(LABELS.items()),
+                searchable=True,
+            ),
+        ]
     if kind != "metric":
         return []
     return [
@@ -139,7 +158,7 @@ def _choice(kind: str, name: str, label: str, options: Sequence[tuple[str, str]]
 
 
 class Written(NamedTuple):
-    """What was typed, as a rule or as what is wrong with it."""
+    """The form read as a rule, or the problems with it."""
 
     rule: RuleWrite | None
     problems: dict[tuple[str, str], str]
@@ -174,7 +193,7 @@ def _place(kind: str, location: Sequence[int | str]) -> tuple[str, str]:
         # After the kind; a problem of several fields stands at the first of them.
         name = str(location[-1])
         fields = [field.name for field in FIELDS.get(kind, ())]
-        return kind, name if name in (*fields, "key", "comparison", "smoothing") else fields[0]
+        return kind, name if name in (*fields, *CHOSEN) else fields[0] if fields else "severity"
     if location[0] == "scope":
         return "scope", str(location[-1])
     return "rule", str(location[0])
@@ -191,26 +210,27 @@ def preview_panel(preview: RulePreview) -> list[Any]:
     if not preview.num_runs:
         said = "There is no run yet that this rule would watch."
     elif not preview.num_firings:
-        said = f"This rule would not have fired on your last {_runs(preview.num_runs)}."
+        said = f"This rule would not have fired on your last {counted(preview.num_runs, 'run')}."
     else:
         times = "once" if preview.num_firings == 1 else f"{preview.num_firings} times"
-        said = f"On your last {_runs(preview.num_runs)} this rule would have fired {times}, in {_runs(len(fired))}:"
+        last, those = counted(preview.num_runs, "run"), counted(len(fired), "run")
+        said = f"On your last {last} this rule would have fired {times}, in {those}:"
     items = [
         html.Li([dcc.Link(run.name, href=f"/runs/{run.run_id}", className="fact-link"), f": {_places(run.firings)}"])
         for run in fired[:MOST_RUNS]
     ]
-    more = [html.Li(f"and {_runs(len(fired) - MOST_RUNS)} more")] if len(fired) > MOST_RUNS else []
-    unknown = [html.Div(f"{_runs(silent)} did not record what it reads.", className="queue-detail")] if silent else []
+    more = [html.Li(f"and {counted(len(fired) - MOST_RUNS, 'run')} more")] if len(fired) > MOST_RUNS else []
+    unknown = (
+        [html.Div(f"{counted(silent, 'run')} did not record what it reads.", className="queue-detail")]
+        if silent
+        else []
+    )
     return [
         html.Div(preview.sentence, className="rule-preview-sentence"),
         html.Div(said),
         html.Ul([*items, *more]) if items else None,
         *unknown,
     ]
-
-
-def _runs(count: int) -> str:
-    return "1 run" if count == 1 else f"{count} runs"
 
 
 def _places(firings: Sequence[Any]) -> str:

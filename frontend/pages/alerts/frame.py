@@ -7,6 +7,7 @@ from typing import Any
 
 from dash import dcc, html
 
+from frontend.components.attributes import attributes
 from frontend.components.card import page_heading
 
 TABS = (("Alerts", "/alerts"), ("Rules", "/alerts/rules"), ("Webhooks", "/alerts/webhooks"))
@@ -21,7 +22,7 @@ def page(current: str, *content: Any, action: Any = None) -> html.Div:
     return html.Div(
         [
             page_heading("Alerts", None, action),
-            html.Nav(links, className="alerts-tabs"),
+            html.Nav(links, className="alerts-tabs", **attributes(aria_label="Parts of Alerts")),
             *content,
         ]
     )

@@ -16,7 +16,7 @@ from frontend.components.choices import choices
 from frontend.components.controls import filter_select, segments
 from frontend.components.icon import icon
 from frontend.components.notices import link_button, notice
-from frontend.components.store_button import button_store, store_id
+from frontend.components.store_button import button_store, pressed_in
 from frontend.pages.alerts import frame
 from frontend.session import Api
 
@@ -41,6 +41,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
                 variant="default",
                 color="gray",
                 leftSection=icon("check", 14),
+                className="for-members",
             ),
         ],
         className="alert-filters",
@@ -114,16 +115,13 @@ def register(app: Dash, api: Api) -> None:
     @when_pressed(
         app,
         "alerts-all",
-        Input(store_id(acknowledging("list")), "data"),
+        pressed_in(acknowledging("list")),
         outputs=[Output("alerts-poke", "data", allow_duplicate=True)],
-        states=[
-            State(store_id(acknowledging("list")), "data"),
-            State({"type": acknowledging("list"), "id": ALL}, "id"),
-        ],
+        states=[State({"type": acknowledging("list"), "id": ALL}, "id")],
         on_error=in_toast("Not acknowledged"),
     )
-    async def acknowledge(pressed: str, press: Mapping[str, Any], shown: list[dict[str, Any]]) -> Any:
-        ids = [each["id"] for each in shown] if pressed == "alerts-all" else [press["id"]]
+    async def acknowledge(pressed: Any, shown: list[dict[str, Any]]) -> Any:
+        ids = [each["id"] for each in shown] if pressed == "alerts-all" else [pressed["id"]]
         if not ids:
             tell("All alerts shown have been acknowledged already.", "Nothing to do", "gray")
             return no_update

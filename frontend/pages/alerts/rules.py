@@ -24,7 +24,7 @@ from bapo.client import AsyncClient
 from frontend.components.actions import in_toast, show, tell, when_pressed
 from frontend.components.attributes import attributes
 from frontend.components.card import new_button
-from frontend.components.confirm import ask_when_pressed, confirm_dialog, when_agreed
+from frontend.components.confirm import confirm_dialog, when_asked
 from frontend.components.controls import icon_button, small_button
 from frontend.components.moment import moment
 from frontend.components.notices import notice
@@ -58,6 +58,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
             new_button("New rule", "rule-new", size="xs"),
         ],
         gap="xs",
+        className="for-members",
     )
     return frame.page(
         "/alerts/rules",
@@ -141,15 +142,13 @@ def register(app: Dash, api: Api) -> None:
             await client.replace_alert_rule(rule.id, body_of(rule, enabled=wanted))
             await redraw_rules(client)
 
-    ask_when_pressed(
+    @when_asked(
         app,
         "rule-delete",
         title="Delete this rule?",
         text="It no longer watches any run. Its open alerts are resolved; past alerts stay in the history.",
         button="Delete the rule",
     )
-
-    @when_agreed(app, "rule-delete")
     async def delete(rule_id: str) -> None:
         client = api.client()
         await client.delete_alert_rule(rule_id)

@@ -14,7 +14,7 @@ from bapo.api.webhooks import DeliveryInfo
 from bapo.client import AsyncClient
 from frontend.components.actions import in_place, show, when_pressed
 from frontend.components.card import new_button
-from frontend.components.confirm import ask_when_pressed, confirm_dialog, when_agreed
+from frontend.components.confirm import confirm_dialog, when_asked
 from frontend.components.controls import small_button
 from frontend.components.dialog import drawer
 from frontend.components.moment import moment
@@ -100,14 +100,20 @@ def _delivery(delivery: DeliveryInfo, now: datetime) -> html.Div:
 def register(app: Dash, api: Api) -> None:
     """Registers the callbacks: tests, messages, secrets and deleting."""
     _messages(app, api)
-    ask_when_pressed(
+
+    @when_asked(
         app,
         "webhook-delete",
         title="Delete this webhook?",
         text="Nothing is sent to it any more. Its messages are deleted, also those that are still waiting.",
         button="Delete the webhook",
     )
-    ask_when_pressed(
+    async def delete(webhook_id: str) -> None:
+        client = api.client()
+        await client.delete_webhook(webhook_id)
+        await redraw_webhooks(client)
+
+    @when_asked(
         app,
         "webhook-renew",
         title="Replace the secret?",
@@ -115,14 +121,6 @@ def register(app: Dash, api: Api) -> None:
         button="Create a new secret",
         colour="blue",
     )
-
-    @when_agreed(app, "webhook-delete")
-    async def delete(webhook_id: str) -> None:
-        client = api.client()
-        await client.delete_webhook(webhook_id)
-        await redraw_webhooks(client)
-
-    @when_agreed(app, "webhook-renew")
     async def renew(webhook_id: str) -> None:
         show_secret(await api.client().renew_webhook_secret(webhook_id))
 

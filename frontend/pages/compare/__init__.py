@@ -9,6 +9,7 @@ import dash_mantine_components as dmc
 from dash import Dash, dcc, html
 
 from frontend.components.attributes import attributes
+from frontend.components.card import page_title
 from frontend.components.controls import small_select
 from frontend.components.icon import icon
 from frontend.pages.compare import drawing
@@ -34,7 +35,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
             dcc.Store(id="compare-columns"),
             html.Div(
                 [
-                    dmc.Title("Compare", order=2),
+                    page_title("Compare"),
                     dcc.Link(
                         dmc.Button("Paper view", variant="default", color="gray", size="xs"),
                         id="compare-paper",
@@ -83,7 +84,7 @@ def _body(view: View) -> list[Any]:
 def _section(name: str, title: str, *choices: Any) -> html.Section:
     return html.Section(
         [
-            html.Div([html.H3(title, className="section-title"), *choices], className="compare-section-head"),
+            html.Div([html.H2(title, className="section-title"), *choices], className="compare-section-head"),
             html.Div(html.Div(className="compare-skeleton short"), id=f"compare-{name}", className="compare-part"),
         ],
         className="compare-section",

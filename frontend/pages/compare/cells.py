@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from dash import html
@@ -34,6 +34,7 @@ class Heading(NamedTuple):
 
 
 NONE = Cell(formatting.MISSING)
+Text = Callable[[float], str]
 
 
 def table(name: str, headings: Sequence[Heading], rows: Sequence[tuple[str, Sequence[Cell]]], caption: str) -> html.Div:
@@ -92,11 +93,12 @@ def _cell(cell: Cell, heading: Heading, *, is_first: bool) -> Any:
 
 def share(estimate: MeanEstimate | None, *, over: str = "") -> Cell:
     """Returns a share with its interval: 41.2 %, 38.0 to 44.4."""
-    if estimate is None:
-        return NONE
-    note = interval(estimate, _within) + (f", n={estimate.n}" if over else "")
-    title = f"95 % interval over {estimate.n} {over}" if over and estimate.low is not None else ""
-    return Cell(formatting.percent(estimate.value), estimate.value, note.removeprefix(", "), title)
+    return _estimated(estimate, formatting.percent, _within, over)
+
+
+def points(estimate: MeanEstimate | None, *, over: str = "") -> Cell:
+    """Returns a difference with its interval: +8.2 pts, +4.0 to +12.4."""
+    return _estimated(estimate, formatting.points, lambda value: formatting.signed_decimal(100 * value, 1), over)
 
 
 def _within(value: float) -> str:
@@ -104,17 +106,16 @@ def _within(value: float) -> str:
     return formatting.share(min(1.0, max(0.0, value)))
 
 
-def points(estimate: MeanEstimate | None, *, over: str = "") -> Cell:
-    """Returns a difference with its interval: +8.2 pts, +4.0 to +12.4."""
+def _estimated(estimate: MeanEstimate | None, text: Text, bound: Text, over: str) -> Cell:
     if estimate is None:
         return NONE
-    note = interval(estimate, lambda value: formatting.signed_decimal(None if value is None else 100 * value, 1))
-    note += f", n={estimate.n}" if over else ""
-    title = f"95 % interval over {estimate.n} {over}" if over and estimate.low is not None else ""
-    return Cell(formatting.points(estimate.value), estimate.value, note.removeprefix(", "), title)
+    bounds = interval(estimate, bound)
+    note = ", ".join(part for part in (bounds, f"n={estimate.n}" if over else "") if part)
+    title = f"95 % interval over {estimate.n} {over}" if over and bounds else ""
+    return Cell(text(estimate.value), estimate.value, note, title)
 
 
-def interval(estimate: MeanEstimate, text: Any) -> str:
+def interval(estimate: MeanEstimate, text: Text) -> str:
     """Returns "38.0 to 44.4"; empty without bounds."""
     if estimate.low is None or estimate.high is None:
         return ""
@@ -125,28 +126,28 @@ def rate(now: MigrationRate | None, null: MigrationRate | None) -> Cell:
     """Returns a rate beside the rate by chance."""
     if now is None:
         return NONE
-    note = "" if null is None else f"chance {formatting.percent(null.value)}"
     bounds = f"95 % interval {formatting.share(now.low)} to {formatting.share(now.high)}"
-    title = f"{now.num_moved} of {now.num_prompts} prompts; {bounds}"
-    return Cell(formatting.percent(now.value), now.value, note, title)
+    return _beside_chance(now.value, null, f"{now.num_moved} of {now.num_prompts} prompts; {bounds}")
 
 
 def mean_rate(now: MeanEstimate | None, null: MeanEstimate | None) -> Cell:
     """Returns the same for the runs of a group."""
     if now is None:
         return NONE
+    return _beside_chance(now.value, null, f"mean of {now.n} runs: {interval(now, formatting.share)}")
+
+
+def _beside_chance(value: float, null: MigrationRate | MeanEstimate | None, title: str) -> Cell:
     note = "" if null is None else f"chance {formatting.percent(null.value)}"
-    return Cell(
-        formatting.percent(now.value), now.value, note, f"mean of {now.n} runs: {interval(now, formatting.share)}"
-    )
+    return Cell(formatting.percent(value), value, note, title)
 
 
-def mean(estimate: MeanEstimate | None, text: Any) -> Cell:
+def mean(estimate: MeanEstimate | None, text: Text) -> Cell:
     """Returns the mean of a group."""
     return NONE if estimate is None else Cell(text(estimate.value), estimate.value, "", f"mean of {estimate.n} runs")
 
 
-def range_of(spread: CostSpread | None, text: Any) -> Cell:
+def range_of(spread: CostSpread | None, text: Text) -> Cell:
     """Returns the median, with the range below."""
     if spread is None:
         return NONE

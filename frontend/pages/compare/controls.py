@@ -60,23 +60,19 @@ def controls(view: View, metric_names: Sequence[str], metrics: Sequence[str]) ->
                 ],
                 className="compare-control",
             ),
-            dmc.Tooltip(
-                dmc.Switch(
-                    id="compare-equal",
-                    checked=view.equal,
-                    label="Equal budgets",
-                    size="sm",
-                    className="compare-switch",
-                ),
-                label="Cut all runs off where the shortest of them ends on this axis: at equal steps, rollouts or "
-                "training time. Evaluations are interpolated linearly there.",
+            _switch(
+                "compare-equal",
+                "Equal budgets",
+                view.equal,
+                "Cut all runs off where the shortest of them ends on this axis: at equal steps, rollouts or training "
+                "time. Evaluations are interpolated linearly there.",
             ),
-            dmc.Tooltip(
-                dmc.Switch(
-                    id="compare-smooth", checked=view.smooth, label="Smooth", size="sm", className="compare-switch"
-                ),
-                label=f"Averages each run over {SMOOTH_STRETCHES} equal stretches of the axis, before means and "
-                "intervals over runs are taken. Evaluations with fewer values stay as they are.",
+            _switch(
+                "compare-smooth",
+                "Smooth",
+                view.smooth,
+                f"Averages each run over {SMOOTH_STRETCHES} equal stretches of the axis, before means and intervals "
+                "over runs are taken. Evaluations with fewer values stay as they are.",
             ),
             dmc.MultiSelect(
                 id="compare-metrics",
@@ -93,3 +89,8 @@ def controls(view: View, metric_names: Sequence[str], metrics: Sequence[str]) ->
         ],
         className="compare-controls",
     )
+
+
+def _switch(identifier: str, label: str, checked: bool, explanation: str) -> dmc.Tooltip:
+    switch = dmc.Switch(id=identifier, checked=checked, label=label, size="sm", className="compare-switch")
+    return dmc.Tooltip(switch, label=explanation)

@@ -9,6 +9,7 @@ from typing import Any
 
 from dash import Dash, Input, Output, State, html, no_update
 
+from bapo.analysis.number_format import counted
 from bapo.api.compare import ComparedCurves, Comparison
 from bapo.api.runs import RunStatus
 from bapo.client import ApiError, AsyncClient
@@ -18,6 +19,7 @@ from bapo.figures.theme import palette_of
 from frontend.clientside import clientside
 from frontend.components.actions import FAILURES, in_place, unchanged
 from frontend.components.choices import choices
+from frontend.components.markup import lean
 from frontend.components.notices import error_notice, error_text
 from frontend.pages.compare import tables
 from frontend.pages.compare.controls import group_options
@@ -43,15 +45,16 @@ def _view(runs: Sequence[str] | None, group: str | None, x: Any, equal: bool | N
     return View(tuple(runs or ())[:MOST_RUNS], group or DEFAULT_GROUP, x, bool(equal), bool(smooth))
 
 
-async def _curves(client: AsyncClient, view: View, keys: Sequence[str]) -> ComparedCurves:
+async def _curves(client: AsyncClient, view: View, keys: Sequence[str], means_over: int | None) -> ComparedCurves:
+    """Returns the curves as means over so many stretches; without a number, as points with their extremes."""
     return await client.compare_curves(
         view.runs,
         keys,
         group=view.group,
         x=view.x,
         equal=view.equal,
-        max_points=SMOOTH_STRETCHES if view.smooth else points_per_curve(len(view.runs)),
-        reduce="means" if view.smooth else "extremes",
+        max_points=means_over or points_per_curve(len(view.runs)),
+        reduce="means" if means_over else "extremes",
     )
 
 
@@ -118,7 +121,7 @@ def _register_curves(app: Dash, api: Api) -> None:
         try:
             known = (await client.metric_keys(view.runs[0])).items
             keys = metrics or usual_metrics(known)
-            curves = await _curves(client, view, keys)
+            curves = await _curves(client, view, keys, SMOOTH_STRETCHES if view.smooth else None)
         except FAILURES as error:
             told = {"runs": [], "failed": True}
             return (True, False, [], error_notice(error), None, None, *[no_update] * 4, told)
@@ -129,9 +132,9 @@ def _register_curves(app: Dash, api: Api) -> None:
         return (
             True,
             False,
-            legend(curves.groups, looks, view.hidden),
-            curve_cards(curves, keys, view, looks, palette),
-            downloads(view, keys),
+            lean(legend(curves.groups, looks, view.hidden)),
+            lean(curve_cards(curves, keys, view, looks, palette)),
+            lean(downloads(view, keys)),
             None,
             keys if keys != metrics else no_update,
             sorted({*known, *keys}),
@@ -187,10 +190,10 @@ def _register_tables(app: Dash, api: Api) -> None:
             return (error_text(error), None, None, None, *[no_update] * 9)
         others = [label for label in labels if label != found.reference]
         return (
-            tables.results(found),
-            tables.reached(found),
-            tables.paired(found),
-            tables.config_differences(found),
+            lean(tables.results(found)),
+            lean(tables.reached(found)),
+            lean(tables.paired(found)),
+            lean(tables.config_differences(found)),
             group_options(view, [each.field for each in found.differences], found.fields),
             list(found.datasets),
             found.dataset,
@@ -204,11 +207,15 @@ def _register_tables(app: Dash, api: Api) -> None:
 
 
 async def compared(client: AsyncClient, view: View) -> Comparison:
-    """Returns the comparison; the accuracy to reach defaults to the reference group's final one, rounded down."""
+    """Returns the comparison; the accuracy to reach defaults to the reference group's final one, rounded down.
+
+    Where that group was not evaluated, another's serves.
+    """
     if view.reach is None:
         first = await _compare(client, view, None)
-        reference = next(group for group in first.groups if group.label == first.reference)
-        final = next((result.final for result in reference.results if result.dataset == first.dataset), None)
+        groups = sorted(first.groups, key=lambda group: group.label != first.reference)
+        results = [result for group in groups for result in group.results if result.dataset == first.dataset]
+        final = next((result.final for result in results if result.final is not None), None)
         return first if final is None else await _compare(client, view, math.floor(100 * final.value) / 100)
     return await _compare(client, view, view.reach / 100)
 
@@ -253,15 +260,7 @@ def _register_composition(app: Dash, api: Api) -> None:
         if not columns or not columns["labels"]:
             return None
         labels = columns["labels"][: composition_grid.MOST_PANELS]
-        curves = await api.client().compare_curves(
-            view.runs,
-            composition_grid.KEYS,
-            group=view.group,
-            x=view.x,
-            equal=view.equal,
-            max_points=composition_grid.POINTS,
-            reduce="means",
-        )
+        curves = await _curves(api.client(), view, composition_grid.KEYS, composition_grid.POINTS)
         data = composition_grid.composition_grid_data(curves.curves, view.x, shown_names(labels))
         if not data.panels:
             return html.P("No run has finished a step yet.", className="compare-remark")
@@ -273,8 +272,9 @@ def _register_composition(app: Dash, api: Api) -> None:
         )
         note += " and over the runs of each group" if any(len(each.run_ids) > 1 for each in curves.groups) else ""
         left_out = len(columns["labels"]) - len(data.panels)
-        note += f"; {left_out} more groups are not shown" if left_out > 0 else ""
-        return card("composition", "Batch composition by group", f"{note}.", figure, palette, wide=True)
+        if left_out > 0:
+            note += f"; {counted(left_out, 'more group')} {'is' if left_out == 1 else 'are'} not shown"
+        return lean(card("composition", "Batch composition by group", f"{note}.", figure, palette, wide=True))
 
 
 def _register_migration(app: Dash, api: Api) -> None:
@@ -299,4 +299,5 @@ def _register_migration(app: Dash, api: Api) -> None:
         groups = {each.label: each for each in curves.groups}
         if reference not in groups or other not in groups:
             return no_update
-        return await migration_card(client, groups[reference], groups[other], styles(labels, palette), palette)
+        looks = styles(labels, palette)
+        return lean(await migration_card(client, groups[reference], groups[other], looks, palette))

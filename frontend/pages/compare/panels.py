@@ -12,14 +12,16 @@ from dash import dcc, html
 
 from bapo.api.compare import ComparedCurves, CurveGroup
 from bapo.figures import formatting
+from bapo.figures.formatting import config_value
 from bapo.figures.methods import LineStyle
-from bapo.figures.overlay import overlay_data, overlay_figure
+from bapo.figures.overlay import OverlaidMark, overlay_data, overlay_figure
 from bapo.figures.theme import Palette, themed
 from frontend.components.attributes import attributes
 from frontend.components.chart_card import GRAPH_CONFIG
 from frontend.components.icon import IconName, icon
 from frontend.pages.compare.looks import shown_name, shown_names
 from frontend.pages.compare.view import SMOOTH_STRETCHES, View, api_address
+from frontend.symbols import short_name
 
 USUAL = ("critic/rewards/mean", "actor/entropy", "response_length/mean")
 _AVERAGE = re.compile(r"val-core/(?P<dataset>.+)/acc/(?P<figure>mean@(?P<k>\d+)|greedy|pass@\d+)")
@@ -42,6 +44,7 @@ _KNOWN: Mapping[str, Metric] = {
     "response_length/mean": Metric("Response length", "tokens"),
     "actor/grad_norm": Metric("Gradient norm", "gradient norm"),
     "actor/ppo_kl": Metric("KL to the behaviour policy", "KL (nats per token)", "How far does the policy move?"),
+    "actor/kl_loss": Metric("KL to the reference policy", "KL (nats per token)", "How far is it from where it began?"),
     "actor/pg_clipfrac": Metric("Clipped tokens", "share of tokens", is_share=True),
     "critic/vf_explained_var": Metric("Critic: explained variance", "explained variance"),
     "critic/vf_loss": Metric("Critic: value loss", "value loss"),
@@ -98,7 +101,7 @@ def card(
                 [
                     html.Div(
                         [
-                            html.H3(title, className="chart-title"),
+                            html.H2(title, className="chart-title"),
                             *([html.Div(question, className="chart-question")] if question else []),
                         ]
                     ),
@@ -136,6 +139,7 @@ def curve_cards(
             unit=metric.unit,
             is_share=metric.is_share,
             hidden=view.hidden,
+            marks=marks_of_groups(curves.groups),
         )
         note, figure = curves_note(curves, key, view), overlay_figure(data, palette)
         cards.append(card(key, metric.title, note, figure, palette, question=metric.question))
@@ -150,13 +154,18 @@ def curves_note(curves: ComparedCurves, key: str, view: View) -> str:
     parts = []
     means = [curve for curve in found if curve.n]
     if means:
-        counts = sorted({max(curve.n) for curve in means})
-        runs = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
-        parts.append(f"Mean and 95 % interval over {runs} runs (Student's t)")
-        if counts[0] == 2:
-            parts.append("with two runs it is very wide, and the chart does not show all of it")
-    if curves.budget is not None:
-        parts.append(f"cut off at {budget_text(curves.budget.x, curves.budget.until)}, the shortest run")
+        counts = sorted({max(curve.n) for curve in means} - {2})
+        if counts:
+            runs = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
+            parts.append(f"mean and 95 % interval over {runs} runs (Student's t)")
+        if any(max(curve.n) == 2 for curve in means):
+            parts.append("mean and range of two runs, whose 95 % interval would be 12.7 times as wide")
+    if any(group.changes for group in curves.groups):
+        parts.append("◆ marks where a parameter was changed")
+    if curves.budget is not None and curves.budget.run_id is not None:
+        names = {run_id: name for each in curves.groups for run_id, name in zip(each.run_ids, each.names, strict=True)}
+        shortest = names[curves.budget.run_id]
+        parts.append(f"cut off at {budget_text(curves.budget.x, curves.budget.until)}, where {shortest} ends")
     if curves.is_interpolated:
         parts.append("interpolated linearly to common positions")
     shown, whole = (sum(sizes) for sizes in zip(*((len(each.x), each.num_positions) for each in found), strict=True))
@@ -166,6 +175,20 @@ def curves_note(curves: ComparedCurves, key: str, view: View) -> str:
         parts.append(f"{formatting.count(shown)} of {formatting.count(whole)} points, extremes kept")
     text = "; ".join(parts)
     return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def marks_of_groups(groups: Sequence[CurveGroup]) -> list[OverlaidMark]:
+    """Returns the parameter changes of all runs; one for seeds that were changed alike."""
+    found: dict[tuple[str, float, str], list[str]] = {}
+    for group in groups:
+        names = dict(zip(group.run_ids, group.names, strict=True))
+        for each in group.changes:
+            values = ", ".join(
+                f"{short_name(field)} = {config_value(value)}" for field, value in each.change.set.items()
+            )
+            text = f"step {each.change.step:,}: {values}"
+            found.setdefault((group.label, each.x, text), []).append(names[each.run_id])
+    return [OverlaidMark(label, x, f"{', '.join(names)}, {text}") for (label, x, text), names in found.items()]
 
 
 def budget_text(x: str, until: float) -> str:

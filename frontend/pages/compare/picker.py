@@ -9,6 +9,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import dcc, html
 
+from bapo.analysis.number_format import counted
 from bapo.api.runs import RunSummary
 from bapo.client import AsyncClient
 from frontend.components.attributes import attributes
@@ -60,7 +61,7 @@ def nothing_chosen(recent: Sequence[RunSummary]) -> Any:
         if run.group:
             by_group.setdefault(run.group, []).append(run)
     offers = [
-        (f"{name} ({len(members)} runs)", members)
+        (f"{name} ({counted(len(members), 'run')})", members)
         for name, members in by_group.items()
         if 2 <= len(members) <= MOST_RUNS
     ][:4]

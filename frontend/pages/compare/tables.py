@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dash import dcc, html
 
 from bapo.analysis.comparison import SEED_FIELD, value_text
-from bapo.api.compare import ComparedRunInfo, Comparison, ConfigDifference, MeanEstimate
+from bapo.api.compare import ComparedRunInfo, Comparison, ConfigDifference, EqualBudget, MeanEstimate
 from bapo.api.difficulty import MigrationRate, MigrationSummary
 from bapo.figures import formatting
 from frontend.pages.compare.cells import (
     NONE,
     Cell,
     Heading,
+    Text,
     hours,
     mean,
     mean_rate,
@@ -45,12 +46,25 @@ def results(comparison: Comparison) -> list[Any]:
     """Returns the results of the groups, if one has several runs, and of every run."""
     parts: list[Any] = []
     if comparison.budget is not None:
-        text = budget_text(comparison.budget.x, comparison.budget.until)
-        parts.append(_remark(f"Equal budgets: the column “at budget” is at {text}, interpolated between evaluations."))
+        text = _budgets(comparison.budget, comparison.datasets)
+        parts.append(
+            _remark(
+                f"Equal budgets: the column “at budget” is at {text}, up to where every run was evaluated; it is "
+                "interpolated between evaluations."
+            )
+        )
     if any(len(group.run_ids) > 1 for group in comparison.groups):
         parts.append(_group_results(comparison))
     parts.append(_run_results(comparison))
     return parts
+
+
+def _budgets(budget: EqualBudget, datasets: Sequence[str]) -> str:
+    """Returns where each set is compared: "step 50", or "step 50 (CD-34), step 69 (CD-4)" where they differ."""
+    texts = {dataset: budget_text(budget.x, budget.evaluated[dataset]) for dataset in datasets}
+    if len(set(texts.values())) == 1:
+        return next(iter(texts.values()))
+    return ", ".join(f"{text} ({dataset})" for dataset, text in texts.items()) or budget_text(budget.x, budget.until)
 
 
 def _remark(text: str) -> html.P:
@@ -88,14 +102,21 @@ def _group_results(comparison: Comparison) -> html.Div:
             mean_rate(group.unlocked, group.unlocked_null),
             mean_rate(group.strictly_unlocked, group.strictly_unlocked_null),
             mean_rate(group.lost, group.lost_null),
-            mean(group.rollouts, formatting.count),
-            mean(group.seconds, formatting.duration),
-            mean(group.compute_hours, hours),
-            mean(group.cost, lambda value: money(value, comparison.currency)),
+            *_costs(group, mean, comparison),
         ]
         rows.append((group.label, cells))
     headings = [Heading("Group", is_number=False), Heading("Runs"), *_set_headings(comparison), *_RATES, *_COSTS]
     return table("results-by-group", headings, rows, "Results by group: means with 95 % intervals over runs")
+
+
+def _costs(of: Any, cell: Callable[[Any, Text], Cell], comparison: Comparison) -> list[Cell]:
+    """Returns the cells of `_COSTS`."""
+    return [
+        cell(of.rollouts, formatting.count),
+        cell(of.seconds, formatting.duration),
+        cell(of.compute_hours, hours),
+        cell(of.cost, lambda value: money(value, comparison.currency)),
+    ]
 
 
 def _count(number: int) -> Cell:
@@ -116,7 +137,7 @@ def _run_results(comparison: Comparison) -> html.Div:
 
 
 def _run_cells(run: ComparedRunInfo, comparison: Comparison) -> list[Cell]:
-    cells = [_run_name(run), Cell(f"{run.step:,} / {run.num_steps:,}", run.step)]
+    cells = [_run_name(run), Cell(f"{run.step:,} / {run.num_steps:,}" if run.num_steps else f"{run.step:,}", run.step)]
     by_set = {result.dataset: result for result in run.results}
     for dataset in comparison.datasets:
         result = by_set.get(dataset)
@@ -130,15 +151,8 @@ def _run_cells(run: ComparedRunInfo, comparison: Comparison) -> list[Cell]:
         cells += [best._replace(note=f"step {result.best_step:,}"), points(result.change)]
     rates, null = (None, None) if run.tracked is None else (run.tracked.rates, run.tracked.null)
     cells += [rate(now, chance) for now, chance in zip(_moves(rates), _moves(null), strict=True)]
-    total = run.total
-    return [
-        *cells,
-        Cell(formatting.duration(run.duration_seconds), run.duration_seconds),
-        Cell(formatting.count(total.rollouts), total.rollouts),
-        Cell(formatting.duration(total.seconds), total.seconds),
-        Cell(hours(total.compute_hours), total.compute_hours),
-        Cell(money(total.cost, comparison.currency), total.cost),
-    ]
+    duration = Cell(formatting.duration(run.duration_seconds), run.duration_seconds)
+    return [*cells, duration, *_costs(run.total, lambda value, text: Cell(text(value), value), comparison)]
 
 
 def _moves(rates: MigrationSummary | None) -> tuple[MigrationRate | None, MigrationRate | None, MigrationRate | None]:
@@ -165,10 +179,7 @@ def reached(comparison: Comparison) -> list[Any]:
             Cell(shown_name(group.label), group.label),
             Cell(f"{found.num_reached} of {found.num_runs}", found.num_reached / found.num_runs),
             range_of(found.step, lambda value: f"{value:,.0f}"),
-            range_of(found.rollouts, formatting.count),
-            range_of(found.seconds, formatting.duration),
-            range_of(found.compute_hours, hours),
-            range_of(found.cost, lambda value: money(value, comparison.currency)),
+            *_costs(found, range_of, comparison),
         ]
         if not found.num_reached:
             cells[2] = Cell("not reached", None, _best(comparison, group.run_ids))
@@ -201,9 +212,23 @@ def paired(comparison: Comparison) -> list[Any]:
             found = by_set.get(dataset)
             cells.append(Cell("no seed in common") if found is None else points(found, over="seeds"))
         rows.append((group.label, [Cell(shown_name(group.label), group.label), *cells]))
-    what = "at the common budget" if comparison.budget is not None else "of the final evaluations"
+    budget = comparison.budget
+    what = "of the final evaluations" if budget is None else f"at {_budgets(budget, comparison.datasets)}"
     caption = f"Difference to {shown_name(comparison.reference)} {what}, paired by seed"
-    return [table("paired-differences", headings, rows, caption)]
+    return [_remark(f"{caption}.{_unequal(comparison)}"), table("paired-differences", headings, rows, caption)]
+
+
+def _unequal(comparison: Comparison) -> str:
+    """Returns a warning where final evaluations of different steps are compared."""
+    steps = [
+        result.final_step for run in comparison.runs for result in run.results if result.dataset == comparison.dataset
+    ]
+    if comparison.budget is not None or len(set(steps)) < 2:
+        return ""
+    return (
+        f" These were after {min(steps):,} to {max(steps):,} steps, so part of a difference may be that one run has "
+        "trained longer: “Equal budgets” compares all at the same position."
+    )
 
 
 MOST_CHARACTERS = 60

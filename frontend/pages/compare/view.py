@@ -1,4 +1,4 @@
-"""What the address says about a comparison: its runs, their grouping, and how they are shown."""
+"""The comparison that an address describes: its runs, their grouping, and how they are shown."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class View(NamedTuple):
     runs: tuple[str, ...] = ()
     group: str = DEFAULT_GROUP
     x: CompareAxis = "step"
-    equal: bool = False
+    equal: bool = True
+    """Whether runs are cut off where the shortest ends."""
     smooth: bool = False
     metrics: tuple[str, ...] = ()
     """Empty: the usual ones."""
@@ -42,7 +43,7 @@ def view_of(query: Mapping[str, str]) -> View:
         runs=_names(query.get("runs", "")),
         group=query.get("group") or DEFAULT_GROUP,
         x=x,
-        equal=query.get("equal") == "1",
+        equal=query.get("equal") != "0",
         smooth=query.get("smooth") == "1",
         metrics=_names(query.get("metric", "")),
         hidden=frozenset(_names(query.get("hide", ""), "|")),

@@ -9,19 +9,23 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import Dash, dcc, html
 
-from bapo.api.configs import ConfigDraft, RecipeInfo
+from bapo.api.configs import RecipeInfo
+from bapo.api.findings import LABELS
 from bapo.api.runs import RunDetail
+from bapo.config import ConfigError, apply_changes, resolve
 from bapo.config.method import METHODS
 from bapo.config.resolve import flatten
 from frontend.changes_query import parse_changes
-from frontend.components.attributes import attributes
-from frontend.components.card import card
+from frontend.components.attributes import attributes, figure_named
+from frontend.components.card import card, page_title
 from frontend.components.chart_card import BLANK_FIGURE, GRAPH_CONFIG
 from frontend.components.choices import project_select
 from frontend.components.config_form.fields import config_field
 from frontend.components.config_form.inputs import FORM, METHOD, TASK, StartValues, form_fields, hidden_fields
 from frontend.components.config_form.methods import CHOOSERS, looks, own_bases, shared_base
 from frontend.components.config_form.values import FormField, shown
+from frontend.components.markup import Later
+from frontend.components.notices import nothing_to_write, notice
 from frontend.pages.new_run import fork as forking
 from frontend.pages.new_run import form, several
 from frontend.pages.new_run.fork import Fork
@@ -29,10 +33,14 @@ from frontend.projects import writable_projects
 from frontend.session import Api
 
 OWN_FIELDS = "The method's own fields"
+REFUSED = "This is of the last config that could run; the present one cannot."
 NO_FIELDS = "This method has no fields of its own."
 
+STEPS = "training.steps"
+EXCLUDED = "task.exclude_prompts"
+
 SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("Training", "", ("method.type", "training.steps", "training.learning_rate", "training.seed")),
+    ("Training", "", ("method.type", STEPS, "training.learning_rate", "training.seed")),
     (
         OWN_FIELDS,
         "What is rolled out, kept, re-evaluated and trained on. Fields that are not changed here show the method's "
@@ -56,6 +64,9 @@ DEFAULT_RECIPE = "countdown-demo"
 async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> Any:
     """Returns the form, filled from the recipe or the parent."""
     client = api.client()
+    me = await client.me()
+    if not writable_projects(me):
+        return nothing_to_write("Runs are started by members of a project")
     recipes = (await client.recipes()).items
     infos = (await client.config_fields()).items
     fork = await forking.choice(client, query["fork"], query.get("step")) if query.get("fork") else None
@@ -63,26 +74,34 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
     if fork is not None and fork.step is None:
         return forking.nothing_to_fork(fork.parent)
     recipe = next((each for each in recipes if each.name == query.get("recipe", DEFAULT_RECIPE)), recipes[0])
-    # Without the step: a form that begins with what a fork cannot be, such as no step left, says so at its field.
-    draft = (
-        ConfigDraft(parent_id=parent.id, changes=fork.in_force if fork else {})
-        if parent
-        else ConfigDraft(recipe=recipe.name)
-    )
-    base = flatten((await client.validate(draft)).config)
-    explicit = flatten(parent.explicit if parent else recipe.config)
-    wished, set_before = parse_changes(query.get("set")), {**explicit, **draft.changes}
+    set_before = apply_changes(parent.explicit, fork.in_force if fork else {}) if parent else recipe.config
+    # Completed without asking the server: what it refuses, such as a recipe's folder that this deployment does not
+    # permit, or a fork with no step left, is told at its field of the open form.
+    try:
+        base = flatten(resolve(set_before).config.model_dump(mode="json"))
+    except ConfigError as error:
+        return notice("This config cannot be opened", str(error), icon_name="alert")
+    wished = parse_changes(query.get("set"))
     start = StartValues(
-        shared_base(infos, base), {chooser: own_bases(chooser, infos, set_before, base) for chooser in CHOOSERS}
+        shared_base(infos, base),
+        {chooser: own_bases(chooser, infos, flatten(set_before), base) for chooser in CHOOSERS},
     )
     types = {chooser: _one_of(start.own[chooser], wished.get(chooser), base[chooser]) for chooser in CHOOSERS}
     method, task = types[METHOD], types[TASK]
     fields = form_fields(infos, start.base(method, task), method, task)
     hidden = hidden_fields(fields, method, task)
-    writable = writable_projects(await client.me())
+    registered = (await client.resources()).items
+    offers = {info.path: sorted({f"@{each.name}" for each in registered if info.path in each.fields}) for info in infos}
+    writable = writable_projects(me)
     wanted = parent.project if parent else query.get("project")
     project = project_select("new-project", writable, wanted, searchable=True, size="sm")
+    heading = forking.heading(fork) if fork else _heading(parent, recipe, recipes)
     given = {field.info.path: value for field in fields for value in _given(field, query.get("set"))}
+    if parent is not None and query.get("without") in LABELS:
+        listed = (await client.finding_prompts(parent.id, query["without"])).items
+        given[EXCLUDED] = list(dict.fromkeys([*(base.get(EXCLUDED) or ()), *(each.prompt_id for each in listed)]))
+    if fork is not None and fork.step is not None and STEPS not in given:
+        given |= forking.further_steps(fork.step, base[STEPS])
     return html.Div(
         [
             dcc.Store(
@@ -97,6 +116,9 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
                     "types": types,
                     "shown": {field.info.path: shown(field.info, field.base) for field in fields},
                     "hidden": hidden,
+                    "sections": {
+                        section: [field.info.path for field in members] for section, members in further(fields).items()
+                    },
                     "looks": {
                         choice: look
                         for chooser in CHOOSERS
@@ -110,9 +132,8 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
             dcc.Store(id="new-told"),
             dcc.Store(id="new-checked"),
             dcc.Store(id="new-fields", data=[info.model_dump(mode="json") for info in infos]),
-            forking.heading(fork) if fork else _heading(parent, recipe, recipes),
             html.Div(
-                [_form(fields, hidden, method, parent, recipe, given, project, fork), _summary()],
+                [_form(heading, fields, hidden, method, parent, recipe, given, project, fork, offers), _summary()],
                 className="form-columns",
             ),
         ],
@@ -146,11 +167,11 @@ def _heading(parent: RunDetail | None, recipe: RecipeInfo, recipes: Sequence[Rec
             " and your changes.",
         ]
         return html.Div(
-            [dmc.Title("Clone with changes", order=2), dmc.Text(text, c="dimmed", size="sm")], className="form-heading"
+            [page_title("Clone with changes"), dmc.Text(text, c="dimmed", size="sm")], className="form-heading"
         )
     return html.Div(
         [
-            dmc.Title("New run", order=2),
+            page_title("New run"),
             dmc.RadioGroup(
                 html.Div([_recipe_card(each) for each in recipes], className="recipe-cards"),
                 id="new-recipe",
@@ -185,6 +206,7 @@ def _recipe_card(recipe: RecipeInfo) -> dmc.RadioCard:
 
 
 def _form(
+    heading: html.Div,
     fields: Sequence[FormField],
     hidden: Collection[str],
     method: str,
@@ -193,33 +215,38 @@ def _form(
     given: Mapping[str, Any],
     project: dmc.Select,
     fork: Fork | None,
+    offers: Mapping[str, Sequence[str]],
 ) -> html.Div:
-    """Returns the fields; those that the address gives start with its values."""
+    """Returns the fields; those that the address gives start with its values, and `offers` can be chosen."""
 
     def field_of(field: FormField, width: str = "normal") -> html.Div:
         value = given.get(field.info.path, field.base)
         source = None if parent else recipe.sources.get(field.info.path)
         is_hidden = field.info.path in hidden
         return config_field(
-            FORM, field.info, value, method, width=width, base=field, source=source, is_hidden=is_hidden
+            FORM,
+            field.info,
+            value,
+            method,
+            width=width,
+            base=field,
+            source=source,
+            is_hidden=is_hidden,
+            offers=offers[field.info.path],
         )
 
     by_path = {field.info.path: field for field in fields}
-    listed = [(title, text, (*paths, *_of_other_methods(fields, title))) for title, text, paths in SECTIONS]
-    prominent = {path for _, _, paths in listed for path in paths}
-    suggested = f"{parent.name} (changed)"[:200] if parent else recipe.title
-    if fork is not None:
-        suggested = f"{fork.parent.name[:170]} from step {fork.step}"
+    listed = _listed(fields)
+    rest = further(fields)
     about = html.Div(
         [
             dmc.TextInput(
                 id="new-name",
                 label="Name",
-                value=suggested,
+                value=suggested_name(recipe, parent, fork, given),
                 required=True,
                 size="sm",
                 className="field-wide",
-                inputProps={"maxLength": 200},
             ),
             dmc.TagsInput(id="new-tags", label="Tags", value=[], size="sm", placeholder="optional"),
             project,
@@ -242,39 +269,67 @@ def _form(
         )
         for title, text, paths in listed
     ]
-    rest: dict[str, list[FormField]] = {}
-    for field in fields:
-        if field.info.path not in prominent:
-            rest.setdefault(field.info.path.split(".", 1)[0], []).append(field)
     everything = dmc.Accordion(
         [
             dmc.AccordionItem(
                 [
-                    # How many there are of a method depends on the method, and of a task on its type.
+                    # How many there are depends on the method and on the type of tasks (assets/form.js).
                     dmc.AccordionControl(
-                        [html.Code(section), " · more" if section in ("method", "task") else f" · {len(members)} more"]
+                        [
+                            html.Code(section),
+                            html.Span(
+                                f" · {sum(field.info.path not in hidden for field in members)} more",
+                                id={"type": "new-more", "section": section},
+                            ),
+                        ]
                     ),
-                    dmc.AccordionPanel(html.Div([field_of(field) for field in members], className="field-grid")),
+                    dmc.AccordionPanel(Later(html.Div([field_of(field) for field in members], className="field-grid"))),
                 ],
                 value=section,
+                **attributes(data_section=section),
             )
             for section, members in rest.items()
         ],
         multiple=True,
         # A field that the address gives is not hidden.
-        value=sorted({path.split(".", 1)[0] for path in given if path not in prominent}),
+        value=sorted(name for name, members in rest.items() if any(field.info.path in given for field in members)),
         variant="contained",
         className="all-fields",
     )
     return html.Div(
         [
+            heading,
             card(about, title="About"),
             html.Div(several.grid_builder([field.info for field in fields]), style={"display": "none"} if fork else {}),
             *sections,
-            html.Div([html.H3("All other fields", className="chart-title all-title"), everything]),
+            html.Div([html.H2("All other fields", className="chart-title all-title"), everything]),
         ],
         className="form-main",
     )
+
+
+def _listed(fields: Sequence[FormField]) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Returns `SECTIONS` with the fields of methods that have few."""
+    return [(title, text, (*paths, *_of_other_methods(fields, title))) for title, text, paths in SECTIONS]
+
+
+def further(fields: Sequence[FormField]) -> dict[str, list[FormField]]:
+    """Returns all other fields, by section of the config."""
+    prominent = {path for _, _, paths in _listed(fields) for path in paths}
+    rest: dict[str, list[FormField]] = {}
+    for field in fields:
+        if field.info.path not in prominent:
+            rest.setdefault(field.info.path.split(".", 1)[0], []).append(field)
+    return rest
+
+
+def suggested_name(recipe: RecipeInfo, parent: RunDetail | None, fork: Fork | None, given: Mapping[str, Any]) -> str:
+    """Returns what the run is called unless its owner says otherwise: after its parent, its own data or its recipe."""
+    if fork is not None:
+        return f"{fork.parent.name[:170]} from step {fork.step}"
+    if parent is not None:
+        return f"{parent.name} (changed)"[:200]
+    return str(given.get("task.train_file", "")).removeprefix("@") or recipe.title
 
 
 def _of_other_methods(fields: Sequence[FormField], title: str) -> list[str]:
@@ -291,26 +346,43 @@ def _of_other_methods(fields: Sequence[FormField], title: str) -> list[str]:
 def _summary() -> html.Div:
     return html.Div(
         [
-            html.Div(id="new-problems", className="form-problems"),
+            # First, and in sight while the form is scrolled, with what is wrong beside the button.
+            html.Div(
+                [
+                    dmc.Button("Start the run", id="new-submit", fullWidth=True, size="md", disabled=True),
+                    dmc.Button(
+                        "Save as draft", id="new-draft", fullWidth=True, variant="subtle", color="gray", disabled=True
+                    ),
+                    html.Div(id="new-problems", className="form-problems", role="status"),
+                ],
+                className="form-submit panel-card",
+            ),
             html.Div(dmc.Skeleton(height=90), id="new-diff", className="panel-card"),
-            html.Div(dmc.Skeleton(height=220), id="new-cost", className="panel-card"),
-            card(
-                dmc.Text(
-                    "What BAPO does with a group of k of G correct responses, as the mean accuracy rises.",
-                    size="xs",
-                    c="dimmed",
-                ),
-                html.Div(id="new-map-note", className="map-note", role="status"),
-                dcc.Graph(id="new-map", figure=BLANK_FIGURE, config=GRAPH_CONFIG, style={"height": 400}),
-                title="Threshold map",
+            html.Div(
+                [html.Div(dmc.Skeleton(height=220), id="new-cost"), html.Div(REFUSED, className="stale-note")],
+                className="panel-card",
+            ),
+            html.Div(
+                [
+                    html.H2("Threshold map", className="chart-title"),
+                    dmc.Text(
+                        "What BAPO does with a group of k of G correct responses, as the mean accuracy rises.",
+                        size="xs",
+                        c="dimmed",
+                    ),
+                    html.Div(REFUSED, className="stale-note"),
+                    html.Div(id="new-map-note", className="map-note", role="status"),
+                    dcc.Graph(id="new-map", figure=BLANK_FIGURE, config=GRAPH_CONFIG, style={"height": 400}),
+                ],
+                className="panel-card",
+                **figure_named("Threshold map"),
                 id="new-map-card",
                 # Until there is a map.
                 style={"display": "none"},
             ),
             html.Div(id="new-theory"),
-            dmc.Button("Start the run", id="new-submit", fullWidth=True, size="md", disabled=True),
-            dmc.Button("Save as draft", id="new-draft", fullWidth=True, variant="subtle", color="gray", disabled=True),
         ],
+        id="new-side",
         className="form-side",
     )
 

@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
+from bapo.analysis.steered import values_in_force
 from bapo.api.checkpoints import CheckpointInfo
-from bapo.api.runs import ControlInfo, RunDetail
+from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
 from bapo.figures import formatting
 from frontend.components.attributes import attributes
+from frontend.components.card import page_title
 from frontend.components.notices import link_button, notice
 
 
@@ -24,6 +26,7 @@ class Fork(NamedTuple):
     step: int | None
     """None where it keeps no checkpoint."""
     in_force: Mapping[str, Any]
+    """The changes that the checkpoint contains, by field, the later over the earlier."""
 
 
 async def choice(client: AsyncClient, run_id: str, step: str | None) -> Fork:
@@ -31,18 +34,13 @@ async def choice(client: AsyncClient, run_id: str, step: str | None) -> Fork:
     parent, page = await client.run(run_id), await client.checkpoints(run_id)
     steps = [each.step for each in page.items]
     chosen = int(step) if step and step.isdigit() and int(step) in steps else next(iter(steps), None)
-    controls = (await client.history(run_id)).controls
-    return Fork(parent, page.items, chosen, {} if chosen is None else changed_by(controls, chosen))
+    held = [change for change in parent.applied_changes if chosen is not None and change.step <= chosen]
+    return Fork(parent, page.items, chosen, values_in_force({}, held))
 
 
-def changed_by(controls: Sequence[ControlInfo], step: int) -> dict[str, Any]:
-    """Returns the changes that a checkpoint of `step` completed steps contains, the later over the earlier."""
-    applied = [each for each in controls if each.kind == "change" and each.state == "applied"]
-    values: dict[str, Any] = {}
-    for control in sorted(applied, key=lambda each: (each.applied_step or 0, each.created_at, each.id)):
-        if (control.applied_step or 0) <= step:
-            values |= control.set
-    return values
+def further_steps(step: int, steps: int | None) -> dict[str, Any]:
+    """Returns the number of steps to begin with where the parent's leaves none: as many again after the checkpoint."""
+    return {} if steps is None or steps > step else {"training.steps": step + steps}
 
 
 def nothing_to_fork(parent: RunDetail) -> Any:
@@ -67,7 +65,7 @@ def heading(fork: Fork) -> html.Div:
     ]
     return html.Div(
         [
-            dmc.Title("Fork from a checkpoint", order=2),
+            page_title("Fork from a checkpoint"),
             dmc.Text(text, c="dimmed", size="sm", mb="sm"),
             dmc.Select(
                 id="new-fork-step",

@@ -33,8 +33,11 @@ from frontend.pages.new_run.summary import (
     diff_summary,
     estimate_summary,
     theory_summary,
+    typed_summary,
 )
 from frontend.session import Api
+
+LONGEST_NAME = 200
 
 
 def register(app: Dash, api: Api) -> None:
@@ -66,6 +69,7 @@ def _checking(app: Dash, api: Api) -> None:
         Output("new-map-card", "style"),
         Output("new-submit", "disabled"),
         Output("new-draft", "disabled"),
+        Output("new-side", "className"),
         Input("new-typed", "data"),
         Input("scheme", "data"),
         Input("new-project", "value"),
@@ -82,14 +86,15 @@ def _checking(app: Dash, api: Api) -> None:
             problems = problems_of(error)
             checked |= {"errors": by_field(problems, paths)[0], "warnings": {}}
             listed = problem_list(problems, colour="red", title="Fix this first")
-            # What was said of the last good config stays.
-            return checked, listed, *([no_update] * 5), True, True
+            differs = typed_summary(fields, changed, checked["errors"], filled.start["origin"])
+            # The estimate and the map of the last good config stay, and say so.
+            return checked, listed, differs, *([no_update] * 4), True, True, "form-side stale"
         checked |= {"errors": {}, "warnings": by_field(report.warnings, paths)[0]}
         listed = (
             problem_list(report.warnings, colour="yellow", title="Check before starting") if report.warnings else None
         )
         parts = (diff_summary(report, filled.start["origin"]), theory_summary(report))
-        return checked, listed, *parts, *threshold_map(report, scheme), False, False
+        return checked, listed, *parts, *threshold_map(report, scheme), False, False, "form-side"
 
     @app.callback(
         Output("new-cost", "children"),
@@ -146,13 +151,14 @@ def _submitting(app: Dash, api: Api) -> None:
             raise PreventUpdate
         filled = Filled(*form)
         plan = several.plan_of(varied, texts, name, filled) if is_several else None
-        if not (name or "").strip():
-            return no_update, no_update, no_update, "Give the run a name."
+        if refusal := name_refusal(name or ""):
+            problem = FieldProblem(field="name", remedy=refusal)
+            return no_update, no_update, problem_list([problem], colour="red", title="Not submitted"), refusal
         if is_several and plan is None:
             problem = FieldProblem(field="several runs", remedy="choose a field to vary and give its values")
             return no_update, no_update, problem_list([problem], colour="red", title="Not submitted"), None
         starts = ctx.triggered_id == "new-submit"
-        wanted = Wanted(str(name).strip()[:200], tags or (), project, filled.changes()[1], plan)
+        wanted = Wanted(str(name).strip(), tags or (), project, filled.changes()[1], plan)
         try:
             address = await _made(api.client(), filled.start, wanted, starts=starts)
         except FAILURES as error:
@@ -162,8 +168,16 @@ def _submitting(app: Dash, api: Api) -> None:
         return address, "", None, None
 
 
+def name_refusal(name: str) -> str | None:
+    """Returns what is wrong with a run's name."""
+    length = len(name.strip())
+    if length > LONGEST_NAME:
+        return f"it has {length:,} characters: shorten it to at most {LONGEST_NAME}"
+    return None if length else "give the run a name"
+
+
 class Wanted(NamedTuple):
-    """What is submitted."""
+    """The run to submit."""
 
     name: str
     tags: Sequence[str]

@@ -9,6 +9,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import ALL, Dash, Input, Output, State, html, no_update
 
+from bapo.analysis.number_format import counted
 from bapo.api.base import FieldProblem
 from bapo.api.configs import ConfigFieldInfo
 from bapo.api.studies import StudyPreview, StudyWrite
@@ -84,7 +85,7 @@ def grid_builder(infos: Sequence[ConfigFieldInfo]) -> html.Section:
 def grid_of(
     infos: Mapping[str, ConfigFieldInfo], fields: Sequence[str | None], values: Sequence[str | None]
 ) -> dict[str, list[Any]]:
-    """What the rows say: rows without a field are left out, and of a field named twice the last row counts."""
+    """Reads the rows as a grid: rows without a field are left out, and of a field named twice the last row counts."""
     return {
         field: values_of(infos[field], text or "")
         for field, text in zip(fields, values, strict=True)
@@ -123,7 +124,7 @@ def _flag(text: str) -> Any:
 def preview_summary(preview: StudyPreview) -> list[Any]:
     """The number of runs, what is wrong with them, and their cost."""
     number = preview.num_runs
-    what = f"{number:,} run{'' if number == 1 else 's'}"
+    what = counted(number, "run")
     totals = (
         ("rollouts of training", preview.rollouts, formatting.count),
         ("one after the other", preview.seconds, formatting.duration),
@@ -181,7 +182,7 @@ def register(app: Dash, api: Api) -> None:
             return {}, problem_list(problems_of(error), colour="red", title="Not a plan yet"), "Start the runs"
         if preview.problems:
             return {}, problem_list(preview.problems, colour="red", title="Not a plan yet"), "Start the runs"
-        label = "Start the runs" if preview.num_illegal else f"Start {preview.num_runs:,} runs"
+        label = "Start the runs" if preview.num_illegal else f"Start {counted(preview.num_runs, 'run')}"
         return {}, preview_summary(preview), label
 
 
@@ -194,7 +195,7 @@ def plan_of(
     if not grid:
         return None
     return StudyWrite(
-        name=(name or "").strip()[:150] or "grid",
+        name=(name or "").strip() or "grid",
         recipe=filled.start["recipe"],
         parent_id=filled.start["parent_id"],
         # What varies is no longer a change that all runs share.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
@@ -12,6 +13,7 @@ from bapo.api.configs import ConfigReport, EstimateRange, RunEstimate
 from bapo.config.resolve import flatten
 from bapo.figures import formatting
 from frontend.components.card import card
+from frontend.components.config_form.values import FormField
 from frontend.symbols import short_name
 
 
@@ -19,24 +21,39 @@ def diff_summary(report: ConfigReport, origin: str) -> html.Div:
     """Returns what differs from the origin; fields that the method lacks are counted."""
     present = flatten(report.config).keys()
     rows: list[Any] = [
-        html.Div(
-            [
-                html.Code(short_name(path), title=path, className="diff-field"),
-                html.Code(formatting.config_value(before) or "empty", className="diff-old"),
-                html.Span("→"),
-                html.Code(formatting.config_value(after) or "empty", className="diff-new"),
-            ],
-            className="diff-row",
-        )
-        for path, (before, after) in report.diff.items()
-        if path in present
+        _diff_row(path, before, after) for path, (before, after) in report.diff.items() if path in present
     ]
-    num_gone = len(report.diff) - len(rows)
-    if num_gone:
-        fields = "field of the other method does" if num_gone == 1 else "fields of the other method do"
-        rows.append(dmc.Text(f"{num_gone} {fields} not apply.", size="sm", c="dimmed"))
+    gone = Counter(path.split(".", 1)[0] for path in report.diff.keys() - present)
+    for section, number in sorted(gone.items()):
+        fields = f"field of the other {section} does" if number == 1 else f"fields of the other {section} do"
+        rows.append(dmc.Text(f"{number} {fields} not apply.", size="sm", c="dimmed"))
     nothing = [dmc.Text(f"Nothing: it is the same as {origin}.", size="sm", c="dimmed")]
-    return html.Div([html.H3(f"Differs from {origin}", className="chart-title"), *(rows or nothing)])
+    return html.Div([html.H2(f"Differs from {origin}", className="chart-title"), *(rows or nothing)])
+
+
+def typed_summary(
+    fields: Sequence[FormField], changed: Mapping[str, Any], refused: Container[str], origin: str
+) -> html.Div:
+    """Returns what was typed in a form that cannot run yet, beside what it began with."""
+    bases = {field.info.path: field.base for field in fields}
+    rows = [
+        _diff_row(path, bases[path], value, "not possible" if path in refused else "")
+        for path, value in changed.items()
+    ]
+    return html.Div([html.H2(f"Differs from {origin}", className="chart-title"), *rows])
+
+
+def _diff_row(path: str, before: Any, after: Any, remark: str = "") -> html.Div:
+    return html.Div(
+        [
+            html.Code(short_name(path), title=path, className="diff-field"),
+            html.Code(formatting.config_value(before) or "empty", className="diff-old"),
+            html.Span("→"),
+            html.Code(formatting.config_value(after) or "empty", className="diff-new"),
+            *([html.Span(remark, className="bad")] if remark else []),
+        ],
+        className="diff-row",
+    )
 
 
 def estimate_summary(estimate: RunEstimate) -> html.Div:
@@ -60,10 +77,10 @@ def estimate_summary(estimate: RunEstimate) -> html.Div:
     expected = [cost_row(label, with_range(value, form)) for label, value, form in found if value is not None]
     return html.Div(
         [
-            html.H3("Estimate", className="chart-title"),
+            html.H2("Estimate", className="chart-title"),
             *expected,
             html.Div(_basis(estimate), className="cost-basis"),
-            html.H4("Rollouts by setting", className="cost-title"),
+            html.H3("Rollouts by setting", className="cost-title"),
             *rollouts,
         ]
     )

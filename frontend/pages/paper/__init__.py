@@ -23,6 +23,7 @@ from bapo.report.fetching import MOST_RUNS, fetch_runs
 from frontend.clientside import clientside
 from frontend.components.actions import FAILURES
 from frontend.components.attributes import attributes
+from frontend.components.card import page_title
 from frontend.components.chart_card import BLANK_FIGURE
 from frontend.components.choices import choices
 from frontend.components.icon import icon
@@ -54,7 +55,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
         [
             html.Div(
                 [
-                    dmc.Title("Paper view", order=2),
+                    page_title("Paper view"),
                     dmc.Text(
                         "The selected runs as the figures and tables of arXiv:2602.20722, in the paper's order and "
                         "with its numbering.",

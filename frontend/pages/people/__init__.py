@@ -13,7 +13,7 @@ from bapo.client import AsyncClient
 from frontend.clientside import clientside
 from frontend.components.actions import in_toast, open_when_pressed, show, when_pressed, when_submitted
 from frontend.components.card import new_button, page_heading
-from frontend.components.confirm import ask_when_pressed, confirm_dialog, when_agreed
+from frontend.components.confirm import confirm_dialog, when_asked
 from frontend.components.moment import moment
 from frontend.components.one_time_secret import one_time_secret
 from frontend.pages.people import worker_tokens
@@ -116,7 +116,7 @@ def _changing(app: Dash, api: Api) -> None:
         await client.update_person(pressed["id"], PersonUpdate(role=role))
         show("people", await _table(client))
 
-    ask_when_pressed(
+    @when_asked(
         app,
         "person-disable",
         title="Disable this user?",
@@ -124,8 +124,6 @@ def _changing(app: Dash, api: Api) -> None:
         "what they did stays in the audit trail. They can be enabled again.",
         button="Disable",
     )
-
-    @when_agreed(app, "person-disable")
     async def disable(user_id: str) -> None:
         client = api.client()
         await client.update_person(user_id, PersonUpdate(disabled=True))

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import dash_mantine_components as dmc
 from dash import dcc, html
 
+from bapo.analysis.number_format import counted
 from bapo.api.people import MemberInfo, ProjectInfo
 from frontend.components.controls import icon_button, small_select
 from frontend.components.dialog import form_dialog
@@ -26,8 +27,8 @@ def cards(projects: Sequence[ProjectInfo]) -> Any:
 
 def _card(project: ProjectInfo) -> html.Article:
     archived = dmc.Badge("archived", color="gray", variant="light") if project.archived_at is not None else None
-    runs = f"{project.num_runs:,} run{'' if project.num_runs == 1 else 's'}"
-    people = f"{project.num_members} member{'' if project.num_members == 1 else 's'}"
+    runs = counted(project.num_runs, "run")
+    people = counted(project.num_members, "member")
     return html.Article(
         [
             dmc.Group(
@@ -85,7 +86,7 @@ def editor(project: ProjectInfo, members: Sequence[MemberInfo]) -> dmc.Stack:
     return dmc.Stack(
         [
             *(settings if project.may_manage else []),
-            html.H3("Members", className="section-title"),
+            html.H2("Members", className="section-title"),
             html.Div([_member(each, may_manage=project.may_manage) for each in members], id="members"),
             dmc.Text("Administrators of the server have full access too.", size="sm", c="dimmed"),
             *([_adding()] if project.may_manage else []),

@@ -26,7 +26,7 @@ from bapo.figures.sources import SOURCE_NAMES
 from bapo.figures.theme import palette_of, themed
 from frontend.clientside import clientside
 from frontend.components.actions import unchanged
-from frontend.components.attributes import attributes
+from frontend.components.attributes import attributes, figure_named
 from frontend.components.explained import explained
 from frontend.components.prompt_filter import filter_of
 from frontend.session import Api
@@ -233,6 +233,7 @@ def _history() -> html.Div:
     return html.Div(
         [head, html.Div(graph, className="chart-body", style={"minHeight": HISTORY_HEIGHT})],
         className="chart-card prompt-history",
+        **figure_named(HISTORY_TITLE),
     )
 
 
@@ -254,7 +255,7 @@ def _visits(prompt: PromptDetail) -> html.Section:
                 html.Td(f"{step:,}"),
                 html.Td(html.Span(SOURCE_NAMES[source], className=f"source source-{source.value}")),
                 html.Td(f"{num_correct}/{prompt.group_size}"),
-                html.Td(f"version {version:,}, {policy_age(staleness)}"),
+                html.Td("not recorded" if version is None else f"version {version:,}, {policy_age(staleness or 0)}"),
                 html.Td("yes" if in_batch else f"no: {reason_text(reason)}"),
             ]
         )

@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from dash import Dash, Input, Output, State, dcc, html
+from dash import Dash, Input, Output, dcc, html
 
 from frontend.components.actions import in_place, tell, when_pressed
 from frontend.components.attributes import attributes
 from frontend.components.card import page_heading, section_title, tiles
 from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
-from frontend.components.store_button import button_store, store_id
+from frontend.components.store_button import button_store, pressed_in
 from frontend.pages.queue import administration, limits
 from frontend.pages.queue.administration import worker_dialog
 from frontend.pages.queue.limits import limits_panel
@@ -95,13 +95,8 @@ def register(app: Dash, api: Api) -> None:
     administration.register(app, api)
     limits.register(app, api)
 
-    @when_pressed(
-        app,
-        Input(store_id(CANCEL), "data"),
-        outputs=[Output(question(CANCEL), "data")],
-        states=[State(store_id(CANCEL), "data")],
-    )
-    async def ask(_: str, press: Mapping[str, str]) -> Question:
+    @when_pressed(app, pressed_in(CANCEL), outputs=[Output(question(CANCEL), "data")])
+    async def ask(press: Mapping[str, str]) -> Question:
         return Question(
             title="Cancel this run?",
             subject=press["name"],

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, html, no_update, set_props
+from dash import Dash, Output, State, html, no_update, set_props
 
 from bapo.api.workers import DrainRequest
 from frontend.components.actions import tell, when_pressed
 from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
-from frontend.components.store_button import store_id
+from frontend.components.store_button import pressed_in
 from frontend.pages.queue.workers import WORKER_ACTION
 from frontend.session import Api
 
@@ -25,7 +25,7 @@ _QUESTIONS = {
     ),
     "forget": Question(
         title="Forget this worker?",
-        text="It leaves the lists, and its name is free for another. If it starts again, it comes back by itself.",
+        text="It leaves the lists, and its name is free for another. If it starts again, it returns automatically.",
         button="Forget",
     ),
 }
@@ -50,11 +50,11 @@ def register(app: Dash, api: Api) -> None:
 
     @when_pressed(
         app,
-        Input(store_id(WORKER_ACTION), "data"),
+        pressed_in(WORKER_ACTION),
         outputs=[Output(question(DIALOG), "data"), refresh],
-        states=[State(store_id(WORKER_ACTION), "data"), rounds],
+        states=[rounds],
     )
-    async def ask(_: str, press: Mapping[str, Any], rounds: int | None) -> Any:
+    async def ask(press: Mapping[str, Any], rounds: int | None) -> Any:
         if press["verb"] == "undrain":
             worker = await api.client().undrain_worker(press["worker"])
             tell(f"{worker.name} gets runs again.", "Undrained")

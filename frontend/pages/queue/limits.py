@@ -1,4 +1,4 @@
-"""How many runs each user may have on workers at a time; administrators change it."""
+"""Limits on the runs that each user has on workers at a time; administrators change them."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import dcc, html
 
+from bapo.analysis.number_format import counted
 from bapo.api.queue import WaitingRun
 from bapo.figures import formatting
 from frontend.components.attributes import attributes
@@ -72,7 +73,7 @@ def needs_text(run: WaitingRun) -> str:
     """Returns what it needs of a worker, such as `4 GPUs of 80 GiB, 200 GiB`; empty if any slot will do."""
     parts = []
     if run.gpus:
-        gpus = "1 GPU" if run.gpus == 1 else f"{run.gpus} GPUs"
+        gpus = counted(run.gpus, "GPU")
         each = f" of {run.gpu_memory_gib:g} GiB" if run.gpu_memory_gib else ""
         parts.append("a GPU if available" + each if run.gpus_optional else gpus + each)
     if run.memory_gib:

@@ -20,7 +20,7 @@ from frontend.components.actions import (
     when_submitted,
 )
 from frontend.components.card import new_button, page_heading
-from frontend.components.confirm import ask_when_pressed, confirm_dialog, when_agreed
+from frontend.components.confirm import confirm_dialog, when_asked
 from frontend.components.dialog import drawer
 from frontend.components.notices import error_text
 from frontend.pages.resources.details import contents_panel, runs_panel
@@ -42,7 +42,7 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
     page, me = await client.resources(), await client.me()
     return html.Div(
         [
-            page_heading("Data and models", TEXT, new_button("Register", "resource-register")),
+            page_heading("Data and models", TEXT, new_button("Register", "resource-register", className="for-members")),
             html.Div(sections(page, shows_projects=len(me.projects) > 1), id="resources"),
             register_dialog(page.roots, writable_projects(me)),
             drawer("resource", html.Div(id="resource-content"), size="xl", className="resource-drawer"),
@@ -59,7 +59,8 @@ def register(app: Dash, api: Api) -> None:
     """Registers the callbacks: registering, opening, and unregistering."""
     _registering(app, api)
     _opening(app, api)
-    ask_when_pressed(
+
+    @when_asked(
         app,
         "resource-remove",
         title="Unregister this name?",
@@ -67,8 +68,6 @@ def register(app: Dash, api: Api) -> None:
         button="Unregister",
         sign="@",
     )
-
-    @when_agreed(app, "resource-remove")
     async def remove(resource_id: str) -> None:
         client = api.client()
         await client.remove_resource(resource_id)
@@ -143,11 +142,11 @@ def _opening(app: Dash, api: Api) -> None:
         page = await client.resources()
         info = next((each for each in page.items if each.id == pressed["id"]), None)
         if info is None:
-            fill("Not found", dmc.Text("Somebody has unregistered this name."))
+            fill("Not found", dmc.Text("This name is no longer registered."))
             return
         uses = await client.resource_runs(info.id)
         try:
             preview: Any = contents_panel(info, await client.resource_preview(info.id, limit=PREVIEW_ROWS))
         except FAILURES as error:
             preview = failure_alert(error, "yellow")
-        fill(f"@{info.name}", [preview, runs_panel(uses.items)])
+        fill(f"@{info.name}", [preview, runs_panel(info, uses.items)])

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 import dash_mantine_components as dmc
 from dash import dcc, html
 
 from bapo.api.resources import ResourceInfo, ResourcePreview, ResourceRun
 from bapo.api.runs import RunStatus
+from frontend.changes_query import changes_text
 from frontend.components.card import section_title
 from frontend.components.notices import link_button
 from frontend.components.status_badge import status_badge
@@ -47,11 +49,22 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def runs_panel(uses: Sequence[ResourceRun]) -> html.Div:
+def new_run_with(info: ResourceInfo) -> str:
+    """Returns the address of the form of a new run that uses the resource."""
+    fields = {"model": "model.path", "dataset": "task.train_file", "verifier": "task.verifier"}
+    is_countdown = {"nums", "target"} <= set(info.details.get("columns", ()))
+    task = {} if info.kind == "model" else {"task.type": "countdown" if is_countdown else "file"}
+    return "/new?" + urlencode({"set": changes_text({**task, fields[info.kind]: f"@{info.name}"})}, safe="@:;/")
+
+
+def runs_panel(info: ResourceInfo, uses: Sequence[ResourceRun]) -> html.Div:
     """Returns the runs with the field that names the resource, the newest first."""
     if not uses:
         content: Any = dmc.Group(
-            [dmc.Text("No run uses it yet.", size="sm", c="dimmed"), link_button("New run", "/new", size="compact-sm")]
+            [
+                dmc.Text("No run uses it yet.", size="sm", c="dimmed"),
+                link_button("New run", new_run_with(info), size="compact-sm"),
+            ]
         )
     else:
         content = html.Div(

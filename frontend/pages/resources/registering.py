@@ -13,7 +13,7 @@ from frontend.components.dialog import form_dialog
 
 
 class KindText(NamedTuple):
-    """How a kind is called, and what its path must be."""
+    """Label of a kind, and the rule for its path."""
 
     title: str
     plural: str

@@ -10,6 +10,7 @@ from dash import Dash, dcc, html
 from bapo.figures.axes import X_KINDS
 from frontend.clientside import clientside
 from frontend.components.alert_cards import acknowledging
+from frontend.components.attributes import attributes
 from frontend.components.choices import choices
 from frontend.components.controls import segments, small_select
 from frontend.components.dialog import drawer
@@ -22,6 +23,7 @@ from frontend.pages.run import (
     charting,
     configuration,
     difficulty,
+    findings,
     history,
     identity,
     log,
@@ -32,7 +34,7 @@ from frontend.pages.run import (
     what_if,
 )
 from frontend.pages.run.header import reason, status_row, title_row
-from frontend.pages.run.tabs import BY_NAME, TABS
+from frontend.pages.run.tabs import TABS, tabs_of
 from frontend.session import Api
 
 SMOOTHING_CHOICES = (
@@ -51,10 +53,11 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
     run = await api.client().run(path["run_id"])
     tab = query.get("tab", "")
     x_kind, smooth = query.get("x", ""), query.get("smooth", "")
-    tabs = dmc.Tabs(
-        dmc.TabsList([dmc.TabsTab(each.label, value=each.name) for each in TABS], className="tabs-list"),
+    tabs = tabs_of(run)
+    tab_list = dmc.Tabs(
+        dmc.TabsList([dmc.TabsTab(each.label, value=each.name) for each in tabs], className="tabs-list"),
         id="run-tabs",
-        value=tab if tab in BY_NAME else TABS[0].name,
+        value=tab if tab in {each.name for each in tabs} else TABS[0].name,
         className="run-tabs",
     )
     axis = html.Div(
@@ -83,6 +86,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             dcc.Store(id="run-id", data=run.id),
             dcc.Store(id="run-method", data=run.method),
             dcc.Store(id="run-reload", data=0),
+            dcc.Store(id="findings-poke"),
             dcc.Store(id="run-axis-tabs", data=[each.name for each in TABS if each.has_axis]),
             title_row(run),
             html.Div(status_row(run), id="run-status", className="run-facts"),
@@ -92,10 +96,18 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             html.Div(await alerts.panel(api.client(), run.id), id="run-alerts", className="run-alerts"),
             button_store(acknowledging("run")),
             # Drawn by the browser, which asks for them again and again.
-            html.Div(id="run-tiles", className="tiles"),
-            html.Div(tabs, className="tabs-row"),
+            html.Div(
+                id="run-tiles",
+                className="tiles",
+                role="group",
+                # On a phone they are scrolled, also with the keyboard.
+                tabIndex=0,
+                **attributes(aria_label="Key figures"),
+            ),
+            html.Div(tab_list, className="tabs-row"),
             axis,
-            html.Div(id="run-panel", className="run-panel"),
+            # Its id and its label follow the open tab (assets/run.js).
+            html.Div(html.Div(id="run-panel", className="run-panel"), role="tabpanel"),
             actions.dialogs(),
             identity.dialog(),
             drawer("change", html.Div(id="change-body"), title="Change parameters", size="md", padding="md"),
@@ -110,6 +122,7 @@ def register(app: Dash, api: Api) -> None:
     charting.register(app, api)
     panels.register(app, api)
     difficulty.register(app)
+    findings.register(app, api)
     prompts.register(app)
     samples.register(app)
     log.register(app)

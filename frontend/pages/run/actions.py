@@ -8,6 +8,7 @@ from typing import Any
 from dash import ALL, Dash, Output, State, ctx, html, no_update, set_props
 from dash.exceptions import PreventUpdate
 
+from bapo.analysis.number_format import counted
 from bapo.api.storage import DeletionItem, DeletionRequest
 from bapo.client import AsyncClient
 from bapo.figures import formatting
@@ -36,12 +37,12 @@ CONSEQUENCES: dict[str, tuple[str, str, str]] = {
 def deletion_text(item: DeletionItem) -> str:
     """Returns what is deleted, and what stays of what depends on it."""
     counts = (
-        (item.num_steps, "step", "steps"),
+        (item.num_steps, "step", ""),
         (item.num_samples, "group of responses", "groups of responses"),
-        (item.num_checkpoints, "checkpoint", "checkpoints"),
-        (item.num_artifacts, "download", "downloads"),
+        (item.num_checkpoints, "checkpoint", ""),
+        (item.num_artifacts, "download", ""),
     )
-    parts = [f"{number:,} {one if number == 1 else many}" for number, one, many in counts if number]
+    parts = [counted(*each) for each in counts if each[0]]
     what = f"{', '.join(parts)} and its folder are deleted for good" if parts else "It is deleted for good"
     size = f", {formatting.size(item.num_bytes)} in total" if item.num_bytes else ""
     text = f"{what}, for everybody{size}."

@@ -10,7 +10,7 @@ from dash import Dash, Input, Output, State, dcc
 from bapo.client import AsyncClient
 from frontend.components.actions import in_toast, show, unchanged, when_pressed
 from frontend.components.alert_cards import acknowledging, alert_cards
-from frontend.components.store_button import store_id
+from frontend.components.store_button import pressed_in
 from frontend.session import Api
 
 MOST_SHOWN = 3
@@ -36,15 +36,13 @@ def register(app: Dash, api: Api) -> None:
     async def follow(_: int, run_id: str) -> Any:
         return await panel(api.client(), run_id)
 
-    pressed = store_id(acknowledging("run"))
-
     @when_pressed(
         app,
-        Input(pressed, "data"),
-        states=[State(pressed, "data"), State("run-id", "data")],
+        pressed_in(acknowledging("run")),
+        states=[State("run-id", "data")],
         on_error=in_toast("Not acknowledged"),
     )
-    async def acknowledge(_: str, press: Mapping[str, Any], run_id: str) -> None:
+    async def acknowledge(press: Mapping[str, Any], run_id: str) -> None:
         client = api.client()
         await client.acknowledge_alerts([press["id"]])
         show("run-alerts", await panel(client, run_id))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, ctx, dcc, html
+from dash import Dash, Input, Output, State, dcc, html
 
 from bapo.api.artifacts import ArtifactCreate, ArtifactInfo
 from bapo.api.checkpoints import CheckpointInfo, CheckpointPage
@@ -19,7 +19,7 @@ from frontend.components.card import card
 from frontend.components.controls import icon_button
 from frontend.components.icon import icon
 from frontend.components.moment import moment
-from frontend.components.store_button import button_store, store_button, store_id
+from frontend.components.store_button import button_store, pressed_in, store_button
 from frontend.components.table import cell, row, table
 from frontend.session import Api
 
@@ -142,6 +142,7 @@ def _ask(kind: str, step: int | None, what: str, *, again: bool) -> Any:
         size="compact-xs",
         variant="subtle" if again else "default",
         color="gray",
+        className="for-members",
         **store_button(ARTIFACT, kind=kind, step=step),
         **attributes(aria_label=f"{'Prepare again:' if again else 'Prepare'} {what} for download"),
     )
@@ -149,7 +150,9 @@ def _ask(kind: str, step: int | None, what: str, *, again: bool) -> Any:
 
 def _delete(artifact: ArtifactInfo, what: str) -> dmc.ActionIcon:
     label = f"Remove the download of {what}; the run keeps it"
-    return icon_button("cross", label, size=14, colour="gray", **store_button(ARTIFACT, delete=artifact.id))
+    return icon_button(
+        "cross", label, size=14, colour="gray", className="for-members", **store_button(ARTIFACT, delete=artifact.id)
+    )
 
 
 def _progress(artifact: ArtifactInfo, what: str) -> html.Div:
@@ -205,20 +208,19 @@ def _snippet(newest_checkpoint: CheckpointInfo, newest: Mapping[tuple[str, int |
 
 def register(app: Dash, api: Api) -> None:
     """Registers the callbacks: requesting, following and removing."""
-    pressed_store = store_id(ARTIFACT)
 
     @when_pressed(
         app,
         Input("artifacts-refresh", "n_intervals"),
-        Input(pressed_store, "data"),
+        pressed_in(ARTIFACT),
         outputs=[Output("artifacts-board", "children"), Output("artifacts-refresh", "disabled")],
-        states=[State(pressed_store, "data"), State("run-id", "data")],
+        states=[State("run-id", "data")],
         on_error=in_toast("Not done"),
     )
-    async def change(_: str, press: Mapping[str, Any] | None, run_id: str) -> Any:
+    async def change(pressed: Any, run_id: str) -> Any:
         client = api.client()
-        if press and pressed_store in ctx.triggered_prop_ids.values():
-            await _carry_out(client, run_id, press)
+        if pressed != "artifacts-refresh":
+            await _carry_out(client, run_id, pressed)
         content, is_open = await _board(client, run_id)
         return content, not is_open
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import dash_mantine_components as dmc
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
-from bapo.api.runs import RunDetail
-from bapo.config.method import has_trait
+from bapo.api.runs import TERMINAL_STATUSES, RunDetail, RunStatus
+from bapo.config.method import has_trait, is_trainable
 from bapo.figures.axes import X_KINDS, XKind
 from bapo.figures.theme import palette_of, themed
 from frontend.clientside import clientside
@@ -55,7 +55,7 @@ def chart_panel(run: RunDetail, tab: str, recorded: Collection[str] = ()) -> lis
             question=chart.question,
             height=chart.height,
             wide=chart.wide,
-            empty=chart.empty,
+            empty=chart.empty or no_step_yet(run),
             has_axis=chart.has_marks,
             tools=funnel_tools() if chart.name == FUNNEL else (),
         )
@@ -63,8 +63,13 @@ def chart_panel(run: RunDetail, tab: str, recorded: Collection[str] = ()) -> lis
     ]
     hint = []
     if tab == "batch" and not has_trait(run.method, "reuses_groups"):
-        text = f"{run.method} keeps no buffers, so nothing is re-evaluated or reused."
+        text = (
+            f"{run.method} keeps no buffers, so nothing is re-evaluated or reused."
+            if is_trainable(run.method)
+            else "X2, X3, buffers and thresholds are not recorded: this run is trained by another trainer."
+        )
         hint = [dmc.Text(text, size="sm", c="dimmed", mt="sm")]
+    hint += threshold_note(run, tab)
     return [
         dcc.Store(id="charts-mounted", data={"tab": tab, "charts": [chart.name for chart in charts]}),
         # How the charts are looked at, from the address (assets/charts_view.js).
@@ -74,6 +79,30 @@ def chart_panel(run: RunDetail, tab: str, recorded: Collection[str] = ()) -> lis
         html.Div(cards, id="charts-grid", className="chart-grid"),
         *hint,
     ]
+
+
+def threshold_note(run: RunDetail, tab: str) -> list[Any]:
+    """Returns, for figures that count the rewards of another trainer, what they count as correct."""
+    if is_trainable(run.method) or tab not in ("overview", "batch", "difficulty"):
+        return []
+    threshold = run.config["method"]["reward_threshold"]
+    text = (
+        f"Rewards are shown as the trainer gave them. Wherever responses are counted as correct, their reward is above "
+        f"{threshold:g} (reward_threshold)."
+    )
+    return [dmc.Text(text, id="threshold-note", size="sm", c="dimmed", mt="sm")]
+
+
+def no_step_yet(run: RunDetail) -> str:
+    """Returns why the charts of a run are empty."""
+    if run.step:
+        return "No step has recorded this."
+    if run.status in TERMINAL_STATUSES:
+        return f"The run {_ENDS[run.status]} before its first step was finished."
+    return "The first step is not finished yet."
+
+
+_ENDS = {RunStatus.FAILED: "failed", RunStatus.CANCELLED: "was cancelled", RunStatus.SUCCEEDED: "ended"}
 
 
 def funnel_tools() -> list[Any]:
@@ -100,7 +129,7 @@ def funnel_tools() -> list[Any]:
 
 
 class View(NamedTuple):
-    """How the charts of a tab are looked at."""
+    """The view of a tab's charts."""
 
     charts: Sequence[Chart]
     x_kind: XKind
@@ -159,7 +188,12 @@ def register(app: Dash, api: Api) -> None:
             "view": given,
             "until": max((int(each.series.steps[-1]) for each in data.values() if each.series.steps), default=0),
             "figures": {name: themed(figure, palette) for name, figure in figures.items()},
-            "empty": [name for name, figure in figures.items() if is_empty(figure)],
+            # Why there is nothing to see may be another reason than when the card was made.
+            "empty": {
+                chart.name: chart.empty or no_step_yet(data[chart.name].run)
+                for chart in view.charts
+                if is_empty(figures[chart.name])
+            },
             "notes": {chart.name: note_of(chart, data[chart.name]) for chart in view.charts},
         }
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any
 
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, dcc, html
 
+from bapo.analysis.steered import config_in_force, course_text, courses, same_value
 from bapo.api.runs import RunDetail
 from bapo.config.documentation import documentation
+from bapo.config.method import is_trainable
 from bapo.config.resolve import flatten
 from bapo.config.toml_text import toml_text
 from bapo.figures import formatting
@@ -20,12 +20,16 @@ from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.card import card
 from frontend.components.controls import search_field
+from frontend.components.markdown import plain
 from frontend.components.table import row, table
 from frontend.symbols import short_name
 
 
 def config_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
     """Returns what differs from the parent or recipe, then every field with its meaning."""
+    if not is_trainable(run.method):
+        return observed_config(run)
+    in_force = config_in_force(run.config, run.applied_changes)
     origin = "the parent run" if run.parent_id else f"the recipe {run.recipe}" if run.recipe else "its origin"
     return html.Div(
         [
@@ -33,14 +37,14 @@ def config_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
                 dcc.Link("Open the parent run", href=f"/runs/{run.parent_id}", className="fact-link")
                 if run.parent_id
                 else None,
-                diff_table(run.diff),
+                diff_table(_differences(run)),
                 title=f"Differences to {origin}",
             ),
             html.Div(
                 [
                     html.Div(
                         [
-                            html.H3("Complete config", className="chart-title"),
+                            html.H2("Complete config", className="chart-title"),
                             html.Div(
                                 [
                                     search_field(
@@ -57,8 +61,8 @@ def config_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
                                         size="xs",
                                     ),
                                     html.Span(id="config-count", className="fact-label", role="status"),
-                                    _copy("Copy as TOML", toml_text(run.config)),
-                                    _copy("Copy as JSON", json.dumps(run.config, indent=2)),
+                                    _copy("Copy as TOML", toml_text(in_force)),
+                                    _copy("Copy as JSON", json.dumps(in_force, indent=2)),
                                 ],
                                 className="panel-tools",
                             ),
@@ -82,6 +86,43 @@ def config_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
     )
 
 
+def observed_config(run: RunDetail) -> html.Div:
+    """Returns the settings of another trainer as it told them."""
+    method = run.config["method"]
+    trainer = " ".join(filter(None, (method["trainer"], method["trainer_version"]))) or "not named"
+    told = {f"config.{field}": value for field, value in method["config"].items()}
+    rows = [
+        row(html.Code(name, className="config-path"), html.Code(formatting.config_value(value) or "empty"))
+        for name, value in {
+            "trainer": trainer,
+            "counted as correct": f"reward above {method['reward_threshold']:g}",
+            **flatten({name: run.config.get(name, {}) for name in ("rollout", "training")}),
+            **told,
+        }.items()
+    ]
+    return html.Div(
+        card(
+            dmc.Text(
+                "As reported by the trainer when observation began; sizes are those of its first step.",
+                size="sm",
+                c="dimmed",
+            ),
+            table(("Field", "Value"), rows, "config-table", body="config-rows", miw=360),
+            title="Config of the observed trainer",
+        ),
+        className="panel-stack",
+    )
+
+
+def _differences(run: RunDetail) -> dict[str, tuple[Any, Any]]:
+    """Returns the differences that the run began with, and the whole course of each field that changed since."""
+    config = flatten(run.config)
+    return run.diff | {
+        field: (run.diff[field][0] if field in run.diff else config.get(field), course_text(course))
+        for field, course in courses(config, run.applied_changes).items()
+    }
+
+
 def _copy(label: str, text: str) -> dmc.CopyButton:
     return dmc.CopyButton(value=text, children=label, copiedChildren="Copied", size="compact-xs", variant="default")
 
@@ -89,35 +130,30 @@ def _copy(label: str, text: str) -> dmc.CopyButton:
 def _rows(run: RunDetail) -> list[dmc.TableTr]:
     task = str(run.config["task"]["type"])
     described = {field.path: field.of_type(run.method).of_type(task) for field in documentation()}
-    explicit = flatten(run.explicit)
+    explicit, config = flatten(run.explicit), flatten(run.config)
+    changed = courses(config, run.applied_changes)
     rows = []
-    for path, value in flatten(run.config).items():
+    for path, submitted in config.items():
         field = described.get(path)
+        since, value = changed.get(path, [(0, submitted)])[-1]
         # A recipe or an import may set a field to what is its default anyway.
-        is_set = path in explicit and (field is None or _comparable(value) != _comparable(field.default))
-        default = formatting.config_value(field.default) or "empty" if field else "none"
+        is_set = path in changed or (path in explicit and (field is None or not same_value(value, field.default)))
+        default = f"default {formatting.config_value(field.default) or 'empty' if field else 'none'}"
+        origin = f"since step {since:,}" if since else "set"
+        notes = [f"before: {course_text(changed[path][:-1])}", default] if since else [default]
         rows.append(
             row(
                 [
                     html.Code(path, className="config-path"),
-                    html.Div(field.description if field else "", className="config-meaning"),
+                    html.Div(plain(field.description) if field else "", className="config-meaning"),
                 ],
                 html.Code(formatting.config_value(value) or "empty"),
-                ["set", html.Div(f"default {default}", className="config-meaning")] if is_set else "default",
+                [origin, *(html.Div(note, className="config-meaning") for note in notes)] if is_set else "default",
                 look="config-set" if is_set else "config-default",
                 attributes=attributes(data_field_row=path),
             )
         )
     return rows
-
-
-def _comparable(value: Any) -> Any:
-    """Returns the same for values that mean the same, such as `1/8` and 0.125."""
-    if isinstance(value, list | tuple):
-        return [_comparable(part) for part in value]
-    if isinstance(value, str) and re.fullmatch(r"-?\d+/\d+", value):
-        return float(Fraction(value))
-    return value
 
 
 def register(app: Dash) -> None:

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from bapo.api.records import HistogramSeries, RatioSeries, Series, SeriesGroup, StalenessSeries
 from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
+from bapo.config.sections import group_size_of
 from bapo.figures import reevaluation
 from bapo.figures.axes import X_KEYS, XAxis, XKind, x_axis
 from bapo.figures.evaluations import KEY_PATTERN
@@ -57,7 +58,7 @@ class RunData(NamedTuple):
     @property
     def group_size(self) -> int:
         """Returns G."""
-        return int(self.run.config["rollout"]["group_size"])
+        return group_size_of(self.run.config)
 
     @property
     def num_left_out(self) -> int:
@@ -66,14 +67,14 @@ class RunData(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What one chart needs."""
+    """The data that one chart needs."""
 
     keys: Sequence[str]
     x_kind: XKind
 
 
 class Reading(NamedTuple):
-    """What several charts need, in one go."""
+    """The data of several charts, read together."""
 
     charts: Mapping[str, Wanted]
     needs: frozenset[Need]

@@ -8,6 +8,7 @@ import dash_mantine_components as dmc
 from dash import ALL, Dash, Input, Output, State, html
 
 from bapo.api.runs import RunDetail
+from bapo.config.sections import group_size_of
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.chart_card import chart_card
@@ -33,7 +34,7 @@ def difficulty_panel(run: RunDetail) -> list[Any]:
 
 
 def _migration_section(run: RunDetail) -> html.Section:
-    group_size = run.config["rollout"]["group_size"]
+    group_size = group_size_of(run.config)
     return html.Section(
         [
             html.Div(

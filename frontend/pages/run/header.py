@@ -8,7 +8,10 @@ from typing import Any, NamedTuple
 import dash_mantine_components as dmc
 from dash import dcc, html
 
+from bapo.analysis.steered import course_text, courses
 from bapo.api.runs import RunDetail, RunStatus
+from bapo.config.method import is_trainable, method_label
+from bapo.config.resolve import flatten
 from bapo.figures import formatting
 from bapo.run.control import StopMoment
 from frontend.components.compute import compute_text
@@ -17,6 +20,7 @@ from frontend.components.moment import moment
 from frontend.components.notices import link_button
 from frontend.components.status_badge import MOVING, status_badge
 from frontend.pages.run.identity import archive_button, edit_button, star_button
+from frontend.symbols import short_name
 
 
 class Action(NamedTuple):
@@ -64,6 +68,8 @@ def title_row(run: RunDetail) -> html.Div:
         style=action_style(run, "fork"),
         **look,
     )
+    # The config of another trainer is none that ours could train.
+    anew = [fork, clone] if is_trainable(run.method) else []
     return html.Div(
         [
             html.Div(
@@ -77,7 +83,13 @@ def title_row(run: RunDetail) -> html.Div:
                 className="run-title",
             ),
             html.Div(
-                [*buttons[:-1], fork, clone, edit_button(run), archive_button(run), buttons[-1]],
+                [
+                    *buttons[:-1],
+                    *anew,
+                    edit_button(run),
+                    archive_button(run),
+                    buttons[-1],
+                ],
                 className="run-actions",
             ),
         ],
@@ -99,7 +111,10 @@ def status_row(run: RunDetail, now: datetime | None = None) -> list[Any]:
     """Returns state and facts."""
     facts: list[Any] = [
         status_badge(run.status),
-        dmc.Badge(run.method, color="gray", variant="outline"),
+        dmc.Badge(method_label(run.config["method"]), color="gray", variant="outline")
+        if not is_trainable(run.method)
+        else dmc.Badge(run.method, color="gray", variant="outline"),
+        *([dmc.Badge("imported", color="gray", variant="outline")] if run.origin == "imported" else []),
         *([dmc.Badge(f"attempt {run.attempt}", color="gray", variant="outline")] if run.attempt > 1 else []),
         _fact("owner", run.owner),
         _fact("started", moment(run.started_at, now=now))
@@ -109,6 +124,10 @@ def status_row(run: RunDetail, now: datetime | None = None) -> list[Any]:
         *([_fact("compute", _compute(run))] if run.attempt else []),
         *([_fact("size", formatting.size(run.storage_bytes))] if run.storage_bytes else []),
         *_origin(run),
+        *(
+            _fact("changed", f"{short_name(field)} {course_text(course)}")
+            for field, course in courses(flatten(run.config), run.applied_changes).items()
+        ),
         *(
             [dcc.Link("part of a study", href=f"/studies/{run.study_id}", className="fact fact-link")]
             if run.study_id
@@ -144,6 +163,7 @@ class Progress(NamedTuple):
     status: str
     step: str
     num_steps: str
+    """Empty where nobody knows how many there will be; then there is no share either."""
     percent: float
     time: str
 
@@ -151,7 +171,9 @@ class Progress(NamedTuple):
 def progress(run: RunDetail, now: datetime | None = None) -> Progress:
     """Returns step, share, and the time that is left or was taken."""
     current = now or datetime.now(UTC)
-    if run.started_at is None:
+    if run.status in _PASSING:
+        time = _PASSING[run.status].format(when=_MOMENTS[run.stopping_when])
+    elif run.started_at is None:
         time = ""
     elif run.finished_at is not None:
         time = f"took {formatting.duration((run.finished_at - run.started_at).total_seconds())}"
@@ -160,18 +182,22 @@ def progress(run: RunDetail, now: datetime | None = None) -> Progress:
     else:
         time = f"{formatting.duration((current - run.started_at).total_seconds())} since the start"
     percent = 100 * run.step / run.num_steps if run.num_steps else 0.0
-    return Progress(run.status.value, f"{run.step:,}", f"{run.num_steps:,}", percent, time)
+    return Progress(run.status.value, f"{run.step:,}", f"{run.num_steps:,}" if run.num_steps else "", percent, time)
 
 
 _REASONS: dict[RunStatus, tuple[str, str]] = {
     RunStatus.FAILED: ("red", "This run failed"),
     RunStatus.LOST: ("orange", "The worker was lost"),
     RunStatus.QUEUED: ("indigo", "Waiting for a worker"),
-    RunStatus.PAUSED: ("violet", "Paused: its slot is free, and it resumes from the last checkpoint"),
     RunStatus.DRAFT: ("gray", "Draft: not started yet"),
-    RunStatus.STOPPING: ("pink", "Stopping {when}"),
-    RunStatus.PAUSING: ("grape", "Pausing {when}"),
 }
+
+_PASSING: dict[RunStatus, str] = {
+    RunStatus.PAUSED: "paused: its slot is free, and it resumes from the last checkpoint",
+    RunStatus.PAUSING: "pausing {when}",
+    RunStatus.STOPPING: "stopping {when}",
+}
+"""States that somebody has asked for: told in the line of the progress, so that nothing below it moves."""
 
 _MOMENTS: dict[StopMoment | None, str] = {
     "now": "now: its trainer is killed unless it ends within seconds",
@@ -187,7 +213,6 @@ def reason(run: RunDetail) -> list[Any]:
     if run.status not in _REASONS:
         return []
     colour, title = _REASONS[run.status]
-    title = title.format(when=_MOMENTS[run.stopping_when])
     text = run.status_reason or ("See the tab Log for what happened." if run.status is RunStatus.FAILED else None)
     return [
         dmc.Alert(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
@@ -33,9 +33,7 @@ def control_list(
     colours = {"pending": "yellow", "applied": "green", "refused": "red", "withdrawn": "gray"}
     items = []
     for control in sorted(controls, key=lambda each: each.created_at, reverse=True):
-        changes = ", ".join(
-            f"{short_name(path)} = {formatting.config_value(value)}" for path, value in control.set.items()
-        )
+        changes = changed_values(control.set)
         outcome = {
             "pending": _waiting(control),
             "withdrawn": f"withdrawn by {control.withdrawn_by}",
@@ -57,6 +55,11 @@ def control_list(
             )
         )
     return items
+
+
+def changed_values(changes: Mapping[str, Any]) -> str:
+    """Returns a change in words: "c1 = 1/4, v = 7"."""
+    return ", ".join(f"{short_name(path)} = {formatting.config_value(value)}" for path, value in changes.items())
 
 
 def _waiting(control: ControlInfo) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from dash import Dash, Input, Output, State
 
 from frontend.components.actions import on_failure
+from frontend.components.markup import lean
 from frontend.components.notices import error_notice
 from frontend.page import query_of
 from frontend.pages.run.tabs import BY_NAME, PAGE_KEYS, TABS
@@ -32,4 +33,4 @@ def register(app: Dash, api: Api) -> None:
     )
     async def open_tab(tab: str, run_id: str, search: str | None) -> Any:
         client = api.client()
-        return await BY_NAME[tab].panel(client, await client.run(run_id), view_of(tab, query_of(search)))
+        return lean(await BY_NAME[tab].panel(client, await client.run(run_id), view_of(tab, query_of(search))))

@@ -10,6 +10,7 @@ import dash_mantine_components as dmc
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, set_props
 from dash.exceptions import PreventUpdate
 
+from bapo.analysis.steered import values_in_force
 from bapo.api.configs import ConfigDraft, ConfigFieldInfo
 from bapo.api.runs import ControlInfo, ParameterChange, RunDetail
 from bapo.client import ApiError, AsyncClient
@@ -17,31 +18,23 @@ from bapo.config.method import steerable_fields
 from bapo.config.resolve import flatten
 from frontend.changes_query import changes_text
 from frontend.components.actions import in_place, in_toast, show, unchanged, when_pressed
+from frontend.components.attributes import figure_named
 from frontend.components.chart_card import BLANK_FIGURE, GRAPH_CONFIG
 from frontend.components.config_form.fields import config_field
 from frontend.components.config_form.inputs import TASK, by_field, form_fields, problems_of, typed_values
 from frontend.components.config_form.remarks import problem_list, threshold_map
 from frontend.components.config_form.values import changes, knows
-from frontend.components.store_button import button_store, store_id
-from frontend.pages.run.history import WITHDRAW, control_list
+from frontend.components.store_button import button_store, pressed_in
+from frontend.pages.run.history import WITHDRAW, changed_values, control_list
 from frontend.session import Api
 
 FORM = "change"
 FIELDS = {"type": f"{FORM}-field", "path": ALL, "part": ALL}
 
 
-def values_in_force(run: RunDetail, controls: Sequence[ControlInfo]) -> dict[str, Any]:
-    """Returns the config with what the trainer has applied since, in order."""
-    values = flatten(run.config)
-    applied = [control for control in controls if control.state == "applied" and control.kind == "change"]
-    for control in sorted(applied, key=lambda each: (each.applied_step or 0, each.created_at)):
-        values |= control.set
-    return values
-
-
 def drawer_body(run: RunDetail, infos: Sequence[ConfigFieldInfo], controls: Sequence[ControlInfo]) -> html.Div:
     """Returns the fields with the values in force, and the requests so far."""
-    values = values_in_force(run, controls)
+    values = values_in_force(flatten(run.config), run.applied_changes)
     method, task = run.method, str(values[TASK])
     by_path = {
         field.info.path: field for field in form_fields(infos, values, method, task) if knows(field.info, method, task)
@@ -78,7 +71,7 @@ def drawer_body(run: RunDetail, infos: Sequence[ConfigFieldInfo], controls: Sequ
                 [
                     html.Div(
                         [
-                            html.H3("Threshold map", className="chart-title"),
+                            html.H2("Threshold map", className="chart-title"),
                             dcc.Link("Replay in what-if", id="change-what-if", href=f"/runs/{run.id}?tab=what-if"),
                         ],
                         className="chart-heading",
@@ -88,8 +81,9 @@ def drawer_body(run: RunDetail, infos: Sequence[ConfigFieldInfo], controls: Sequ
                 ],
                 id="change-map-card",
                 className="change-preview",
+                **figure_named("Threshold map"),
             ),
-            html.H3("Requests", className="chart-title requests-title"),
+            html.H2("Requests", className="chart-title requests-title"),
             html.Div(request_list(controls), id="change-requests"),
             button_store(WITHDRAW),
         ]
@@ -101,8 +95,15 @@ def request_list(controls: Sequence[ControlInfo]) -> list[Any]:
     return control_list(controls, withdrawable=True) or [dmc.Text("None yet.", size="sm", c="dimmed")]
 
 
+def _requested(control: ControlInfo) -> dmc.Alert:
+    """Returns the answer to Apply: what was asked for, and from when it will hold."""
+    begin = "at the next step boundary" if control.at_step is None else f"from step {control.at_step:,} on"
+    text = f"{changed_values(control.set)}, {begin}. “Requests” below follows it."
+    return dmc.Alert(text, title="Requested", color="green", variant="light", p="xs", mt="sm")
+
+
 class _Steered(NamedTuple):
-    """What the drawer works on."""
+    """The run and the config in force that the drawer changes."""
 
     run: RunDetail
     infos: Sequence[ConfigFieldInfo]
@@ -116,7 +117,7 @@ class _Steered(NamedTuple):
     @property
     def base(self) -> dict[str, Any]:
         """The values in force."""
-        return values_in_force(self.run, self.controls)
+        return values_in_force(flatten(self.run.config), self.run.applied_changes)
 
     def changes(self, ids: Sequence[Mapping[str, Any]], values: Sequence[Any]) -> dict[str, Any]:
         """Returns the typed values that differ from those in force."""
@@ -184,15 +185,8 @@ def _requesting(app: Dash, api: Api) -> None:
     async def redraw(client: AsyncClient, run_id: str) -> None:
         show("change-requests", request_list((await client.history(run_id)).controls))
 
-    withdrawn = store_id(WITHDRAW)
-
-    @when_pressed(
-        app,
-        Input(withdrawn, "data"),
-        states=[State(withdrawn, "data"), State("run-id", "data")],
-        on_error=in_toast("Not withdrawn"),
-    )
-    async def withdraw(_: str, press: Mapping[str, Any], run_id: str) -> None:
+    @when_pressed(app, pressed_in(WITHDRAW), states=[State("run-id", "data")], on_error=in_toast("Not withdrawn"))
+    async def withdraw(press: Mapping[str, Any], run_id: str) -> None:
         client = api.client()
         try:
             await client.withdraw_parameters(run_id, press["id"])
@@ -223,14 +217,14 @@ def _requesting(app: Dash, api: Api) -> None:
             show("change-problems", dmc.Text(text, size="sm", c="dimmed", mt="sm"))
             return [None] * len(paths)
         try:
-            await client.change_parameters(
+            asked = await client.change_parameters(
                 run_id, ParameterChange(set=wanted, at_step=int(at_step) if at_step else None)
             )
         except ApiError as error:
             errors, others = by_field(problems_of(error), paths)
             show("change-problems", problem_list(others, colour="red", title="Refused") if others else None)
             return [errors.get(path) for path in paths]
-        show("change-problems", None)
+        show("change-problems", _requested(asked))
         await redraw(client, run_id)
         return [None] * len(paths)
 

@@ -8,6 +8,7 @@ from dash import Dash, Input, Output, State, dcc, html
 
 from bapo.analysis.stories import STORY_TEXTS
 from bapo.api.runs import RunDetail
+from bapo.config.sections import group_size_of
 from bapo.figures.theme import DARK, LIGHT, accuracy_ramp
 from bapo.rollout import BatchSource
 from frontend.clientside import clientside
@@ -41,7 +42,7 @@ def ramp_style(group_size: int) -> dict[str, str]:
 def prompts_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
     """Returns chips, filters and the frame of the table, which the browser fills (assets/prompts.js)."""
     wanted = filter_of(query)
-    group_size = int(run.config["rollout"]["group_size"])
+    group_size = group_size_of(run.config)
     counts = choices((str(k), f"{k}/{group_size}") for k in range(group_size + 1))
     filters = html.Div(
         [

@@ -9,6 +9,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, dcc, html
 
 from bapo.api.runs import RunDetail
+from bapo.config.sections import group_size_of
 from bapo.figures.sources import SOURCE_NAMES
 from bapo.rollout import BatchSource
 from frontend.clientside import clientside
@@ -89,7 +90,7 @@ def samples_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
                 id="samples-mounted",
                 data={
                     "run": run.id,
-                    "groupSize": int(run.config["rollout"]["group_size"]),
+                    "groupSize": group_size_of(run.config),
                     "groups": GROUPS_AT_ONCE,
                 },
             ),

@@ -9,6 +9,7 @@ from dash import html
 
 from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
+from bapo.config.method import is_trainable
 from frontend.components.attributes import attributes
 from frontend.pages.run.artifacts import artifacts_panel
 from frontend.pages.run.charting import chart_panel
@@ -56,10 +57,15 @@ def _history(_: RunDetail, query: Mapping[str, str]) -> html.Div:
     return html.Div(id="history", **attributes(data_mark=query.get("mark", "")))
 
 
+def _findings(_: RunDetail, __: Mapping[str, str]) -> html.Div:
+    return html.Div(id="findings", className="findings", **attributes(aria_live="off"))
+
+
 TABS: tuple[Tab, ...] = (
     Tab("overview", "Overview", _charts("overview"), has_axis=True),
     Tab("batch", "Batch", _charts("batch"), has_axis=True),
     Tab("difficulty", "Difficulty", _of_run(lambda run, _: difficulty_panel(run)), has_axis=True),
+    Tab("findings", "Findings", _of_run(_findings)),
     Tab("what-if", "What-if", what_if_panel),
     Tab("prompts", "Prompts", _of_run(prompts_panel)),
     Tab("samples", "Samples", _of_run(samples_panel)),
@@ -70,6 +76,15 @@ TABS: tuple[Tab, ...] = (
     Tab("artifacts", "Artifacts", artifacts_panel),
     Tab("history", "History", _of_run(_history)),
 )
+_OF_OUR_TRAINER = frozenset({"off-policy", "log", "artifacts"})
+"""Tabs of what only a trainer of ours records or leaves behind."""
+
+
+def tabs_of(run: RunDetail) -> list[Tab]:
+    """The tabs that mean something for the run."""
+    return [tab for tab in TABS if is_trainable(run.method) or tab.name not in _OF_OUR_TRAINER]
+
+
 PAGE_KEYS = frozenset({"tab", "x", "smooth"})
 """Parts of the address's query that hold for every tab; the others belong to the open one (assets/run.js)."""
 BY_NAME: Mapping[str, Tab] = {tab.name: tab for tab in TABS}

@@ -9,9 +9,12 @@ from typing import Any, NamedTuple
 from bapo.api.records import HistogramSeries, Series
 from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
+from bapo.config.sections import group_size_of
+from bapo.evaluation import score_interval
 from bapo.figures import formatting
 from bapo.figures.smoothing import WINDOW_STEPS, moving_mean
 from bapo.figures.theme import Palette
+from bapo.records import Interval
 from bapo.rollout import BatchSource
 from frontend.components.tile import Tile, Trend
 from frontend.pages.run.data import NO_HISTOGRAMS, NO_SERIES
@@ -98,14 +101,33 @@ def _unsolved(data: TileData, palette: Palette) -> Tile:
         "unsolved",
         "Unsolved prompts",
         formatting.percent(now),
-        f"fresh at 0/G, {WINDOW_STEPS} steps" if now is not None else "no step yet",
+        f"at 0/G, 95 %: {_range(_solved(data.newest_histograms, any_correct=False))}"
+        if now is not None
+        else "no step yet",
         None if change is None else formatting.points(change),
         _trend(None if change is None else -change),
-        "Share of fresh groups without a correct response; the change is since the first ten steps. The tab Difficulty "
-        "shows how much of it is chance.",
+        "Share of fresh groups without a correct response in the last ten steps; the change is since the first ten. "
+        "The tab Difficulty shows how much of it is chance.",
         moving_mean([counts[0] / max(1, sum(counts)) for counts in data.course_histograms.fresh]),
         palette.bad,
     )
+
+
+def _solved(histograms: HistogramSeries, *, any_correct: bool) -> Interval | None:
+    """Returns the accuracy of the fresh groups with its interval, or the share of those without a correct response.
+
+    The groups are what is independent, not the responses of one.
+    """
+    totals = [sum(counts) for counts in zip(*histograms.fresh, strict=True)]
+    size = len(totals) - 1
+    values = [k / size if any_correct else float(k == 0) for k, count in enumerate(totals) for _ in range(count)]
+    return score_interval(values, len(values) * (size if any_correct else 1)) if values else None
+
+
+def _range(interval: Interval | None) -> str:
+    if interval is None:
+        return formatting.MISSING
+    return f"{formatting.share(interval.low, 0)}–{formatting.percent(interval.high, 0)}"
 
 
 def _unsolved_share(histograms: HistogramSeries) -> float | None:
@@ -126,10 +148,13 @@ def _reward(data: TileData, palette: Palette) -> Tile:
         "reward",
         "Training reward",
         formatting.percent(now),
-        f"mean of {WINDOW_STEPS} steps" if now is not None else "no step yet",
+        f"{WINDOW_STEPS} steps, 95 %: {_range(_solved(data.newest_histograms, any_correct=True))}"
+        if now is not None
+        else "no step yet",
         None if change is None else formatting.points(change),
         _trend(change),
-        "Share of correct responses among fresh rollouts; the change is since the first ten steps.",
+        f"Share of correct responses among the fresh rollouts of the last {WINDOW_STEPS} steps, with its 95 % interval "
+        "over groups; the change is since the first ten steps.",
         _column(data.course, REWARD),
         palette.fresh,
     )
@@ -140,11 +165,14 @@ def _evaluation(run: RunDetail, data: TileData, palette: Palette) -> Tile:
     course = [value for value in _column(data.evaluations, key or "") if value is not None]
     change = course[-1] - course[0] if len(course) > 1 else None
     low, high = (_latest_or_none(data.evaluations, f"{key}/{bound}") for bound in ("low", "high"))
+    steps = data.evaluations.steps
+    # Another trainer's run, or one that was observed from its middle on, may be evaluated first in training.
+    first = "base" if not steps or steps[0] == 0 else "first"
     note = "not evaluated yet"
     if low is not None and high is not None:
-        note = f"{formatting.share(low, 0)}–{formatting.percent(high, 0)}, base {formatting.percent(run.eval_base)}"
+        note = f"{formatting.share(low, 0)}–{formatting.percent(high, 0)}, {first} {formatting.percent(run.eval_base)}"
     elif run.eval_base is not None:
-        note = f"base model {formatting.percent(run.eval_base)}"
+        note = f"{'base model' if first == 'base' else 'first'} {formatting.percent(run.eval_base)}"
     return Tile(
         "evaluation",
         run.eval_name or "Test accuracy",
@@ -152,7 +180,8 @@ def _evaluation(run: RunDetail, data: TileData, palette: Palette) -> Tile:
         note,
         None if change is None else formatting.points(change),
         _trend(change),
-        "Accuracy on held-out problems with its 95 % interval; the change is since the base model.",
+        "Accuracy on held-out problems with its 95 % interval; the change is since the "
+        f"{'base model' if first == 'base' else 'first evaluation'}.",
         course,
         palette.series[0],
     )
@@ -160,7 +189,8 @@ def _evaluation(run: RunDetail, data: TileData, palette: Palette) -> Tile:
 
 def _fill(newest: Series, course: Series, palette: Palette) -> Tile:
     fill = _mean(newest, FILL)
-    counts = [f"{name} {_latest(newest, key):.0f}" for name, (key, _) in SOURCES.items() if newest.steps]
+    latest = {name: _latest_or_none(newest, key) for name, (key, _) in SOURCES.items()}
+    counts = [f"{name} {value:.0f}" for name, value in latest.items() if value is not None]
     return Tile(
         "fill",
         "Batch fill",
@@ -176,8 +206,8 @@ def _fill(newest: Series, course: Series, palette: Palette) -> Tile:
 
 
 def _rollouts(run: RunDetail, course: Series, palette: Palette) -> Tile:
-    rollout = run.config["rollout"]
-    fresh_only = run.step * int(rollout["batch_size"]) * int(rollout["group_size"])
+    rollout = run.config.get("rollout", {})
+    fresh_only = run.step * int(rollout.get("batch_size", 0)) * group_size_of(run.config)
     extra = run.num_rollouts / fresh_only - 1 if fresh_only else None
     return Tile(
         "rollouts",
@@ -201,7 +231,8 @@ def _speed(run: RunDetail, newest: Series, course: Series, palette: Palette) -> 
         "speed",
         "Time per step",
         formatting.MISSING if seconds is None else f"{seconds:.2f} s",
-        f"{formatting.duration(run.eta_seconds)} left" if run.eta_seconds is not None else f"attempt {run.attempt}",
+        # What is left stands beside the bar above: a second figure, of another moment, would be another one.
+        f"mean of {WINDOW_STEPS} steps, attempt {run.attempt}" if seconds is not None else "no step yet",
         None,
         "neutral",
         f"Wall time of a training step, mean of the last {WINDOW_STEPS}.",
@@ -223,10 +254,6 @@ def _column(series: Series, key: str) -> Sequence[float | None]:
 def _mean(series: Series, key: str) -> float | None:
     known = [value for value in _column(series, key) if value is not None]
     return sum(known) / len(known) if known else None
-
-
-def _latest(series: Series, key: str) -> float:
-    return _latest_or_none(series, key) or 0.0
 
 
 def _latest_or_none(series: Series, key: str) -> float | None:

@@ -13,11 +13,12 @@ import plotly.graph_objects as go
 from dash import ALL, Dash, Input, Output, State, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
+from bapo.analysis.steered import config_in_force
 from bapo.api.runs import RunDetail
 from bapo.api.what_if import WhatIfAnswer, WhatIfRequest
 from bapo.client import AsyncClient
 from bapo.config import ConfigError, RunConfig, apply_changes, resolve
-from bapo.config.method import has_trait, methods_with
+from bapo.config.method import has_trait, is_trainable, methods_with
 from bapo.figures.smoothing import WINDOW_STEPS
 from bapo.figures.theme import Palette, palette_of, themed
 from bapo.figures.what_if_band import Quantity, what_if_band_data, what_if_band_figure
@@ -84,7 +85,7 @@ async def what_if_panel(_: AsyncClient, run: RunDetail, query: Mapping[str, str]
         )
     if not run.step:
         return notice("No steps yet", "What-if replays what the run has recorded.")
-    config = RunConfig.model_validate(run.config)
+    config = _config_in_force(run)
     start = control_values(config)
     return html.Div(
         [
@@ -98,22 +99,24 @@ async def what_if_panel(_: AsyncClient, run: RunDetail, query: Mapping[str, str]
                 [
                     html.Div(
                         [
-                            html.H3("Settings", className="chart-title"),
+                            html.H2("Settings", className="chart-title"),
                             dmc.Button("Reset", id="what-if-reset", size="compact-xs", variant="subtle"),
                         ],
                         className="what-if-head",
                     ),
                     *controls(config, _values_in_address(config, start, query)),
                     dcc.Link(
-                        dmc.Button("New run with these settings", fullWidth=True, size="sm"),
+                        dmc.Button("New run with these settings", fullWidth=True, size="sm", px="xs"),
                         id="what-if-submit",
                         href=_form_address(run.id, {}),
                         className="plain-link",
+                        # Another trainer's config is none that ours could train.
+                        style={} if is_trainable(run.method) else {"display": "none"},
                     ),
                 ],
                 id="what-if-controls",
                 className="panel-card what-if-controls",
-                **attributes(aria_label="Settings to replay with", data_methods=json.dumps(control_kinds())),
+                **attributes(aria_label="Settings to replay with", data_methods=json.dumps(control_kinds(run.method))),
             ),
             html.Div(
                 [
@@ -147,10 +150,16 @@ async def what_if_panel(_: AsyncClient, run: RunDetail, query: Mapping[str, str]
     )
 
 
+def _config_in_force(run: RunDetail) -> RunConfig:
+    return RunConfig.model_validate(config_in_force(run.config, run.applied_changes))
+
+
 def _values_in_address(config: RunConfig, start: Mapping[str, Any], query: Mapping[str, str]) -> Mapping[str, Any]:
     """Returns the values in the address; those of the run if they make no legal config."""
     try:
-        changed = resolve(apply_changes(config.model_dump(mode="json"), parse_changes(query.get("set")))).config
+        changed = resolve(
+            apply_changes(config.model_dump(mode="json"), parse_changes(query.get("set"))), may_be_observed=True
+        ).config
     except ConfigError:
         return start
     return control_values(changed) if changed.method.is_replayable else start
@@ -237,7 +246,7 @@ def register(app: Dash, api: Api) -> None:
         told = {"number": asked["number"], "draws": asked["draws"]}
         try:
             run = await client.run(run_id)
-            changes = changes_of(start, asked["values"], RunConfig.model_validate(run.config))
+            changes = changes_of(start, asked["values"], _config_in_force(run))
             request = WhatIfRequest(set=changes, draws=asked["draws"], max_points=MOST_POINTS)
             answer = await client.what_if(run_id, request)
         except FAILURES as error:

@@ -97,11 +97,14 @@ def _fraction(count: float, group_size: int) -> str:
     return str(Fraction(count).limit_denominator(1_000) / group_size)
 
 
-def control_kinds() -> dict[str, list[str]]:
-    """Method → the kinds of controls that mean something for it, beside those for all; the browser shows these."""
+def control_kinds(own: str | None = None) -> dict[str, list[str]]:
+    """Method → the kinds of controls that mean something for it, beside those for all; the browser shows these.
+
+    `own`: the run's method, which may be one that is not offered for new runs.
+    """
     return {
         method: ["buffers"] * has_trait(method, "reevaluates") + ["thresholds"] * has_trait(method, "has_thresholds")
-        for method in methods_with("is_replayable")
+        for method in dict.fromkeys((*methods_with("is_replayable"), *([own] if own else ())))
     }
 
 
@@ -119,7 +122,7 @@ def controls(config: RunConfig, values: Values) -> list[Any]:
                     control_id(METHOD),
                     "Replay as",
                     values[METHOD],
-                    methods_with("is_replayable"),
+                    list(control_kinds(values[METHOD])),
                     checkIconPosition="right",
                 ),
                 shows=False,

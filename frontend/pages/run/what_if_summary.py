@@ -55,10 +55,12 @@ def _total(
     return Total(
         name,
         label,
-        text(total.recorded),
+        "not recorded" if total.recorded is None else text(total.recorded),
         text(total.forecast),
         f"95 %: {bound(total.low)} to {bound(total.high)}" if total.low < total.high else certain,
-        "" if text(total.recorded) == text(total.forecast) else change(total.forecast - total.recorded),
+        ""
+        if total.recorded is None or text(total.recorded) == text(total.forecast)
+        else change(total.forecast - total.recorded),
     )
 
 

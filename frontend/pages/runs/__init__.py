@@ -12,6 +12,7 @@ from dash import ALL, Dash, Input, Output, State, dcc, html
 
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
+from frontend.components.card import page_title
 from frontend.components.confirm import answer, confirm_dialog, confirmed, question
 from frontend.components.controls import menu_of
 from frontend.components.icon import icon
@@ -45,7 +46,7 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
             filters.store(),
             html.Div(
                 [
-                    dmc.Title("Runs", order=2),
+                    page_title("Runs"),
                     html.Span("", id="runs-shown", className="runs-shown", role="status"),
                     html.Div(link_button("New run", "/new", leftSection=icon("plus", 16)), className="runs-new"),
                 ],
@@ -112,8 +113,7 @@ def _columns() -> dmc.Popover:
         value=[],
     )
     reset = dmc.Button("Reset", id="runs-columns-reset", size="compact-xs", variant="subtle", color="gray", mt="xs")
-    button = dmc.Button("Columns", size="xs", variant="default", leftSection=icon("columns", 14))
-    return menu_of(button, html.Div(boxes, className="runs-column-list"), reset, keepMounted=True)
+    return menu_of("Columns", "columns", html.Div(boxes, className="runs-column-list"), reset, keepMounted=True)
 
 
 def _grid() -> dag.AgGrid:
@@ -146,7 +146,14 @@ def _grid() -> dag.AgGrid:
                 "headerCheckbox": False,
                 "enableClickSelection": False,
             },
-            "selectionColumnDef": {"width": 40, "minWidth": 40, "resizable": False, "suppressHeaderMenuButton": True},
+            "selectionColumnDef": {
+                "headerName": "Selected",
+                "headerClass": "icon-head",
+                "width": 40,
+                "minWidth": 40,
+                "resizable": False,
+                "suppressHeaderMenuButton": True,
+            },
             "suppressMultiSort": True,
             "animateRows": False,
             "enableCellTextSelection": True,

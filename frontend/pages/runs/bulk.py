@@ -12,7 +12,7 @@ from dash import html
 
 from bapo.api.runs import NamedCount
 from frontend.components.attributes import attributes
-from frontend.components.controls import menu_of, small_button
+from frontend.components.controls import menu_of
 from frontend.components.icon import IconName, icon
 
 
@@ -48,6 +48,7 @@ def bar(tags: list[NamedCount]) -> html.Div:
             color=each.colour,
             variant="light" if each.colour == "red" else "default",
             size="compact-sm",
+            className="for-members",
         )
         for each in BUTTONS
     ]
@@ -87,6 +88,8 @@ def _tags(tags: list[NamedCount]) -> dmc.Popover:
         ),
     ]
     return menu_of(
-        small_button("Tags", size="compact-sm", leftSection=icon("tag", 14)),
+        "Tags",
+        "tag",
         dmc.Stack([field, dmc.Group(buttons, gap="xs")], gap="xs"),
+        look="compact for-members",
     )

@@ -24,10 +24,17 @@ COLUMNS: tuple[Column, ...] = (
     Column("starred", "Starred", 44, "StarCell", is_sortable=False, needed_width=600),
     Column("status", "Status", 112, "StatusCell"),
     Column("name", "Name", 220, "NameCell"),
-    Column("tags", "Tags", 130, "TagsCell", is_sortable=False, needed_width=1620),
+    Column("tags", "Tags", 130, "TagsCell", is_sortable=False, needed_width=1760),
     Column("method", "Method", 114, needed_width=810),
     Column("progress", "Progress", 110, "ProgressCell", needed_width=700),
-    Column("reward_mean", "Reward", 84, is_number=True, needed_width=1090, explanation="Mean fresh reward, last step"),
+    Column(
+        "reward_mean",
+        "Reward",
+        84,
+        is_number=True,
+        needed_width=1090,
+        explanation="Training reward: mean over the fresh rollouts of the last ten steps",
+    ),
     Column(
         "eval_latest",
         "Test accuracy",
@@ -39,16 +46,26 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "eval_best", "Best", 84, is_number=True, needed_width=1280, explanation="Best evaluation of the same test set"
     ),
+    Column(
+        "findings",
+        "Findings",
+        92,
+        "FindingsCell",
+        is_number=True,
+        is_sortable=False,
+        needed_width=1380,
+        explanation="What is wrong with the data, in the colour of the gravest: problem, warning or note",
+    ),
     Column("num_rollouts", "Rollouts", 98, is_number=True, needed_width=None),
-    Column("owner", "Owner", 88, needed_width=1704),
+    Column("owner", "Owner", 88, needed_width=1850),
     Column("started_at", "Started", 136, "TimeCell", needed_width=1200),
-    Column("duration", "Duration", 96, is_number=True, needed_width=1380),
+    Column("duration", "Duration", 96, is_number=True, needed_width=1520),
     Column(
         "compute_hours",
         "Compute",
         108,
         is_number=True,
-        needed_width=1490,
+        needed_width=1630,
         explanation="Time of all attempts times their GPUs, in GPU-hours; without a GPU, slot-hours",
     ),
     Column(
@@ -96,7 +113,7 @@ def definition(column: Column) -> dict[str, Any]:
     if column.name == "name":
         content |= {"flex": 1, "minWidth": 120}
     if column.name == "starred":
-        content |= {"headerName": "", "resizable": False, "cellClass": "runs-star-cell"}
+        content |= {"headerClass": "icon-head", "resizable": False, "cellClass": "runs-star-cell"}
     if column.is_number:
         content["type"] = "rightAligned"
     if column.cell is not None:

@@ -15,7 +15,6 @@ from bapo.api.runs import TERMINAL_STATUSES, NamedCount, RunFacets, RunStatus
 from frontend.components import controls
 from frontend.components.attributes import attributes
 from frontend.components.choices import choices
-from frontend.components.icon import icon
 from frontend.pages.runs.columns import NEEDED_WIDTHS
 
 PRESETS: dict[str, tuple[RunStatus, ...]] = {
@@ -95,15 +94,9 @@ def panel(facets: RunFacets) -> dmc.Popover:
         ),
     ]
     clear = dmc.Button("Clear all filters", id="runs-clear", size="xs", variant="subtle", color="gray")
-    button = dmc.Button(
-        ["Filters", html.Span("", id="runs-filter-count", className="runs-count")],
-        size="xs",
-        variant="default",
-        leftSection=icon("sliders", 14),
-        id="runs-filter-button",
-    )
+    label = ["Filters", html.Span("", id="runs-filter-count", className="runs-count")]
     content = html.Div([*fields, clear], className="runs-filter-panel")
-    return controls.menu_of(button, content, width=320, keepMounted=True)
+    return controls.menu_of(label, "sliders", content, width=320, keepMounted=True)
 
 
 def options(counts: Sequence[NamedCount]) -> list[dict[str, str]]:

@@ -34,7 +34,7 @@ def run_row(run: RunSummary, now: datetime) -> dict[str, Any]:
         "method_text": run.method,
         "recipe_text": run.recipe or formatting.MISSING,
         "progress": run.step / run.num_steps if run.num_steps else 0.0,
-        "progress_text": f"{run.step:,} / {run.num_steps:,}",
+        "progress_text": f"{run.step:,} / {run.num_steps:,}" if run.num_steps else f"{run.step:,}",
         "reward_mean_text": formatting.percent(run.reward_mean),
         "eval_name": run.eval_name or "",
         "eval_latest_text": formatting.MISSING
@@ -48,6 +48,9 @@ def run_row(run: RunSummary, now: datetime) -> dict[str, Any]:
         "group_text": run.group or formatting.MISSING,
         "project_text": run.project,
         "notes_text": run.notes_start,
+        "num_findings": run.num_findings or 0,
+        "gravest_finding": run.gravest_finding,
+        "findings_text": _findings_text(run),
         "attempt_text": f"{run.attempt:,}",
         **_moment("created_at", run.created_at, now),
         **_moment("started_at", run.started_at, now),
@@ -57,6 +60,12 @@ def run_row(run: RunSummary, now: datetime) -> dict[str, Any]:
         "storage_bytes_text": formatting.size(run.storage_bytes),
         "cost_text": formatting.MISSING if run.cost is None else formatting.money(run.cost, run.currency),
     }
+
+
+def _findings_text(run: RunSummary) -> str:
+    if run.num_findings is None:
+        return formatting.MISSING
+    return str(run.num_findings) if run.gravest_finding is None else f"{run.num_findings} {run.gravest_finding}"
 
 
 def _moment(name: str, moment: datetime | None, now: datetime) -> dict[str, str | None]:

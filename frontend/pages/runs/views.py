@@ -13,32 +13,31 @@ from bapo.api.views import ViewInfo, ViewWrite
 from bapo.client import AsyncClient
 from frontend.components.actions import FormError, in_place, show, tell, when_pressed, when_submitted
 from frontend.components.controls import icon_button, menu_of
-from frontend.components.icon import icon
 from frontend.session import Api
 
 
 def menu() -> dmc.Popover:
     """Returns the menu: everybody's views, and a field to save what is shown."""
     return menu_of(
-        dmc.Button(
-            ["Views", html.Span("", id="runs-view-name", className="runs-view-name")],
-            id="runs-views-button",
-            size="xs",
-            variant="default",
-            leftSection=icon("bookmark", 14),
-        ),
+        ["Views", html.Span("", id="runs-view-name", className="runs-view-name")],
+        "bookmark",
         html.Div(id="runs-views-list", className="runs-views-list"),
-        dmc.Divider(my="xs"),
-        dmc.TextInput(
-            id="runs-view-title",
-            label="Save current view as",
-            placeholder="BAPO, failed this week",
-            value="",
-            size="xs",
+        html.Div(
+            [
+                dmc.Divider(my="xs"),
+                dmc.TextInput(
+                    id="runs-view-title",
+                    label="Save current view as",
+                    placeholder="BAPO, failed this week",
+                    value="",
+                    size="xs",
+                ),
+                dmc.Button("Save view", id="runs-view-save", size="compact-sm", mt="xs"),
+                dmc.Text("Saves filters, order and columns. Everybody can open it.", size="xs", c="dimmed", mt=4),
+                html.Div(id="runs-view-problem", className="runs-view-problem", role="alert"),
+            ],
+            className="for-members",
         ),
-        dmc.Button("Save view", id="runs-view-save", size="compact-sm", mt="xs"),
-        dmc.Text("Saves filters, order and columns. Everybody can open it.", size="xs", c="dimmed", mt=4),
-        html.Div(id="runs-view-problem", className="runs-view-problem", role="alert"),
         id="runs-views",
         width=300,
     )

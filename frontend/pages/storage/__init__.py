@@ -8,6 +8,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import ALL, Dash, Input, Output, dcc, html
 
+from bapo.analysis.number_format import counted
 from bapo.api.storage import PendingDeletion, RetentionRule, RunSpace, StorageState
 from bapo.client import AsyncClient
 from bapo.figures import formatting
@@ -31,8 +32,8 @@ PARTS: dict[str, tuple[str, str]] = {
     "artifacts": ("Downloads", "after they were made"),
 }
 COMPACTING = (
-    "The tables of records are rewritten one after the other, without the space that deleted runs left. Training goes "
-    "on; its records wait in the journals while a table is being rewritten."
+    "The tables of records are rewritten one after the other, without the space that deleted runs left. Training "
+    "continues; its records wait in the journals while a table is being rewritten."
 )
 
 
@@ -64,7 +65,7 @@ async def _board(client: AsyncClient) -> list[Any]:
 def _tiles(state: StorageState) -> html.Div:
     size = formatting.size
     return tiles(
-        ("Run folders", size(state.folder_bytes), f"as measured, {state.num_runs:,} runs"),
+        ("Run folders", size(state.folder_bytes), f"as measured, {counted(state.num_runs, 'run')}"),
         ("Records", size(state.record_bytes), f"database on disk: {size(state.database_bytes)}"),
         ("Downloads", size(state.artifact_bytes), f"limit: {size(state.artifact_quota_bytes)}"),
         ("Pending deletions", f"{len(state.deletions):,}", "folders on the workers' machines"),

@@ -25,7 +25,7 @@ def run_grid(study: StudyDetail) -> list[Any]:
         parts.append(html.P(f"{done} of {len(tuning)} runs that choose settings are done{end}", className="chart-note"))
     for regime in study.regimes:
         if len(study.regimes) > 1:
-            parts.append(html.H3(regime, className="chart-title"))
+            parts.append(html.H2(regime, className="chart-title"))
         parts.append(_grid(study, [run for run in study.runs if run.stage == "final" and run.regime == regime]))
     key = [html.Span([html.Span(className=f"study-cell {state}"), state]) for state in STATES if state in study.states]
     return [*parts, html.Div(key, className="study-key")]

@@ -10,6 +10,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
+from bapo.analysis.number_format import counted
 from bapo.api.base import FieldProblem
 from bapo.api.studies import StudyCreate, StudyPreview, StudyWrite
 from bapo.client import ApiError
@@ -18,6 +19,7 @@ from frontend.components.actions import FAILURES, Failure, failure_alert, on_fai
 from frontend.components.card import page_heading
 from frontend.components.choices import choices, project_select
 from frontend.components.icon import icon
+from frontend.components.notices import nothing_to_write
 from frontend.projects import writable_projects
 from frontend.session import Api
 
@@ -36,6 +38,8 @@ async def new_layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -
     me = await client.me()
     found = await client.shipped_studies()
     projects = writable_projects(me)
+    if not projects:
+        return nothing_to_write("Studies are made by members of a project")
     text = next((each.text for each in found.items if each.name == query.get("from")), "")
     return html.Div(
         [
@@ -51,16 +55,20 @@ async def new_layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -
                                 label="Start from a shipped study",
                                 placeholder="Choose one, or paste your own below",
                                 data=choices(
-                                    (each.name, f"{each.title} ({each.num_runs} runs)") for each in found.items
+                                    (each.name, f"{each.title} ({counted(each.num_runs, 'run')})")
+                                    for each in found.items
                                 ),
                                 value=query.get("from"),
                                 clearable=True,
                             ),
-                            dcc.Upload(
-                                html.Div("Drop a .toml file here, or choose one", className="study-drop"),
-                                id="study-upload",
-                                max_size=MOST_BYTES,
-                                accept=".toml",
+                            # The label names the input of the file, which has no properties of its own.
+                            html.Label(
+                                dcc.Upload(
+                                    html.Div("Drop a .toml file here, or choose one", className="study-drop"),
+                                    id="study-upload",
+                                    max_size=MOST_BYTES,
+                                    accept=".toml",
+                                )
                             ),
                             dmc.Textarea(
                                 id="study-text",
@@ -109,10 +117,10 @@ async def new_layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -
 
 
 def preview_panel(found: StudyPreview) -> list[Any]:
-    """What a file says, or what is wrong with it."""
+    """Returns the preview of a file, or its problems."""
     if found.problems:
         return [
-            html.H3("This cannot be made yet", className="chart-title"),
+            html.H2("This cannot be made yet", className="chart-title"),
             html.Ul([_problem(each) for each in found.problems], className="study-problems"),
         ]
     arms = ", ".join(arm.name for arm in found.arms)
@@ -127,7 +135,7 @@ def preview_panel(found: StudyPreview) -> list[Any]:
         ("Time", _time(found)),
     ]
     return [
-        html.H3(found.title, className="chart-title wrap-anywhere"),
+        html.H2(found.title, className="chart-title wrap-anywhere"),
         html.Dl([part for label, text in lines for part in (html.Dt(label), html.Dd(text))], className="study-head"),
         html.Ul([_problem(each, is_warning=True) for each in found.warnings], className="study-problems"),
     ]
@@ -198,7 +206,7 @@ def register(app: Dash, api: Api) -> None:
             return dmc.Alert("The file is too long.", color="red", variant="light"), True, "Make the runs"
         except FAILURES as error:
             return failure_alert(error, "yellow"), True, "Make the runs"
-        label = "Make the runs" if found.problems else f"Make the {found.num_runs:,} runs"
+        label = "Make the runs" if found.problems else f"Make the {counted(found.num_runs, 'run')}"
         return preview_panel(found), bool(found.problems), label
 
     @when_pressed(

@@ -9,6 +9,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import dcc, html
 
+from bapo.analysis.number_format import counted
 from bapo.api.studies import StudySummary
 from frontend.components.card import page_heading
 from frontend.components.icon import icon
@@ -64,4 +65,4 @@ def _compared(study: StudySummary) -> Any:
         fields = ", ".join(study.fields)
         return html.Code(fields, className="study-run", title=fields)
     regimes = f" × {study.num_regimes} regimes" if study.num_regimes > 1 else ""
-    return f"{study.num_arms} arms × {study.num_seeds} seeds{regimes}"
+    return f"{counted(study.num_arms, 'arm')} × {counted(study.num_seeds, 'seed')}{regimes}"

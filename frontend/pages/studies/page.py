@@ -10,6 +10,7 @@ import dash_mantine_components as dmc
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
+from bapo.analysis.number_format import counted
 from bapo.api.studies import StudyActionAnswer, StudyActionRequest, StudyDetail
 from bapo.figures.theme import palette_of
 from bapo.report.document import drawings
@@ -17,7 +18,7 @@ from bapo.report.study import sections_of_study
 from bapo.run.control import StopMoment
 from frontend.clientside import clientside
 from frontend.components.actions import in_place, in_toast, tell, when_pressed
-from frontend.components.attributes import attributes
+from frontend.components.attributes import attributes, figure_named
 from frontend.components.card import card
 from frontend.components.chart_card import BLANK_FIGURE
 from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
@@ -76,6 +77,7 @@ async def layout(api: Api, path: Mapping[str, str], _: Mapping[str, str]) -> Any
                     style={"height": 360},
                 ),
                 title="Results by setting",
+                **figure_named("Results by setting"),
                 style={} if is_grid else HIDDEN,
             ),
             html.Div(
@@ -125,28 +127,26 @@ def _buttons(study: StudyDetail) -> list[dmc.Button]:
 
 
 def _links(study: StudyDetail) -> list[Any]:
-    """Downloads of the report; of a grid, its runs in Compare."""
-    if study.question is not None:
-        return [
-            html.A(
-                dmc.Button(label, size="xs", variant="default", leftSection=icon("download", 16)),
-                href=f"{STUDY_PREFIX}{study.id}.{kind}",
-                download="",
-                className="plain-link",
-                **attributes(aria_label=f"Download the report as {label}"),
-            )
-            for kind, label in DOWNLOADS
-        ]
+    """Its runs in Compare and as the figures of the paper; with a question, also its report as downloads."""
     run_ids = [run.run_id for run in study.runs if run.run_id is not None]
-    compare = link_button(
-        "Compare" if len(run_ids) <= MOST_COMPARED else f"Compare the first {MOST_COMPARED}",
-        f"/compare?runs={','.join(run_ids[:MOST_COMPARED])}",
-        leftSection=icon("compare", 16),
-        variant="default",
-        color="gray",
-        size="xs",
-    )
-    return [compare]
+    first = f" the first {MOST_COMPARED}" if len(run_ids) > MOST_COMPARED else ""
+    chosen = f"?runs={','.join(run_ids[:MOST_COMPARED])}"
+    looks: dict[str, Any] = {"variant": "default", "color": "gray", "size": "xs"}
+    downloads = [
+        html.A(
+            dmc.Button(label, size="xs", variant="default", leftSection=icon("download", 16)),
+            href=f"{STUDY_PREFIX}{study.id}.{kind}",
+            download="",
+            className="plain-link",
+            **attributes(aria_label=f"Download the report as {label}"),
+        )
+        for kind, label in DOWNLOADS
+    ]
+    return [
+        link_button(f"Compare{first}", f"/compare{chosen}", leftSection=icon("compare", 16), **looks),
+        link_button("Paper view", f"/paper{chosen}", leftSection=icon("notes", 16), **looks),
+        *(downloads if study.question is not None else []),
+    ]
 
 
 def _progress(study: StudyDetail) -> list[Any]:
@@ -250,7 +250,11 @@ def _acting(app: Dash, api: Api) -> None:
 def _tell(verb: str, done: StudyActionAnswer) -> None:
     if done.refused:
         reasons = "; ".join(sorted(set(done.refused.values())))
-        tell(f"{len(done.refused):,} runs refused: {reasons}", f"Asked {done.num_done:,} runs to {verb}", "red")
+        tell(
+            f"{counted(len(done.refused), 'run')} refused: {reasons}",
+            f"Asked {counted(done.num_done, 'run')} to {verb}",
+            "red",
+        )
         return
     left = f" {done.num_left:,} others do not allow it now." if done.num_left else ""
-    tell(f"{done.num_done:,} runs.{left}", f"Asked to {verb}")
+    tell(f"{counted(done.num_done, 'run')}.{left}", f"Asked to {verb}")

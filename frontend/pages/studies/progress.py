@@ -7,6 +7,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import html
 
+from bapo.analysis.number_format import counted
 from bapo.api.studies import StudyDetail, StudySummary
 from bapo.figures import formatting
 from frontend.components.status_badge import status_badge
@@ -36,7 +37,7 @@ def progress(study: StudyDetail) -> list[Any]:
     for status, number in study.statuses.items():
         facts += [status_badge(status), html.Span(f"{number:,}", className="fact")]
     facts += [html.Span(f"{number:,} {label}", className="fact") for label, number in without_status(study).items()]
-    steps = f"{study.steps_done:,} of {study.steps_planned:,} steps of {study.num_runs:,} runs"
+    steps = f"{study.steps_done:,} of {study.steps_planned:,} steps of {counted(study.num_runs, 'run')}"
     return [
         html.Div([*facts, html.Span(steps, className="fact")], className="study-states"),
         dmc.Progress(value=100 * share_done(study), size="md", **{"aria-label": "Steps done"}),

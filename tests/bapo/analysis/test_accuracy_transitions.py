@@ -23,27 +23,16 @@ from bapo.analysis.accuracy_transitions import (
     tracked_matrix,
 )
 from bapo.analysis.visits import visits_of
-from bapo.records import PromptVisit, StepRecord, TrackingRecord
+from bapo.records import PromptVisit, StepRecord
 from bapo.rollout import BatchSource
 from tests.backend.journals import step as step_record
+from tests.backend.journals import tracking
 
 GROUP_SIZE = 8
 
 
 def counts(*values: int) -> Counts:
     return np.array(values, dtype=np.int16)
-
-
-def tracking(prompt_ids: str, *num_correct: int, replicate: int = 0) -> TrackingRecord:
-    return TrackingRecord(
-        attempt=1,
-        step=0,
-        replicate=replicate,
-        group_size=GROUP_SIZE,
-        prompt_ids=list(prompt_ids),
-        num_correct=num_correct,
-        timing={},
-    )
 
 
 def steps(*visits: list[PromptVisit]) -> list[StepRecord]:
@@ -74,10 +63,11 @@ def test_rates_by_hand() -> None:
     moved = [(rate.num_moved, rate.num_prompts, rate.value) for _, rate in rates if rate is not None]
     assert moved == [(3, 5, 0.6), (1, 5, 0.2), (1, 4, 0.25)]
     # Wilson, p = 0.2, n = 5, z = 1.96: centre (0.2 + 3.8415/10)/(1 + 3.8415/5) = 0.58415/1.76829 = 0.33034,
-    # half width 1.96·√(0.2·0.8/5 + 3.8415/100)/1.76829 = 1.96·0.26536/1.76829 = 0.29412.
+    # half width 1.96·√(0.2·0.8/5 + 3.8415/100)/1.76829 = 1.96·0.26536/1.76829 = 0.29412. One success is few: a Poisson
+    # count reaches 1 with probability 0.05 where -ln 0.95 = 0.05129 are expected, 0.01026 of 5.
     assert rates.strictly_unlocked is not None
     interval = rates.strictly_unlocked
-    assert interval.low == pytest.approx(0.03622, abs=1e-4)
+    assert interval.low == pytest.approx(0.01026, abs=1e-5)
     assert interval.high == pytest.approx(0.62446, abs=1e-4)
 
 
@@ -118,7 +108,7 @@ def test_samplings_of_different_prompts_are_aligned_over_all_of_them() -> None:
 
 def test_the_null_is_base_against_base() -> None:
     # The unchanged base model sampled twice "unlocks" one of two prompts at 0/8 and loses one of one.
-    matrix = tracked_matrix(tracking("abc", 0, 0, 1), tracking("abc", 0, 2, 0, replicate=1))
+    matrix = tracked_matrix(tracking(0, [0, 0, 1]), tracking(0, [0, 2, 0], replicate=1))
     rates = migration_rates(matrix)
     assert [None if rate is None else rate.value for _, rate in rates] == [0.5, 0.0, 1.0]
 

@@ -129,6 +129,16 @@ def test_configs_of_one_method_are_told_apart_by_their_fields() -> None:
     assert [(group.label, group.members) for group in groups] == [("bapo · c1 0.125", (0, 2)), ("bapo · c1 0.25", (1,))]
 
 
+def test_names_say_what_sets_the_training_apart() -> None:
+    side = {"task.num_test": 200, "evaluation.interval": 25, "tracking.interval": 10}
+    fast, slow = config(**side | {"training.checkpoint_interval": 5}), config(**side | {"tracking.interval": 50})
+    other = config(**side | {"method.c1": 0.25, "training.seed": 2})
+    # Checkpoints change no result, and how a run is measured is named where nothing else sets two apart.
+    assert [group.label for group in groups_of(runs(slow, other), "config")] == ["bapo · c1 0.125", "bapo · c1 0.25"]
+    labels = [group.label for group in groups_of(runs(fast, slow, config(**side)), "config")]
+    assert labels == ["bapo · tracking interval 10", "bapo · tracking interval 50"]
+
+
 @pytest.mark.parametrize(
     ("by", "labels"),
     [

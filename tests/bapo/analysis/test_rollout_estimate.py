@@ -45,3 +45,9 @@ def test_epochs_are_counted_in_steps() -> None:
     # 100 prompts at 32 a step: 4 steps an epoch, the last one smaller.
     config = _config(training__steps=None, training__epochs=3, task__num_train=100)
     assert rollout_estimate(config).steps == 12
+
+
+def test_a_fork_does_not_count_its_parents_steps() -> None:
+    # From step 100 of 150: 50 steps of 32 · 8 = 12,800. Re-evaluation after steps 105, …, 150: 10 of 32 · 8 = 2,560.
+    # Tracking at 125 and 150: 2 · 128 · 8 = 2,048. Evaluation at 150: 2 · 200 · 9 = 3,600.
+    assert rollout_estimate(_config(), first_step=100) == RolloutEstimate(50, 12_800, 2_560, 2_048, 3_600)

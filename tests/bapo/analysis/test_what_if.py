@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bapo.analysis.what_if.answer import Band
+from bapo.analysis.what_if.answer import Band, WhatIfTotal
 from bapo.analysis.what_if.forecast import what_if
 from bapo.analysis.what_if.recording import Recording, read_recording, recording_of
 from bapo.analysis.what_if.totals import interval
@@ -74,8 +74,8 @@ def is_without_width(band: Band) -> bool:
 
 def test_under_its_own_config_a_run_is_replayed_exactly() -> None:
     records = recorded(config())
-    assert sum(record.counts.x2 for record in records) > 0
-    assert sum(record.counts.x3 for record in records) > 0
+    assert sum((record.counts.x2 or 0) for record in records) > 0
+    assert sum((record.counts.x3 or 0) for record in records) > 0
     answer = what_if(recording_of(config(), records), {})
     assert (answer.num_draws, answer.num_estimated, answer.num_disagreeing) == (1, 0, 0)
     assert (answer.exact_through, answer.steps) == (12, list(range(1, 13)))
@@ -94,12 +94,17 @@ def test_under_its_own_config_a_run_is_replayed_exactly() -> None:
     assert answer.totals.rollouts.recorded == answer.totals.rollouts.forecast == answer.totals.rollouts.high
 
 
+def increase(total: WhatIfTotal) -> float:
+    assert total.recorded is not None
+    return total.forecast - total.recorded
+
+
 def test_other_reuse_thresholds_need_no_estimate_while_nothing_else_is_asked_again() -> None:
     answer = what_if(recording(config()), {"method.c2": [0, 0], "method.c3": [0.75, 0.75]})
     # c2 and c3 decide what is stored and reused; which prompts are difficult, and so asked again, stays.
     assert answer.num_draws == 1
     assert all(answer.forecast.x3.is_exact)
-    assert answer.totals.x3_share.forecast > answer.totals.x3_share.recorded
+    assert increase(answer.totals.x3_share) > 0
     assert answer.changes["method.c2"] == ([0.125, 0.5], [0.0, 0.0])
 
 
@@ -117,10 +122,10 @@ def test_more_frequent_re_evaluation_is_estimated_with_an_interval() -> None:
     # Fresh groups were what they were, however often the buffer is asked again.
     assert answer.forecast.x1 == answer.recorded.x1
     assert max(batch.high) <= 1
-    assert answer.totals.reevaluated.forecast > answer.totals.reevaluated.recorded
+    extra = increase(answer.totals.reevaluated)
+    assert extra > 0
     # 8 responses each.
-    extra = answer.totals.reevaluated.forecast - answer.totals.reevaluated.recorded
-    assert answer.totals.rollouts.forecast - answer.totals.rollouts.recorded == pytest.approx(8 * extra)
+    assert increase(answer.totals.rollouts) == pytest.approx(8 * extra)
 
 
 def test_between_re_evaluations_the_batches_stay_exact() -> None:
@@ -175,7 +180,7 @@ def test_a_critic_changes_nothing_about_the_batches(with_critic: str, without: s
     assert same.changes == {}
     if with_critic == "ba_ppo":
         wider = {"method.c2": [0, 0], "method.c3": [0.75, 0.75]}
-        assert what_if(run, wider).totals.x3_share.forecast > same.totals.x3_share.recorded
+        assert increase(what_if(run, wider).totals.x3_share) > 0
 
 
 def test_a_bapo_run_shows_what_grpo_would_have_made_of_its_groups() -> None:

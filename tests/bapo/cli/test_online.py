@@ -10,7 +10,7 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +27,6 @@ from tests.backend.journals import evaluation, step
 from tests.services import BackendServer, wait_until
 
 Cli = Callable[..., Result]
-
-
-@pytest.fixture(scope="module")
-def worker(backend_server: BackendServer) -> Iterator[FakeWorker]:
-    worker = FakeWorker(backend_server)
-    yield worker
-    worker.close()
 
 
 @pytest.fixture
@@ -133,7 +126,7 @@ def test_a_dry_run_says_what_changes_and_submits_nothing(cli: Cli, admin: Client
 def test_runs_are_listed_filtered_and_sorted(cli: Cli, trained: RunDetail) -> None:
     header, row = lines(cli("runs", trained.id))
     assert header.split()[:4] == ["id", "name", "status", "step"]
-    assert row.startswith(f"{trained.id}  a trained run  succeeded  3/150   0.750  50.0 %   +25.0")
+    assert row.startswith(f"{trained.id}  a trained run  succeeded  3/150   0.500  50.0 %   +25.0")
     assert lines(cli("runs", "--ids", "--status", "succeeded", "--min-best", "0.4", trained.id)) == [trained.id]
     page = json.loads(cli("runs", trained.id, "--json").stdout)
     assert (page["total"], page["items"][0]["id"]) == (1, trained.id)
@@ -266,7 +259,8 @@ def test_watching_tells_what_happens_and_ends_with_the_run(
     worker.report(claim, "failed", "out of memory")
     watching.join(60)
     said = lines(results[0])
-    assert f"{trained.id} a trained run: succeeded" in said
+    # Its last steps and its end come together: the end is the last line.
+    assert [line for line in said if line.startswith(trained.id)][-1] == f"{trained.id} a trained run: succeeded"
     assert f"{run.id} watched: failed: out of memory" in said
     assert any(
         line.startswith(f"{run.id} watched: step 39/150; reward 0.500; X1 16, X2 0, X3 4 of 32; CD-34 avg@8 25.0 %")

@@ -45,6 +45,19 @@ def test_several_machines_need_a_cluster() -> None:
     _resolve(type="verl", verl__nodes=2, verl__ray_address="10.0.0.1:6379")
 
 
+@pytest.mark.parametrize("address", ["auto", "10.0.0.1:6379", "ray://head.example.org:10001", "[fd00::1]:6379"])
+def test_a_cluster_is_named_by_host_and_port(address: str) -> None:
+    _resolve(type="verl", verl__ray_address=address)
+
+
+@pytest.mark.parametrize("address", ["module://x", "os", "http://10.0.0.1:6379", "10.0.0.1"])
+def test_an_address_that_ray_would_import_is_refused(address: str) -> None:
+    with pytest.raises(
+        ConfigError, match=r"engine\.verl\.ray_address = .*: not an address of a Ray cluster: give host"
+    ):
+        _resolve(type="verl", verl__ray_address=address)
+
+
 def test_megatron_takes_its_sizes() -> None:
     sizes = {"verl__megatron_tensor_parallel": 2, "verl__megatron_pipeline_parallel": 4}
     _resolve(type="verl", verl__strategy="megatron", verl__gpus_per_node=8, **sizes)

@@ -72,8 +72,8 @@ def test_a_misspelt_field_gets_the_nearest_name(changes: dict[str, Any], message
         ),
         (
             {"method.type": "bapo_mini", "method.filter.type": "range"},
-            "method.filter = {'type': 'range'}: bapo_mini has no filter; it belongs to bapo and ba_ppo: remove it, "
-            "or change method.type",
+            "method.filter = {'type': 'range'}: bapo_mini has no filter; it belongs to bapo, bapo_release and ba_ppo: "
+            "remove it, or change method.type",
         ),
         (
             {"method.type": "grpo", "method.critic.learning_rate": 1e-3},
@@ -162,3 +162,21 @@ def test_every_problem_is_found_at_once() -> None:
 def test_a_config_that_is_no_section_is_refused(whole: Any) -> None:
     with pytest.raises(ConfigError, match=r"config.*must hold fields: model, task, method"):
         resolve(whole)
+
+
+def test_a_broken_rule_is_told_beside_refused_fields() -> None:
+    found = problems({"method.m": 0, "method.c2": [0.9, 0.9], "training.learning_rate": "fast"})
+    assert found == [
+        "method.m = 0: must be at least 1",
+        "training.learning_rate = 'fast': must be a number",
+        "method.c2 = [0.9, 0.9]: c2 = 0.9 is above c3 = 0.25 at r_tot = 0: lower c2 to at most 0.25 there, or raise c3",
+    ]
+
+
+def test_a_rule_about_a_refused_field_is_not_judged_by_its_default() -> None:
+    # c3 begins at 0.25, which is below c2, but nobody wants it to stay there.
+    assert problems({"method.c2": [0.9, 0.9], "method.c3": [0.95, 1.5]}) == [
+        "method.c3 = 1.5: must be at least 0 and less than 1"
+    ]
+    # DAPO's field is none of BAPO's, whose section stands in for the unknown one.
+    assert len(problems({"method.type": "dappo", "method.max_rounds": 3})) == 1

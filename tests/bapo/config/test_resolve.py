@@ -74,6 +74,13 @@ def test_gspo_with_one_update_per_step_is_warned_that_it_is_grpo() -> None:
     assert not resolved({**sizes, "training.mini_batch_size": 15}).warnings
 
 
+def test_dapo_with_one_update_per_step_is_warned_that_its_clip_range_never_acts() -> None:
+    (warning,) = resolved({"method.type": "dapo"}).warnings
+    assert (warning.field, warning.value) == ("training.mini_batch_size", None)
+    assert "such as 2" in warning.remedy
+    assert not resolved({"method.type": "dapo", "training.mini_batch_size": 31}).warnings
+
+
 @pytest.mark.parametrize(("warmup_steps", "is_warned"), [(9, False), (10, True)])
 def test_a_run_that_ends_within_the_critics_warm_up_is_warned_of(warmup_steps: int, is_warned: bool) -> None:
     changes = {"method.type": "ppo", "method.critic.warmup_steps": warmup_steps, "training.steps": 10}

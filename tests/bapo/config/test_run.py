@@ -81,6 +81,24 @@ def test_each_method_has_its_own_loss_aggregation(method: str, aggregation: str)
     assert named.objective.aggregation == "token-mean"
 
 
+def test_the_kl_penalty_is_to_the_methods_own_policy_unless_the_config_says() -> None:
+    # Eq. 3 for BAPO, Eq. 1 for its baselines, and ReMix's mean of both.
+    loss = {"kl_coefficient": 0.001}
+    shares = {
+        method: config(method={"type": method}, loss=loss).objective.kl_reference_share
+        for method in ("bapo", "bapo_mini", "ba_ppo", "grpo", "grpo_delayed", "dapo", "gspo", "ppo", "remix")
+    }
+    assert shares == {"bapo": 0, "bapo_mini": 0, "ba_ppo": 0, "remix": 0.5} | dict.fromkeys(
+        ("grpo", "grpo_delayed", "dapo", "gspo", "ppo"), 1
+    )
+    for kl_to, share in (("behaviour", 0), ("reference", 1)):
+        for method in ("bapo", "grpo", "remix"):
+            objective = config(method={"type": method}, loss={**loss, "kl_to": kl_to}).objective
+            assert (objective.kl_reference_share, objective.needs_reference) == (share, bool(share))
+    # Without a coefficient there is no copy of the base model.
+    assert not config(method={"type": "grpo"}).objective.needs_reference
+
+
 def test_dapo_and_gspo_have_clip_ranges_of_their_own() -> None:
     ranges = {
         method: (objective.clip_low, objective.clip_high, objective.ratio_level)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import resource
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import httpx
 import pytest
@@ -12,7 +14,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from bapo.deploy import http_server
-from bapo.deploy.http_server import MAX_HEAD_BYTES
+from bapo.deploy.http_server import MAX_HEAD_BYTES, OPEN_FILES, Server
 from tests.frontend.serving import serving
 
 READ_BYTES = 262_144
@@ -85,3 +87,63 @@ def test_the_next_request_of_a_connection_has_its_own_time(address: httpx.URL, m
             time.sleep(0.6)
         connection.sendall(request[:10])
         assert status_of(connection.recv(1000)) == 408
+
+
+@pytest.mark.parametrize("rest", [b"", b"x" * 100])
+def test_a_body_that_nobody_reads_any_more_ends_its_connection(
+    address: httpx.URL, monkeypatch: pytest.MonkeyPatch, rest: bytes
+) -> None:
+    monkeypatch.setattr(http_server, "LINGER_SECONDS", 0.5)
+    request = f"POST / HTTP/1.1\r\nHost: {address.host}\r\nContent-Length: 1000\r\n\r\n".encode()
+    with connect(address) as connection:
+        connection.sendall(request)
+        assert status_of(connection.recv(1000)) == 200
+        connection.sendall(rest)
+        assert connection.recv(1000) == b"", "the connection is held by a body without an end"
+
+
+def test_a_body_that_comes_in_after_its_answer_keeps_the_connection(
+    address: httpx.URL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "LINGER_SECONDS", 1.0)
+    head = f"POST / HTTP/1.1\r\nHost: {address.host}\r\nContent-Length: 4\r\n\r\n".encode()
+    with connect(address) as connection:
+        for _ in range(3):
+            connection.sendall(head)
+            assert status_of(connection.recv(1000)) == 200
+            connection.sendall(b"late")
+            time.sleep(0.6)
+        connection.sendall(head)
+        assert status_of(connection.recv(1000)) == 200
+
+
+def test_a_connection_beyond_the_most_is_told_so_and_the_others_are_served(
+    address: httpx.URL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "MOST_CONNECTIONS", 2)
+    request = f"GET / HTTP/1.1\r\nHost: {address.host}\r\n\r\n".encode()
+
+    def ask(connection: socket.socket) -> int:
+        connection.sendall(request)
+        return status_of(connection.recv(1000))
+
+    with ExitStack() as opened:
+        first, second = (opened.enter_context(connect(address)) for _ in range(2))
+        assert (ask(first), ask(second)) == (200, 200)
+        with connect(address) as third:
+            assert ask(third) == 503
+            assert third.recv(1000) == b""
+        assert (ask(first), ask(second)) == (200, 200)
+
+
+def test_a_server_may_open_more_files_than_the_usual_1024() -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert limits[1] == resource.RLIM_INFINITY or limits[1] >= 1_100, "this machine permits no more"
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1_024, limits[1]))
+    try:
+        Server(hello, lambda: None)
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert hard == limits[1]
+    assert soft == (OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard))

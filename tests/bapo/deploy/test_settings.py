@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from backend.kit.settings import Settings
-from bapo.deploy.settings import SettingsError, known_variables, load, unknown_variables
+from bapo.deploy.settings import (
+    ServiceSettings,
+    SettingsError,
+    known_variables,
+    load,
+    unknown_variables,
+    with_password,
+)
 from frontend.settings import FrontendSettings
 from scripts.write_settings import document, variables
 from worker.settings import WorkerSettings
@@ -103,3 +110,61 @@ def test_an_unknown_variable_is_answered_with_the_nearest_name() -> None:
         "BAPO_LEASE_SECOND is set, but nothing reads it: did you mean BAPO_LEASE_SECONDS?",
         "BAPO_XQZW is set, but nothing reads it: see docs/settings.md for the known ones",
     ]
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("redis://redis:6379/0", "redis://:p%40%2Fss@redis:6379/0"),
+        ("postgresql+psycopg://bapo@db:5432/bapo?a=b", "postgresql+psycopg://bapo:p%40%2Fss@db:5432/bapo?a=b"),
+        ("", ""),
+    ],
+)
+def test_a_password_comes_from_a_file(url: str, expected: str, tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("p@/ss\n")
+    assert with_password(url, tmp_path / "password") == expected
+    assert with_password(url, None) == url
+
+
+def test_a_password_that_is_not_to_be_had_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "password"
+    monkeypatch.setenv("BAPO_SERVER_URL", "https://bapo.example.org")
+    monkeypatch.setenv("BAPO_BROKER_PASSWORD_FILE", str(file))
+    monkeypatch.setenv("BAPO_BROKER_URL", "redis://redis:6379/0")
+    with pytest.raises(SettingsError, match=rf"^BAPO_BROKER_URL = .*cannot be read from {file}: No such file"):
+        load(WorkerSettings)
+    file.write_text("\n")
+    with pytest.raises(SettingsError, match="the file is empty"):
+        load(WorkerSettings)
+    file.write_text("secret\n")
+    assert load(WorkerSettings).broker_url == "redis://:secret@redis:6379/0"
+    monkeypatch.setenv("BAPO_BROKER_URL", "redis://:other@redis:6379/0")
+    with pytest.raises(SettingsError, match="give it in one of the two") as refused:
+        load(WorkerSettings)
+    assert "other" not in str(refused.value)
+
+
+@pytest.mark.parametrize("settings", [Settings, FrontendSettings])
+def test_a_public_address_with_a_path_is_refused(
+    settings: type[ServiceSettings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BAPO_PUBLIC_URL", "https://example.org/bapo")
+    with pytest.raises(SettingsError, match=r"cannot be served under a path \(/bapo\): give it a host name of its own"):
+        load(settings)
+
+
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [
+        ("rediss://redis:6379/0", "rediss://redis:6379/0?ssl_cert_reqs=required"),
+        ("rediss://redis/0?ssl_ca_certs=/ca.pem", "rediss://redis/0?ssl_ca_certs=/ca.pem&ssl_cert_reqs=required"),
+        ("rediss://redis/0?ssl_cert_reqs=none", "rediss://redis/0?ssl_cert_reqs=none"),
+        ("redis://redis:6379/0", "redis://redis:6379/0"),
+    ],
+)
+def test_a_brokers_certificate_is_checked_unless_it_is_said_otherwise(
+    monkeypatch: pytest.MonkeyPatch, given: str, used: str
+) -> None:
+    monkeypatch.setenv("BAPO_BROKER_URL", given)
+    monkeypatch.setenv("BAPO_SERVER_URL", "https://bapo.example.org")
+    assert load(WorkerSettings).broker_url == used

@@ -8,6 +8,7 @@ from typing import Any
 from bapo.api.records import Series
 from bapo.figures.recorded import RecordedRun
 from bapo.records import EvaluationRecord, Interval, TrackingRecord
+from tests.backend.journals import tracking
 
 GROUP_SIZE = 4
 
@@ -81,13 +82,5 @@ def evaluation(
 
 
 def tracked(step: int, num_correct: Sequence[int], *, replicate: int = 0) -> TrackingRecord:
-    """A sampling of the tracked prompts t0, t1, …"""
-    return TrackingRecord(
-        attempt=1,
-        step=step,
-        replicate=replicate,
-        group_size=GROUP_SIZE,
-        prompt_ids=[f"t{index}" for index in range(len(num_correct))],
-        num_correct=num_correct,
-        timing={},
-    )
+    """A sampling of the tracked prompts."""
+    return tracking(step, num_correct, replicate=replicate, group_size=GROUP_SIZE)

@@ -23,7 +23,7 @@ from bapo.figures.composition_grid import (
 )
 from bapo.figures.methods import LineStyle
 from bapo.figures.migration_difference import migration_difference_data, migration_difference_figure
-from bapo.figures.overlay import MOST_IN_ONE_LABEL, overlay_data, overlay_figure, points_per_curve
+from bapo.figures.overlay import MOST_IN_ONE_LABEL, OverlaidMark, overlay_data, overlay_figure, points_per_curve
 from bapo.figures.theme import DARK, LIGHT
 
 SOLID = LineStyle("#123456", "solid", "circle")
@@ -35,11 +35,11 @@ def curve(label: str, mean: Sequence[float | None], **fields: Any) -> ComparedCu
     return ComparedCurve(label=label, run_ids=["r"], mean=mean, num_positions=len(mean), **content)
 
 
-def overlay(curves: Sequence[ComparedCurve], x: Any = "step", hidden: frozenset[str] = frozenset()) -> Any:
+def overlay(curves: Sequence[ComparedCurve], x: Any = "step", **more: Any) -> Any:
     labels = [each.label for each in curves]
     styles = {label: SOLID if index % 2 == 0 else DASHED for index, label in enumerate(labels)}
     names = {label: label.upper() for label in labels}
-    return overlay_data(curves, x, styles, names=names, unit="share", is_share=True, hidden=hidden)
+    return overlay_data(curves, x, styles, names=names, unit="share", is_share=True, **more)
 
 
 # ---------------------------------------------------------------- overlay
@@ -52,7 +52,7 @@ def test_more_curves_have_fewer_points(curves: int, points: int) -> None:
 
 
 def test_a_group_has_a_line_over_its_interval() -> None:
-    data = overlay([curve("bapo", [0.2, 0.4], low=[0.1, 0.3], high=[0.3, 0.5], n=[2, 2]), curve("grpo", [0.3, 0.2])])
+    data = overlay([curve("bapo", [0.2, 0.4], low=[0.1, 0.3], high=[0.3, 0.5], n=[3, 3]), curve("grpo", [0.3, 0.2])])
     figure = overlay_figure(data, LIGHT)
     low, high, first, second = figure.data
     assert (low.fill, high.fill, high.hoverinfo, high.legendgroup) == (None, "tonexty", "skip", "bapo")
@@ -66,18 +66,37 @@ def test_a_group_has_a_line_over_its_interval() -> None:
 
 
 def test_an_interval_is_drawn_where_there_is_one() -> None:
-    figure = overlay_figure(overlay([curve("a", [1, 2, 3], low=[0, 1, None], high=[2, 3, None], n=[2, 2, 1])]), LIGHT)
+    figure = overlay_figure(overlay([curve("a", [1, 2, 3], low=[0, 1, None], high=[2, 3, None], n=[3, 3, 2])]), LIGHT)
     assert list(figure.data[0].x) == [0, 60]
     assert list(figure.data[2].customdata)[2] == ""
     alone = overlay_figure(overlay([curve("a", [1, 2], low=[None, None], high=[None, None], n=[1, 1])]), LIGHT)
     assert len(alone.data) == 1
 
 
+def test_two_runs_have_their_range_for_an_interval_would_fill_the_chart() -> None:
+    # Runs at 0.2 and 0.4: mean 0.3 ± 12.706 · 0.1.
+    data = overlay([curve("a", [0.3], low=[0.3 - 1.2706], high=[0.3 + 1.2706], n=[2])])
+    assert (data.curves[0].low[0], data.curves[0].high[0]) == (
+        pytest.approx(0.2, abs=1e-5),
+        pytest.approx(0.4, abs=1e-5),
+    )
+    assert overlay_figure(data, LIGHT).data[0].name == "A range"
+
+
+def test_a_change_of_parameters_is_marked_on_its_curve() -> None:
+    marks = [OverlaidMark("b", 30, "seed-1, step 3: c1 = 1/4")]
+    figure = overlay_figure(overlay([curve("a", [1, 2]), curve("b", [0.2, 0.4])], marks=marks), LIGHT)
+    (mark,) = [trace for trace in figure.data if trace.mode == "markers"]
+    # Half-way between 0 and 60.
+    assert (list(mark.x), list(mark.y), list(mark.customdata)) == ([30], [pytest.approx(0.3)], [marks[0].text])
+    assert mark.legendgroup == "b"
+
+
 def test_wide_intervals_do_not_flatten_the_curves() -> None:
     # The curve spans 0.2 to 0.4. An interval may stretch that by 3/4 of 0.2 each way, and 5 % of it is left free.
-    data = overlay([curve("a", [0.2, 0.4], low=[-3, -3], high=[9, 9], n=[2, 2])])
+    data = overlay([curve("a", [0.2, 0.4], low=[-3, -3], high=[9, 9], n=[3, 3])])
     assert list(overlay_figure(data, LIGHT).layout.yaxis.range) == pytest.approx([0.04, 0.56])
-    narrow = overlay([curve("a", [0.2, 0.4], low=[0.19, 0.39], high=[0.21, 0.41], n=[2, 2])])
+    narrow = overlay([curve("a", [0.2, 0.4], low=[0.19, 0.39], high=[0.21, 0.41], n=[3, 3])])
     assert list(overlay_figure(narrow, LIGHT).layout.yaxis.range) == pytest.approx([0.18, 0.42])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bapo.analysis.result import AppliedChange
 from bapo.config.method import method_label
 from bapo.figures.groups import fields_between, grouped
 from bapo.figures.methods import styles_of
@@ -20,6 +21,13 @@ def test_runs_that_differ_in_the_seed_alone_are_one_group() -> None:
 def test_the_plain_name_belongs_to_the_usual_config_and_labels_name_what_differs() -> None:
     runs = [run("odd", changes={"method__v": 1}), run("a", seed=1), run("b", seed=2)]
     assert [group.label for group in grouped(runs)] == ["BAPO · v 1", "BAPO"]
+
+
+def test_a_steered_run_is_no_replicate() -> None:
+    change = AppliedChange(step=53, set={"method.v": 1}, author="admin")
+    steered = run("c", seed=3)._replace(applied_changes=[change])
+    labels = [group.label for group in grouped([run("a", seed=1), run("b", seed=2), steered])]
+    assert labels == ["BAPO", "BAPO · v 5 → 1 from step 53"]
 
 
 def test_a_filter_is_named_by_its_kind() -> None:

@@ -64,7 +64,7 @@ def test_the_row_of_the_unsolved_has_its_own_colour_and_all_counts_stand_in_thei
     assert unsolved.colorscale[-1][1] == LIGHT.ramp[0]
     assert [list(row) for row in unsolved.z] == [[0.25, 0.5, 0.25], [None] * 3, [None] * 3, [None] * 3]
     assert [list(row) for row in others.z[:2]] == [[None] * 3, [0.0, 0.5, 0.5]]
-    assert list(texts.text) == ["1", "2", "1", "", "1", "1", "", "", "", "1", "", "1"]
+    assert list(texts.text) == ["1", "2", "1", " ", "1", "1", " ", " ", " ", "1", " ", "1"]
     assert list(texts.y[:4]) == ["0/2", "0/2", "0/2", "1/2"]
     assert texts.y[-1] == "not seen"
     assert (figure.layout.yaxis.title.text, figure.layout.xaxis.title.text) == (
@@ -94,7 +94,7 @@ def test_a_difference_is_in_points_of_the_row_above_or_below_chance() -> None:
     assert list(differences.z[0]) == [-0.25, 0.0, 0.25]
     assert list(differences.z[1]) == [-0.5, 0.0, 0.5]
     assert list(differences.z[2]) == [None, None, None]
-    assert list(texts.text[:6]) == ["−25", "", "+25", "−50", "", "+50"]
+    assert list(texts.text[:6]) == ["−25", " ", "+25", "−50", " ", "+50"]
     assert differences.zmin == -differences.zmax
     assert differences.hovertext[0][0] == "1 prompts, 25.0 % of the row<br>by chance 50.0 %"
 

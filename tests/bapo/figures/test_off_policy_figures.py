@@ -59,11 +59,12 @@ def test_penalties_follow_the_reuse_window() -> None:
         "bapo/thresholds/c3": [0.5, 0.5],
     }
     data = penalties_data(Series(steps=[1, 2], columns=columns), AXIS, k1=2.0, k2=None)
-    assert list(data.values[0]) == [0.2, None]
+    # 2·K·TV + 2·TV: 2·(2 + 1)·0.1.
+    assert list(data.values[0]) == [pytest.approx(0.6), None]
     assert list(data.values[1]) == [None, None]
     # K3 = (1 - s) / s; s = sqrt(0.16) = 0.4 gives 1.5, s = sqrt(0.25) = 0.5 gives 1.
     assert list(data.constants[2]) == pytest.approx([1.5, 1.0], rel=1e-4)
-    assert list(data.values[2]) == pytest.approx([0.3, 0.2], rel=1e-4)
+    assert list(data.values[2]) == pytest.approx([2 * 2.5 * 0.2, 2 * 2 * 0.2], rel=1e-4)
 
 
 def test_phases_add_up_to_the_step() -> None:

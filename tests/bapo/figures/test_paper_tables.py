@@ -7,7 +7,7 @@ import pytest
 from bapo.figures.groups import grouped
 from bapo.figures.recorded import RecordedRun
 from bapo.figures.results_table import clear_best, results_table_data, results_table_figure, results_text
-from bapo.figures.tables import Cell, percent_cell
+from bapo.figures.tables import Cell, Column, percent_cell
 from bapo.figures.theme import LIGHT
 from bapo.figures.time_table import time_table_data, time_table_figure, time_text, total_seconds
 from tests.bapo.figures.runs import evaluation, run
@@ -84,8 +84,8 @@ def test_the_best_is_bold_in_the_text_and_intervals_stay_within_shares() -> None
         for seed in (1, 2)
     ]
     table = results_text(results_table_data(grouped(runs)))
-    # Method, n, avg@4, pass@4, rollouts, policy.
-    assert [column.title for column in table.columns] == ["method", "n", "avg@4", "pass@4", "rollouts", "policy"]
+    titles = ["method", "n", "avg@4", "pass@4", "paper's avg@32", "rollouts", "policy"]
+    assert [column.title for column in table.columns] == titles
     assert table.rows[1][2] == Cell("100.0", "100.0 to 100.0", is_best=True)
     assert not table.rows[2][2].is_best
     assert percent_cell(results_table_data(grouped(runs)).rows[1].scores[0].value).note == "100.0 to 100.0"
@@ -97,6 +97,16 @@ def test_the_mean_over_sets_needs_all_of_them() -> None:
     rows = results_table_data(grouped(runs)).rows
     averages = {row.label: row.average.value and row.average.value.value for row in rows if not row.is_base}
     assert averages == {"BAPO": 0.75, "GRPO": None}
+
+
+def test_the_papers_accuracies_stand_in_a_column_of_their_own() -> None:
+    sets = [evaluation(0, [0], dataset="CD-34"), evaluation(9, [4], dataset="CD-34"), evaluation(9, [2])]
+    runs = [run("a", evaluations=sets), run("b", "grpo", evaluations=sets), run("c", "gspo", evaluations=sets)]
+    table = results_text(results_table_data(grouped(runs)))
+    quoted = table.columns.index(Column("paper's avg@32", "CD-34"))
+    # Table 1(b): Qwen2.5 Math 1.5B, with BAPO and with GRPO; it has no GSPO.
+    assert [row[quoted].text for row in table.rows] == ["1.1", "73.0", "62.9", "–"]
+    assert all(row[quoted].is_quoted for row in table.rows)
 
 
 def test_user_text_is_no_markup() -> None:

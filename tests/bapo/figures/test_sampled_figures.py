@@ -15,25 +15,14 @@ from bapo.figures.reevaluation import reevaluation_data, reevaluation_figure, se
 from bapo.figures.theme import LIGHT
 from bapo.figures.threshold_map import threshold_map_data, threshold_map_figure
 from bapo.figures.unlocks import unlocks_data, unlocks_figure
-from bapo.records import EventRecord, TrackingRecord
+from bapo.records import EventRecord
+from tests.backend.journals import tracking
 
 AXIS = XAxis("step", list(range(1, 61)), list(range(1, 61)), 0)
 
 
-def _tracking(step: int, counts: list[int], replicate: int = 0) -> TrackingRecord:
-    return TrackingRecord(
-        attempt=1,
-        step=step,
-        replicate=replicate,
-        group_size=8,
-        prompt_ids=[f"p{index}" for index in range(len(counts))],
-        num_correct=counts,
-        timing={},
-    )
-
-
 def test_the_null_is_base_against_base() -> None:
-    records = [_tracking(0, [0, 0, 1]), _tracking(0, [0, 1, 1], replicate=1), _tracking(25, [2, 5, 1])]
+    records = [tracking(0, [0, 0, 1]), tracking(0, [0, 1, 1], replicate=1), tracking(25, [2, 5, 1])]
     data = unlocks_data(records, AXIS)
     assert data.null is not None
     assert [None if rate is None else rate.value for _, rate in data.null] == [0.5, 0.0, 0.0]
@@ -55,7 +44,7 @@ def test_unlocks_without_a_base_sampling_are_empty() -> None:
 
 
 def test_tracking_bins_leave_the_second_base_sampling_out() -> None:
-    records = [_tracking(0, [0, 8]), _tracking(0, [8, 8], replicate=1), _tracking(25, [8, 8])]
+    records = [tracking(0, [0, 8]), tracking(0, [8, 8], replicate=1), tracking(25, [8, 8])]
     bins = tracking_bins(records, AXIS, 8)
     assert bins.x == [0, 25]
     assert (bins.shares[0], bins.shares[8]) == ([0.5, 0.0], [0.5, 1.0])

@@ -195,3 +195,8 @@ def test_extension_refuses_a_figure_with_too_few_points() -> None:
     figure = batch_composition_figure(batch_composition_data(TWO_STEPS, AXIS), LIGHT)
     with pytest.raises(ValueError, match="has 2 points, fewer than the 3 new steps"):
         extension(figure, 3)
+
+
+def test_the_batch_of_another_trainer_names_no_source_that_it_does_not_record() -> None:
+    figure = batch_composition_figure(batch_composition_data(TWO_STEPS, AXIS), LIGHT, is_observed=True)
+    assert [trace.name for trace in figure.data] == ["X1 fresh", "batch size B"]

@@ -16,8 +16,12 @@ def settings(**method: Any) -> RunConfig:
     return config({"type": "arpo", **method}, batch_size=3)
 
 
+def whole_batches() -> Arpo:
+    return Arpo(settings(replaces="batch"))
+
+
 def test_a_batch_with_any_reward_is_plain_grpo() -> None:
-    method = Arpo(settings())
+    method = whole_batches()
     take_step(method, 1, [group("a", "0011", 1)])
     batch = take_step(method, 2, [group("b", "0000", 2), group("c", "0001", 2)])
     assert [(item.group.prompt_id, item.source) for item in batch.items] == [
@@ -27,7 +31,7 @@ def test_a_batch_with_any_reward_is_plain_grpo() -> None:
 
 
 def test_a_batch_without_any_reward_gives_way_to_stored_groups_with_mixed_rewards() -> None:
-    method = Arpo(settings())
+    method = whole_batches()
     take_step(method, 1, [group("a", "0011", 1), group("b", "1111", 1), group("c", "0000", 1)])
     batch = take_step(method, 2, [group("a", "0000", 2), group("d", "0000", 2)])
     # b has no gradient, c has no reward. The fresh failure of a does not displace its stored success.
@@ -42,18 +46,18 @@ def test_a_batch_without_any_reward_gives_way_to_stored_groups_with_mixed_reward
 
 @pytest.mark.parametrize(("num_fresh", "num_reused"), [(1, 1), (2, 2), (3, 3), (4, 3)])
 def test_as_many_groups_come_back_as_failed_but_no_more_than_the_batch_holds(num_fresh: int, num_reused: int) -> None:
-    method = Arpo(settings())
+    method = whole_batches()
     take_step(method, 1, [group(name, "0011", 1) for name in "abcde"])
     assert take_step(method, 2, [group(f"x{i}", "0000", 2) for i in range(num_fresh)]).counts.x3 == num_reused
 
 
 def test_without_anything_stored_a_failed_batch_is_trained_on() -> None:
-    batch = take_step(Arpo(settings()), 1, [group("a", "0000", 1), group("b", "0000", 1)])
+    batch = take_step(whole_batches(), 1, [group("a", "0000", 1), group("b", "0000", 1)])
     assert (batch.counts.x1, batch.counts.x3) == (2, 0)
 
 
 def test_one_failure_of_each_failed_group_gives_way_to_a_stored_success_of_its_prompt() -> None:
-    method = Arpo(settings(replaces="response"))
+    method = Arpo(settings())
     take_step(method, 1, [group("a", "0010", 1), group("b", "1111", 1)])
     batch = take_step(method, 2, [group("a", "0000", 2), group("b", "0100", 2), group("c", "0000", 2)])
     partly, success, whole, hopeless = batch.items
@@ -70,7 +74,7 @@ def test_one_failure_of_each_failed_group_gives_way_to_a_stored_success_of_its_p
 
 
 def test_a_group_that_finds_no_room_has_nothing_replaced() -> None:
-    method = Arpo(settings(replaces="response"))
+    method = Arpo(settings())
     take_step(method, 1, [group(name, "0010", 1) for name in "abcd"])
     batch = take_step(method, 2, [group(name, "0000", 2) for name in "abcd"])
     assert [name for name, *_ in reused(batch)] == ["a", "b", "c"]

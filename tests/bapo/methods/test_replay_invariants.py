@@ -92,10 +92,10 @@ def test_batches_hold_each_group_once_and_nothing_too_old(run: tuple[RunConfig, 
 
 def assert_counts(batch: ComposedBatch, chosen: RunConfig) -> None:
     counts = batch.counts
-    assert counts.x1 + counts.x3 == counts.batch == len(batch.items)
+    assert counts.x1 + (counts.x3 or 0) == counts.batch == len(batch.items)
     assert counts.x2 == counts.reevaluated == 0
     assert counts.fill_rate == counts.batch / chosen.training.batch_size
-    assert counts.x3 <= counts.x3_candidates
+    assert (counts.x3 or 0) <= (counts.x3_candidates or 0)
     prompts = [item.group.prompt_id for item in batch.items]
     if joins_prompts(chosen):
         assert len(set(prompts)) <= chosen.training.batch_size

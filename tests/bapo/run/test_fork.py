@@ -10,47 +10,26 @@ from typing import Any
 import pytest
 
 from bapo.config import RunConfig, apply_changes, resolve
-from bapo.records import AnyRecord, EventRecord, StepRecord, comparable
 from bapo.run.checkpoint import CheckpointError
 from bapo.run.control import ControlRequest, append_request
 from bapo.run.fork import ForkOrigin, begin_fork, fork_problems, read_origin
-from bapo.run.journal import merged_records
 from bapo.run.trainer import train
+from tests.bapo.run import small_runs
+from tests.bapo.run.small_runs import config_of, events, lines, steps_of
 
-SMALL = {
-    "method.v": 3,
-    "method.m": 2,
-    "task.num_train": 48,
-    "task.num_test": 8,
-    "rollout.batch_size": 12,
-    "rollout.group_size": 4,
-    "method.c2": ["0", "0"],
-    "method.c3": ["1/2", "3/4"],
-    "training.batch_size": 12,
+SETTINGS = {
+    **small_runs.OF_ANY_METHOD,
+    **small_runs.OF_BAPO,
     "training.steps": 6,
     "training.checkpoint_interval": 2,
     "training.keep_checkpoints": 5,
-    "tracking.num_prompts": 8,
     "tracking.interval": 3,
     "evaluation.interval": 3,
-    "evaluation.num_samples": 2,
 }
 
 
 def config(**changes: Any) -> RunConfig:
-    return resolve(
-        apply_changes({}, SMALL | {name.replace("__", "."): value for name, value in changes.items()})
-    ).config
-
-
-def records(run_folder: Path, *, after: int = 0) -> list[dict[str, Any]]:
-    """What must be equal between equal runs, of the steps after one."""
-    found = [record for record in merged_records(run_folder) if not isinstance(record, EventRecord)]
-    return [comparable(record) for record in found if record.step > after]
-
-
-def events(run_folder: Path) -> list[AnyRecord]:
-    return [record for record in merged_records(run_folder) if isinstance(record, EventRecord)]
+    return config_of(SETTINGS, {name.replace("__", "."): value for name, value in changes.items()})
 
 
 @pytest.fixture(scope="module")
@@ -66,10 +45,8 @@ ORIGIN = ForkOrigin(run_id="parent", step=4)
 def test_a_fork_with_the_same_config_takes_its_parents_course(parent: Path, tmp_path: Path) -> None:
     begin_fork(tmp_path, parent, ORIGIN)
     assert train(tmp_path, config()).steps == 6
-    assert records(tmp_path) == records(parent, after=4)
+    assert lines(tmp_path) == lines(parent, after=4)
     forked, taken_over = events(tmp_path)[:2]
-    assert isinstance(forked, EventRecord)
-    assert isinstance(taken_over, EventRecord)
     assert (forked.event, forked.data["parent"], forked.data["num_steps"]) == ("forked", "parent", 6)
     # The server counts the checkpoints that are in the folder by these events.
     assert (taken_over.event, taken_over.step) == ("checkpoint", 4)
@@ -78,8 +55,8 @@ def test_a_fork_with_the_same_config_takes_its_parents_course(parent: Path, tmp_
 def test_a_fork_goes_beyond_its_parents_end(parent: Path, tmp_path: Path) -> None:
     begin_fork(tmp_path, parent, ForkOrigin(run_id="parent", step=6))
     assert train(tmp_path, config(training__steps=7)).steps == 7
-    (step,) = [record for record in merged_records(tmp_path) if isinstance(record, StepRecord)]
-    before = [record for record in merged_records(parent) if isinstance(record, StepRecord)][-1]
+    (step,) = steps_of(tmp_path)
+    before = steps_of(parent)[-1]
     assert step.cost.num_rollouts >= before.cost.num_rollouts + 12 * 4
 
 
@@ -91,7 +68,7 @@ def test_a_fork_with_other_thresholds_is_as_a_change_at_that_step(parent: Path, 
     train(changed, config())
     begin_fork(forked, parent, ORIGIN)
     train(forked, config(method__c1=0, method__v=1))
-    assert records(forked) == records(changed, after=4)
+    assert lines(forked) == lines(changed, after=4)
 
 
 def test_a_fork_that_lost_its_first_attempt_keeps_its_own_config(parent: Path, tmp_path: Path) -> None:
@@ -104,8 +81,8 @@ def test_a_fork_that_lost_its_first_attempt_keeps_its_own_config(parent: Path, t
     # As after kill -9 in step 6: nothing of its own is left.
     shutil.rmtree(crashed / "checkpoints" / "step-000005")
     train(crashed, config(method__c1=0, training__learning_rate=1e-3))
-    assert records(crashed) == records(straight)
-    assert [event.event for event in events(crashed) if isinstance(event, EventRecord)].count("forked") == 1
+    assert lines(crashed) == lines(straight)
+    assert len(events(crashed, "forked")) == 1
 
 
 def test_a_fork_begins_once(parent: Path, tmp_path: Path) -> None:
@@ -139,7 +116,7 @@ def test_a_missing_or_damaged_checkpoint_is_named(parent: Path, tmp_path: Path) 
     ],
 )
 def test_what_a_checkpoint_can_go_on_with(changes: dict[str, Any]) -> None:
-    explicit = apply_changes(apply_changes({}, SMALL), changes)
+    explicit = apply_changes(apply_changes({}, SETTINGS), changes)
     assert fork_problems(resolve(explicit).config, config(), 4) == []
 
 
@@ -157,22 +134,22 @@ def test_what_a_checkpoint_can_go_on_with(changes: dict[str, Any]) -> None:
     ],
 )
 def test_what_it_cannot_go_on_with(field: str, value: Any, reason: str) -> None:
-    ours = resolve(apply_changes({}, SMALL | {field: value})).config
+    ours = config_of(SETTINGS, {field: value})
     problems = fork_problems(ours, config(), 4)
     assert [problem.field for problem in problems] == [field]
     assert reason in problems[0].remedy
 
 
 def test_a_method_of_another_family_is_refused() -> None:
-    grpo = {name: value for name, value in SMALL.items() if not name.startswith("method.")} | {"method.type": "grpo"}
-    problems = fork_problems(resolve(apply_changes({}, grpo)).config, config(), 4)
+    grpo = config_of(small_runs.OF_ANY_METHOD, {"method.type": "grpo"})
+    problems = fork_problems(grpo, config(), 4)
     assert "the checkpoint holds the state of bapo" in {p.field: p.remedy for p in problems}["method.type"]
 
 
 def test_a_smaller_buffer_keeps_the_newest(parent: Path, tmp_path: Path) -> None:
     begin_fork(tmp_path, parent, ORIGIN)
     train(tmp_path, config(method__difficult_buffer__capacity=2))
-    steps = [record for record in merged_records(tmp_path) if isinstance(record, StepRecord)]
+    steps = steps_of(tmp_path)
     sizes = [record.difficult_buffer.size for record in steps if record.difficult_buffer is not None]
     assert len(sizes) == 2
     assert max(sizes) <= 2

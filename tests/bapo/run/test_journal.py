@@ -20,13 +20,7 @@ from bapo.run.journal import (
     merged_records,
     read_records,
 )
-
-
-def tracking(step: int, *, attempt: int = 1, replicate: int = 0, num_correct: int = 1) -> TrackingRecord:
-    return TrackingRecord(
-        schema=1, attempt=attempt, step=step, replicate=replicate, group_size=8, prompt_ids=["a"],
-        num_correct=[num_correct], timing={},
-    )  # fmt: skip
+from tests.backend.journals import tracking
 
 
 def event(step: int, *, attempt: int = 1, name: str = "checkpoint") -> EventRecord:
@@ -125,6 +119,21 @@ def test_a_full_device_is_named_with_the_remedy() -> None:
     )
 
 
+def test_a_file_that_lost_its_name_is_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "run" / "file"
+    with LineWriter(path) as writer:
+        writer.write(b"one\n")
+        path.parent.rename(tmp_path / "elsewhere")
+        with pytest.raises(JournalError, match=r"run/file was deleted or moved .*: clone the run"):
+            writer.write(b"two\n")
+        # Another file of that name is not ours either.
+        path.parent.mkdir()
+        path.write_bytes(b"")
+        with pytest.raises(JournalError, match="deleted or moved"):
+            writer.write(b"two\n")
+    assert (tmp_path / "elsewhere" / "file").read_bytes() == b"one\n"
+
+
 def test_attempts_are_ordered_by_number(tmp_path: Path) -> None:
     for name in ("attempt-10", "attempt-2", "attempt-1", "attempt-x", "checkpoints"):
         (tmp_path / name).mkdir()
@@ -132,8 +141,8 @@ def test_attempts_are_ordered_by_number(tmp_path: Path) -> None:
 
 
 def test_a_later_attempt_replaces_the_steps_that_it_repeats(tmp_path: Path) -> None:
-    write(tmp_path, 1, tracking(1), tracking(2), tracking(3, num_correct=5))
-    write(tmp_path, 2, tracking(3, attempt=2, num_correct=6), tracking(4, attempt=2))
+    write(tmp_path, 1, tracking(1), tracking(2), tracking(3, [5]))
+    write(tmp_path, 2, tracking(3, [6], attempt=2), tracking(4, attempt=2))
     merged = merged_records(tmp_path)
     assert [(record.step, record.attempt) for record in merged] == [(1, 1), (2, 1), (3, 2), (4, 2)]
 

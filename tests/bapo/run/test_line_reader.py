@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bapo.run.line_reader import Lines, read_lines
+from bapo.run.line_reader import Lines, LineTooLongError, read_lines
 
 
 @pytest.fixture
@@ -49,6 +49,12 @@ def test_a_line_longer_than_the_chunk_is_read_whole(path: Path) -> None:
     found = read_lines(path, 0, chunk_bytes=10)
     # 26 bytes with its newline; three chunks of ten reach past it to the second line's end, byte 28.
     assert found == Lines(0, 28, ["a" * 25, "b"])
+
+
+def test_a_line_that_no_server_takes_is_named(path: Path) -> None:
+    path.write_bytes(b"one\n" + b"x" * 70_000_000 + b"\n")
+    with pytest.raises(LineTooLongError, match=r"the line at byte 4 is longer than 30 MB, which no server takes"):
+        read_lines(path, 4)
 
 
 def test_bytes_that_are_no_text_do_not_shift_offsets(path: Path) -> None:

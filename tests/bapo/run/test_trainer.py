@@ -4,74 +4,33 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 import shutil
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bapo.config import ConfigError, RunConfig, apply_changes, resolve
+from bapo.config import ConfigError
 from bapo.config.method import METHODS
-from bapo.records import AnyRecord, EvaluationRecord, EventRecord, StepRecord, TrackingRecord, comparable
+from bapo.records import AnyRecord, EvaluationRecord, StepRecord, TrackingRecord
 from bapo.rollout import BatchSource
-from bapo.run.checkpoint import CheckpointError
+from bapo.run.checkpoint import CheckpointError, checkpoint_name
 from bapo.run.control import ControlRequest, append_request
-from bapo.run.journal import RECORDS_FILE, JournalError, attempt_folders, merged_records, read_records
-from bapo.run.trainer import EXIT_BAD_INPUT, EXIT_CANNOT_WRITE, EXIT_FAILED, TrainingSummary, main, train
-
-SMALL = {
-    "method.type": "bapo",
-    "method.v": 3,
-    "method.m": 2,
-    "task.num_train": 48,
-    "task.num_test": 8,
-    "rollout.batch_size": 12,
-    "rollout.group_size": 4,
-    "method.c2": ["0", "0"],
-    "method.c3": ["1/2", "3/4"],
-    "training.batch_size": 12,
-    "training.steps": 8,
-    "training.mini_batch_size": 5,
-    "training.checkpoint_interval": 3,
-    "tracking.num_prompts": 8,
-    "tracking.interval": 4,
-    "evaluation.interval": 4,
-    "evaluation.num_samples": 2,
-}
-
-
-def config(**changes: Any) -> RunConfig:
-    settings = SMALL | {name.replace("__", "."): value for name, value in changes.items()}
-    return resolve(apply_changes({}, settings)).config
-
-
-class StopAfter:
-    """Asks for a stop once a step has been recorded."""
-
-    def __init__(self, step: int) -> None:
-        self.step = step
-        self.stop = threading.Event()
-
-    def on_record(self, record: AnyRecord) -> None:
-        if isinstance(record, StepRecord) and record.step >= self.step:
-            self.stop.set()
-
-
-def lines(run_folder: Path) -> list[dict[str, Any]]:
-    """What must be equal between equal runs."""
-    return [comparable(record) for record in merged_records(run_folder) if not isinstance(record, EventRecord)]
-
-
-def events(run_folder: Path, kind: str) -> list[EventRecord]:
-    return [
-        record
-        for folder in attempt_folders(run_folder)
-        for record in read_records(folder / RECORDS_FILE)
-        if isinstance(record, EventRecord) and record.event == kind
-    ]
+from bapo.run.journal import RECORDS_FILE, JournalError, merged_records
+from bapo.run.trainer import (
+    EXIT_BAD_INPUT,
+    EXIT_CANNOT_WRITE,
+    EXIT_FAILED,
+    EXIT_SUCCEEDED,
+    TrainingSummary,
+    main,
+    train,
+)
+from tests.bapo.run.small_runs import OF_ANY_METHOD, config, config_of, events, lines, steps_of, train_until
+from tests.disks import small_disk
 
 
 @pytest.fixture(scope="module")
@@ -95,14 +54,30 @@ def test_a_run_records_every_step_evaluation_and_tracking(undisturbed: Path) -> 
     assert tracked == [(0, 0), (0, 1), (4, 0), (8, 0)]
 
 
+def test_what_every_visited_or_held_out_prompt_says_is_kept_once(undisturbed: Path) -> None:
+    evaluations = [record for record in merged_records(undisturbed) if isinstance(record, EvaluationRecord)]
+    asked = {visit.prompt_id for step in steps_of(undisturbed) for visit in step.prompts}
+    asked |= {prompt_id for record in evaluations for prompt_id in record.prompt_ids}
+    lines = (undisturbed / "attempt-1" / "samples.jsonl").read_bytes().splitlines()
+    told = [line for line in map(json.loads, lines) if line["type"] == "prompt"]
+    assert {line["prompt_id"] for line in told} == asked
+    assert len({line["prompt_id"] for line in told}) == len(told)
+    assert all(line["prompt"] and line["answer"] for line in told)
+
+
 def test_the_composition_adds_up_in_every_step(undisturbed: Path) -> None:
-    for record in merged_records(undisturbed):
-        if not isinstance(record, StepRecord):
-            continue
+    for record in steps_of(undisturbed):
         counts = record.counts
-        assert counts.x1 + counts.x2 + counts.x3 == counts.batch == sum(record.batch_histogram) <= counts.batch_size
+        assert (
+            counts.x1 + (counts.x2 or 0) + (counts.x3 or 0)
+            == counts.batch
+            == sum(record.batch_histogram)
+            <= counts.batch_size
+        )
         assert sum(record.fresh_histogram) == counts.fresh == 12
-        assert counts.reevaluated == counts.improved + counts.solved + counts.still_difficult
+        assert (counts.reevaluated or 0) == (counts.improved or 0) + (counts.solved or 0) + (
+            counts.still_difficult or 0
+        )
         assert counts.reevaluated == 0 or record.step % 2 == 0
         for visit in record.prompts:
             if visit.source is BatchSource.FRESH:
@@ -113,15 +88,14 @@ def test_the_composition_adds_up_in_every_step(undisturbed: Path) -> None:
 
 
 def test_re_evaluated_and_reused_groups_do_occur(undisturbed: Path) -> None:
-    steps = [record for record in merged_records(undisturbed) if isinstance(record, StepRecord)]
-    assert sum(record.counts.reevaluated for record in steps) > 0
-    assert sum(record.counts.x3 for record in steps) > 0
+    steps = steps_of(undisturbed)
+    assert sum((record.counts.reevaluated or 0) for record in steps) > 0
+    assert sum((record.counts.x3 or 0) for record in steps) > 0
 
 
 @pytest.mark.parametrize("after", [1, 4, 6])
 def test_a_resumed_run_equals_an_undisturbed_one(undisturbed: Path, tmp_path: Path, after: int) -> None:
-    stopping = StopAfter(after)
-    summary = train(tmp_path, config(), observer=stopping, stop=stopping.stop)
+    summary = train_until(after, tmp_path, config())
     assert (summary.status, summary.steps) == ("stopped", after)
     summary = train(tmp_path, config())
     assert (summary.status, summary.steps) == ("succeeded", 8)
@@ -130,8 +104,7 @@ def test_a_resumed_run_equals_an_undisturbed_one(undisturbed: Path, tmp_path: Pa
 
 def test_a_run_that_lost_its_last_steps_repeats_them_alike(undisturbed: Path, tmp_path: Path) -> None:
     # As after kill -9 in step 5: the journal is ahead of the checkpoint of step 3.
-    stopping = StopAfter(5)
-    train(tmp_path, config(), observer=stopping, stop=stopping.stop)
+    train_until(5, tmp_path, config())
     shutil.rmtree(tmp_path / "checkpoints" / "step-000005")
     train(tmp_path, config())
     assert events(tmp_path, "resumed")[0].data["from_step"] == 3
@@ -139,8 +112,7 @@ def test_a_run_that_lost_its_last_steps_repeats_them_alike(undisturbed: Path, tm
 
 
 def test_a_damaged_newest_checkpoint_is_reported_and_the_one_before_it_used(undisturbed: Path, tmp_path: Path) -> None:
-    stopping = StopAfter(5)
-    train(tmp_path, config(), observer=stopping, stop=stopping.stop)
+    train_until(5, tmp_path, config())
     state = tmp_path / "checkpoints" / "step-000005" / "state.json"
     state.write_text(state.read_text().replace('"step": 5', '"step": 6'))
     train(tmp_path, config())
@@ -150,8 +122,7 @@ def test_a_damaged_newest_checkpoint_is_reported_and_the_one_before_it_used(undi
 
 
 def test_a_run_resumes_from_no_checkpoint_beyond_its_journal(undisturbed: Path, tmp_path: Path) -> None:
-    stopping = StopAfter(5)
-    train(tmp_path, config(), observer=stopping, stop=stopping.stop)
+    train_until(5, tmp_path, config())
     journal = tmp_path / "attempt-1" / RECORDS_FILE
     # As in a backup that took the journal first: the checkpoint of step 5 is there, the record of step 4 is the last.
     kept = [line for line in journal.read_bytes().splitlines(keepends=True) if json.loads(line).get("step", 0) < 5]
@@ -164,8 +135,7 @@ def test_a_run_resumes_from_no_checkpoint_beyond_its_journal(undisturbed: Path, 
 
 
 def test_a_torn_last_line_of_the_journal_is_cut_off(undisturbed: Path, tmp_path: Path) -> None:
-    stopping = StopAfter(4)
-    train(tmp_path, config(), observer=stopping, stop=stopping.stop)
+    train_until(4, tmp_path, config())
     with (tmp_path / "attempt-1" / RECORDS_FILE).open("ab") as file:
         file.write(b'{"schema": 1, "type": "step", "st')
     train(tmp_path, config())
@@ -178,12 +148,11 @@ def test_a_parameter_change_takes_effect_at_its_step_and_again_after_a_crash(tmp
         folder.mkdir()
         append_request(folder, ControlRequest(id="1", author="ada", at_step=5, set={"method.c1": 0, "method.v": 1}))
     train(folders[0], config())
-    stopping = StopAfter(6)
-    train(folders[1], config(), observer=stopping, stop=stopping.stop)
+    train_until(6, folders[1], config())
     shutil.rmtree(folders[1] / "checkpoints" / "step-000006")
     train(folders[1], config())
     assert lines(folders[0]) == lines(folders[1])
-    thresholds = [r.thresholds.c1 for r in merged_records(folders[0]) if isinstance(r, StepRecord)]
+    thresholds = [record.thresholds and record.thresholds.c1 for record in steps_of(folders[0])]
     assert thresholds == [0.125] * 4 + [0.0] * 4
     change = events(folders[0], "parameter_change")[0]
     assert (change.data["author"], change.data["applied_step"]) == ("ada", 5)
@@ -219,25 +188,21 @@ def test_another_config_on_the_same_folder_is_refused_field_by_field(undisturbed
 
 @pytest.mark.parametrize("method", sorted(METHODS.classes))
 def test_every_method_trains(tmp_path: Path, method: str) -> None:
-    changes = {name: value for name, value in SMALL.items() if not name.startswith("method.")}
-    explicit = apply_changes({}, changes | {"method.type": method, "training.steps": 3})
-    assert train(tmp_path, resolve(explicit).config).steps == 3
+    settings = config_of(OF_ANY_METHOD, {"method.type": method, "training.steps": 3})
+    assert train(tmp_path, settings).steps == 3
 
 
 @pytest.mark.parametrize("method", ["dapo", "mopps"])
 def test_a_resumed_method_that_chooses_its_prompts_equals_an_undisturbed_one(tmp_path: Path, method: str) -> None:
-    changes = {name: value for name, value in SMALL.items() if not name.startswith("method.")}
     own = {"dapo": {"method.overlong_buffer_tokens": 8}, "mopps": {"method.candidates": 2}}[method]
-    explicit = apply_changes({}, changes | own | {"method.type": method, "training.steps": 5})
-    settings = resolve(explicit).config
+    settings = config_of(OF_ANY_METHOD, own, {"method.type": method, "training.steps": 5})
     train(tmp_path / "undisturbed", settings)
     # As after kill -9 in step 4 or 5: the journal is ahead of the checkpoint of step 3.
-    stopping = StopAfter(4)
-    train(tmp_path / "resumed", settings, observer=stopping, stop=stopping.stop)
+    train_until(4, tmp_path / "resumed", settings)
     shutil.rmtree(tmp_path / "resumed" / "checkpoints" / "step-000004")
     train(tmp_path / "resumed", settings)
     assert lines(tmp_path / "resumed") == lines(tmp_path / "undisturbed")
-    steps = [record for record in merged_records(tmp_path / "resumed") if isinstance(record, StepRecord)]
+    steps = steps_of(tmp_path / "resumed")
     rounds = [record.num_rounds for record in steps]
     assert max(rounds) > 1 if method == "dapo" else rounds == [1] * 5
     assert [record.cost.num_rollouts for record in steps] == [
@@ -250,29 +215,54 @@ def test_a_resumed_method_that_chooses_its_prompts_equals_an_undisturbed_one(tmp
     [
         {"method.type": "repo", "method.strategy": "variance", "method.retrieved_responses": 5},
         {"method.type": "remix", "method.reincarnation_step": 3},
-        {"method.type": "arpo", "method.replaces": "response"},
+        {"method.type": "arpo"},
         {"method.type": "dots"},
     ],
     ids=lambda own: own["method.type"],
 )
 def test_a_resumed_replay_method_equals_an_undisturbed_one(tmp_path: Path, own: dict[str, Any]) -> None:
-    changes = {name: value for name, value in SMALL.items() if not name.startswith("method.")}
     # Every prompt comes up every second step.
     few = {
         "task.num_train": 24, "training.steps": 4, "training.checkpoint_interval": 2, "tracking.num_prompts": 0,
         "evaluation.enabled": False,
     }  # fmt: skip
-    settings = resolve(apply_changes({}, changes | few | own)).config
+    settings = config_of(OF_ANY_METHOD, few, own)
     train(tmp_path / "undisturbed", settings)
-    stopping = StopAfter(3)
-    train(tmp_path / "resumed", settings, observer=stopping, stop=stopping.stop)
+    train_until(3, tmp_path / "resumed", settings)
     shutil.rmtree(tmp_path / "resumed" / "checkpoints" / "step-000003")
     train(tmp_path / "resumed", settings)
     assert lines(tmp_path / "resumed") == lines(tmp_path / "undisturbed")
-    steps = [record for record in merged_records(tmp_path / "resumed") if isinstance(record, StepRecord)]
-    assert sum(record.counts.x3 for record in steps) > 0
+    steps = steps_of(tmp_path / "resumed")
+    assert sum((record.counts.x3 or 0) for record in steps) > 0
     assert sum(record.update.num_mini_batches for record in steps if record.update) > 4
     assert all(record.high_quality_buffer is not None for record in steps)
+
+
+def test_the_log_has_a_line_per_step_and_the_best_checkpoint_is_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = config(training__checkpoint_interval=1, training__keep_checkpoints=1, evaluation__interval=1)
+    (tmp_path / "config.json").write_text(settings.model_dump_json())
+    # Where another attempt goes on, what the first one saw is still known.
+    train_until(5, tmp_path, settings)
+    assert main([str(tmp_path)]) == 0
+    told = capsys.readouterr().out.splitlines()
+    steps = [line for line in told if "/8: reward" in line]
+    assert len(steps) == 3
+    assert re.fullmatch(
+        r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ  step 6/8: reward \d\.\d\d  batch \d+/12: X1 \d+, X2 \d+, X3 \d+  "
+        r"loss -?\d\.\d{4}  KL \S+  \d+\.\d\d s",
+        steps[0],
+    )
+    assert any("step 8: CD-34 avg@2" in line and "95 % interval" in line for line in told)
+    assert any("step 5: resumed: from the checkpoint of step 5" in line for line in told)
+    assert told[-1].startswith("succeeded after 8 steps and ")
+
+    found = [r for r in merged_records(tmp_path) if isinstance(r, EvaluationRecord) and r.dataset == "CD-34" and r.step]
+    best = max(found, key=lambda record: (record.avg_at_k.value, -record.step)).step
+    on_disk = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
+    assert on_disk == sorted({checkpoint_name(best), checkpoint_name(8)})
+    assert [event.data["best"] for event in events(tmp_path, "checkpoint")][-1] == best
 
 
 def test_bad_input_ends_the_process_with_a_message_and_exit_code_2(
@@ -290,7 +280,13 @@ def test_bad_input_ends_the_process_with_a_message_and_exit_code_2(
         (JournalError("cannot append"), EXIT_CANNOT_WRITE),
         (CheckpointError("cannot write the checkpoint"), EXIT_CANNOT_WRITE),
         (OSError(errno.ENOSPC, "no space left on device"), EXIT_CANNOT_WRITE),
-        (OSError(errno.EACCES, "permission denied"), EXIT_FAILED),
+        (OSError(errno.EROFS, "read-only file system"), EXIT_CANNOT_WRITE),
+        (OSError(errno.EIO, "input/output error"), EXIT_CANNOT_WRITE),
+        (OSError(errno.EMFILE, "too many open files"), EXIT_CANNOT_WRITE),
+        (OSError(errno.EACCES, "permission denied"), EXIT_CANNOT_WRITE),
+        # Of a data set, say: no later try finds another permission.
+        (OSError(errno.EACCES, "permission denied", "/data/train.jsonl"), EXIT_FAILED),
+        (OSError(errno.ENOENT, "no such file or directory"), EXIT_FAILED),
         (RuntimeError("no"), EXIT_FAILED),
     ],
 )
@@ -302,6 +298,48 @@ def test_a_full_disk_has_an_exit_code_of_its_own(tmp_path: Path, error: Exceptio
     assert main([str(tmp_path)], fail) == code
 
 
+def test_a_folder_that_becomes_read_only_under_a_run_is_written_again_later(
+    tmp_path: Path, undisturbed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with small_disk(tmp_path / "run", "64m") as folder:
+        (folder / "config.json").write_bytes((undisturbed / "config.json").read_bytes())
+
+        class Remounter:
+            def on_record(self, record: AnyRecord) -> None:
+                if isinstance(record, StepRecord) and record.step == 1:
+                    # What is open stays open, and nothing new can be made.
+                    subprocess.run(["mount", "--bind", str(folder), str(folder)], check=True)
+                    subprocess.run(["mount", "-o", "remount,bind,ro", str(folder)], check=True)
+
+        def train_and_remount(*run: Any, **options: Any) -> TrainingSummary:
+            return train(*run, **{**options, "observer": Remounter()})
+
+        assert main([str(folder), "--attempt", "1"], train_and_remount) == EXIT_CANNOT_WRITE
+        # The journal went on until the first checkpoint.
+        assert [record.step for record in steps_of(folder)] == [1, 2, 3]
+        # Nor does an attempt begin.
+        assert main([str(folder), "--attempt", "2"]) == EXIT_CANNOT_WRITE
+        assert capsys.readouterr().err.splitlines()[-1].startswith("OSError: [Errno 30] Read-only file system")
+        subprocess.run(["umount", str(folder)], check=True)
+        assert main([str(folder), "--attempt", "2"]) == EXIT_SUCCEEDED
+        assert lines(folder) == lines(undisturbed)
+
+
+def test_a_run_whose_folder_is_moved_ends_instead_of_training_for_nobody(tmp_path: Path) -> None:
+    folder, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
+
+    class Mover:
+        def on_record(self, record: AnyRecord) -> None:
+            if isinstance(record, StepRecord) and record.step == 2:
+                folder.rename(elsewhere)
+
+    with pytest.raises(JournalError, match="was deleted or moved"):
+        train(folder, config(), observer=Mover())
+    # Nor does the checkpoint after step 3 make it anew.
+    assert not folder.exists()
+    assert [record.step for record in steps_of(elsewhere)] == [1, 2]
+
+
 def test_a_run_goes_on_when_there_is_room_again(tmp_path: Path, undisturbed: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
@@ -310,7 +348,7 @@ def test_a_run_goes_on_when_there_is_room_again(tmp_path: Path, undisturbed: Pat
     # No file may grow beyond this, which is less than a checkpoint.
     full = ["prlimit", "--fsize=1000000:"]
     assert subprocess.run([*full, *command, "1"], capture_output=True, check=False).returncode == EXIT_CANNOT_WRITE
-    assert subprocess.run([*command, "2"], capture_output=True, check=False).returncode == 0
+    assert main([str(folder), "--attempt", "2"]) == EXIT_SUCCEEDED
     assert lines(folder) == lines(undisturbed)
 
 
@@ -330,3 +368,12 @@ def test_a_withdrawn_change_is_answered_and_changes_nothing(undisturbed: Path, t
     (withdrawn,) = events(tmp_path, "request_withdrawn")
     assert withdrawn.data == {"id": "1", "author": "bob", "applied_step": 1}
     assert lines(tmp_path) == lines(undisturbed)
+
+
+def test_excluded_prompts_are_never_trained_on(undisturbed: Path, tmp_path: Path) -> None:
+    visited = [visit.prompt_id for step in steps_of(undisturbed) for visit in step.prompts]
+    excluded = sorted(set(visited))[:20]
+    assert train(tmp_path, config(task__exclude_prompts=excluded)).status == "succeeded"
+    steps = steps_of(tmp_path)
+    assert len(steps) == 8
+    assert not {visit.prompt_id for step in steps for visit in step.prompts} & set(excluded)

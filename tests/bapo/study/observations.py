@@ -52,19 +52,6 @@ def evaluation(step: int, value: float, dataset: str = "CD-34") -> EvaluationRec
     )
 
 
-def tracking(step: int, num_correct: Sequence[int], replicate: int = 0) -> TrackingRecord:
-    return TrackingRecord(
-        schema=1,
-        attempt=1,
-        step=step,
-        replicate=replicate,
-        group_size=8,
-        prompt_ids=[f"p{index}" for index in range(len(num_correct))],
-        num_correct=list(num_correct),
-        timing={},
-    )
-
-
 def observation(
     accuracies: Mapping[int, float],
     *,

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from bapo.config.errors import ConfigError
 from bapo.run.journal import attempt_folders
 from bapo.study.folder import StudyFolder, state_of
+from bapo.study.running import StudyRunner
 from tests.command_line import run_here
 from tests.services import wait_until
 
@@ -95,6 +97,23 @@ def test_an_interrupted_study_goes_on_and_a_done_run_is_not_made_again(made: Pat
     again = bapo(file, "--out", made)
     assert again.returncode == 0, again.stderr
     assert {run.name: len(attempt_folders(made / "runs" / run.name)) for run in runs} == before
+
+
+def test_a_trainer_that_was_stopped_before_it_listened_has_not_failed(
+    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loading = tmp_path / "python"
+    loading.write_text(f"#!/bin/sh\ntouch {tmp_path}/started-$$\nexec sleep 600\n")
+    loading.chmod(0o755)
+    monkeypatch.setattr("bapo.study.running.trainer_python", lambda _: str(loading))
+    folder = StudyFolder.begin(tmp_path / "stopped", file.read_text())
+    runner = StudyRunner(folder, workers=1, say=lambda _: None)
+    with ThreadPoolExecutor(1) as pool:
+        made = pool.submit(runner.run)
+        wait_until(lambda: any(tmp_path.glob("started-*")))
+        runner.stop()
+        outcomes = made.result()
+    assert {(outcome.state, outcome.reason) for outcome in outcomes} == {("waiting", None)}
 
 
 def test_the_report_is_there_in_three_forms(made: Path) -> None:

@@ -7,13 +7,16 @@ from typing import Any
 import pytest
 
 from bapo.analysis.result import MeanEstimate
+from bapo.config import resolve
 from bapo.study.declaration import Declaration
+from bapo.study.diagnostics import composition_of
 from bapo.study.markdown import markdown
 from bapo.study.observation import Observation
 from bapo.study.report import build
 from bapo.study.results import StudyReport, StudyRunInfo
-from bapo.study.tables import percent
-from tests.bapo.study.observations import observation, run_info, tracking, two_arms
+from bapo.study.tables import migration, percent
+from tests.backend.journals import tracking
+from tests.bapo.study.observations import observation, run_info, two_arms
 
 ENDS = {"A": (0.50, 0.54, 0.58), "B": (0.40, 0.46, 0.46)}
 """Final avg@8 of seeds 1 to 3: differences 0.10, 0.08 and 0.12."""
@@ -115,6 +118,9 @@ def test_unlock_rates_stand_beside_their_null() -> None:
     assert matrix.worse.value == pytest.approx(1 / 6)
     assert matrix.solved_kept is not None
     assert matrix.solved_kept.value == 1.0
+    # One solved prompt in each of three runs is too little for an interval.
+    kept = [row[-2:] for row in migration(found).rows]
+    assert ["100.0 (3 of 3)", "100.0 (3 of 3)"] in kept
     # The counts of three runs together.
     assert sum(map(sum, matrix.counts)) == 18
 
@@ -189,8 +195,18 @@ def test_many_arms_come_with_a_caution() -> None:
     }
     found = build(study, runs, seen, choices={})
     # C and D have 0.5 against 0.40, 0.46 and 0.46: 0.06 ± 4.303 · 0.0346 / √3 holds 0; A alone excludes it.
-    assert (found.regimes[0].num_comparisons, found.regimes[0].num_apart) == (3, 1)
-    assert "these are 3 comparisons at once, 1 of which exclude 0" in markdown(found)
+    # At equal steps, rollouts and compute alike.
+    assert (found.regimes[0].num_comparisons, found.regimes[0].num_apart) == (9, 3)
+    assert "these are 9 comparisons at once, over all budgets, 3 of which exclude 0" in markdown(found)
+
+
+def test_a_method_that_trains_on_all_fresh_groups_has_no_hit_rate() -> None:
+    counts = {"fresh": 32, "x1": 16}
+    for method, rate in (("bapo", 0.5), ("dapo", 0.5), ("grpo", None), ("remix", None)):
+        config = resolve({"method": {"type": method}}).config.model_dump(mode="json")
+        run = observation({0: 0.2, 20: 0.5}, counts=counts)._replace(config=config)
+        found = composition_of("A", [run]).fresh_hit_rate
+        assert (None if found is None else found.value) == rate
 
 
 def test_what_a_user_wrote_is_no_markup() -> None:

@@ -7,9 +7,10 @@ import time
 
 import pytest
 
+from bapo.answer_text import last_boxed
 from bapo.tasks import Problem
 from bapo.tasks.bounded import BoundedFunction, CallFailedError
-from bapo.tasks.mathematics import equal_answers, is_understood, last_boxed
+from bapo.tasks.mathematics import equal_answers, is_understood
 from bapo.tasks.verifiers import Verdict, load_verifier
 
 

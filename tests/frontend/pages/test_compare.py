@@ -6,14 +6,25 @@ from typing import Any
 
 import pytest
 
-from bapo.api.compare import ComparedCurve, ComparedCurves, ConfigDifference, CostSpread, EqualBudget, MeanEstimate
+from bapo.analysis.result import AppliedChange
+from bapo.api.compare import (
+    ChangeOnAxis,
+    ComparedCurve,
+    ComparedCurves,
+    ConfigDifference,
+    CostSpread,
+    CurveGroup,
+    EqualBudget,
+    MeanEstimate,
+)
 from bapo.api.difficulty import MigrationRate
 from bapo.figures.methods import styles_of
+from bapo.figures.overlay import OverlaidMark
 from bapo.figures.theme import LIGHT
 from frontend.pages.compare.cells import NONE, hours, money, points, range_of, rate, share
 from frontend.pages.compare.controls import group_options
 from frontend.pages.compare.looks import shown_name, styles
-from frontend.pages.compare.panels import curves_note, metric_of, usual_metrics
+from frontend.pages.compare.panels import curves_note, marks_of_groups, metric_of, usual_metrics
 from frontend.pages.compare.tables import _values
 from frontend.pages.compare.view import View, api_address, view_of
 
@@ -25,7 +36,7 @@ def test_an_address_restores_the_view() -> None:
         "runs": "a,b,a",
         "group": "method.c1",
         "x": "time",
-        "equal": "1",
+        "equal": "0",
         "smooth": "1",
         "metric": f"{AVERAGE},actor/entropy",
         "hide": "c1 0.25|no c1",
@@ -37,7 +48,7 @@ def test_an_address_restores_the_view() -> None:
         runs=("a", "b"),
         group="method.c1",
         x="time",
-        equal=True,
+        equal=False,
         smooth=True,
         metrics=(AVERAGE, "actor/entropy"),
         hidden=frozenset({"c1 0.25", "no c1"}),
@@ -111,17 +122,29 @@ def _curves(**changes: Any) -> ComparedCurves:
 
 def test_a_chart_says_how_it_was_made() -> None:
     assert curves_note(_curves(curve={"n": [3, 3]}), "k", View()) == "Mean and 95 % interval over 3 runs (Student's t)."
-    assert "with two runs it is very wide" in curves_note(_curves(), "k", View())
+    assert curves_note(_curves(), "k", View()) == (
+        "Mean and range of two runs, whose 95 % interval would be 12.7 times as wide."
+    )
     sampled = _curves(curve={"n": [], "num_positions": 12_345})
     assert curves_note(sampled, "k", View()) == "2 of 12.3k points, extremes kept."
     assert curves_note(sampled, "k", View(smooth=True)) == "Each run averaged over 80 stretches."
     assert curves_note(sampled, "other", View()) == "No run has recorded this metric."
+    change = AppliedChange(step=50, set={"method.c1": "1/4"}, author="admin")
+    changes = [ChangeOnAxis(run_id=run_id, x=12_800, change=change) for run_id in "12"]
+    group = CurveGroup(label="a", run_ids=["1", "2"], names=["one", "two"], changes=changes)
     equal = _curves(curve={"n": []}).model_copy(
-        update={"budget": EqualBudget(x="rollouts", until=12_800), "is_interpolated": True}
+        update={
+            "groups": [group],
+            "budget": EqualBudget(x="rollouts", until=12_800, run_id="2"),
+            "is_interpolated": True,
+        }
     )
     assert curves_note(equal, "k", View()) == (
-        "Cut off at 12.8k rollouts, the shortest run; interpolated linearly to common positions."
+        "◆ marks where a parameter was changed; cut off at 12.8k rollouts, where two ends; interpolated linearly to "
+        "common positions."
     )
+    # Seeds that were changed alike have one mark.
+    assert marks_of_groups([group]) == [OverlaidMark("a", 12_800, "one, two, step 50: c1 = 1/4")]
 
 
 def test_fields_that_differ_come_first() -> None:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from bapo.api.base import FieldProblem
-from bapo.api.configs import ConfigFieldInfo
+from bapo.api.configs import ConfigFieldInfo, ConfigReport, RecipeInfo
+from bapo.api.resources import ResourceInfo, ResourceKind
+from bapo.api.runs import RunDetail
 from bapo.config import apply_changes, resolve
 from bapo.config.documentation import documentation
 from bapo.config.method import METHODS
-from bapo.config.resolve import flatten
+from bapo.config.resolve import difference, flatten
 from frontend.components.config_form.inputs import METHOD, TASK, StartValues, by_field, typed_values
 from frontend.components.config_form.methods import CHOOSERS, field_text, looks, own_bases, shared_base
 from frontend.components.config_form.values import same
-from frontend.pages.new_run import SECTIONS
+from frontend.pages.new_run import SECTIONS, suggested_name
+from frontend.pages.new_run.fork import Fork, further_steps
+from frontend.pages.new_run.summary import diff_summary
+from frontend.pages.resources.details import new_run_with
 
 
 def test_a_problem_belongs_to_its_field_also_when_it_lies_inside() -> None:
@@ -139,3 +145,62 @@ def test_the_text_beneath_a_field_is_the_methods() -> None:
     assert found["bapo"]["method.c2"]["shown"] == ["1/8", "1/2"]
     assert found["bapo"]["method.c2"]["was"] == "1/8, 1/2"
     assert found["dapo"]["method.overlong_buffer_tokens"]["was"] == "empty"
+
+
+@pytest.mark.parametrize(("steps", "begins_with"), [(150, {"training.steps": 300}), (151, {}), (None, {})])
+def test_a_fork_from_the_last_step_begins_with_further_steps(steps: int | None, begins_with: dict[str, int]) -> None:
+    # From step 150 of 150, as many again; where steps are left, and where epochs count, what the parent has.
+    assert further_steps(150, steps) == begins_with
+
+
+def test_a_resource_is_filled_into_the_form_of_a_new_run() -> None:
+    def address(kind: ResourceKind, columns: list[str]) -> str:
+        info = ResourceInfo(
+            id="r",
+            kind=kind,
+            name="mine",
+            path="/data/mine",
+            function=None,
+            description="",
+            project="default",
+            author="ada",
+            created_at=datetime(2026, 9, 1, tzinfo=UTC),
+            details={"columns": columns},
+            fields=(),
+            num_runs=0,
+            is_present=True,
+            may_remove=True,
+        )
+        return new_run_with(info)
+
+    assert address("dataset", ["prompt", "answer"]) == "/new?set=task.type:file;task.train_file:@mine"
+    assert address("dataset", ["nums", "target"]) == "/new?set=task.type:countdown;task.train_file:@mine"
+    assert address("model", []) == "/new?set=model.path:@mine"
+
+
+def test_a_run_on_ones_own_data_is_named_after_them() -> None:
+    recipe = RecipeInfo(name="countdown-demo", title="Countdown demo", description="", config={}, sources={})
+    assert suggested_name(recipe, None, None, {}) == "Countdown demo"
+    assert suggested_name(recipe, None, None, {"task.train_file": "@mine"}) == "mine"
+    named: dict[str, Any] = {"name": "c1 up"}
+    parent = RunDetail.model_construct(**named)
+    assert suggested_name(recipe, parent, None, {}) == "c1 up (changed)"
+    fork = Fork(parent=parent, checkpoints=[], step=40, in_force={})
+    assert suggested_name(recipe, parent, fork, {}) == "c1 up from step 40"
+
+
+def test_fields_that_fall_away_are_counted_by_what_has_them() -> None:
+    changes = {"task.type": "file", "task.train_file": "a.jsonl", "method.type": "grpo"}
+    config, base = (resolve(apply_changes({}, each)).config for each in (changes, {}))
+    report = ConfigReport(
+        config=config.model_dump(mode="json"),
+        warnings=(),
+        diff=difference(config, base),
+        threshold_map=(),
+        constants={},
+    )
+    text = str(diff_summary(report, "the recipe"))
+    gone = [path for path in report.diff if path not in flatten(report.config)]
+    for section in ("task", "method"):
+        number = sum(path.startswith(section) for path in gone)
+        assert f"{number} fields of the other {section} do not apply." in text

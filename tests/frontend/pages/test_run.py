@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -10,21 +11,23 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from plotly.utils import PlotlyJSONEncoder
 
 from bapo.api.records import HistogramSeries, Series
-from bapo.api.runs import AuditEntry, ControlInfo, RunCreate, RunDetail, RunStatus
+from bapo.api.runs import AppliedChange, AuditEntry, RunCreate, RunDetail, RunStatus
 from bapo.client import AsyncClient, Client
 from bapo.figures.axes import x_axis
 from bapo.figures.theme import LIGHT
 from frontend.components.tile import sparkline_uri
-from frontend.pages.run.charting import View, view_of
+from frontend.pages.run.charting import View, chart_panel, no_step_yet, view_of
 from frontend.pages.run.charts import BY_NAME, CHARTS, charts_of, drawn, is_empty, note_of
+from frontend.pages.run.configuration import config_panel
 from frontend.pages.run.data import RunData, load
-from frontend.pages.run.header import action_style, progress
+from frontend.pages.run.header import action_style, progress, reason, status_row
 from frontend.pages.run.history import audit_detail
 from frontend.pages.run.live import delta, news
-from frontend.pages.run.parameters import values_in_force
 from frontend.pages.run.tiles import NOTHING, TileData, evaluation_key, tiles
+from frontend.pages.run.what_if import what_if_panel
 from tests.backend.fake_worker import FakeWorker
 from tests.recorded import import_folder
 from tests.services import BackendServer
@@ -101,7 +104,7 @@ def test_charts_of_the_critic_are_there_for_methods_that_have_one(
     draft = RunCreate(name="critic", recipe="countdown-demo", changes={"method.type": "ba_ppo"})
     run = admin.create_run(draft)
     worker = FakeWorker(backend_server)
-    worker.upload(worker.begin(run), Simulation(12, has_critic=True).train(12).records)
+    worker.upload(worker.begin(run), Simulation(12, method="ba_ppo").train(12).records)
     data = ask(lambda client: _load(client, run.id, view_of({"charts": sorted(added)})))
     figures = {name: drawn(BY_NAME[name], data[name], LIGHT) for name in added}
     assert not any(is_empty(figure) for figure in figures.values())
@@ -249,7 +252,8 @@ def test_tiles_compare_the_last_ten_steps_with_the_first(run_detail: RunDetail) 
         course_histograms=NOTHING.course_histograms,
         evaluations=NOTHING.evaluations,
     )
-    shown = {tile.name: tile for tile in tiles(run_detail.model_copy(update={"step": 50}), data, LIGHT)}
+    run = run_detail.model_copy(update={"step": 50, "eta_seconds": 61.0})
+    shown = {tile.name: tile for tile in tiles(run, data, LIGHT)}
     assert (shown["reward"].value, shown["reward"].change, shown["reward"].trend) == (
         "50.0\u202f%",
         "+30.0\u202fpts",
@@ -261,7 +265,14 @@ def test_tiles_compare_the_last_ten_steps_with_the_first(run_detail: RunDetail) 
         "−25.0\u202fpts",
         "good",
     )
+    # Wilson's interval of 1 in 4, from 1 % as of a Poisson count of 1.
+    # Of the reward: accuracies 0, ½, ½ and 1 vary by 1/8, so that 4 groups count as
+    # p(1 - p) / (1/8 / 4) = 8 of their 8 responses.
+    assert shown["unsolved"].note == "at 0/G, 95 %: 1–70\u202f%"
+    assert shown["reward"].note == "10 steps, 95 %: 22–78\u202f%"
     assert shown["fill"].value == "75\u202f%"
+    # What is left stands beside the bar: a second figure would be of another moment.
+    assert not any("left" in each.note for each in shown.values())
 
 
 def test_the_first_ten_steps_are_compared_with_nothing(run_detail: RunDetail) -> None:
@@ -305,34 +316,63 @@ def test_progress_tells_what_is_left_or_was_taken(
     assert (shown.percent, shown.time, shown.status) == (percent, time, run.status.value)
 
 
+@pytest.mark.parametrize("status", [RunStatus.PAUSING, RunStatus.PAUSED, RunStatus.STOPPING])
+def test_a_pause_is_told_beside_the_bar_and_moves_no_part_of_the_page(run_detail: RunDetail, status: RunStatus) -> None:
+    run = run_detail.model_copy(update={"status": status, "started_at": NOW})
+    assert progress(run).time.startswith(status.value)
+    assert reason(run) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "step", "text"),
+    [
+        (RunStatus.RUNNING, 0, "The first step is not finished yet."),
+        (RunStatus.FAILED, 0, "The run failed before its first step was finished."),
+        (RunStatus.CANCELLED, 0, "The run was cancelled before its first step was finished."),
+        (RunStatus.FAILED, 3, "No step has recorded this."),
+    ],
+)
+def test_an_empty_chart_says_whether_a_step_may_still_come(
+    run_detail: RunDetail, status: RunStatus, step: int, text: str
+) -> None:
+    run = run_detail.model_copy(update={"status": status, "step": step})
+    assert no_step_yet(run) == text
+    assert f'"{text}"' in _written(chart_panel(run, "overview"))
+
+
 def test_actions_that_the_state_forbids_are_hidden(run_detail: RunDetail) -> None:
     assert action_style(run_detail, "stop") == {}
     assert action_style(run_detail, "resume") == {"display": "none"}
 
 
-def _control(state: Any, applied_step: int | None, **values: Any) -> ControlInfo:
-    return ControlInfo(
-        id=str(applied_step),
-        kind="change",
-        author="ada",
-        created_at=NOW,
-        set={path.replace("__", "."): value for path, value in values.items()},
-        at_step=None,
-        state=state,
-        applied_step=applied_step,
-        reason=None,
-    )
+def _written(component: Any) -> str:
+    return json.dumps(component, cls=PlotlyJSONEncoder, ensure_ascii=False)
 
 
-def test_values_in_force_follow_the_applied_changes_only(run_detail: RunDetail) -> None:
-    controls = [
-        _control("applied", 20, method__c1="3/8"),
-        _control("applied", 10, method__c1="1/4", method__v=7),
-        _control("refused", None, method__m=1),
-        _control("pending", None, method__m=2),
+def test_a_steered_run_shows_what_is_in_force_and_since_when(run_detail: RunDetail) -> None:
+    changes = [
+        AppliedChange(step=10, set={"method.c1": "1/4", "method.v": 7}, author="admin"),
+        AppliedChange(step=20, set={"method.c1": "3/8"}, author="admin"),
     ]
-    values = values_in_force(run_detail, controls)
-    assert (values["method.c1"], values["method.v"], values["method.m"]) == ("3/8", 7, 5)
+    steered = run_detail.model_copy(update={"applied_changes": changes, "diff": {"training.steps": (100, 150)}})
+    written = _written(config_panel(steered, {}))
+    course = "0.125 → 1/4 from step 10"
+    for text in ("since step 20", f"before: {course}", f"{course} → 3/8 from step 20", "5 → 7 from step 10"):
+        assert f'"{text}"' in written
+    # What is copied can be used as it is.
+    assert r"\"c1\": \"3/8\"" in written
+    assert "c1 0.125 → 1/4 from step 10 → 3/8 from step 20" in _written(status_row(steered))
+
+
+def test_what_if_begins_at_what_is_in_force(
+    run_detail: RunDetail, ask: Callable[[Callable[[AsyncClient], Awaitable[Any]]], Any]
+) -> None:
+    changes = [AppliedChange(step=10, set={"method.c1": "3/8", "method.m": 7}, author="admin")]
+    steered = run_detail.model_copy(update={"applied_changes": changes, "step": 20})
+    panel = json.loads(_written(ask(lambda client: what_if_panel(client, steered, {}))))
+    stores = {each["props"].get("id"): each["props"].get("data") for each in panel["props"]["children"][:2]}
+    # 3/8 of the 8 rollouts of a group; submitted were c1 = 1/8 and m = 5.
+    assert (stores["what-if-start"]["method.c1"], stores["what-if-start"]["method.m"]) == (3, 7)
 
 
 @pytest.mark.parametrize(

@@ -131,3 +131,10 @@ def test_a_wrong_address_is_refused_by_name(given: dict[str, Any], field: str) -
     with pytest.raises(ApiError) as refusal:
         parsed(given)
     assert (refusal.value.status, refusal.value.body.field) == (422, field)
+
+
+@pytest.mark.parametrize("width", [1440, 1520, 1630, 1760, 1850])
+def test_names_have_room_on_a_screen_of_the_usual_width(width: int) -> None:
+    shown = [column for column in COLUMNS if column.needed_width is not None and column.needed_width <= width]
+    beside = 229 + 40  # The navigation with its margins, and the box that chooses a run.
+    assert width - beside - sum(column.width for column in shown if column.name != "name") >= 200

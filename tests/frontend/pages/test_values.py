@@ -31,6 +31,12 @@ FIELDS = {
         ("method.without", ["reused"], [["reused"]]),
         ("task.num_operands", [3, 4], ["3, 4"]),
         ("method.type", "bapo", ["bapo"]),
+        ("task.exclude_prompts", [], [""]),
+        ("task.exclude_prompts", ["GSM8K:1f", "sums:2e"], ["GSM8K:1f, sums:2e"]),
+        # A data source may hold commas and quotes.
+        ("task.exclude_prompts", ["web, 2024:1f", "sums:2e"], ['"web, 2024:1f", sums:2e']),
+        ("task.exclude_prompts", ['the "web", 2024:1f', '"q" b:2e'], ['"the ""web"", 2024:1f", """q"" b:2e"']),
+        ("task.exclude_prompts", ['5" nails:1f', "b:2e"], ['5" nails:1f, b:2e']),
     ],
 )
 def test_what_is_shown_means_the_value_again(path: str, value: Any, inputs: list[Any]) -> None:
@@ -51,6 +57,8 @@ def test_what_is_shown_means_the_value_again(path: str, value: Any, inputs: list
         ("task.num_operands", ["3 4,5"], [3, 4, 5]),
         ("task.num_operands", ["3, x"], [3, "x"]),
         ("task.train_file", [""], None),
+        ("task.exclude_prompts", ["a:1f\nb:2e, c:3d"], ["a:1f", "b:2e", "c:3d"]),
+        ("task.exclude_prompts", ['"' + "a:1f, " * 30_000], ['"' + ("a:1f, " * 30_000).strip()]),
     ],
 )
 def test_what_is_no_value_goes_to_the_server_as_typed(path: str, inputs: list[Any], value: Any) -> None:

@@ -33,7 +33,8 @@ class Chart:
     """What a method must have for the chart to apply to it."""
     wide: bool = False
     height: int = 260
-    empty: str = "The first step is not finished yet."
+    empty: str = ""
+    """What an empty chart says; by default whether a step may still come."""
     smoothing: Literal["never", "on request", "always"] = "on request"
     """`always`: a mean of ten steps unless another smoothing, or none, is chosen."""
     only_recorded: bool = False

@@ -6,7 +6,7 @@ from functools import partial
 
 import plotly.graph_objects as go
 
-from bapo.config.method import has_trait
+from bapo.config.method import has_trait, is_trainable
 from bapo.figures import batch_composition, reevaluation, rollouts, thresholds
 from bapo.figures.metric_charts import (
     BUFFER_AGES,
@@ -51,7 +51,9 @@ CHARTS = of_tab(
         "policy answered again, X3 groups reused from earlier steps, whole or in part; dashed: the batch size B "
         "(Eq. 7), on top of which some methods reuse single responses.",
         lambda data, palette: batch_composition.batch_composition_figure(
-            batch_composition.batch_composition_data(data.series, data.axis), palette
+            batch_composition.batch_composition_data(data.series, data.axis),
+            palette,
+            is_observed=not is_trainable(data.run.method),
         ),
         batch_composition.KEYS,
         wide=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
+from bapo.analysis.steered import config_in_force
 from bapo.api.runs import RunDetail
 from bapo.config import RunConfig
 from bapo.config.method import BapoConfig
@@ -29,8 +30,8 @@ def _staleness_course(data: RunData, palette: Palette) -> go.Figure:
 
 
 def constants_of(run: RunDetail) -> TheoryConstants | None:
-    """Returns K1, K2 and the first K3 of the run's config; None for methods without thresholds."""
-    config = RunConfig.model_validate(run.config)
+    """Returns K1, K2 and the first K3 of the config in force; None for methods without thresholds."""
+    config = RunConfig.model_validate(config_in_force(run.config, run.applied_changes))
     if not isinstance(config.method, BapoConfig):
         return None
     return theory_constants(
@@ -117,8 +118,9 @@ CHARTS = of_tab(
     Chart(
         "penalties",
         "Penalties of the bound",
-        "K_i·TV_i of each source (Eq. 11-13): K1 follows from the filter, K2 from c1, K3 from the reuse window, which "
-        "moves with r_tot. K2 is the exact one, which also holds for accuracies near 1.",
+        "Both terms of each source, 2·K·TV(π_θ, α) + 2·TV(π_θt, α), for the policy before the update, where π_θ is "
+        "π_θt. K1 follows from the filter, K2 from c1, K3 from the reuse window, which moves with r_tot (Eq. 11-13). "
+        "K2 is the exact one, which also holds for accuracies near 1.",
         _penalties,
         tv_bounds.KEYS,
         only="has_thresholds",
@@ -131,6 +133,16 @@ CHARTS = of_tab(
         "How far the trained policy has moved from the policies that generated its batch.",
         "nats per token",
         from_zero=False,
+    ),
+    scalar_chart(
+        "kl-reference",
+        "actor/kl_loss",
+        "KL to the reference policy",
+        "How far the trained policy has moved from the model that the run started with. Measured where the loss has a "
+        "penalty on it (loss.kl_to).",
+        "nats per token",
+        from_zero=False,
+        only_recorded=True,
     ),
     metric_chart(
         "rollout-staleness",

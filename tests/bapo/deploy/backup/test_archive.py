@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import signal
 import stat
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -107,6 +110,48 @@ def test_a_failure_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError), BackupWriter(tmp_path / "b.tar"):
         raise RuntimeError
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_backup_left_goes_with_the_next(tmp_path: Path, runs: Path) -> None:
+    script = (
+        "import os, sys; from pathlib import Path; from bapo.deploy.backup.archive import BackupWriter\n"
+        "with BackupWriter(Path(sys.argv[1])) as writer:\n"
+        "    (writer.place / 'database.dump').write_text('secret'); print('written', flush=True); sys.stdin.read()"
+    )
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    command = [sys.executable, "-c", script, str(folder / "monday.tar")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as backup:
+        assert backup.stdout is not None
+        assert backup.stdout.readline() == b"written\n"
+        (place,) = folder.iterdir()
+        assert stat.S_IMODE(place.stat().st_mode) == 0o700
+        # While it is at work, another one leaves it alone.
+        write(folder / "tuesday.tar", runs)
+        assert place.is_dir()
+        backup.kill()
+    write(folder / "wednesday.tar", runs)
+    assert sorted(path.name for path in folder.iterdir()) == ["dump", "tuesday.tar", "wednesday.tar"]
+
+
+@pytest.mark.parametrize("phase", ["_add", "add_runs", "finish", "__exit__"])
+def test_a_backup_that_is_killed_leaves_no_file_of_its_name(tmp_path: Path, runs: Path, phase: str) -> None:
+    script = (
+        "import os, signal, sys; from pathlib import Path; from bapo.deploy.backup.archive import BackupWriter\n"
+        "def end(*_, **__): os.kill(os.getpid(), signal.SIGKILL)\n"
+        "setattr(BackupWriter, sys.argv[3], end)\n"
+        "with BackupWriter(Path(sys.argv[1])) as writer:\n"
+        "    number = writer.add_runs(Path(sys.argv[2]))\n"
+        "    writer.finish('0009', number)"
+    )
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    killed = subprocess.run([sys.executable, "-c", script, folder / "b.tar", runs, phase], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert not (folder / "b.tar").exists()
+    write(folder / "b.tar", runs)
+    assert read_manifest(folder / "b.tar").num_runs == 1
+    assert sorted(path.name for path in folder.iterdir()) == ["b.tar", "dump"]
 
 
 def test_an_existing_file_is_not_overwritten(tmp_path: Path, runs: Path) -> None:

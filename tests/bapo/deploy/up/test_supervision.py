@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import psutil
 import pytest
@@ -14,6 +17,7 @@ from bapo.deploy.up.child import ChildSpec
 from bapo.deploy.up.folder import DataFolder, StartError
 from bapo.deploy.up.leftovers import end_leftovers, record_processes
 from bapo.deploy.up.supervision import Supervisor
+from tests.disks import fill, small_disk
 
 Shell = Callable[..., ChildSpec]
 
@@ -53,6 +57,58 @@ def test_the_pause_doubles_while_a_child_keeps_dying(
     wait_for(has_died_often)
     # 0.01, 0.02, 0.04 and no longer than that.
     assert [line.split(" in ")[1].split(" s")[0] for line in said[:5]] == ["0.01", "0.02", "0.04", "0.04", "0.04"]
+
+
+def test_a_full_disk_ends_nothing_and_is_made_up_for(place: Path, shell: Shell, said: list[str]) -> None:
+    with small_disk(place / "disk", "256k") as disk:
+        folder = DataFolder(disk)
+        folder.prepare()
+        supervisor = Supervisor(folder, said.append, threading.Event())
+        first, second = (supervisor.start(shell("exec sleep 60", name)) for name in ("first", "second"))
+        filler = fill(disk)
+        os.kill(first.pid, 9)
+
+        def is_back() -> bool:
+            supervisor.restart_dead()
+            return {child.spec.name for child in supervisor.children} == {"first", "second"}
+
+        wait_for(lambda: is_back() and first not in supervisor.children)
+        for _ in range(5):
+            supervisor.restart_dead()
+        # Said once, however often it is tried.
+        assert [line for line in said if "cannot be written" in line] == [
+            f"{folder.processes} cannot be written (No space left on device): free some space; "
+            "the services keep running"
+        ]
+        assert second.exit_code() is None
+        filler.unlink()
+        supervisor.restart_dead()
+        assert said[-1] == f"{folder.processes} is written again"
+        recorded = {entry["pid"] for entry in json.loads(folder.processes.read_bytes())}
+        assert recorded == {child.pid for child in supervisor.children}
+        supervisor.stop_all()
+
+
+def test_a_child_that_cannot_be_started_is_tried_again(supervisor: Supervisor, shell: Shell, said: list[str]) -> None:
+    child = supervisor.start(shell("exec sleep 60"))
+    # Its log cannot be opened, as on a disk that takes no new file.
+    child.log.unlink()
+    child.log.mkdir()
+    os.kill(child.pid, 9)
+
+    def is_put_off() -> bool:
+        supervisor.restart_dead()
+        return len(said) == 2
+
+    wait_for(is_put_off)
+    assert said[1] == "child could not be started (Is a directory): starting it again in 1 s"
+    child.log.rmdir()
+
+    def is_back() -> bool:
+        supervisor.restart_dead()
+        return bool(supervisor.children)
+
+    wait_for(is_back)
 
 
 def test_a_child_that_never_gets_ready_shows_its_log(supervisor: Supervisor, shell: Shell) -> None:

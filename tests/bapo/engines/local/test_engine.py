@@ -11,9 +11,9 @@ from bapo.config import ConfigError, RunConfig, apply_changes
 from bapo.engines.base import BatchItem, Engine, Generation, Policy
 from bapo.engines.local.engine import LocalEngine
 from bapo.engines.local.policy import load_language_model
-from bapo.rollout import BatchSource, RolloutGroup
+from bapo.rollout import BatchSource, RolloutGroup, prompt_identity
 from bapo.run.checkpoint import CheckpointError, newest_sound, write_checkpoint
-from bapo.tasks.base import Problem, prompt_identity
+from bapo.tasks.base import Problem
 
 
 class DigitTask:
@@ -174,11 +174,20 @@ def test_an_empty_batch_is_refused(engine: LocalEngine) -> None:
         engine.update([], step=1)
 
 
-@pytest.mark.parametrize(("is_synchronised", "method"), [(False, "bapo"), (True, "bapo"), (False, "ppo")])
+@pytest.mark.parametrize(
+    ("is_synchronised", "changes"),
+    [
+        (False, {}),
+        (True, {}),
+        (False, {"method__type": "ppo"}),
+        # The reference of a resumed run is the model that the run began with, not its checkpoint.
+        (False, {"loss__kl_coefficient": 0.1, "loss__kl_to": "reference"}),
+    ],
+)
 def test_a_restored_engine_goes_on_bit_for_bit(
-    toy_folder: Path, tmp_path: Path, is_synchronised: bool, method: str
+    toy_folder: Path, tmp_path: Path, is_synchronised: bool, changes: dict[str, Any]
 ) -> None:
-    engine = make_engine(toy_folder, method__type=method)
+    engine = make_engine(toy_folder, **changes)
     engine.update(items(generate(engine)), step=1)
     stored = generate(engine, step=2).groups
     engine.update(items(generate(engine, step=2)), step=2)
@@ -186,7 +195,7 @@ def test_a_restored_engine_goes_on_bit_for_bit(
         engine.sync_rollout_policy(2)
     engine.save(tmp_path, stored)
 
-    restored = make_engine(toy_folder, method__type=method)
+    restored = make_engine(toy_folder, **changes)
     payloads = restored.load(tmp_path)
     groups = [
         RolloutGroup(group.prompt_id, group.num_correct, 6, group.policy_version, group.step, payload)

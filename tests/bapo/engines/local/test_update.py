@@ -1,3 +1,4 @@
+import copy
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +9,6 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from bapo.config import RunConfig
-from bapo.config.objective import LengthPenalty
 from bapo.config.resolve import apply_changes
 from bapo.engines.base import UpdateStats
 from bapo.engines.local.batches import TrainingGroup, mini_batches, training_group
@@ -44,8 +44,30 @@ def groups(toy_model: PreTrainedModel, random_payload: Any, make_payload: Any) -
     return made
 
 
-def reference_loss(model: PreTrainedModel, groups: Sequence[TrainingGroup], config: RunConfig) -> Tensor:
+def reference_loss(
+    model: PreTrainedModel,
+    groups: Sequence[TrainingGroup],
+    config: RunConfig,
+    reference: PreTrainedModel | None = None,
+) -> Tensor:
     """The mini-batch's loss with nothing shared, skipped or split."""
+    logprobs, entropies = plain_logprobs(model, groups, config)
+    lengths = [length for group in groups for length in group.payload.sampled.lengths]
+    inputs = LossInputs(
+        logprobs,
+        torch.cat([group.payload.sampled.logprobs for group in groups]),
+        torch.cat([group.advantages for group in groups]),
+        entropies,
+        token_weights(lengths, config.objective.aggregation, num_tokens=sum(lengths), num_responses=len(lengths)),
+        lengths,
+        None if reference is None else plain_logprobs(reference, groups, config)[0].detach(),
+        logprobs.detach(),
+    )
+    return policy_loss(inputs, config.objective).loss
+
+
+def plain_logprobs(model: PreTrainedModel, groups: Sequence[TrainingGroup], config: RunConfig) -> tuple[Tensor, Tensor]:
+    """Log-probability of each response token, and the entropy there."""
     logprobs, entropies = [], []
     for group in groups:
         for response in group.payload.sampled.responses():
@@ -54,16 +76,7 @@ def reference_loss(model: PreTrainedModel, groups: Sequence[TrainingGroup], conf
             distributions = torch.distributions.Categorical(logits=logits / config.rollout.temperature)
             logprobs.append(distributions.log_prob(torch.tensor(response)))
             entropies.append(distributions.entropy())
-    lengths = [length for group in groups for length in group.payload.sampled.lengths]
-    inputs = LossInputs(
-        torch.cat(logprobs),
-        torch.cat([group.payload.sampled.logprobs for group in groups]),
-        torch.cat([group.advantages for group in groups]),
-        torch.cat(entropies),
-        token_weights(lengths, config.objective.aggregation, num_tokens=sum(lengths), num_responses=len(lengths)),
-        lengths,
-    )
-    return policy_loss(inputs, config.objective).loss
+    return torch.cat(logprobs), torch.cat(entropies)
 
 
 def updated(model: PreTrainedModel, groups: Sequence[TrainingGroup], config: RunConfig) -> UpdateStats:
@@ -81,7 +94,8 @@ def gradients(model: PreTrainedModel) -> list[Tensor]:
         ({"loss__aggregation": "token-mean"}, 2),
         ({"rollout__temperature": 0.7}, 2),
         ({"loss__clip_low": 0.1, "loss__clip_high": 0.3, "loss__dual_clip": 2.0}, 2),
-        ({"loss__kl_coefficient": 0.1}, 0),
+        ({"loss__kl_coefficient": 0.1, "loss__kl_to": "behaviour"}, 0),
+        ({"method__type": "remix", "method__updates_per_batch": 1, "loss__clip_low": 0.1, "loss__clip_high": 0.1}, 2),
         ({"loss__entropy_coefficient": 0.1}, 0),
         ({"training__micro_batch_tokens": 1}, 2),
         ({"training__micro_batch_tokens": 60, "loss__aggregation": "token-mean"}, 2),
@@ -197,15 +211,45 @@ def test_statistics_of_a_sequence_ratio_count_each_token_with_its_responses_rati
     assert stats.tv_tokens[BatchSource.FRESH] == pytest.approx(0.44 / 6, rel=1e-3)
 
 
-def test_long_responses_lose_advantage(toy_model: PreTrainedModel, make_payload: Any) -> None:
-    responses = [[7, 1], [7, 8, 7, 1], [7, 1], [8, 8, 7, 1]]
-    payload = make_payload([5, 6], responses, [1, 1, 0, 0], logprobs=[-1.0] * 12)
-    plain = training_group(payload, BatchSource.FRESH).advantages
-    shaped = training_group(payload, BatchSource.FRESH, shaping=LengthPenalty(4, 1, 1.0)).advantages
-    # Rewards 1, 1, 0, 0 become 1, 0, 0, -1: mean 0, variance 1/2.
-    firsts = [0, 2, 6, 8]
-    assert plain[firsts].tolist() == pytest.approx([1, 1, -1, -1], abs=1e-5)
-    assert shaped[firsts].tolist() == pytest.approx([math.sqrt(2), 0, 0, -math.sqrt(2)], abs=1e-5)
+@pytest.mark.parametrize("mini_batch_size", [None, 3])
+def test_kl_to_the_reference_is_0_before_the_policy_moves_and_holds_it_back(
+    toy_model: PreTrainedModel, groups: list[TrainingGroup], mini_batch_size: int | None
+) -> None:
+    config = run_config(loss__kl_coefficient=1.0, training__mini_batch_size=mini_batch_size)
+    assert config.objective.needs_reference
+    reference = copy.deepcopy(toy_model)
+    updater = Updater(toy_model, config, reference=reference)
+    first = updater.update(groups, step=1)
+    assert first.reference_kl is not None
+    # The second of two mini-batches sees the policy after the first one's step.
+    assert (first.reference_kl == 0) == (mini_batch_size is None)
+    for step in range(2, 8):
+        held = updater.update(groups, step=step)
+    assert held.reference_kl is not None
+
+    free_model = copy.deepcopy(reference)
+    free = Updater(free_model, run_config(loss__kl_coefficient=1e-9), reference=reference)
+    for step in range(1, 8):
+        loose = free.update(groups, step=step)
+    assert loose.reference_kl is not None
+    assert 0 < held.reference_kl < loose.reference_kl
+
+
+def test_the_gradient_with_a_reference_is_that_of_the_whole_batch_computed_plainly(
+    toy_model: PreTrainedModel, groups: list[TrainingGroup]
+) -> None:
+    config = run_config(
+        method__type="remix", method__updates_per_batch=1, method__kl_base_share=0.3, loss__kl_coefficient=0.1
+    )
+    reference = copy.deepcopy(toy_model)
+    with torch.no_grad():
+        for parameter in reference.parameters():
+            parameter.add_(0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1)))
+    loss = reference_loss(toy_model, groups, config, reference)
+    expected = torch.autograd.grad(loss, list(toy_model.parameters()))
+    stats = Updater(toy_model, config, reference=reference).update(groups, step=1)
+    torch.testing.assert_close(gradients(toy_model), list(expected), atol=1e-5, rtol=1e-4)
+    assert stats.loss == pytest.approx(loss.item(), abs=1e-5)
 
 
 def test_statistics_of_hand_made_ratios(toy_model: PreTrainedModel, make_payload: Any) -> None:

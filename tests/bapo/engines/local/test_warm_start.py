@@ -11,9 +11,10 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
+from bapo.config.paths import SHIPPED_MODELS
 from bapo.config.task import CountdownTaskConfig
 from bapo.engines.local.model_card import model_card
-from bapo.engines.local.policy import SHIPPED_MODELS, LanguageModel, encode_prompts, load_language_model
+from bapo.engines.local.policy import LanguageModel, encode_prompts, load_language_model
 from bapo.engines.local.warm_start import (
     DEMO_RANGE,
     MAX_RESPONSE_TOKENS,

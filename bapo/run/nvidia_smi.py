@@ -11,12 +11,17 @@ log = logging.getLogger(__name__)
 PATIENCE_SECONDS = 10.0
 
 
-def query(*fields: str) -> list[list[str]]:
-    """The fields of each GPU, as `nvidia-smi --help-query-gpu` names them; none without a driver that answers."""
+def query(*fields: str, gpus: str | None = None) -> list[list[str]]:
+    """The fields of each GPU, as `nvidia-smi --help-query-gpu` names them; none without a driver that answers.
+
+    `gpus`: indices or UUIDs with commas between them; all where it is None.
+    """
     program = shutil.which("nvidia-smi")
     if program is None:
         return []
     command = [program, f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"]
+    if gpus is not None:
+        command.append(f"--id={gpus}")
     try:
         result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:

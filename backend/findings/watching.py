@@ -1,0 +1,95 @@
+"""Looks for findings in every run now and then and keeps what it found, so that no list and no alert has to compute."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+
+from sqlalchemy import or_, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from backend.findings import repository, service
+from backend.kit.context import Context
+from backend.kit.database import Database, clock
+from backend.kit.leadership import LeaderThread
+from backend.models import Run, RunFindings
+from backend.runs import states
+
+LOG = logging.getLogger(__name__)
+
+WATCH_LOCK = 0x6261706F0B
+"""Advisory lock of the one watcher."""
+INTERVAL_SECONDS = 10.0
+MOST_RUNS = 20
+"""Runs of a round, those first that were not looked at for the longest."""
+
+
+class FindingsWatcher(LeaderThread):
+    """Looks at runs that have recorded more since the last time, and once more at those that have ended."""
+
+    def __init__(self, database: Database, context: Context, interval_seconds: float = INTERVAL_SECONDS) -> None:
+        super().__init__("findings", database, WATCH_LOCK, interval_seconds)
+        self._context = context
+
+    def work(self) -> None:
+        """Look at the runs that are due."""
+        with self._database.session() as session:
+            due = runs_due(session)
+        for run_id in due:
+            if self._ended.is_set():
+                return
+            with self._database.session() as session, session.begin():
+                look(session, self._context, run_id)
+
+
+def runs_due(session: Session) -> list[str]:
+    """Runs that were never checked, or that have trained further since."""
+    query = (
+        select(Run.id)
+        .join(RunFindings, RunFindings.run_id == Run.id, isouter=True)
+        .where(
+            Run.step > 0,
+            or_(RunFindings.run_id.is_(None), RunFindings.is_over.is_(False), Run.status.in_(states.ACTIVE)),
+        )
+        .order_by(RunFindings.found_at.asc().nulls_first(), Run.created_at.desc())
+        .limit(MOST_RUNS)
+    )
+    return list(session.scalars(query))
+
+
+def look(session: Session, context: Context, run_id: str) -> None:
+    """Keep what is found in the run by now."""
+    run = session.get(Run, run_id)
+    if run is None:
+        return
+    # Before the search: what is stored meanwhile makes the run due again.
+    revision, is_over = repository.revision(session, run_id), states.is_terminal(run.status)
+    known = session.get(RunFindings, run_id)
+    now = clock(session)
+    if known is not None and known.revision == revision:
+        known.is_over, known.found_at = is_over, now
+        return
+    step, found = run.step, []
+    try:
+        report = service.search_of_run(session, context, run).report
+        step, found = report.step, [each.model_dump(include={"kind", "severity", "title"}) for each in report.findings]
+    except Exception:
+        # A run that cannot be read must not keep all others from being looked at.
+        LOG.exception("no findings could be looked for", extra={"run_id": run_id})
+    _keep(session, run_id, revision, step, found, now, is_over=is_over)
+
+
+def _keep(
+    session: Session,
+    run_id: str,
+    revision: int,
+    step: int,
+    found: list[dict[str, str]],
+    now: datetime,
+    *,
+    is_over: bool,
+) -> None:
+    values = {"revision": revision, "step": step, "is_over": is_over, "found": found, "found_at": now}
+    query = insert(RunFindings).values(run_id=run_id, **values)
+    session.execute(query.on_conflict_do_update(index_elements=[RunFindings.run_id], set_=values))

@@ -1,0 +1,155 @@
+"""Types of findings. These types need no NumPy: the API serves them and the command line prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from bapo.analysis.result import Result
+
+FindingKind = Literal[
+    "no_gradient",
+    "never_solved",
+    "always_solved",
+    "moved_by_chance",
+    "verifier_disagrees",
+    "label_suspected",
+    "answer_format",
+    "reward_follows_length",
+    "responses_cut",
+    "entropy_collapse",
+    "diversity_falls",
+    "off_policy_drift",
+    "reference_drift",
+    "reward_fell",
+    "learning_stopped",
+    "held_out_falls",
+    "duplicate_prompts",
+    "near_duplicates",
+    "contamination",
+]
+LABELS: Mapping[FindingKind, str] = {
+    "no_gradient": "Groups without a gradient",
+    "never_solved": "Prompts never solved",
+    "always_solved": "Prompts always solved",
+    "moved_by_chance": "Prompts that only chance moves",
+    "verifier_disagrees": "Verifier disagrees with itself",
+    "label_suspected": "Wrong labels suspected",
+    "answer_format": "Right answers judged wrong by format",
+    "reward_follows_length": "Reward follows length",
+    "responses_cut": "Responses cut at the limit",
+    "entropy_collapse": "Entropy collapse",
+    "diversity_falls": "Wrong responses alike",
+    "off_policy_drift": "Off-policy drift",
+    "reference_drift": "Drift from the reference policy",
+    "reward_fell": "Reward fell",
+    "learning_stopped": "Learning stopped",
+    "held_out_falls": "Held-out accuracy falls",
+    "duplicate_prompts": "Duplicate prompts",
+    "near_duplicates": "Nearly the same prompts",
+    "contamination": "Training prompts in a held-out set",
+}
+"""Every kind, in the order in which they are shown."""
+
+Severity = Literal["problem", "warning", "note"]
+SEVERITIES: tuple[Severity, ...] = ("problem", "warning", "note")
+"""The gravest first."""
+Unit = Literal["share", "count", "seconds", "number", "nats"]
+
+
+class Evidence(Result):
+    """One figure that a finding rests on."""
+
+    label: str
+    value: float
+    low: float | None = None
+    """Of the 95 % interval; null where the figure is counted, not estimated."""
+    high: float | None = None
+    unit: Unit = "count"
+
+
+class Remedy(Result):
+    """Something to do about a finding."""
+
+    text: str
+    changes: Mapping[str, Any] = {}
+    """Dotted config fields and their values, for a clone of the run; empty: nothing that a clone can change."""
+    leaves_out_prompts: bool = False
+    """Whether a clone without the finding's prompts is meant (`task.exclude_prompts`)."""
+    snippet: str = ""
+    """Python for the trainer of an observed run, which cannot be cloned here."""
+
+
+class Finding(Result):
+    """Something that is wrong with a run's data, or worth knowing."""
+
+    kind: FindingKind
+    severity: Severity
+    title: str
+    """One sentence with its numbers."""
+    explanation: str
+    """Why it matters, and what the figures rest on."""
+    evidence: Sequence[Evidence]
+    """The first is the figure of the title."""
+    null: str | None = None
+    """What the figures would be if nothing were wrong; null where the interval says all."""
+    num_rollouts: int
+    """Responses that the finding rests on."""
+    remedies: Sequence[Remedy]
+    num_prompts: int = 0
+    """Length of the list of prompts that comes with the finding."""
+
+
+class Check(Result):
+    """Whether a kind of finding was looked for."""
+
+    kind: FindingKind
+    label: str
+    outcome: Literal["found", "nothing", "too_little"]
+    reason: str | None = None
+    """What was missing, for `too_little`."""
+
+
+class FindingsReport(Result):
+    """All findings of a run, the gravest first, and what was checked."""
+
+    step: int
+    """Last step that they take in."""
+    findings: Sequence[Finding]
+    checks: Sequence[Check]
+    """Every kind once."""
+
+
+class ListedPrompt(Result):
+    """A prompt that a finding names."""
+
+    prompt_id: str
+    num_visits: int
+    num_rollouts: int
+    num_correct: int
+    detail: str = ""
+    """What tells this prompt from others of the list, such as the answer that responses agree on."""
+
+
+class PromptList(Result):
+    """The prompts that a finding names."""
+
+    kind: FindingKind
+    items: Sequence[ListedPrompt]
+
+
+class TooLittle(NamedTuple):
+    """A run has recorded too little for a check."""
+
+    reason: str
+
+
+class Found(NamedTuple):
+    """A finding, and the prompts that it names."""
+
+    finding: Finding
+    prompts: Sequence[ListedPrompt] = ()
+
+
+Outcome = Found | TooLittle | None
+"""None: looked for, and nothing is wrong."""

@@ -1,0 +1,192 @@
+"""Groups whose responses are all wrong or all right: their advantages are 0, so nothing is learned from them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bapo.analysis.findings.estimates import Estimate, Floats, blocks_of, clustered_share, mean_of
+from bapo.analysis.findings.finding import Evidence, Finding, Found, Outcome, Remedy, TooLittle
+from bapo.analysis.findings.stream import RunStream
+from bapo.analysis.findings.success_rates import fit_beta, fit_mixture, pairs_of
+from bapo.analysis.number_format import percent
+from bapo.config.method import BapoConfig, DapoConfig, GrpoConfig
+
+LEAST_GROUPS = 100
+NOTE_ABOVE, WARNING_ABOVE = 0.25, 0.5
+"""Of the lower end of the share's interval."""
+LARGEST_GROUP = 64
+LEAST_GRADED_STEPS = 10
+BOOTSTRAPS = 30
+
+
+def groups_without_gradient(stream: RunStream) -> Outcome:
+    """The share in the last part of the run, what it cost, and what a larger group would bring."""
+    visits, group_size = stream.visits, stream.visits.group_size
+    first = stream.first_recent_step()
+    rows = stream.fresh_rows(first)
+    num_groups = int(rows.sum())
+    if num_groups < LEAST_GROUPS:
+        return TooLittle(f"{num_groups} of {LEAST_GROUPS} fresh groups")
+    constant = _graded(stream, rows)
+    if constant is not None:
+        return _without_counts(stream, constant, num_groups)
+    prompt, counts = visits.prompt[rows], visits.num_correct[rows].astype(np.int64)
+    wrong, right = counts == 0, counts == group_size
+    _, cluster = np.unique(prompt, return_inverse=True)
+    sizes = np.bincount(cluster).astype(np.float64)
+
+    def share(hits: NDArray[np.bool_]) -> Estimate:
+        return clustered_share(np.bincount(cluster, weights=hits).astype(np.float64), sizes)
+
+    useless = share(wrong | right)
+    if useless.low <= NOTE_ABOVE:
+        return None
+    correct_of_prompt = np.bincount(cluster, weights=counts).astype(np.int64)
+    forecast = _Forecast(correct_of_prompt, sizes.astype(np.int64) * group_size, group_size)
+    all_wrong, all_right = share(wrong), share(right)
+    evidence = [
+        Evidence(label="Groups without a gradient", **useless._asdict(), unit="share"),
+        Evidence(label="All responses wrong", **all_wrong._asdict(), unit="share"),
+        Evidence(label="All responses right", **all_right._asdict(), unit="share"),
+    ]
+    if all_wrong.value > 0.01:
+        label = f"Of the all-wrong: hopeless, p < 1/{4 * group_size}"
+        evidence.append(Evidence(label=label, **forecast.hopeless()._asdict(), unit="share"))
+    evidence.append(Evidence(label="Rollouts spent on them", value=float((wrong | right).sum() * group_size)))
+    evidence += _spent(stream, first, useless.value)
+    remedies = []
+    larger = min(2 * group_size, LARGEST_GROUP)
+    if larger > group_size:
+        now, then = forecast.mixed(group_size), forecast.mixed(larger)
+        evidence.append(
+            Evidence(label=f"Groups with a gradient at G = {larger}, forecast", **then._asdict(), unit="share")
+        )
+        per_rollout = then.value * group_size / (now.value * larger) if now.value > 0 else 0.0
+        text = (
+            f"Answer each prompt {larger} times: {percent(then.value, 0)} of groups would have a gradient instead of "
+            f"{percent(1 - useless.value, 0)}, for {larger / group_size:.0f} times the rollouts "
+            f"({per_rollout:.2f} times as many groups with a gradient per rollout)."
+        )
+        remedies.append(Remedy(text=text, changes={"rollout.group_size": larger}))
+    remedies += _other_methods(stream, float(all_wrong.value), float(all_right.value))
+    num_rollouts = num_groups * group_size
+    return Found(
+        Finding(
+            kind="no_gradient",
+            severity="warning" if useless.low > WARNING_ABOVE else "note",
+            title=f"{percent(useless.value, 0)} of fresh groups since step {first:,} have no gradient: "
+            f"{percent(all_wrong.value, 0)} are all wrong, {percent(all_right.value, 0)} all right.",
+            explanation="Equal rewards make every advantage of a group 0. The interval takes prompts, not groups, as "
+            "independent. The forecast's interval also covers the two fits of the success rates, beta-binomial and "
+            "grid mixture.",
+            evidence=evidence,
+            num_rollouts=num_rollouts,
+            remedies=remedies,
+        )
+    )
+
+
+def _graded(stream: RunStream, rows: NDArray[np.bool_]) -> Floats | None:
+    """Recent shares of groups whose rewards are all equal, where that is not the same as all wrong or all right."""
+    curve = stream.curve("bapo/rewards/constant_groups")
+    recent = curve.steps >= stream.first_recent_step()
+    if not recent.any():
+        return None
+    counts = stream.visits.num_correct[rows]
+    of_counts = np.isin(counts, (0, stream.visits.group_size))
+    steps, place = np.unique(stream.visits.step[rows], return_inverse=True)
+    shares = np.bincount(place, weights=of_counts) / np.bincount(place)
+    is_same = len(steps) == recent.sum() and np.allclose(shares, curve.values[recent])
+    return None if is_same else curve.values[recent]
+
+
+def _without_counts(stream: RunStream, shares: Floats, num_groups: int) -> Outcome:
+    """The finding for rewards of more than two values: a wrong group may have a gradient, and counts do not tell."""
+    if len(shares) < LEAST_GRADED_STEPS:
+        return TooLittle(f"{len(shares)} of {LEAST_GRADED_STEPS} recent steps")
+    share = mean_of(blocks_of(shares, LEAST_GRADED_STEPS))
+    if share.low <= NOTE_ABOVE:
+        return None
+    first = stream.first_recent_step()
+    value = Evidence(
+        label="Groups without a gradient",
+        value=share.value,
+        low=max(0.0, share.low),
+        high=min(1.0, share.high),
+        unit="share",
+    )
+    spent = Evidence(
+        label="Rollouts spent on them", value=float(round(share.value * num_groups)) * stream.visits.group_size
+    )
+    return Found(
+        Finding(
+            kind="no_gradient",
+            severity="warning" if share.low > WARNING_ABOVE else "note",
+            title=f"{percent(share.value, 0)} of groups since step {first:,} have no gradient: all their rewards are "
+            "equal.",
+            explanation="Equal rewards make every advantage of a group 0. Rewards here have more than two values, so "
+            "that a group may learn although no response is correct.",
+            evidence=[value, spent, *_spent(stream, first, share.value)],
+            num_rollouts=num_groups * stream.visits.group_size,
+            remedies=[
+                Remedy(text="Answer each prompt more often, or leave out prompts whose rewards are always equal."),
+                *_other_methods(stream, 0.0, 0.0),
+            ],
+        )
+    )
+
+
+class _Forecast:
+    """Both fits to the counts, and to counts of prompts drawn again."""
+
+    def __init__(self, num_correct: NDArray[np.int64], num_responses: NDArray[np.int64], group_size: int) -> None:
+        pairs = pairs_of(num_correct, num_responses)
+        self._group_size = group_size
+        self._fits = [fit_mixture(pairs), fit_beta(pairs).mixture()]
+        draws = np.random.default_rng(0)
+        total = int(pairs.weight.sum())
+        for _ in range(BOOTSTRAPS):
+            again = draws.multinomial(total, pairs.weight / total).astype(np.float64)
+            self._fits.append(fit_mixture(pairs._replace(weight=again), rounds=60))
+
+    def mixed(self, group_size: int) -> Estimate:
+        """Share of groups of this size with a gradient."""
+        return self._range([fit.groups_of(group_size).mixed for fit in self._fits])
+
+    def hopeless(self) -> Estimate:
+        """Share of all-wrong groups whose prompt is as good as never solved."""
+        return self._range([fit.hopeless_share(self._group_size) for fit in self._fits])
+
+    def _range(self, values: list[float]) -> Estimate:
+        low, high = np.quantile(values[2:], [0.025, 0.975])
+        return Estimate(values[0], float(min(low, *values[:2])), float(max(high, *values[:2])))
+
+
+def _spent(stream: RunStream, first: int, share: float) -> list[Evidence]:
+    found = []
+    tokens, seconds = stream.curve("bapo/cost/num_tokens"), stream.curve("timing_s/gen")
+    within = tokens.steps >= first - 1
+    if within.sum() >= 2:
+        grown = float(tokens.values[within][-1] - tokens.values[within][0])
+        found.append(Evidence(label="Tokens spent on them, about", value=share * grown))
+    within = seconds.steps >= first
+    if within.any():
+        spent = share * float(seconds.values[within].sum())
+        found.append(Evidence(label="Generating time spent on them, about", value=spent, unit="seconds"))
+    return found
+
+
+def _other_methods(stream: RunStream, all_wrong: float, all_right: float) -> list[Remedy]:
+    remedies = []
+    method = stream.config.method
+    if not method.is_trainable:
+        remedies.append(Remedy(text="See in the tab What-if what BAPO and DAPO would have made of the same groups."))
+    if isinstance(method, GrpoConfig):
+        text = "Train with BAPO, which answers difficult prompts again and reuses earlier groups in place of these."
+        remedies.append(Remedy(text=text, changes={"method.type": BapoConfig.type_name()}))
+        text = "Train with DAPO, which rolls out further prompts until the batch is full of groups with a gradient."
+        remedies.append(Remedy(text=text, changes={"method.type": DapoConfig.type_name()}))
+    if all_right > all_wrong:
+        remedies.append(Remedy(text="Most of them are all right: train on harder problems."))
+    return remedies

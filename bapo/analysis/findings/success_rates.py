@@ -1,0 +1,137 @@
+"""The distribution of prompts' success rates p behind their counts: what other group sizes would bring.
+
+Two fits to pairs (k right of n): the beta-binomial, smooth and with two parameters, and a mixture on a grid, which
+takes any shape. Where they disagree about groups larger than those recorded, the counts do not decide it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_GRID = np.unique(np.concatenate([[0.0, 1.0], 1 / (1 + np.exp(-np.linspace(-7, 7, 57)))]))
+_LOG_P = np.log(np.maximum(_GRID, 1e-12))
+_LOG_Q = np.log(np.maximum(1 - _GRID, 1e-12))
+_EM_ROUNDS = 200
+# In t = logit p, Beta(a, b) has the density p^a (1 - p)^b, which is smooth also where a or b is far below 1.
+_LOGIT = np.linspace(-120.0, 120.0, 4_801)
+_LOGIT_LOG_P = -np.logaddexp(0, -_LOGIT)
+_LOGIT_LOG_Q = -np.logaddexp(0, _LOGIT)
+
+
+class Pairs(NamedTuple):
+    """Distinct pairs of right responses and responses, with the number of prompts that have them."""
+
+    num_correct: NDArray[np.int64]
+    num_responses: NDArray[np.int64]
+    weight: Floats
+
+
+def pairs_of(num_correct: NDArray[np.int64], num_responses: NDArray[np.int64]) -> Pairs:
+    """One pair per prompt → distinct pairs."""
+    found, counts = np.unique(np.column_stack([num_responses, num_correct]), axis=0, return_counts=True)
+    return Pairs(found[:, 1], found[:, 0], counts.astype(np.float64))
+
+
+class GroupShares(NamedTuple):
+    """Expected shares of groups of one size."""
+
+    all_wrong: float
+    mixed: float
+    all_right: float
+
+
+class Mixture(NamedTuple):
+    """p is `rates[i]` for a share `weights[i]` of prompts."""
+
+    rates: Floats
+    weights: Floats
+
+    def groups_of(self, group_size: int) -> GroupShares:
+        """Expected shares of groups: E[(1-p)^G], the rest, and E[p^G]."""
+        wrong = float(self.weights @ (1 - self.rates) ** group_size)
+        right = float(self.weights @ self.rates**group_size)
+        return GroupShares(wrong, max(0.0, 1 - wrong - right), right)
+
+    def hopeless_share(self, group_size: int) -> float:
+        """Of all-wrong groups, the share whose prompt has p < 1/(4G): a second group is wrong again in 4 of 5 cases."""
+        wrong = self.weights * (1 - self.rates) ** group_size
+        return float(wrong[self.rates < 1 / (4 * group_size)].sum() / max(wrong.sum(), 1e-300))
+
+    def below_without_hit(self, rate: float, num_responses: float) -> float:
+        """P(p < rate | no hit in n responses), with this as the prior; n may be discounted and so need not be whole."""
+        posterior = self.weights * (1 - self.rates) ** num_responses
+        return float(posterior[self.rates < rate].sum() / posterior.sum())
+
+
+class Beta(NamedTuple):
+    """p ~ Beta(a, b)."""
+
+    a: float
+    b: float
+
+    def mixture(self) -> Mixture:
+        """The same distribution as points."""
+        log_density = self.a * _LOGIT_LOG_P + self.b * _LOGIT_LOG_Q
+        density = np.exp(log_density - log_density.max())
+        return Mixture(np.exp(_LOGIT_LOG_P), density / density.sum())
+
+
+def fit_mixture(pairs: Pairs, rounds: int = _EM_ROUNDS) -> Mixture:
+    """Maximum likelihood on the grid by expectation maximisation, from equal weights."""
+    likelihood = np.exp(
+        pairs.num_correct[:, None] * _LOG_P + (pairs.num_responses - pairs.num_correct)[:, None] * _LOG_Q
+    )
+    # Of a pair: only proportions over the grid count.
+    likelihood /= likelihood.max(axis=1, keepdims=True)
+    share = pairs.weight / pairs.weight.sum()
+    weights = np.full(len(_GRID), 1 / len(_GRID))
+    for _ in range(rounds):
+        # Not `@`: the threads of BLAS cost more than such small products, and more yet where cores are busy.
+        explained = np.einsum("ij,j->i", likelihood, weights)
+        weights = weights * np.einsum("i,ij->j", share / explained, likelihood)
+    return Mixture(_GRID, weights / weights.sum())
+
+
+def fit_beta(pairs: Pairs) -> Beta:
+    """Maximum likelihood of the beta-binomial over mean and concentration, by a search that narrows five times.
+
+    log P(k, n) = Σ_{j<k} log(a+j) + Σ_{j<n-k} log(b+j) - Σ_{j<n} log(a+b+j), without the binomial coefficient.
+    """
+    longest = np.arange(int(pairs.num_responses.max()))
+
+    def rising(start: float, lengths: NDArray[np.int64]) -> Floats:
+        sums: Floats = np.concatenate([[0.0], np.cumsum(np.log(start + longest))])[lengths]
+        return sums
+
+    def log_likelihood(logit_mean: float, log_strength: float) -> float:
+        a, b = _ab(logit_mean, log_strength)
+        return float(
+            pairs.weight
+            @ (
+                rising(a, pairs.num_correct)
+                + rising(b, pairs.num_responses - pairs.num_correct)
+                - rising(a + b, pairs.num_responses)
+            )
+        )
+
+    centre, width = (0.0, 1.0), (6.0, 5.0)
+    for _ in range(6):
+        points = [
+            (centre[0] + x * width[0], centre[1] + y * width[1])
+            for x in np.linspace(-1, 1, 7)
+            for y in np.linspace(-1, 1, 7)
+        ]
+        centre = max(points, key=lambda point: log_likelihood(*point))
+        width = (width[0] / 2.5, width[1] / 2.5)
+    return Beta(*_ab(*centre))
+
+
+def _ab(logit_mean: float, log_strength: float) -> tuple[float, float]:
+    mean = 1 / (1 + np.exp(-logit_mean))
+    strength = float(np.exp(log_strength))
+    return max(float(mean) * strength, 1e-3), max(float(1 - mean) * strength, 1e-3)

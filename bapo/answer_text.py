@@ -1,0 +1,47 @@
+"""Where the answer stands in the text of a response."""
+
+from __future__ import annotations
+
+import re
+
+ANSWER_TEXT = "text"
+"""Key of a problem's answer that is one text."""
+
+_BOX = re.compile(r"\\f?box(?:ed)?\s*\{")
+_OPEN, _CLOSE = "<answer>", "</answer>"
+
+
+def last_answer(text: str) -> str | None:
+    """The text in the last <answer>…</answer>, or else in the last \\boxed{…}; None where there is neither."""
+    return last_tagged(text) if _OPEN in text else last_boxed(text)
+
+
+def last_tagged(text: str) -> str | None:
+    """Returns the content of the last <answer>…</answer>; None without one, or if the last is not closed."""
+    start = text.rfind(_OPEN)
+    end = text.find(_CLOSE, start)
+    return text[start + len(_OPEN) : end].strip() if start >= 0 and end >= 0 else None
+
+
+def last_boxed(text: str) -> str | None:
+    """Content of the last \\boxed{…} (or \\fbox{…}); None without one, or where the last is not closed.
+
+    A last box that is not closed belongs to a response that was cut: an earlier box is not its answer.
+    """
+    last = None
+    for match in _BOX.finditer(text):
+        last = match
+    if last is None:
+        return None
+    depth, place = 1, last.end()
+    while place < len(text):
+        character = text[place]
+        if character == "\\":
+            # An escaped brace is no brace.
+            place += 2
+            continue
+        depth += (character == "{") - (character == "}")
+        if depth == 0:
+            return text[last.end() : place].strip()
+        place += 1
+    return None

@@ -1,0 +1,33 @@
+"""A run of another trainer, of which we know what it told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from bapo.config.method.base import MethodSection
+
+Name = Annotated[str, Field(max_length=200)]
+Scalar = bool | int | float | Annotated[str, Field(max_length=10_000)] | None
+"""A value of the trainer's own config."""
+
+
+class ObservedConfig(MethodSection):
+    """Any trainer's run, observed: its prompts, rewards and metrics are recorded, its algorithm is its own."""
+
+    label: ClassVar = "Observed"
+    is_trainable: ClassVar = False
+    # A batch is its step's groups: what other methods would have made of them can be forecast.
+    is_replayable: ClassVar = True
+
+    type: Literal["observed"] = "observed"
+    trainer: Name = ""
+    """Trainer that made the run, such as TRL."""
+    trainer_version: Name = ""
+    """Its version."""
+    reward_threshold: float = 0.0
+    """A response counts as correct where its reward is above this."""
+    config: Mapping[Annotated[str, Field(min_length=1, max_length=200)], Scalar] = Field({}, max_length=5_000)
+    """The trainer's own config, field by field."""

@@ -1,0 +1,45 @@
+"""Files that a model folder's own files name: loading reads them as if they lay in the folder."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+INDEX = "*.index.json"
+"""Files that say which file holds which weight, such as `model.safetensors.index.json`."""
+TOKENIZER_CONFIG = "tokenizer_config.json"
+TOKENIZER_FIELDS = ("tokenizer_file", "vocab_file", "merges_file")
+
+
+def outside_file(folder: Path) -> str | None:
+    """The remedy where a model's files name one that is not in its folder, links followed; None where none does."""
+    real = os.path.realpath(folder)
+    for source, name in _named_files(folder):
+        if not Path(os.path.realpath(Path(real, name))).is_relative_to(real):
+            return f"{source} names the file {name!r}, which is not in the model's folder: save all of the model there"
+    return None
+
+
+def _named_files(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yields which file names which other one."""
+    for index in sorted(folder.glob(INDEX)):
+        weights = _fields(index).get("weight_map")
+        # One file holds many weights.
+        names = dict.fromkeys(weights.values()) if isinstance(weights, dict) else ()
+        yield from ((index.name, name) for name in names if isinstance(name, str))
+    tokenizer = _fields(folder / TOKENIZER_CONFIG)
+    for field in TOKENIZER_FIELDS:
+        if isinstance(name := tokenizer.get(field), str):
+            yield TOKENIZER_CONFIG, name
+
+
+def _fields(path: Path) -> dict[str, Any]:
+    """The fields of a JSON file; none where it is not there or cannot be read, so that nothing is loaded by it."""
+    try:
+        fields = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return fields if isinstance(fields, dict) else {}

@@ -1,0 +1,12 @@
+"""Watches any trainer's run: three lines in its loop write the journal that the product reads.
+
+Needs the base installation alone, neither PyTorch nor a server. May import the client, the run's journal and everything
+below; the command line imports it, and no other room.
+"""
+
+from bapo.observe.filtering import without
+from bapo.observe.group import Group
+from bapo.observe.observation import Observation
+from bapo.observe.run import ObservedRun, run
+
+__all__ = ["Group", "Observation", "ObservedRun", "run", "without"]

@@ -1,0 +1,107 @@
+"""The folder of an observed run: who may write it, its config, and what an earlier process recorded."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bapo.config import ConfigError, ConfigProblem, RunConfig, resolve
+from bapo.config.resolve import difference, flatten
+from bapo.observe.observation import Sizes
+from bapo.records import StepRecord
+from bapo.run.journal import RECORDS_FILE, attempt_folders, read_records
+from bapo.run.run_folder import CONFIG_FILE, read_config, write_atomically
+
+FOLDERS = Path("observed-runs")
+"""Where runs lie whose caller names no folder."""
+
+
+def new_folder(name: str) -> Path:
+    """A folder of its own for a run of this name: two runs of one script are two runs."""
+    plain = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "run"
+    number = 1
+    while (folder := FOLDERS / (plain if number == 1 else f"{plain}-{number}")).exists():
+        number += 1
+    return folder
+
+
+def config_of(
+    own: Mapping[str, Any], *, trainer: str, trainer_version: str, reward_threshold: float, sizes: Sizes | None
+) -> RunConfig:
+    """The config of an observed run: what its user told, and its sizes once they are known. Raises ConfigError."""
+    explicit: dict[str, Any] = {
+        "method": {
+            "type": "observed",
+            "trainer": trainer,
+            "trainer_version": trainer_version,
+            "reward_threshold": reward_threshold,
+            "config": {str(field)[:200]: _scalar(value) for field, value in flatten(own).items()},
+        }
+    }
+    if sizes is not None:
+        explicit["rollout"] = {"group_size": sizes.group_size, "batch_size": sizes.batch_size}
+        explicit["training"] = {"batch_size": sizes.batch_size}
+    return resolve(explicit, may_be_observed=True).config
+
+
+def _scalar(value: Any) -> bool | int | float | str | None:
+    """The value as JSON has it; what JSON has no word for, as Python writes it."""
+    if value is None or isinstance(value, bool | str):
+        return value if not isinstance(value, str) else value[:10_000]
+    if isinstance(value, int) and abs(value) < 2**53:
+        return int(value)
+    if isinstance(value, float) and value - value == 0:
+        return float(value)
+    return str(value)[:10_000]
+
+
+def claimed_sizes(folder: Path, config: RunConfig) -> Sizes | None:
+    """Write the config of a folder that records no step yet; of one that does, the sizes of its groups.
+
+    Raises ConfigError where the folder is that of another run.
+    """
+    if not (folder / CONFIG_FILE).exists():
+        if attempt_folders(folder):
+            remedy = f"it has attempts and no {CONFIG_FILE}, so that nobody knows what they are: choose another folder"
+            raise ConfigError([ConfigProblem("folder", str(folder), remedy)])
+        write_config(folder, config)
+        return None
+    theirs = read_config(folder)
+    if theirs.method.is_trainable:
+        remedy = "it holds a run that was trained by bapo: choose another folder"
+        raise ConfigError([ConfigProblem("folder", str(folder), remedy)])
+    changes = [field for field in difference(config, theirs) if field.startswith("method.")]
+    if changes:
+        remedy = (
+            f"the run in {folder} was observed with other values of {', '.join(changes[:5])}: "
+            "use those to continue it, or another folder"
+        )
+        raise ConfigError([ConfigProblem("folder", str(folder), remedy)])
+    if "rollout" not in theirs.model_fields_set:
+        return None
+    return Sizes(theirs.rollout.group_size, theirs.rollout.batch_size)
+
+
+def write_config(folder: Path, config: RunConfig) -> None:
+    """Replace the folder's config."""
+    write_atomically(folder / CONFIG_FILE, config.model_dump_json(indent=2).encode())
+
+
+def latest_step(folder: Path) -> StepRecord | None:
+    """The step that the newest attempt with any has recorded last."""
+    for attempt in reversed(attempt_folders(folder)):
+        found = None
+        for record in read_records(attempt / RECORDS_FILE):
+            if isinstance(record, StepRecord):
+                found = record
+        if found is not None:
+            return found
+    return None
+
+
+def new_identity() -> str:
+    """Tells this run from all others, wherever its folder is copied."""
+    return uuid.uuid4().hex

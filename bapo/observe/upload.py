@@ -1,0 +1,112 @@
+"""Sends a run folder to a server line by line; the server's byte offset decides what is next.
+
+What `bapo import` does once, an observed run that is shown live does again and again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from bapo.api.imports import ImportCreate, ImportInfo
+from bapo.api.workers import RecordBatch
+from bapo.client import Client
+from bapo.config import ConfigError, ConfigProblem, RunConfig
+from bapo.run.journal import RECORDS_FILE, attempt_folders, complete_lines
+from bapo.run.line_reader import ATTEMPT_FILES, FileKind, read_lines
+from bapo.run.run_folder import read_config
+
+
+def describe_folder(
+    run_folder: Path, *, name: str | None, group: str | None, project: str | None = None, live: bool = False
+) -> ImportCreate:
+    """The request that starts the import. Raises ConfigError where the folder is not that of a run."""
+    config = read_config(run_folder)
+    attempts = attempt_folders(run_folder)
+    if not attempts:
+        raise ConfigError([ConfigProblem("run folder", str(run_folder), "it holds no attempt: train the run first")])
+    return ImportCreate(
+        name=name or run_folder.resolve().name,
+        source=_identity(config, attempts[0]),
+        config=config.model_dump(mode="json"),
+        attempts=_number(attempts[-1]),
+        group=group,
+        project=project,
+        live=live,
+    )
+
+
+def _identity(config: RunConfig, first_attempt: Path) -> str:
+    """Identifies the run wherever its folder lies, by its config and its first record, which holds a time.
+
+    The first record of an observed run has an identity of its own; its config is completed with its first step.
+    """
+    known = config.model_dump(mode="json") if config.method.is_trainable else {}
+    digest = hashlib.sha256(json.dumps(known, sort_keys=True).encode())
+    for line in islice(complete_lines(first_attempt / RECORDS_FILE), 1):
+        digest.update(line)
+    return digest.hexdigest()
+
+
+def _number(attempt_folder: Path) -> int:
+    return int(attempt_folder.name.removeprefix("attempt-"))
+
+
+@dataclass(slots=True)
+class SentFile:
+    """A file of an attempt, and how much of it the server has."""
+
+    attempt: int
+    kind: FileKind
+    path: Path
+    offset: int | None = None
+    """Next byte that the server expects; None where it must be asked."""
+
+    def send_next(self, client: Client, info: ImportInfo) -> bool:
+        """Send one batch of new lines; whether there were any. Raises what the client raises, and may be repeated."""
+        if self.offset is None:
+            if not self.path.exists():
+                return False
+            self.offset = self._post(client, info, 0, 0, ())
+        batch = read_lines(self.path, self.offset)
+        if batch is None:
+            return False
+        # Whatever happens to the request, the server knows how far it is.
+        self.offset = None
+        self.offset = self._post(client, info, batch.start_offset, batch.end_offset, batch.lines)
+        return True
+
+    def _post(self, client: Client, info: ImportInfo, start: int, end: int, lines: Sequence[str]) -> int:
+        batch = RecordBatch(
+            fencing_token=info.fencing_token,
+            attempt=self.attempt,
+            kind=self.kind,
+            start_offset=start,
+            end_offset=end,
+            lines=lines,
+        )
+        return client.import_records(info.run_id, batch).next_offset
+
+    def ask(self, client: Client, info: ImportInfo) -> None:
+        """Ask how far the server is, which also tells it that the writer of the file is alive."""
+        self.offset = self._post(client, info, 0, 0, ())
+
+
+def files_of(run_folder: Path) -> list[SentFile]:
+    """The files of all attempts that a server stores, in their order."""
+    return [
+        SentFile(_number(folder), kind, folder / file_name)
+        for folder in attempt_folders(run_folder)
+        for kind, file_name in ATTEMPT_FILES.items()
+    ]
+
+
+def send_folder(client: Client, info: ImportInfo, run_folder: Path) -> None:
+    """Send every file of every attempt from where the server's copy ends."""
+    for file in files_of(run_folder):
+        while file.send_next(client, info):
+            pass

@@ -1,0 +1,57 @@
+"""Chromium as somebody who watches a run uses it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from playwright.sync_api import BrowserContext, Page, sync_playwright
+
+from bapo.api.accounts import Login
+from bapo.client import SESSION_COOKIE, Client
+
+PATIENCE_MILLISECONDS = 60_000
+
+Window = Callable[[], BrowserContext]
+
+WATCH = """(chart) => {
+    window.seen = {};
+    const look = () => {
+        const graph = document.querySelector(`[data-chart="${chart}"] .js-plotly-plot`);
+        const last = graph && graph.data && graph.data.length ? Math.max(0, ...graph.data[0].x.slice(-1)) : 0;
+        if (last && !(last in window.seen)) window.seen[last] = Date.now() / 1000;
+        requestAnimationFrame(look);
+    };
+    look();
+}"""
+"""Notes when the newest point of the chart's first trace changes."""
+
+
+@contextmanager
+def chromium(url: str, token: str) -> Iterator[Window]:
+    """New windows of the token's owner, with headless Chromium."""
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    with Client(url) as client:
+        _, session = client.login(Login(token=token))
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+
+        def window() -> BrowserContext:
+            context = browser.new_context(viewport={"width": 1440, "height": 900})
+            context.add_cookies([{"name": SESSION_COOKIE, "value": session, "url": url}])
+            context.set_default_timeout(PATIENCE_MILLISECONDS)
+            return context
+
+        yield window
+        browser.close()
+
+
+def delays(page: Page, last: int, finished: Mapping[int, float]) -> dict[int, float]:
+    """Seconds from when steps were `finished` to their points in the watched chart, once it has the last of them.
+
+    Points that are drawn together appear together.
+    """
+    page.wait_for_function("(step) => step in window.seen", arg=last)
+    seen = {int(step): at for step, at in page.evaluate("window.seen").items()}
+    return {step: min(at for newest, at in seen.items() if newest >= step) - end for step, end in finished.items()}

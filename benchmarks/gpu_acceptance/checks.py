@@ -1,0 +1,56 @@
+"""What one question found, and how the answers are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from bapo.run import nvidia_smi
+from benchmarks.report import table
+
+MIB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A measurement with its verdict; without a bound it is told and not judged."""
+
+    name: str
+    value: float
+    unit: str
+    bound: float | None = None
+    rule: Literal["at most", "at least"] = "at most"
+
+    @property
+    def passed(self) -> bool:
+        """Whether the value keeps the bound; NaN keeps none."""
+        if self.bound is None:
+            return True
+        return self.value <= self.bound if self.rule == "at most" else self.value >= self.bound
+
+    def cells(self) -> tuple[str, str, str, str]:
+        """Its row of the table."""
+        if self.bound is None:
+            return self.name, f"{self.value:.4g} {self.unit}", "", "measured"
+        bound = f"{self.rule} {self.bound:.4g}"
+        return self.name, f"{self.value:.4g} {self.unit}", bound, "pass" if self.passed else "FAIL"
+
+
+def as_table(checks: Sequence[Check]) -> str:
+    """All checks in Markdown, in the order in which they were made."""
+    return table(("check", "measured", "threshold", "verdict"), [check.cells() for check in checks])
+
+
+def told(checks: Iterator[Check], tell: Callable[[str], None] = print) -> list[Check]:
+    """Make the checks, and tell each as soon as it is made: what follows may be what breaks."""
+    made = []
+    for check in checks:
+        tell(": ".join(filter(None, (check.cells()[3], check.name, check.cells()[1]))))
+        made.append(check)
+    return made
+
+
+def gpu_memory_used() -> float:
+    """Bytes in use on all GPUs of this machine, whoever uses them; 0 without any."""
+    return sum(nvidia_smi.number(used) or 0.0 for (used,) in nvidia_smi.query("memory.used")) * MIB

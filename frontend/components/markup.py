@@ -1,0 +1,105 @@
+"""Elements that no callback names, as one component: Dash looks at each component of a page at every change."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+from dash import dcc, html
+from dash.development.base_component import Component
+
+_NAMED_BY_CALLBACKS = frozenset({"id", "n_clicks", "n_clicks_timestamp"})
+_TAGS = frozenset(
+    {
+        *("A", "B", "Br", "Button", "Code", "Dd", "Details", "Div", "Dl", "Dt", "Em", "Figure", "Footer", "H1", "H2"),
+        *("H3", "H4", "Header", "Hr", "I", "Img", "Kbd", "Label", "Li", "Ol", "P", "Pre", "Section", "Small", "Span"),
+        *("Strong", "Sub", "Summary", "Sup", "Table", "Tbody", "Td", "Th", "Thead", "Time", "Tr", "Ul"),
+    }
+)
+"""Elements that only show something."""
+_FEWEST = 2
+"""Elements that are worth a component of their own kind."""
+
+Tree = list[Any]
+"""Texts, numbers of children that are components of Dash, and elements: name, properties, and a tree within."""
+
+
+class Markup(Component):
+    """Draws a tree of elements without identifiers, with Dash's components at their places (assets/_markup.js)."""
+
+    _namespace = "bapo_elements"
+    _type = "Markup"
+    _prop_names = ["children", "tree"]  # noqa: RUF012 - as Dash declares them
+    _children_props: list[str] = []  # noqa: RUF012
+    _base_nodes = ["children"]  # noqa: RUF012
+    _valid_wildcard_attributes: list[str] = []  # noqa: RUF012
+    available_properties = _prop_names
+    available_wildcard_properties: list[str] = []  # noqa: RUF012
+    tree: Tree
+
+    def __init__(self, tree: Tree, components: list[Any]) -> None:
+        untyped: Any = super()
+        untyped.__init__(tree=tree, children=components or None)
+
+
+class Later(Component):
+    """Draws its content when it is first in sight; until then callbacks read and set what it holds, as ever."""
+
+    _namespace = "bapo_elements"
+    _type = "Later"
+    _prop_names = ["children"]  # noqa: RUF012
+    _children_props: list[str] = []  # noqa: RUF012
+    _base_nodes = ["children"]  # noqa: RUF012
+    _valid_wildcard_attributes: list[str] = []  # noqa: RUF012
+    available_properties = _prop_names
+    available_wildcard_properties: list[str] = []  # noqa: RUF012
+
+    def __init__(self, content: Component) -> None:
+        untyped: Any = super()
+        untyped.__init__(children=content)
+
+
+def lean(content: Any) -> Any:
+    """Returns the content with as few components of Dash as there can be; it looks and behaves as before."""
+    components: list[Any] = []
+    tree = _tree(content, components)
+    if _num_elements(tree) >= _FEWEST:
+        return Markup(tree, components)
+    return [_lean_within(each) for each in content] if isinstance(content, list | tuple) else _lean_within(content)
+
+
+def _tree(content: Any, components: list[Any]) -> Tree:
+    """Returns the content's tree, and adds what stays a component of Dash to `components`."""
+    if content is None or isinstance(content, bool):
+        return []
+    if isinstance(content, list | tuple):
+        return [node for each in content for node in _tree(each, components)]
+    if not isinstance(content, Component):
+        return [str(content)]
+    if not _is_plain(content):
+        components.append(_lean_within(content))
+        return [len(components) - 1]
+    untyped: Any = content
+    properties = untyped.to_plotly_json()["props"]
+    within = _tree(properties.pop("children", None), components)
+    return [["Link" if isinstance(content, dcc.Link) else content._type.lower(), properties, within]]
+
+
+def _is_plain(component: Component) -> bool:
+    is_known = isinstance(component, dcc.Link) or (
+        component._namespace == html.Div._namespace and component._type in _TAGS
+    )
+    return is_known and not any(hasattr(component, name) for name in _NAMED_BY_CALLBACKS)
+
+
+def _lean_within(content: Any) -> Any:
+    """Returns a component with lean children."""
+    if not isinstance(content, Component) or getattr(content, "children", None) is None:
+        return content
+    changed = copy(content)
+    changed.children = lean(content.children)
+    return changed
+
+
+def _num_elements(tree: Tree) -> int:
+    return sum(1 + _num_elements(node[2]) for node in tree if isinstance(node, list))

@@ -1,0 +1,138 @@
+"""What pages load: our scripts and styles as one file each, and every file compressed once and kept by the browser.
+
+The addresses hold a hash or a version, so that a browser need never ask again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+import mimetypes
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from dash import Dash, fingerprint
+from starlette.datastructures import Headers
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+OWN = Path(__file__).parent / "assets"
+SUITES = "/_dash-component-suites/"
+FOR_EVER = "private, max-age=31536000, immutable"
+ASK_AGAIN = "private, no-cache"
+_SCRIPT = re.compile(rf'"({SUITES}([^/"]+)/([^"]+))"')
+_ICON = re.compile(r'url\("(icons/[\w-]+\.svg)"\)')
+
+
+class Shipped:
+    """A file as it travels."""
+
+    def __init__(self, read: Callable[[], bytes], media_type: str, caching: str) -> None:
+        self._read, self._media_type, self._caching = read, media_type, caching
+        self._kept: tuple[bytes, str] | None = None
+
+    def _compressed(self) -> tuple[bytes, str]:
+        """Returns the content and its tag."""
+        if self._kept is None:
+            content = gzip.compress(self._read(), 6, mtime=0)
+            self._kept = content, f'"{hashlib.sha256(content).hexdigest()[:20]}"'
+        return self._kept
+
+    async def answer(self, request: Headers) -> Response:
+        """The answer to who has it already, and to who has not."""
+        # Plotly's build takes a good part of a second, once.
+        content, tag = await asyncio.to_thread(self._compressed) if self._kept is None else self._kept
+        headers = {"etag": tag, "cache-control": self._caching, "vary": "accept-encoding"}
+        if tag in request.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        if "gzip" in request.get("accept-encoding", ""):
+            headers["content-encoding"] = "gzip"
+        else:
+            content = gzip.decompress(content)
+        return Response(content, headers=headers, media_type=self._media_type)
+
+
+class Bundle:
+    """Several texts as one file, whose address changes with them."""
+
+    def __init__(self, files: Iterable[Path], suffix: str) -> None:
+        text = "\n".join(_with_icons(path) if suffix == "css" else path.read_text("utf-8") for path in files)
+        self._content = text.encode()
+        self.address = f"/assets/all.{hashlib.sha256(self._content).hexdigest()[:16]}.{suffix}"
+        """Beside our files, which styles name by relative addresses."""
+
+    def shipped(self) -> Shipped:
+        """Returns the file to be sent."""
+        return Shipped(lambda: self._content, str(mimetypes.guess_type(self.address)[0]), FOR_EVER)
+
+
+def _with_icons(style: Path) -> str:
+    """Returns the style sheet with its icons inside: each would be a request of its own."""
+
+    def inside(match: re.Match[str]) -> str:
+        return f'url("data:image/svg+xml,{quote((style.parent / match[1]).read_text("utf-8").strip())}")'
+
+    return _ICON.sub(inside, style.read_text("utf-8"))
+
+
+def own_files(suffix: str) -> list[Path]:
+    """Returns our scripts or styles, without the script that stands in the head."""
+    return sorted(path for path in OWN.glob(f"*.{suffix}") if path.name != "first.js")
+
+
+class Shipping:
+    """ASGI app in front of Dash that sends the files of pages."""
+
+    def __init__(self, pages: ASGIApp, app: Dash, bundles: Iterable[Bundle]) -> None:
+        self._others = GZipMiddleware(pages, minimum_size=1000, compresslevel=5)
+        self._files = {**_component_files(app), **{bundle.address: bundle.shipped() for bundle in bundles}}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        file = self._files.get(scope["path"])
+        if file is None or scope["method"] not in ("GET", "HEAD"):
+            await self._others(scope, receive, send)
+            return
+        answer = await file.answer(Headers(scope=scope))
+        await answer(scope, receive, send)
+
+
+def _component_files(app: Dash) -> Mapping[str, Shipped]:
+    """Returns the files of Dash's components, by the addresses that pages ask for them under."""
+    found = {
+        f"{SUITES}{package}/{path}": _component_file(package, path, ASK_AGAIN)
+        for package, paths in app.registered_paths.items()
+        for path in paths
+        if not path.endswith(".map")
+    }
+    fingerprints: Any = fingerprint
+    for address, package, path in [*_SCRIPT.findall(app._generate_scripts_html()), plotly_build()]:
+        found[address] = _component_file(package, fingerprints.check_fingerprint(path)[0], FOR_EVER)
+    return found
+
+
+def plotly_build() -> tuple[str, str, str]:
+    """Returns the address of the file that draws charts, which changes with it, its package, and its place there."""
+    package, path = "plotly", "package_data/plotly.min.js"
+    changed = int(_place(package, path).stat().st_mtime)
+    fingerprints: Any = fingerprint
+    named = fingerprints.build_fingerprint(path, version(package), changed)
+    return f"{SUITES}{package}/{named}", package, named
+
+
+def _place(package: str, path: str) -> Path:
+    return Path(str(sys.modules[package].__file__)).parent / path
+
+
+@cache
+def _component_file(package: str, path: str, caching: str) -> Shipped:
+    # Kept for all apps of a process: the packages do not change while it runs.
+    media_type = mimetypes.guess_type(path)[0] or "application/octet-stream"
+    return Shipped(_place(package, path).read_bytes, media_type, caching)

@@ -1,0 +1,142 @@
+"""The product behind nginx and Caddy with TLS, with the configurations of docs/deployment.md."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+
+from bapo.api.runs import RunCreate
+from tests.deployment.compose import ROOT, free_port
+from tests.services import wait_until
+from tests.stack import Stack
+
+NAME = "bapo.example.org"
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+
+@dataclass(frozen=True)
+class Front:
+    """A proxy that listens on this machine as if it were bapo.example.org."""
+
+    stack: Stack
+    port: int
+    trusted: ssl.SSLContext
+
+    def browser(self, **headers: str) -> httpx.Client:
+        """A client that takes 127.0.0.1 for the name."""
+        given = {"Host": NAME, **headers}
+        return httpx.Client(base_url=f"https://127.0.0.1:{self.port}", verify=self.trusted, headers=given, timeout=30)
+
+    @property
+    def token(self) -> dict[str, str]:
+        """The administrator's, as a header."""
+        return {"Authorization": f"Bearer {(self.stack.folder / 'admin-token').read_text().strip()}"}
+
+
+NAMED: dict[str, Any] = {"sni_hostname": NAME}
+
+
+@pytest.fixture(scope="module")
+def tls_stack(make_stack: Callable[[], Stack]) -> Stack:
+    made = make_stack()
+    made.start("--no-demo", "--public-url", f"https://{NAME}")
+    return made
+
+
+@pytest.fixture(scope="module", params=["nginx", "caddy"])
+def front(
+    request: pytest.FixtureRequest, tls_stack: Stack, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Front]:
+    program = shutil.which(request.param, path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
+    if program is None:
+        pytest.skip(f"{request.param} is not installed")
+    folder = tmp_path_factory.mktemp(request.param)
+    key, certificate = folder / "bapo.key", folder / "bapo.crt"
+    make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={NAME}"]
+    names = ["-addext", f"subjectAltName=DNS:{NAME}", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run([*make, *names], check=True, capture_output=True)
+    port = free_port()
+    documented = _documented(request.param).replace("127.0.0.1:8000", f"127.0.0.1:{tls_stack.port}")
+    config = folder / "config"
+    if request.param == "nginx":
+        documented = documented.replace("/etc/ssl", str(folder)).replace("listen 443", f"listen 127.0.0.1:{port}")
+        places = "".join(
+            f"{each}_temp_path {folder}/{each};" for each in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        )
+        config.write_text(
+            f"daemon off; pid {folder}/pid; error_log stderr; events {{}}\n"
+            f"http {{ access_log off; {places}\n{documented}\n}}"
+        )
+        command = [program, "-p", str(folder), "-c", str(config)]
+    else:
+        own = f"{NAME}:{port} {{\n    bind 127.0.0.1\n    tls {certificate} {key}\n"
+        config.write_text("{\n    admin off\n    auto_https off\n}\n" + documented.replace(f"{NAME} {{\n", own))
+        command = [program, "run", "--adapter", "caddyfile", "--config", str(config)]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, env={"HOME": str(folder), "PATH": "/usr/bin:/bin"})
+    try:
+        wait_until(lambda: _listens(port) or process.poll() is not None, 30)
+        assert process.poll() is None, (folder / "log").read_text()
+        yield Front(tls_stack, port, ssl.create_default_context(cafile=str(certificate)))
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _documented(program: str) -> str:
+    text = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
+    (found,) = re.findall(rf"^{program}:\n\n```\w*\n(.*?)^```", text, re.MULTILINE | re.DOTALL | re.IGNORECASE)
+    return str(found)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_a_login_gives_a_cookie_for_tls_only_and_opens_the_pages(front: Front) -> None:
+    with front.browser() as browser:
+        body = {"token": front.token["Authorization"].removeprefix("Bearer ")}
+        answer = browser.post("/api/v1/auth/login", json=body, headers={"Origin": f"https://{NAME}"}, extensions=NAMED)
+        assert answer.status_code == 200, answer.text
+        cookie = answer.headers["set-cookie"].lower()
+        assert "secure" in cookie
+        assert "httponly" in cookie
+        named = {"Cookie": answer.headers["set-cookie"].split(";")[0]}
+        page = browser.get("/runs", headers=named, extensions=NAMED)
+        assert page.headers["strict-transport-security"]
+        assert (page.status_code, "<html" in page.text.lower()) == (200, True)
+    with front.browser() as stranger:
+        assert stranger.get("/runs", extensions=NAMED).status_code in (302, 303, 307)
+
+
+def test_an_event_passes_while_the_stream_is_open(front: Front) -> None:
+    with (
+        front.browser(**front.token) as listener,
+        listener.stream("GET", "/api/v1/events", extensions=NAMED) as stream,
+        front.stack.client() as client,
+    ):
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        lines = stream.iter_lines()
+        run = client.create_run(RunCreate(name="heard", recipe="countdown-demo"))
+        assert any(run.id in line for line in lines)
+
+
+def test_another_host_and_another_origin_are_refused(front: Front) -> None:
+    with front.browser(**front.token) as browser:
+        wrong_host = browser.get("/api/v1/me", headers={"Host": "other.example.org"}, extensions=NAMED)
+        # Caddy answers for its own name only, with an empty page.
+        assert wrong_host.status_code == 421 or wrong_host.content == b""
+        answer = browser.post(
+            "/api/v1/auth/login", json={"token": "x"}, headers={"Origin": "https://other.example.org"}, extensions=NAMED
+        )
+        assert answer.status_code == 403, answer.text
