@@ -9,15 +9,26 @@
   // The address changes before the page does.
   const onRunPage = () => /^\/runs\/[^/]+$/.test(location.pathname);
 
+  // Where the tabs are wider than the window, the open one is in sight: also after
+  // a count, a font or a turned phone has made the row or one of its tabs wider.
+  let chosen;
+  const sizes = new ResizeObserver(() => {
+    const row = chosen.parentElement;
+    row.scrollLeft = chosen.offsetLeft - (row.clientWidth - chosen.offsetWidth) / 2;
+  });
+  const keepInSight = (tab) => {
+    chosen = tab;
+    sizes.disconnect();
+    if (tab) for (const watched of [tab.parentElement, ...tab.parentElement.children]) sizes.observe(watched);
+  };
+
   clientside.run = {
     address(tab, withAxis) {
       if (!onRunPage()) return noUpdate();
       const panel = find("run-panel").parentElement;
       panel.id = `run-tabs-panel-${tab}`;
       panel.setAttribute("aria-labelledby", `run-tabs-tab-${tab}`);
-      // Where the tabs are wider than the window, the open one is in sight.
-      const chosen = find(`run-tabs-tab-${tab}`);
-      if (chosen) chosen.parentElement.scrollLeft = chosen.offsetLeft - (chosen.parentElement.clientWidth - chosen.offsetWidth) / 2;
+      keepInSight(find(`run-tabs-tab-${tab}`));
       const query = window.bapoView.read();
       const changed = clientside.callback_context.triggered_id;
       if (changed === "run-tabs" && (query.get("tab") || FIRST.tab) !== tab) {

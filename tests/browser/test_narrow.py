@@ -78,3 +78,6 @@ def test_the_chosen_tab_is_in_sight_and_the_tabs_begin_within_the_first_screen(p
         chosen = phone.get_by_role("tab", selected=True)
         expect(chosen).to_be_in_viewport(ratio=1)
         assert phone.locator(".tabs-row").evaluate("(row) => row.getBoundingClientRect().top") < MOST_ABOVE_TABS
+    # A count that comes later makes a neighbour wider.
+    phone.get_by_role("tab", name="Overview").evaluate("(tab) => { tab.style.minWidth = '400px'; }")
+    expect(phone.get_by_role("tab", selected=True)).to_be_in_viewport(ratio=1)
