@@ -118,10 +118,20 @@ class _Run:
     check: Check
     process: subprocess.Popen[bytes]
     began: float = field(default_factory=time.monotonic)
+    cpu_seconds: float = 0.0
+    """Of the command and of all its descendants that were waited for, once it has ended."""
 
     @property
     def seconds(self) -> float:
         return time.monotonic() - self.began
+
+    def has_ended(self) -> bool:
+        if self.process.returncode is None:
+            pid, status, usage = os.wait4(self.process.pid, os.WNOHANG)
+            if pid:
+                self.process.returncode = os.waitstatus_to_exitcode(status)
+                self.cpu_seconds = usage.ru_utime + usage.ru_stime
+        return self.process.returncode is not None
 
 
 def log_of(check: Check) -> Path:
@@ -144,7 +154,8 @@ def _report(run: _Run) -> bool:
     if run.check.is_shown or not succeeded:
         print(*lines[-LINES_OF_A_FAILURE:], sep="\n")
     last = next((line for line in reversed(lines) if " passed" in line), "")
-    print(f"bapo: {run.check.title}: {'good' if succeeded else 'FAILED'} ({run.seconds:.0f} s) {last.strip('= ')}")
+    took = f"{run.seconds:.0f} s, {run.cpu_seconds:.0f} s of CPU"
+    print(f"bapo: {run.check.title}: {'good' if succeeded else 'FAILED'} ({took}) {last.strip('= ')}")
     sys.stdout.flush()
     return succeeded
 
@@ -181,7 +192,7 @@ class Scheduler:
             elif self._has_room(check):
                 self._waiting.remove(check)
                 self._running.append(_start(check))
-        for run in [run for run in self._running if run.process.poll() is not None]:
+        for run in [run for run in self._running if run.has_ended()]:
             self._running.remove(run)
             self.done[run.check.title] = _report(run)
         return bool(self._waiting or self._running)

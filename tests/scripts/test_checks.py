@@ -45,7 +45,7 @@ def test_what_a_failed_check_printed_is_shown_and_a_good_ones_last_line(
     said = capsys.readouterr().out.splitlines()
     assert "why" in said
     assert "a" not in said
-    assert "bapo: good: good (0 s) 3 passed in 1s" in said
+    assert "bapo: good: good (0 s, 0 s of CPU) 3 passed in 1s" in said
 
 
 def test_a_check_after_one_that_failed_is_not_run(checks: ModuleType, tmp_path: Path) -> None:
