@@ -75,6 +75,7 @@ export function open(scripts, { address = "/", elements = {}, found = {}, answer
     history: { state: null, pushState: visit("push"), replaceState: visit("replace") },
     MutationObserver: class { observe() {} },
     IntersectionObserver: class { observe() {} },
+    ResizeObserver: class { observe() {} disconnect() {} },
     PopStateEvent: class extends Event {},
     matchMedia: () => ({ matches: scheme === "dark" }),
     addEventListener: target.addEventListener.bind(target),
