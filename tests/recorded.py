@@ -9,10 +9,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-import torch
 
 import bapo
 from bapo.client import Client
@@ -70,7 +70,7 @@ NOT_OF_A_TRAINER = {"__pycache__", "analysis", "api", "cli", "client", "deploy",
 def _digest() -> str:
     """Of all that a trainer is made of."""
     root = Path(bapo.__file__).parent
-    digest = hashlib.sha256(repr((SETTINGS, RUNS, torch.__version__)).encode())
+    digest = hashlib.sha256(repr((SETTINGS, RUNS, version("torch"))).encode())
     for file in sorted(root.rglob("*")):
         if file.is_file() and not NOT_OF_A_TRAINER & {*file.relative_to(root).parts}:
             digest.update(f"{file.relative_to(root)}\n".encode() + file.read_bytes())

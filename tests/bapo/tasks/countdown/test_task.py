@@ -265,5 +265,5 @@ def test_a_train_file_that_is_all_held_out(tmp_path: Path) -> None:
 
 
 def test_a_range_too_small_for_the_problems_asked_for() -> None:
-    with pytest.raises(ConfigError, match=r"task\.num_train = 3000.*numbers 1\.\.6"):
-        build_task(CountdownTaskConfig(max_number=6, num_test=2, num_train=3000))
+    with pytest.raises(ConfigError, match=r"task\.num_train = 400.*numbers 1\.\.4"):
+        build_task(CountdownTaskConfig(max_number=4, num_test=2, num_train=400))
