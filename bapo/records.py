@@ -93,8 +93,8 @@ class PromptVisit:
     trainer did not tell."""
     in_batch: bool
     reason: str | None = None
-    """Why it was not trained on: all_wrong, all_correct, filtered, no_room, solved, still_difficult, surplus_stored,
-    surplus_dropped."""
+    """Why it was not trained on: all_wrong, all_correct, filtered, no_room, probed, solved, still_difficult,
+    surplus_stored, surplus_dropped."""
 
 
 class ThresholdValues(Record):

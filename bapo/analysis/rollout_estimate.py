@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from bapo.config.method import has_trait
+
 NUM_TEST_SETS = 2
 """Of Countdown: CD-34 and CD-4."""
 
@@ -60,11 +62,13 @@ def rollout_estimate(
         num = steps // method["m"] - first_step // method["m"]
         reevaluated = max(0, num) * min(int(method["max_reevaluated_prompts"]), capacity) * group_size
     tracking, evaluation = config["tracking"], config["evaluation"]
+    is_measured = not has_trait(method["type"], "is_unmeasured")
+    tracks, evaluates = is_measured and tracking["num_prompts"], is_measured and evaluation["enabled"]
     begins = first_step == 0
     # Step 0 twice, every interval, and the last step.
-    samplings = 2 * begins + _regular(steps, tracking["interval"], first_step) + 1 if tracking["num_prompts"] else 0
+    samplings = 2 * begins + _regular(steps, tracking["interval"], first_step) + 1 if tracks else 0
     # Step 0, every interval, and the last step; each problem k times and once greedily.
-    rounds = begins + _regular(steps, evaluation["interval"], first_step) + 1 if evaluation["enabled"] else 0
+    rounds = begins + _regular(steps, evaluation["interval"], first_step) + 1 if evaluates else 0
     per_problem = rounds * (evaluation["num_samples"] + 1)
     return RolloutEstimate(
         steps=own,

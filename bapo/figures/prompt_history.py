@@ -188,6 +188,7 @@ REASONS: Mapping[str, str] = {
     "all_correct": "all correct",
     "filtered": "left out by the online filter",
     "no_room": "no room in the batch",
+    "probed": "answered in a probe",
     "solved": "solved",
     "still_difficult": "still difficult",
     "surplus_stored": "no room, stored for reuse",

@@ -19,6 +19,7 @@ from bapo.config.method import (
     MethodSection,
     MoppsConfig,
     PpoConfig,
+    ProbeConfig,
     RemixConfig,
     RepoConfig,
 )
@@ -33,6 +34,7 @@ from bapo.methods.grpo import Grpo
 from bapo.methods.gspo import Gspo
 from bapo.methods.mopps import Mopps
 from bapo.methods.ppo import Ppo
+from bapo.methods.probe import Probe
 from bapo.methods.remix import Remix
 from bapo.methods.repo import Repo
 
@@ -51,6 +53,7 @@ SHIPPED: Mapping[type[MethodSection], Callable[[RunConfig], Method]] = {
     DotsConfig: Dots,
     PpoConfig: Ppo,
     BaPpoConfig: Bapo,
+    ProbeConfig: Probe,
 }
 """The class behind each config class; one from an installed package names its config class itself."""
 

@@ -24,7 +24,12 @@ class EvaluationRuns:
         self._tracked = tracked_problems(config, task)
 
     def due(self, completed: int, *, is_last: bool) -> Iterator[EvaluationRecord | TrackingRecord]:
-        """The records due after `completed` steps; at step 0, before training, and at the last all are."""
+        """The records due after `completed` steps; at step 0, before training, and at the last all are.
+
+        None in runs of a method that is unmeasured.
+        """
+        if self._config.method.is_unmeasured:
+            return
         tracking, evaluation = self._config.tracking, self._config.evaluation
         if self._tracked and (is_last or completed % tracking.interval == 0):
             # The base model is sampled twice: against itself it gives the null of every later unlock rate.

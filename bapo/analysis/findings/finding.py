@@ -8,6 +8,10 @@ from typing import Any, Literal, NamedTuple
 from bapo.analysis.result import Result
 
 FindingKind = Literal[
+    "probed_difficulty",
+    "probed_group_size",
+    "probed_thresholds",
+    "probed_cost",
     "no_gradient",
     "never_solved",
     "always_solved",
@@ -29,6 +33,10 @@ FindingKind = Literal[
     "contamination",
 ]
 LABELS: Mapping[FindingKind, str] = {
+    "probed_difficulty": "Difficulty for the base model",
+    "probed_group_size": "Group size",
+    "probed_thresholds": "Thresholds and buffers",
+    "probed_cost": "Time and memory",
     "no_gradient": "Groups without a gradient",
     "never_solved": "Prompts never solved",
     "always_solved": "Prompts always solved",
@@ -117,7 +125,7 @@ class FindingsReport(Result):
     """Last step that they take in."""
     findings: Sequence[Finding]
     checks: Sequence[Check]
-    """Every kind once."""
+    """Every kind that means something for the run, once."""
 
 
 class ListedPrompt(Result):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from bapo.analysis.findings.estimates import Estimate, Floats, blocks_of, clustered_share, mean_of
 from bapo.analysis.findings.finding import Evidence, Finding, Found, Outcome, Remedy, TooLittle
 from bapo.analysis.findings.stream import RunStream
-from bapo.analysis.findings.success_rates import fit_beta, fit_mixture, pairs_of
+from bapo.analysis.findings.success_rates import Forecast
 from bapo.analysis.number_format import percent
 from bapo.config.method import BapoConfig, DapoConfig, GrpoConfig
 
@@ -17,7 +17,6 @@ NOTE_ABOVE, WARNING_ABOVE = 0.25, 0.5
 """Of the lower end of the share's interval."""
 LARGEST_GROUP = 64
 LEAST_GRADED_STEPS = 10
-BOOTSTRAPS = 30
 
 
 def groups_without_gradient(stream: RunStream) -> Outcome:
@@ -43,7 +42,7 @@ def groups_without_gradient(stream: RunStream) -> Outcome:
     if useless.low <= NOTE_ABOVE:
         return None
     correct_of_prompt = np.bincount(cluster, weights=counts).astype(np.int64)
-    forecast = _Forecast(correct_of_prompt, sizes.astype(np.int64) * group_size, group_size)
+    forecast = Forecast(correct_of_prompt, sizes.astype(np.int64) * group_size)
     all_wrong, all_right = share(wrong), share(right)
     evidence = [
         Evidence(label="Groups without a gradient", **useless._asdict(), unit="share"),
@@ -52,7 +51,7 @@ def groups_without_gradient(stream: RunStream) -> Outcome:
     ]
     if all_wrong.value > 0.01:
         label = f"Of the all-wrong: hopeless, p < 1/{4 * group_size}"
-        evidence.append(Evidence(label=label, **forecast.hopeless()._asdict(), unit="share"))
+        evidence.append(Evidence(label=label, **forecast.hopeless(group_size)._asdict(), unit="share"))
     evidence.append(Evidence(label="Rollouts spent on them", value=float((wrong | right).sum() * group_size)))
     evidence += _spent(stream, first, useless.value)
     remedies = []
@@ -135,32 +134,6 @@ def _without_counts(stream: RunStream, shares: Floats, num_groups: int) -> Outco
             ],
         )
     )
-
-
-class _Forecast:
-    """Both fits to the counts, and to counts of prompts drawn again."""
-
-    def __init__(self, num_correct: NDArray[np.int64], num_responses: NDArray[np.int64], group_size: int) -> None:
-        pairs = pairs_of(num_correct, num_responses)
-        self._group_size = group_size
-        self._fits = [fit_mixture(pairs), fit_beta(pairs).mixture()]
-        draws = np.random.default_rng(0)
-        total = int(pairs.weight.sum())
-        for _ in range(BOOTSTRAPS):
-            again = draws.multinomial(total, pairs.weight / total).astype(np.float64)
-            self._fits.append(fit_mixture(pairs._replace(weight=again), rounds=60))
-
-    def mixed(self, group_size: int) -> Estimate:
-        """Share of groups of this size with a gradient."""
-        return self._range([fit.groups_of(group_size).mixed for fit in self._fits])
-
-    def hopeless(self) -> Estimate:
-        """Share of all-wrong groups whose prompt is as good as never solved."""
-        return self._range([fit.hopeless_share(self._group_size) for fit in self._fits])
-
-    def _range(self, values: list[float]) -> Estimate:
-        low, high = np.quantile(values[2:], [0.025, 0.975])
-        return Estimate(values[0], float(min(low, *values[:2])), float(max(high, *values[:2])))
 
 
 def _spent(stream: RunStream, first: int, share: float) -> list[Evidence]:

@@ -26,12 +26,15 @@ from bapo.analysis.findings.groups_without_gradient import groups_without_gradie
 from bapo.analysis.findings.learning import held_out_falls, learning_stopped, reward_fell
 from bapo.analysis.findings.lengths import responses_cut, reward_follows_length
 from bapo.analysis.findings.policy_health import diversity_falls, entropy_collapse, off_policy_drift, reference_drift
+from bapo.analysis.findings.probe import PROBE_DETECTORS
 from bapo.analysis.findings.settled_prompts import always_solved, never_solved
 from bapo.analysis.findings.stream import RunStream
 from bapo.analysis.findings.verifier_noise import verifier_disagrees
 from bapo.config.method.observed import ObservedConfig
+from bapo.config.method.probe import ProbeConfig
 
 DETECTORS: Mapping[FindingKind, Callable[[RunStream], Outcome]] = {
+    **PROBE_DETECTORS,
     "no_gradient": groups_without_gradient,
     "never_solved": never_solved,
     "always_solved": always_solved,
@@ -66,6 +69,28 @@ _FILTERS = {
 _IMPORTS = {"verl": "from datasets import load_dataset\n"}
 
 
+_OF_DATA: frozenset[FindingKind] = frozenset(
+    {
+        "verifier_disagrees",
+        "label_suspected",
+        "answer_format",
+        "reward_follows_length",
+        "responses_cut",
+        "duplicate_prompts",
+        "near_duplicates",
+    }
+)
+"""Kinds that a model's answers show before it is trained."""
+
+
+def kinds_of(stream: RunStream) -> list[FindingKind]:
+    """The kinds to look for: a probe's own and those of data, or all that a run in training can show."""
+    of_probes = PROBE_DETECTORS.keys()
+    if isinstance(stream.config.method, ProbeConfig):
+        return [kind for kind in LABELS if kind in of_probes or kind in _OF_DATA]
+    return [kind for kind in LABELS if kind not in of_probes]
+
+
 class Search(NamedTuple):
     """The findings of a run, and the prompts that they name."""
 
@@ -75,7 +100,7 @@ class Search(NamedTuple):
 
 def find(stream: RunStream) -> Search:
     """All findings of what a run has recorded so far."""
-    outcomes = {kind: DETECTORS[kind](stream) for kind in LABELS}
+    outcomes = {kind: DETECTORS[kind](stream) for kind in kinds_of(stream)}
     found = {kind: outcome for kind, outcome in outcomes.items() if isinstance(outcome, Found)}
     found = {kind: _leaving_out(stream, each) if kind in LEFT_OUT else each for kind, each in found.items()}
     if stream.is_observed:

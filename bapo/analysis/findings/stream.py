@@ -37,6 +37,10 @@ METRICS: tuple[str, ...] = (
     "bapo/cost/num_rollouts",
     "bapo/cost/num_tokens",
     "timing_s/gen",
+    "timing_s/update",
+    "bapo/batch/batch",
+    "bapo/system/memory_peak_bytes",
+    "bapo/system/gpu_memory_peak_bytes",
 )
 """Metrics of training steps that findings read; besides these, everything under `HELD_OUT_PREFIX`."""
 MOST_SAMPLES = 4_000

@@ -6,17 +6,19 @@ takes any shape. Where they disagree about groups larger than those recorded, th
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from bapo.analysis.findings.estimates import Estimate, Floats
 
 _GRID = np.unique(np.concatenate([[0.0, 1.0], 1 / (1 + np.exp(-np.linspace(-7, 7, 57)))]))
 _LOG_P = np.log(np.maximum(_GRID, 1e-12))
 _LOG_Q = np.log(np.maximum(1 - _GRID, 1e-12))
 _EM_ROUNDS = 200
+_BOOTSTRAPS = 30
 # In t = logit p, Beta(a, b) has the density p^a (1 - p)^b, which is smooth also where a or b is far below 1.
 _LOGIT = np.linspace(-120.0, 120.0, 4_801)
 _LOGIT_LOG_P = -np.logaddexp(0, -_LOGIT)
@@ -56,6 +58,15 @@ class Mixture(NamedTuple):
         wrong = float(self.weights @ (1 - self.rates) ** group_size)
         right = float(self.weights @ self.rates**group_size)
         return GroupShares(wrong, max(0.0, 1 - wrong - right), right)
+
+    def share_within(self, lowest: int, highest: int, group_size: int) -> float:
+        """Expected share of groups with `lowest` to `highest` right responses."""
+        return float(
+            sum(
+                math.comb(group_size, k) * (self.weights @ (self.rates**k * (1 - self.rates) ** (group_size - k)))
+                for k in range(lowest, highest + 1)
+            )
+        )
 
     def hopeless_share(self, group_size: int) -> float:
         """Of all-wrong groups, the share whose prompt has p < 1/(4G): a second group is wrong again in 4 of 5 cases."""
@@ -135,3 +146,36 @@ def _ab(logit_mean: float, log_strength: float) -> tuple[float, float]:
     mean = 1 / (1 + np.exp(-logit_mean))
     strength = float(np.exp(log_strength))
     return max(float(mean) * strength, 1e-3), max(float(1 - mean) * strength, 1e-3)
+
+
+class Forecast:
+    """Shares of groups of any size, from both fits to the counts and from fits to counts of prompts drawn again.
+
+    An interval covers the disagreement of the two fits too.
+    """
+
+    def __init__(self, num_correct: NDArray[np.int64], num_responses: NDArray[np.int64]) -> None:
+        """One pair of counts per prompt."""
+        pairs = pairs_of(num_correct, num_responses)
+        self._fits = [fit_mixture(pairs), fit_beta(pairs).mixture()]
+        draws = np.random.default_rng(0)
+        total = int(pairs.weight.sum())
+        for _ in range(_BOOTSTRAPS):
+            again = draws.multinomial(total, pairs.weight / total).astype(np.float64)
+            self._fits.append(fit_mixture(pairs._replace(weight=again), rounds=60))
+
+    def mixed(self, group_size: int) -> Estimate:
+        """Share of groups of this size with a gradient."""
+        return self._range([fit.groups_of(group_size).mixed for fit in self._fits])
+
+    def within(self, lowest: int, highest: int, group_size: int) -> Estimate:
+        """Share of groups of this size with `lowest` to `highest` right responses."""
+        return self._range([fit.share_within(lowest, highest, group_size) for fit in self._fits])
+
+    def hopeless(self, group_size: int) -> Estimate:
+        """Share of all-wrong groups whose prompt is as good as never solved."""
+        return self._range([fit.hopeless_share(group_size) for fit in self._fits])
+
+    def _range(self, values: list[float]) -> Estimate:
+        low, high = np.quantile(values[2:], [0.025, 0.975])
+        return Estimate(values[0], float(min(low, *values[:2])), float(max(high, *values[:2])))

@@ -25,6 +25,7 @@ from bapo.config.method.gspo import GspoConfig
 from bapo.config.method.mopps import MoppsConfig
 from bapo.config.method.observed import ObservedConfig
 from bapo.config.method.ppo import ActorCritic, BaPpoConfig, CriticConfig, PpoConfig
+from bapo.config.method.probe import ProbeConfig, probe_changes
 from bapo.config.method.remix import RemixConfig
 from bapo.config.method.repo import RepoConfig
 from bapo.config.registry import Registry
@@ -49,13 +50,21 @@ METHODS: Registry[MethodSection] = Registry(
         DotsConfig,
         PpoConfig,
         BaPpoConfig,
+        ProbeConfig,
     ),
     described=(ObservedConfig,),
 )
 """Every method that a config can name."""
 
 Trait = Literal[
-    "has_thresholds", "reevaluates", "reuses_groups", "has_rounds", "has_critic", "is_replayable", "filters_fresh"
+    "has_thresholds",
+    "reevaluates",
+    "reuses_groups",
+    "has_rounds",
+    "has_critic",
+    "is_replayable",
+    "is_unmeasured",
+    "filters_fresh",
 ]
 """A flag among the class variables of `MethodSection`."""
 
@@ -150,6 +159,7 @@ __all__ = [
     "MoppsConfig",
     "ObservedConfig",
     "PpoConfig",
+    "ProbeConfig",
     "RemixConfig",
     "RepoConfig",
     "Trait",
@@ -161,5 +171,6 @@ __all__ = [
     "method_label",
     "method_name",
     "methods_with",
+    "probe_changes",
     "steerable_fields",
 ]

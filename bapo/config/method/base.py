@@ -70,6 +70,8 @@ class MethodSection(TypedSection):
     is_trainable: ClassVar[bool] = True
     """Whether its runs can be trained here. False: it describes what another trainer did, a config holds only what is
     known of that, and nothing offers it."""
+    is_unmeasured: ClassVar[bool] = False
+    """Its runs neither track difficulty nor are evaluated on held-out problems."""
     filters_fresh: ClassVar[bool] = False
     """Leaves fresh groups without a gradient out of the batch."""
     is_on_policy: ClassVar[bool] = False

@@ -1,0 +1,318 @@
+"""What a probe says before a run is paid for: difficulty, group size, thresholds, time and memory.
+
+Policies change as they train; a probe sees the base model alone, and says so where that matters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bapo.analysis.findings.estimates import Estimate, clustered_share
+from bapo.analysis.findings.finding import Evidence, Finding, FindingKind, Found, Outcome, Remedy, TooLittle
+from bapo.analysis.findings.stream import RunStream
+from bapo.analysis.findings.success_rates import Forecast
+from bapo.analysis.number_format import percent
+from bapo.analysis.rollout_estimate import rollout_estimate
+from bapo.config import RunConfig, apply_changes, resolve
+from bapo.config.method import BapoConfig, ProbeConfig
+from bapo.thresholds import Thresholds, difficult_max_count
+
+LEAST_PROMPTS = 64
+GROUP_SIZES = (4, 8, 16, 32, 64)
+LEAST_GAIN = 0.05
+"""A group twice as large is worth its price where it gives so many more groups a gradient."""
+MOST_DIFFICULT = 0.5
+"""Share of difficult prompts above which c1 keeps the all-wrong ones alone."""
+MOST_BARS = 17
+HIGHEST_C3 = Fraction(7, 8)
+_EIGHTH = Fraction(1, 8)
+_GIB = 2**30
+
+
+class ProbedCounts(NamedTuple):
+    """Right responses and responses of each prompt that was answered."""
+
+    num_correct: NDArray[np.int64]
+    num_responses: NDArray[np.int64]
+    of_groups: NDArray[np.int64]
+    """Right responses of each group."""
+    cluster: NDArray[np.int64]
+    """Prompt of each group."""
+
+    def share_of(self, hits: NDArray[np.bool_]) -> Estimate:
+        """Share of groups that are so; prompts are independent, groups of one prompt are not."""
+        sizes = np.bincount(self.cluster).astype(np.float64)
+        return clustered_share(np.bincount(self.cluster, weights=hits).astype(np.float64), sizes)
+
+    @property
+    def accuracy(self) -> Estimate:
+        """Share of right responses."""
+        return clustered_share(self.num_correct.astype(np.float64), self.num_responses.astype(np.float64))
+
+
+def counts_of(stream: RunStream) -> ProbedCounts:
+    """The counts of all steps: every group is the base model's."""
+    rows = stream.fresh_rows()
+    counts = stream.visits.num_correct[rows].astype(np.int64)
+    _, cluster = np.unique(stream.visits.prompt[rows], return_inverse=True)
+    correct = np.bincount(cluster, weights=counts).astype(np.int64)
+    return ProbedCounts(correct, np.bincount(cluster) * stream.visits.group_size, counts, cluster)
+
+
+def _answered(detector: Callable[[RunStream, ProbedCounts], Outcome]) -> Callable[[RunStream], Outcome]:
+    """The detector for streams in which enough prompts were answered."""
+
+    def detect(stream: RunStream) -> Outcome:
+        counts = counts_of(stream)
+        answered = len(counts.num_correct)
+        if answered < LEAST_PROMPTS:
+            return TooLittle(f"{answered} of {LEAST_PROMPTS} prompts")
+        return detector(stream, counts)
+
+    return detect
+
+
+@_answered
+def probed_difficulty(stream: RunStream, counts: ProbedCounts) -> Outcome:
+    """How hard the problems are for the base model, beside what equally hard problems would give."""
+    group_size = stream.visits.group_size
+    accuracy = counts.accuracy
+    wrong, right = (counts.share_of(counts.of_groups == k) for k in (0, group_size))
+    mixed = counts.share_of((counts.of_groups > 0) & (counts.of_groups < group_size))
+    evidence = [
+        Evidence(label="Responses that are right", **accuracy._asdict(), unit="share"),
+        Evidence(label="Groups with a gradient", **mixed._asdict(), unit="share"),
+    ]
+    if group_size < MOST_BARS:
+        shares = [counts.share_of(counts.of_groups == k)._asdict() for k in range(group_size + 1)]
+        evidence += [Evidence(label=f"{k}/{group_size} right", **each, unit="share") for k, each in enumerate(shares)]
+    cut = stream.curve("response_length/clip_ratio").values
+    if len(cut):
+        evidence.append(Evidence(label="Responses cut at the limit", value=float(cut.mean()), unit="share"))
+    all_wrong, all_right = (1 - accuracy.value) ** group_size, accuracy.value**group_size
+    remedies = []
+    if mixed.high < 2 * LEAST_GAIN:
+        word = "easier" if wrong.value > right.value else "harder"
+        remedies.append(Remedy(text=f"Hardly any group would teach anything: train on {word} problems."))
+    return _found(
+        stream,
+        kind="probed_difficulty",
+        severity="warning" if remedies else "note",
+        title=f"The base model answers {percent(accuracy.value)} right; of {len(counts.of_groups):,} groups "
+        f"{percent(wrong.value, 0)} are all wrong and {percent(right.value, 0)} all right.",
+        explanation="Groups by right responses. The intervals take prompts as independent.",
+        evidence=evidence,
+        null=f"were every prompt equally hard, {percent(all_wrong)} of groups would be all wrong and "
+        f"{percent(all_right)} all right.",
+        remedies=remedies,
+    )
+
+
+@_answered
+def probed_group_size(stream: RunStream, counts: ProbedCounts) -> Outcome:
+    """The group size from which on larger groups cost more than they teach."""
+    forecast = Forecast(counts.num_correct, counts.num_responses)
+    shares = {size: forecast.mixed(size) for size in GROUP_SIZES}
+    best = group_size_of(forecast)
+    per_rollouts = {size: 1000 * share.value / size for size, share in shares.items()}
+    text = f"{percent(shares[best].value, 0)} of groups would have a gradient at G = {best}"
+    if 2 * best in shares:
+        gain = 100 * (shares[2 * best].value - shares[best].value)
+        text += f"; G = {2 * best} would add {gain:.0f} points for twice the rollouts"
+    return _found(
+        stream,
+        kind="probed_group_size",
+        severity="note",
+        title=f"{text}.",
+        explanation="Success rates behind the counts, fitted as a beta-binomial and as a mixture on a grid; the "
+        f"interval covers both. Suggested is the smallest G whose double adds less than {percent(LEAST_GAIN, 0)} of "
+        "groups. Per rollout smaller groups always give more groups, with noisier advantages.",
+        evidence=[
+            *(
+                Evidence(label=f"G = {size}: groups with a gradient", **share._asdict(), unit="share")
+                for size, share in shares.items()
+            ),
+            *(
+                Evidence(label=f"G = {size}: such groups per 1,000 rollouts", value=value, unit="number")
+                for size, value in per_rollouts.items()
+            ),
+        ],
+        remedies=[
+            Remedy(text=f"Train with BAPO and G = {best}.", changes=_planned(stream, {"rollout.group_size": best}))
+        ],
+    )
+
+
+def group_size_of(forecast: Forecast) -> int:
+    """The smallest size whose double gives less than `LEAST_GAIN` more groups a gradient."""
+    for size in GROUP_SIZES[:-1]:
+        if forecast.mixed(2 * size).value - forecast.mixed(size).value < LEAST_GAIN:
+            return size
+    return GROUP_SIZES[-1]
+
+
+class Suggestion(NamedTuple):
+    """Settings of BAPO for the probed data, and the shares that they rest on."""
+
+    c1: Fraction
+    m: int
+    c3: tuple[Fraction, Fraction]
+    difficult: Estimate
+    reusable: Estimate
+    mixed: Estimate
+    arriving: float
+    """Difficult prompts per step."""
+    wanted: float
+    """Groups per step that X1 leaves room for."""
+    offered: float
+    """Groups that X3 can choose from."""
+
+
+def suggest(forecast: Forecast, accuracy: float, group_size: int, config: RunConfig) -> Suggestion:
+    """c1, m and c3 such that the buffers can be worked off and fill the batch, from the paper's values."""
+    usual = BapoConfig()
+    batch, prompts = config.training.batch_size, config.rollout.batch_size
+
+    def difficult_below(c1: Fraction) -> Estimate:
+        return forecast.within(0, difficult_max_count(c1, group_size), group_size)
+
+    c1 = usual.c1 if difficult_below(usual.c1).value <= MOST_DIFFICULT else Fraction(0)
+    difficult = difficult_below(c1)
+    arriving = prompts * difficult.value
+    answered = min(usual.max_reevaluated_prompts, usual.difficult_buffer.capacity or batch)
+    m = min(usual.m, max(1, math.floor(answered / max(arriving, 1e-9))))
+    mixed = forecast.mixed(group_size)
+    wanted = max(0.0, batch - prompts * mixed.value)
+    c3 = usual.c3
+    r_tot = Fraction(accuracy).limit_denominator(10_000)
+    while True:
+        limits = Thresholds.at(r_tot, c1=c1, c2=usual.c2, c3=c3, group_size=group_size)
+        reusable = forecast.within(limits.reusable_min, limits.reusable_max, group_size)
+        offered = prompts * reusable.value * usual.high_quality_buffer.max_age_steps
+        if offered >= wanted or max(c3) >= HIGHEST_C3:
+            break
+        c3 = (c3[0] + _EIGHTH, c3[1] + _EIGHTH)
+    return Suggestion(c1, m, c3, difficult, reusable, mixed, arriving, wanted, offered)
+
+
+@_answered
+def probed_thresholds(stream: RunStream, counts: ProbedCounts) -> Outcome:
+    """c1, c3 and m for these problems, with the reason of each."""
+    forecast = Forecast(counts.num_correct, counts.num_responses)
+    group_size = group_size_of(forecast)
+    found = suggest(forecast, counts.accuracy.value, group_size, stream.config)
+    usual = BapoConfig()
+    changes: dict[str, Any] = {"rollout.group_size": group_size}
+    if found.c1 != usual.c1:
+        changes["method.c1"] = str(found.c1)
+    if found.c3 != usual.c3:
+        changes["method.c3"] = [str(bound) for bound in found.c3]
+    if found.m != usual.m:
+        changes["method.m"] = found.m
+    reasons = [
+        f"c1 = {found.c1}: {percent(found.difficult.value, 0)} of prompts would be difficult"
+        + ("." if found.c1 else f"; with the usual 1/8 it would be more than {percent(MOST_DIFFICULT, 0)}."),
+        f"m = {found.m}: {found.arriving:.0f} difficult prompts come with each step, and one re-evaluation answers at "
+        "most as many as the buffer holds.",
+        f"c3 = {found.c3[0]} to {found.c3[1]}: X1 leaves room for {found.wanted:.0f} groups a step; the buffer would "
+        f"offer about {found.offered:.0f}.",
+        f"v = {usual.v}, as in the paper: how far the policy moves in a step, a probe cannot tell.",
+    ]
+    return _found(
+        stream,
+        kind="probed_thresholds",
+        severity="note",
+        title=f"For BAPO with G = {group_size}: c1 = {found.c1}, c2 = {usual.c2[0]} to {usual.c2[1]}, "
+        f"c3 = {found.c3[0]} to {found.c3[1]}, v = {usual.v}, m = {found.m}.",
+        explanation=" ".join(reasons) + " The shares hold for the base model; steer c1 to c3, v and m as it learns.",
+        evidence=[
+            Evidence(label="Difficult at first (≤ c1)", **found.difficult._asdict(), unit="share"),
+            Evidence(label="Groups with a gradient (X1)", **found.mixed._asdict(), unit="share"),
+            Evidence(label="Reusable (c2 to c3, for X3)", **found.reusable._asdict(), unit="share"),
+        ],
+        remedies=[Remedy(text="Train with BAPO and these settings.", changes=_planned(stream, changes))],
+    )
+
+
+@_answered
+def probed_cost(stream: RunStream, counts: ProbedCounts) -> Outcome:
+    """Speed and memory as measured, and the time that the planned run would take on the same machine."""
+    generating = stream.curve("timing_s/gen").values
+    tokens = stream.curve("bapo/cost/num_tokens").values
+    updates, trained = stream.curve("timing_s/update").values, stream.curve("bapo/batch/batch").values
+    if not len(generating) or not len(tokens) or not len(updates):
+        return TooLittle("no update was measured yet: the last step makes one")
+    seconds_per_response = float(generating.sum()) / float(counts.num_responses.sum())
+    seconds_per_group = float(updates[-1]) / max(1.0, float(trained[-1]))
+    group_size = group_size_of(Forecast(counts.num_correct, counts.num_responses))
+    config = _planned_config(stream, {"rollout.group_size": group_size})
+    estimate = rollout_estimate(config.model_dump(mode="json"))
+    seconds_per_update = seconds_per_group * config.training.batch_size * group_size / stream.visits.group_size
+    evidence = [
+        Evidence(label="Tokens per second", value=float(tokens[-1]) / float(generating.sum()), unit="number"),
+        Evidence(label="Generating 1,000 responses", value=1000 * seconds_per_response, unit="seconds"),
+        Evidence(label="Update on a full batch", value=seconds_per_update, unit="seconds"),
+    ]
+    for key, label in (("memory_peak_bytes", "Peak memory, GiB"), ("gpu_memory_peak_bytes", "Peak GPU memory, GiB")):
+        peak = stream.curve(f"bapo/system/{key}").values
+        if len(peak):
+            evidence.append(Evidence(label=label, value=float(peak.max()) / _GIB, unit="number"))
+    title = "Measured: speed and memory; the length of the planned run is not known."
+    if estimate.steps is not None and estimate.fresh is not None:
+        rollouts = estimate.fresh + estimate.uncertain + (estimate.tracking or 0) + (estimate.evaluation or 0)
+        seconds = rollouts * seconds_per_response + estimate.steps * seconds_per_update
+        evidence.insert(0, Evidence(label="Planned run, at most about", value=seconds, unit="seconds"))
+        title = (
+            f"{estimate.steps:,} steps of BAPO with G = {group_size} would generate up to {rollouts:,} responses: "
+            f"about {_duration(seconds)} on this machine."
+        )
+    return _found(
+        stream,
+        kind="probed_cost",
+        severity="note",
+        title=title,
+        explanation="Responses at the probe's speed and length, with tracking and, where the number of held-out "
+        "problems is known, evaluation. Responses that grow longer as the model learns take more; the update was "
+        "measured once, with its start.",
+        evidence=evidence,
+        remedies=[],
+    )
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 3600:.1f} hours" if seconds >= 3600 else f"{seconds / 60:.1f} minutes"
+
+
+def _planned(stream: RunStream, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Changes that make the planned run of the probe."""
+    method = stream.config.method
+    assert isinstance(method, ProbeConfig)
+    length: dict[str, Any] = {}
+    if method.planned_steps is not None:
+        length = {"training.steps": method.planned_steps}
+    elif method.planned_epochs is not None:
+        length = {"training.steps": None, "training.epochs": method.planned_epochs}
+    return {"method.type": BapoConfig.type_name(), **length, **changes}
+
+
+def _planned_config(stream: RunStream, changes: Mapping[str, Any]) -> RunConfig:
+    complete = stream.config.model_dump(mode="json")
+    return resolve(apply_changes(complete, _planned(stream, changes))).config
+
+
+def _found(stream: RunStream, **parts: Any) -> Found:
+    return Found(Finding(num_rollouts=stream.num_rollouts, **parts))
+
+
+PROBE_DETECTORS: Mapping[FindingKind, Callable[[RunStream], Outcome]] = {
+    "probed_difficulty": probed_difficulty,
+    "probed_group_size": probed_group_size,
+    "probed_thresholds": probed_thresholds,
+    "probed_cost": probed_cost,
+}

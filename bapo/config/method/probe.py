@@ -1,0 +1,49 @@
+"""The probe: what a model makes of a data set, before a run is paid for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from bapo.config.method.base import MethodSection, RunSections
+
+NUM_PROBLEMS = 256
+"""Problems that a probe answers unless told otherwise: a share of 1/2 is known to within 6 points."""
+
+
+class ProbeConfig(MethodSection):
+    """Probe: the base model answers fresh prompts; only the last step trains, to measure an update."""
+
+    label: ClassVar = "Probe"
+    is_replayable: ClassVar = True
+    is_unmeasured: ClassVar = True
+
+    type: Literal["probe"] = "probe"
+    planned_steps: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+    """Training steps of the run that is planned: a clone with the probe's suggestions has as many."""
+    planned_epochs: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    """Epochs of the run that is planned, where its length is given in these."""
+
+    def check(self, config: RunSections) -> None:
+        if config.training.steps is None:
+            raise ValueError(
+                "training.epochs|a probe's length is given in steps: set training.steps, leave training.epochs empty"
+            )
+
+
+def probe_changes(config: Mapping[str, Any], num_problems: int = NUM_PROBLEMS) -> dict[str, Any]:
+    """Changes of a complete run config that make it a probe of its model and data, in dotted fields.
+
+    The steps are as many as `num_problems` problems take; all else stays, for the run that comes after.
+    """
+    training = config["training"]
+    return {
+        "method.type": ProbeConfig.type_name(),
+        "method.planned_steps": training["steps"],
+        "method.planned_epochs": training["epochs"],
+        "training.steps": max(1, math.ceil(num_problems / int(config["rollout"]["batch_size"]))),
+        "training.epochs": None,
+    }
