@@ -14,6 +14,7 @@ PANELS = (
         "On this machine, without a server",
         (
             LazyCommand("train", "train:train", "Train a run in this process.", "train"),
+            LazyCommand("probe", "probe:probe", "Try a model on data, before a run is paid for.", "train"),
             LazyCommand("recipes", "describe:recipes", "List the recipes, or show one's complete config."),
             LazyCommand("config", "describe:config", "Explain the config fields: meaning, range, default."),
             LazyCommand("study", "studies:app", "Run and read studies: several runs read as one."),

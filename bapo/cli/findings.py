@@ -72,7 +72,7 @@ def findings(
     elif report is not None and as_json:
         print_json(report)
     elif report is not None:
-        _show(report)
+        show_report(report)
 
 
 def _kind_of(text: str) -> FindingKind:
@@ -91,7 +91,8 @@ def _print_prompts(listed: PromptList, *, as_json: bool) -> None:
     write_csv(headings, ([getattr(item, name) for name in headings] for item in listed.items), sys.stdout)
 
 
-def _show(report: FindingsReport) -> None:
+def show_report(report: FindingsReport) -> None:
+    """Print all findings with their evidence and remedies, and what else was checked."""
     out = console()
     for finding in report.findings:
         out.print(user_text(finding.severity, f"bold {_COLOURS[finding.severity]}"), user_text(finding.title))

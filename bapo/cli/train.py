@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,7 +15,11 @@ from bapo.cli.failures import plain_errors
 from bapo.cli.progress import TrainingProgress
 from bapo.config import apply_changes, parse_assignments, resolve
 from bapo.config.recipes import load_recipe
+from bapo.config.resolve import Resolution
 from bapo.engines.verl.interpreter import trainer_python
+
+if TYPE_CHECKING:
+    from bapo.run.trainer import TrainingSummary
 
 EXIT_STOPPED = 3
 
@@ -39,30 +43,33 @@ def train(
     """
     with plain_errors():
         starting_point = load_recipe(recipe)
-        changes = parse_assignments(assignments or [])
-        resolution = resolve(apply_changes(starting_point.explicit, changes))
-        python = trainer_python(resolution.config)
-        if python != sys.executable:
-            os.execv(python, [python, "-m", "bapo", *sys.argv[1:]])  # noqa: S606  (the same command, where verl is)
-        run_folder = out or Path("runs") / starting_point.name
-        stop = threading.Event()
-        with TrainingProgress(resolution.config.training.steps) as progress:
-            for warning in resolution.warnings:
-                progress.say(f"warning: {warning}")
-            progress.say(f"run folder: {run_folder}; loading the model")
-
-            def stop_soon(number: int, _: object) -> None:
-                # The second one ends at once.
-                signal.signal(number, signal.SIG_DFL)
-                stop.set()
-                progress.say("stopping after this step, with a checkpoint")
-
-            for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, stop_soon)
-            # Only now: importing PyTorch takes seconds, and a mistyped field should not wait for it.
-            from bapo.run import trainer  # noqa: PLC0415
-
-            summary = trainer.train(run_folder, resolution.config, observer=progress, stop=stop)
+        resolution = resolve(apply_changes(starting_point.explicit, parse_assignments(assignments or [])))
+        summary = train_here(resolution, out or Path("runs") / starting_point.name)
     print(summary.model_dump_json(), flush=True)
     if summary.status == "stopped":
         raise SystemExit(EXIT_STOPPED)
+
+
+def train_here(resolution: Resolution, run_folder: Path) -> TrainingSummary:
+    """Train in this process with its progress on standard error, or as the same command where verl is installed."""
+    python = trainer_python(resolution.config)
+    if python != sys.executable:
+        os.execv(python, [python, "-m", "bapo", *sys.argv[1:]])  # noqa: S606  (the same command, where verl is)
+    stop = threading.Event()
+    with TrainingProgress(resolution.config.training.steps) as progress:
+        for warning in resolution.warnings:
+            progress.say(f"warning: {warning}")
+        progress.say(f"run folder: {run_folder}; loading the model")
+
+        def stop_soon(number: int, _: object) -> None:
+            # The second one ends at once.
+            signal.signal(number, signal.SIG_DFL)
+            stop.set()
+            progress.say("stopping after this step, with a checkpoint")
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, stop_soon)
+        # Only now: importing PyTorch takes seconds, and a mistyped field should not wait for it.
+        from bapo.run import trainer  # noqa: PLC0415
+
+        return trainer.train(run_folder, resolution.config, observer=progress, stop=stop)

@@ -25,7 +25,7 @@ from bapo.thresholds import Thresholds, difficult_max_count
 
 LEAST_PROMPTS = 64
 GROUP_SIZES = (4, 8, 16, 32, 64)
-LEAST_GAIN = 0.05
+LEAST_GAIN = 0.1
 """A group twice as large is worth its price where it gives so many more groups a gradient."""
 MOST_DIFFICULT = 0.5
 """Share of difficult prompts above which c1 keeps the all-wrong ones alone."""
@@ -97,7 +97,7 @@ def probed_difficulty(stream: RunStream, counts: ProbedCounts) -> Outcome:
         evidence.append(Evidence(label="Responses cut at the limit", value=float(cut.mean()), unit="share"))
     all_wrong, all_right = (1 - accuracy.value) ** group_size, accuracy.value**group_size
     remedies = []
-    if mixed.high < 2 * LEAST_GAIN:
+    if mixed.high < LEAST_GAIN:
         word = "easier" if wrong.value > right.value else "harder"
         remedies.append(Remedy(text=f"Hardly any group would teach anything: train on {word} problems."))
     return _found(

@@ -35,6 +35,10 @@ from frontend.session import Api
 OWN_FIELDS = "The method's own fields"
 REFUSED = "This is of the last config that could run; the present one cannot."
 NO_FIELDS = "This method has no fields of its own."
+PROBE_TITLE = (
+    "Let the base model answer some 256 of these problems first: how hard they are, which group size and thresholds "
+    "suit them, and how long the run would take."
+)
 
 STEPS = "training.steps"
 EXCLUDED = "task.exclude_prompts"
@@ -133,7 +137,10 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
             dcc.Store(id="new-checked"),
             dcc.Store(id="new-fields", data=[info.model_dump(mode="json") for info in infos]),
             html.Div(
-                [_form(heading, fields, hidden, method, parent, recipe, given, project, fork, offers), _summary()],
+                [
+                    _form(heading, fields, hidden, method, parent, recipe, given, project, fork, offers),
+                    _summary(fork is not None),
+                ],
                 className="form-columns",
             ),
         ],
@@ -343,13 +350,22 @@ def _of_other_methods(fields: Sequence[FormField], title: str) -> list[str]:
     ]
 
 
-def _summary() -> html.Div:
+def _summary(is_fork: bool) -> html.Div:
     return html.Div(
         [
             # First, and in sight while the form is scrolled, with what is wrong beside the button.
             html.Div(
                 [
                     dmc.Button("Start the run", id="new-submit", fullWidth=True, size="md", disabled=True),
+                    dmc.Button(
+                        "Probe first",
+                        id="new-probe",
+                        fullWidth=True,
+                        variant="light",
+                        disabled=True,
+                        style={"display": "none"} if is_fork else {},
+                        **attributes(title=PROBE_TITLE),
+                    ),
                     dmc.Button(
                         "Save as draft", id="new-draft", fullWidth=True, variant="subtle", color="gray", disabled=True
                     ),

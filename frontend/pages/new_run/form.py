@@ -15,6 +15,7 @@ from bapo.api.base import FieldProblem
 from bapo.api.runs import RunCreate, RunFork
 from bapo.api.studies import StudyCreate, StudyWrite
 from bapo.client import ApiError, AsyncClient
+from bapo.config.method import probe_changes
 from frontend.clientside import clientside
 from frontend.components.actions import FAILURES, unchanged
 from frontend.components.config_form.inputs import (
@@ -68,6 +69,7 @@ def _checking(app: Dash, api: Api) -> None:
         Output("new-map-note", "children"),
         Output("new-map-card", "style"),
         Output("new-submit", "disabled"),
+        Output("new-probe", "disabled"),
         Output("new-draft", "disabled"),
         Output("new-side", "className"),
         Input("new-typed", "data"),
@@ -88,13 +90,13 @@ def _checking(app: Dash, api: Api) -> None:
             listed = problem_list(problems, colour="red", title="Fix this first")
             differs = typed_summary(fields, changed, checked["errors"], filled.start["origin"])
             # The estimate and the map of the last good config stay, and say so.
-            return checked, listed, differs, *([no_update] * 4), True, True, "form-side stale"
+            return checked, listed, differs, *([no_update] * 4), True, True, True, "form-side stale"
         checked |= {"errors": {}, "warnings": by_field(report.warnings, paths)[0]}
         listed = (
             problem_list(report.warnings, colour="yellow", title="Check before starting") if report.warnings else None
         )
         parts = (diff_summary(report, filled.start["origin"]), theory_summary(report))
-        return checked, listed, *parts, *threshold_map(report, scheme), False, False, "form-side"
+        return checked, listed, *parts, *threshold_map(report, scheme), False, False, False, "form-side"
 
     @app.callback(
         Output("new-cost", "children"),
@@ -126,6 +128,7 @@ def _submitting(app: Dash, api: Api) -> None:
         Output("new-name", "error"),
         Input("new-submit", "n_clicks"),
         Input("new-draft", "n_clicks"),
+        Input("new-probe", "n_clicks"),
         State("new-name", "value"),
         State("new-tags", "value"),
         State("new-project", "value"),
@@ -139,6 +142,7 @@ def _submitting(app: Dash, api: Api) -> None:
     async def submit(
         start_clicks: int | None,
         draft_clicks: int | None,
+        probe_clicks: int | None,
         name: str | None,
         tags: list[str] | None,
         project: str | None,
@@ -147,9 +151,11 @@ def _submitting(app: Dash, api: Api) -> None:
         texts: Sequence[str | None],
         *form: Any,
     ) -> Any:
-        if not start_clicks and not draft_clicks:
+        if not (start_clicks or draft_clicks or probe_clicks):
             raise PreventUpdate
         filled = Filled(*form)
+        probes = ctx.triggered_id == "new-probe"
+        is_several = is_several and not probes
         plan = several.plan_of(varied, texts, name, filled) if is_several else None
         if refusal := name_refusal(name or ""):
             problem = FieldProblem(field="name", remedy=refusal)
@@ -157,9 +163,11 @@ def _submitting(app: Dash, api: Api) -> None:
         if is_several and plan is None:
             problem = FieldProblem(field="several runs", remedy="choose a field to vary and give its values")
             return no_update, no_update, problem_list([problem], colour="red", title="Not submitted"), None
-        starts = ctx.triggered_id == "new-submit"
+        starts = ctx.triggered_id != "new-draft"
         wanted = Wanted(str(name).strip(), tags or (), project, filled.changes()[1], plan)
         try:
+            if probes:
+                wanted = await _probe_of(api.client(), filled.start, wanted)
             address = await _made(api.client(), filled.start, wanted, starts=starts)
         except FAILURES as error:
             request = f" (request {error.body.request_id})" if isinstance(error, ApiError) else ""
@@ -184,6 +192,14 @@ class Wanted(NamedTuple):
     project: str | None
     changes: Mapping[str, Any]
     plan: StudyWrite | None
+
+
+async def _probe_of(client: AsyncClient, start: Mapping[str, Any], wanted: Wanted) -> Wanted:
+    """Returns the probe of a run: what its method sets means nothing to it."""
+    report = await client.validate(draft_of(start, wanted.changes, wanted.project))
+    own = {path: value for path, value in wanted.changes.items() if not path.startswith("method.")}
+    name = f"Probe: {wanted.name}"[:LONGEST_NAME]
+    return wanted._replace(name=name, changes=own | probe_changes(report.config))
 
 
 async def _made(client: AsyncClient, start: Mapping[str, Any], wanted: Wanted, *, starts: bool) -> str:

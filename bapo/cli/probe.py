@@ -1,0 +1,58 @@
+"""`bapo probe`: what a model makes of a data set, before a run is paid for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bapo.cli.failures import plain_errors
+from bapo.cli.findings import show_report
+from bapo.cli.train import EXIT_STOPPED, train_here
+from bapo.config import apply_changes, parse_assignments, resolve
+from bapo.config.method import probe_changes
+from bapo.config.method.probe import NUM_PROBLEMS
+from bapo.config.recipes import load_recipe
+
+DATA_FILES = (".jsonl", ".parquet")
+
+
+def probe(
+    model: Annotated[str, typer.Argument(help="Folder of a Hugging Face model, or the name of a shipped one.")],
+    data: Annotated[str, typer.Argument(help="Data file (.jsonl, .parquet), or a recipe whose task is meant.")],
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="FIELD=VALUE", help="Change a config field of the planned run; repeatable."),
+    ] = None,
+    problems: Annotated[int, typer.Option(min=1, help="Problems to answer.")] = NUM_PROBLEMS,
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder. Default: runs/probe.")] = None,
+) -> None:
+    """Answer problems with the base model, and suggest G, c1 to c3, v and m for training on them.
+
+    [bold]bapo probe countdown-base countdown-demo[/bold]
+
+    [bold]bapo probe models/qwen train.parquet --set rollout.max_response_tokens=1024[/bold]
+    """
+    run_folder = out or Path("runs") / "probe"
+    with plain_errors():
+        planned = resolve(apply_changes(*_planned(model, data, parse_assignments(assignments or []))))
+        changes = probe_changes(planned.config.model_dump(mode="json"), problems)
+        # What the planned method sets means nothing to a probe.
+        explicit = {name: section for name, section in planned.explicit.items() if name != "method"}
+        summary = train_here(resolve(apply_changes(explicit, changes)), run_folder)
+        if summary.status == "stopped":
+            raise SystemExit(EXIT_STOPPED)
+        # NumPy takes a while to load, and a mistyped field should not wait for it.
+        from bapo.analysis.findings.search import find  # noqa: PLC0415
+        from bapo.analysis.findings.stream import read_stream  # noqa: PLC0415
+
+        show_report(find(read_stream(run_folder)).report)
+
+
+def _planned(model: str, data: str, assignments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The explicit config of the recipe, if `data` is one, and the changes to it."""
+    changes: dict[str, Any] = {"model.path": model}
+    if Path(data).suffix in DATA_FILES:
+        return {}, changes | {"task.type": "file", "task.train_file": data} | assignments
+    return load_recipe(data).explicit, changes | assignments
