@@ -82,7 +82,13 @@ def heartbeat(session: Session, body: WorkerHeartbeat, caller: Principal, settin
     for beat in body.attempts:
         attempt = repository.with_token(session, beat.run_id, beat.fencing_token)
         if attempt is not None and attempt.worker_id == worker.id and _is_held(session, attempt):
-            repository.extend_lease(session, attempt, settings.lease_seconds)
+            repository.extend_lease(
+                session,
+                attempt,
+                settings.lease_seconds,
+                start_seconds=beat.start_seconds,
+                stop_seconds=beat.stop_seconds,
+            )
             held.append(beat.run_id)
         else:
             revoked.append(beat.run_id)

@@ -207,6 +207,10 @@ class Attempt(Base):
     """Indices of the GPUs of its worker that are reserved for it."""
     memory_gib: Mapped[float] = mapped_column(DOUBLE_PRECISION, server_default="0")
     """Memory of its worker that is reserved for it."""
+    start_seconds: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)
+    """From its start, or an earlier attempt's, to the end of the first step; None until that is measured."""
+    stop_seconds: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)
+    """About how long it takes to stop after a step and a checkpoint; None until that is measured."""
 
 
 class Control(Base):

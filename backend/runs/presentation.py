@@ -59,6 +59,7 @@ class Surroundings(NamedTuple):
     """Facts about a run from other tables."""
 
     worker: str | None = None
+    stop_seconds: float | None = None
     parent_name: str | None = None
     stopping_when: StopMoment | None = None
     study_id: str | None = None
@@ -91,8 +92,10 @@ def run_detail(session: Session, settings: Settings, run_id: str, caller: Princi
     session.flush()
     row = repository.row(session, run_id, caller.id)
     parent = None if row.run.parent_id is None else session.get(Run, row.run.parent_id)
+    worker, stop_seconds = repository.newest_worker(session, row.run)
     around = Surroundings(
-        repository.worker_name(session, row.run),
+        worker,
+        stop_seconds,
         None if parent is None else parent.name,
         lifecycle.stopping_when(session, row.run),
         repository.study_of(session, run_id),
