@@ -55,6 +55,7 @@ def claim(session: Session, run_id: str, worker_id: str, caller: Principal, sett
     attempt.fencing_token = repository.next_fencing_token(session)
     attempt.first_step = run.step
     attempt.claimed_at = clock(session)
+    attempt.gpu_name = _gpu_name(worker, attempt)
     run.attempt = attempt.number
     run.host = worker.host
     lifecycle.move(session, run, RunStatus.STARTING, author=lifecycle.SYSTEM, detail={"worker": worker.name})
@@ -72,6 +73,13 @@ def claim(session: Session, run_id: str, worker_id: str, caller: Principal, sett
         gpus=attempt.gpus if worker.gpus and not run.num_cluster_gpus else None,
         resource_roots=[str(root) for root in settings.permitted_folders.roots],
     )
+
+
+def _gpu_name(worker: Worker, attempt: Attempt) -> str | None:
+    """Kind of the GPUs that the attempt trains on; of a cluster, that of the worker's own."""
+    names = {gpu["index"]: gpu["name"] for gpu in worker.gpus}
+    own = [names[index] for index in attempt.gpus if index in names] or list(names.values())
+    return own[0] if attempt.num_gpus and own else None
 
 
 def heartbeat(session: Session, body: WorkerHeartbeat, caller: Principal, settings: Settings) -> HeartbeatAnswer:
