@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bapo.analysis.number_format import counted
 from bapo.api.prices import CurrencyWrite, MachinePrice, PriceList, PriceScope, PriceWrite
 from bapo.cli.connection import Told, online, telling
 from bapo.cli.lazy import group
@@ -43,7 +44,7 @@ def list_prices(client: Client, as_json: JsonOption = False) -> None:
         print_json(prices)
         return
     PRICES.print(prices.items)
-    say(f"per hour, in {prices.currency}; {len(prices.history)} changes")
+    say(f"per hour, in {prices.currency}; {counted(len(prices.history), 'change')}")
 
 
 @app.command("set")

@@ -56,7 +56,7 @@ def register(app: Dash, api: Api) -> None:
         set_props("price-value", {"value": "" if own is None else own, "suffix": f" {prices.currency}", "error": ""})
         set_props("price-since", {"value": "", "error": ""})
         show("price-problem", "")
-        return [machine]
+        return machine
 
     @when_submitted(
         app,

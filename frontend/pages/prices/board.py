@@ -57,11 +57,18 @@ def _price(price: MachinePrice, prices: PriceList) -> dmc.TableTr:
     )
     return row(
         html.Div(kind, className="artifact-name artifact-short", title=kind),
-        cell(formatting.money(price.hour_price, prices.currency), "number nowrap"),
+        cell(_money(price.hour_price, prices.currency), "number nowrap"),
         cell(_since(price), "nowrap"),
-        cell(formatting.money(price.applies, prices.currency), "number nowrap"),
+        cell(_money(price.applies, prices.currency), "number nowrap"),
         *([button] if prices.may_edit else []),
     )
+
+
+def _money(value: float | None, currency: str) -> str:
+    """Returns a price with all that was typed: 2.50 USD, 0.0125 USD."""
+    if value is None or value == round(value, 2):
+        return formatting.money(value, currency)
+    return f"{value:,.6g}{formatting.THIN_SPACE}{currency}"
 
 
 def _since(price: MachinePrice) -> Any:
@@ -73,9 +80,7 @@ def _since(price: MachinePrice) -> Any:
 def _change(change: PriceChange, currency: str) -> dmc.TableTr:
     return row(
         kind_text(change.scope, change.name),
-        cell(
-            "none of its own" if change.hour_price is None else formatting.money(change.hour_price, currency), "nowrap"
-        ),
+        cell("none of its own" if change.hour_price is None else _money(change.hour_price, currency), "nowrap"),
         cell("the beginning" if change.since is None else moment(change.since, relative=False), "nowrap"),
         cell(moment(change.made_at), "nowrap"),
         change.author,
