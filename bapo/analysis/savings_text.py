@@ -34,7 +34,8 @@ def savings_text(
         return f"{_reached(ours, target)}: no saving can be given."
     saved = cost or hours
     if saved is None or hours is None:
-        return f"{ours.label}: no saving can be given, the compute hours of some runs are not known."
+        why = f"the compute hours of some runs are not known, or {baseline.label} needed none"
+        return f"{ours.label}: no saving can be given, because {why}."
     spent = f"{ours.label} reached {target} after {_spent(hours.spent, None if cost is None else cost.spent, currency)}"
     theirs = _spent(hours.baseline, None if cost is None else cost.baseline, currency)
     if saved.is_least:

@@ -59,7 +59,7 @@ def test_a_baseline_that_did_not_get_there_gives_a_bound() -> None:
 
 def test_unknown_hours_are_said() -> None:
     assert said(hours=None, cost=None) == (
-        "BAPO: no saving can be given, the compute hours of some runs are not known."
+        "BAPO: no saving can be given, because the compute hours of some runs are not known, or GRPO needed none."
     )
 
 

@@ -542,7 +542,7 @@ def test_prices_are_set_and_listed(cli: Cli, admin: Client) -> None:
     done = cli("prices", "set", "0.25", "--slot")
     assert done.output == "slot: 0.25 USD an hour from the beginning\n"
     cli("prices", "set", "3", "--slot", "--gpu", "x", code=2)
-    assert "no worker has that name" in cli("prices", "set", "3", "--worker", "nobody", code=2).stderr
+    assert "there is no worker yet" in cli("prices", "set", "3", "--worker", "nobody", code=2).stderr
     assert cli("prices", "currency", "eur", "--rate", "2").output == "all prices are in EUR\n"
     listed = cli("prices", "list").output
     assert "per hour, in EUR; 1 change\n" in listed
