@@ -29,6 +29,7 @@ import backend.ops.diagnosis.endpoints
 import backend.ops.health
 import backend.ops.metrics.endpoints
 import backend.people.endpoints
+import backend.prices.endpoints
 import backend.projects.endpoints
 import backend.prompts.endpoints
 import backend.queue.endpoints
@@ -98,6 +99,7 @@ ROUTERS = (
     backend.queue.endpoints.router,
     backend.resources.endpoints.router,
     backend.studies.endpoints.router,
+    backend.prices.endpoints.router,
     backend.storage.endpoints.router,
     backend.views.endpoints.router,
     backend.what_if.endpoints.router,

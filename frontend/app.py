@@ -26,6 +26,7 @@ from frontend.pages import (
     new_run,
     paper,
     people,
+    prices,
     projects,
     prompt,
     queue,
@@ -77,6 +78,7 @@ PAGES = (
     ),
     Page(re.compile(r"/projects"), "Projects", projects.layout, section="people-and-projects", query_makes_page=False),
     Page(re.compile(r"/audit"), "Audit trail", audit.layout, section="audit-trail", query_makes_page=True),
+    Page(re.compile(r"/prices"), "Prices", prices.layout, section="prices", query_makes_page=False),
     Page(re.compile(r"/storage"), "Storage", storage.layout, section="storage", query_makes_page=False),
     Page(re.compile(r"/alerts"), "Alerts", alerts.alerts_layout, section="alerts", query_makes_page=False),
     Page(re.compile(r"/alerts/rules"), "Alert rules", alerts.rules_layout, section="alerts", query_makes_page=False),
@@ -132,6 +134,7 @@ def create_app(settings: FrontendSettings) -> Gate:
         people,
         projects,
         audit,
+        prices,
         storage,
         alerts,
     ):

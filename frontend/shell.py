@@ -169,6 +169,7 @@ def _header() -> dmc.Group:
                                     dmc.MenuLabel("", id="user"),
                                     dmc.MenuItem("Account", href="/account", leftSection=icon("user", 16)),
                                     dmc.MenuItem("Projects", href="/projects", leftSection=icon("data", 16)),
+                                    dmc.MenuItem("Prices", href="/prices", leftSection=icon("notes", 16)),
                                     dmc.MenuItem(
                                         "Documents",
                                         href=address(START),

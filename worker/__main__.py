@@ -35,6 +35,9 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--name", dest="worker_name", help="name of this worker; default: the host name")
     run.add_argument("--folder", dest="worker_folder", type=Path, help="folder for the worker's state")
     run.add_argument("--runs-dir", dest="worker_runs_dir", type=Path, help="folder of the runs on this machine")
+    run.add_argument(
+        "--drain-before", dest="drain_before", help="when this machine ends: a time, or a duration such as 11h30m"
+    )
     run.add_argument("--metrics-port", dest="metrics_port", type=int, help="serve /metrics on this port")
     health = commands.add_parser("health", help="check that the server hears the worker of this folder")
     health.add_argument("--folder", dest="worker_folder", type=Path, default=None)

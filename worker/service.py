@@ -25,12 +25,10 @@ from worker.gpu_readings import GpuWatch
 from worker.maintenance_jobs import TIMEOUT_SECONDS, MaintenanceJobThread
 from worker.metrics import WorkerState
 from worker.settings import WorkerSettings
-from worker.supervision import STOP_GRACE_SECONDS, AttemptSupervisor
+from worker.supervision import REPORT_GRACE_SECONDS, AttemptSupervisor, StopLimits
 from worker.system import folder_of_runs, gpus, memory_gib, utilisation
 
 RETRY_SECONDS = 1.0
-REPORT_GRACE_SECONDS = 10.0
-"""How long a worker that shuts down tries to report to the server how its trainers ended."""
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +66,7 @@ class Worker:
             Client(settings.server_url, token=token, timeout_seconds=TIMEOUT_SECONDS), self._folder / "outgoing"
         )
         self._runs_dir: Path | None = None
+        self._limits = StopLimits(settings.stop_limit_seconds, settings.drain_before)
         self._gpu_watch = GpuWatch()
 
     def stop(self) -> None:
@@ -80,7 +79,7 @@ class Worker:
         self._serve_metrics()
         for attempt in self._store.all():
             log.info("run %s, attempt %d: resumed supervision", attempt.run_id, attempt.number)
-            self._supervise(AttemptSupervisor(self._client, self._store, attempt))
+            self._supervise(AttemptSupervisor(self._client, self._store, attempt, limits=self._limits))
         welcome = self._register()
         if welcome is not None:
             self._worker_id = welcome.worker_id
@@ -122,6 +121,7 @@ class Worker:
             gpus=self._gpus,
             memory_gib=memory_gib(),
             version=version("bapo-control-plane"),
+            drain_before=self._settings.drain_before,
         )
         complained = False
         while not self._stopping.is_set():
@@ -168,7 +168,13 @@ class Worker:
     def _exchange(self) -> None:
         supervisors = {run_id: each for run_id, each in self._supervisors.copy().items() if each.is_alive()}
         beats = [
-            AttemptHeartbeat(run_id=run_id, fencing_token=each.attempt.fencing_token, step=each.step)
+            AttemptHeartbeat(
+                run_id=run_id,
+                fencing_token=each.attempt.fencing_token,
+                step=each.step,
+                start_seconds=each.stop_time.start_seconds,
+                stop_seconds=each.stop_time.stop_seconds,
+            )
             for run_id, each in supervisors.items()
         ]
         answer = self._client.heartbeat(
@@ -218,7 +224,7 @@ class Worker:
         )
         self._store.save(attempt)
         log.info("run %s, attempt %d: claimed", run_id, attempt.number)
-        self._supervise(AttemptSupervisor(self._client, self._store, attempt, claim))
+        self._supervise(AttemptSupervisor(self._client, self._store, attempt, claim, self._limits))
 
     def _run_folder(self, claim: Claim) -> Path:
         here = self._settings.worker_runs_dir
@@ -246,7 +252,10 @@ class Worker:
         supervisors = [each for each in self._supervisors.values() if each.is_alive()]
         for each in supervisors:
             each.shut_down()
-        deadline = time.monotonic() + STOP_GRACE_SECONDS + REPORT_GRACE_SECONDS
+        seconds = max((each.grace_seconds for each in supervisors), default=0.0)
+        if supervisors:
+            log.info("stopping %d trainers, within %.0f s", len(supervisors), seconds)
+        deadline = time.monotonic() + seconds + REPORT_GRACE_SECONDS
         for each in supervisors:
             while each.is_alive() and time.monotonic() < deadline:
                 each.join(0.1)

@@ -9,6 +9,7 @@ from typing import ClassVar
 from pydantic import Field, ValidationInfo, field_validator
 
 from bapo.deploy.settings import BrokerAddress, ServiceSettings, WebAddress, with_password
+from worker.machine_end import MachineEnd
 
 
 class WorkerSettings(ServiceSettings):
@@ -37,6 +38,13 @@ class WorkerSettings(ServiceSettings):
     """File with the password of Redis, where `BAPO_BROKER_URL` holds none."""
     broker_url: BrokerAddress = ""
     """Address of Redis from this machine; by default the one that the server names."""
+    stop_limit_seconds: float = Field(default=600.0, ge=5, le=86_400, allow_inf_nan=False)
+    """Most time that a trainer gets between SIGTERM and SIGKILL, whatever its steps take; set it 10 s below what the
+    machine gives the worker."""
+    drain_before: MachineEnd | None = None
+    """When this machine ends: a time such as `2026-11-23T18:00:00+01:00`, seconds since 1970, or a duration from the
+    worker's start such as `11h30m`. Until then the worker gives all runs back, each after a checkpoint, and takes none
+    that would not fit."""
     metrics_host: str = "127.0.0.1"
     """Address that serves `/metrics` and `/healthz`; other machines need the token."""
     metrics_port: int | None = Field(default=None, ge=1, le=65535)

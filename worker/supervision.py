@@ -6,6 +6,8 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
 
 import httpx
 
@@ -18,6 +20,7 @@ from bapo.engines.verl.leftovers import clean_up_after
 from bapo.run.control import ControlRequest, append_request, read_requests
 from bapo.run.journal import RECORDS_FILE
 from bapo.run.run_folder import claim_config, read_config
+from bapo.run.stop_time import StopTime, StopWatch, grace_seconds
 from bapo.run.trainer import cannot_write
 from worker.attempts import Attempt, AttemptStore, Ending
 from worker.run_folders import check_paths, prepare, record_stop
@@ -34,16 +37,36 @@ from worker.upload import Uploader
 POLL_SECONDS = 0.02
 FIRST_RETRY_SECONDS = 0.25
 LONGEST_RETRY_SECONDS = 5.0
-STOP_GRACE_SECONDS = 45.0
-"""Between SIGTERM and SIGKILL: a step, its evaluation and a checkpoint must fit."""
+REVOKED_GRACE_SECONDS = 45.0
+"""Between SIGTERM and SIGKILL of a run that was taken from this worker: nobody needs its last step."""
 STOP_NOW_GRACE_SECONDS = 3.0
 """The same for a run that is stopped without waiting for its step."""
+REPORT_GRACE_SECONDS = 10.0
+"""How long a worker that shuts down tries to report to the server how its trainers ended."""
+MEASURE_INTERVAL_SECONDS = 2.0
+"""Interval between two looks at how long the run's steps take."""
 LEFTOVER_SECONDS = 60.0
 """How long to offer the last lines of a revoked run to a server that does not answer."""
 UNREADABLE_SECONDS = 60.0
 """How long an ended attempt waits for files that cannot be read; what they hold is lost to the server after that."""
 
 log = logging.getLogger(__name__)
+
+
+class StopLimits(NamedTuple):
+    """Bounds on the time that trainers of this worker have to stop."""
+
+    longest_seconds: float
+    """Most between SIGTERM and SIGKILL, however long a run's steps take."""
+    drain_before: datetime | None = None
+    """When the machine ends; None where that is not known."""
+
+    def seconds_left(self) -> float | None:
+        """Until the machine ends; None where that is not known."""
+        return None if self.drain_before is None else self.drain_before.timestamp() - time.time()
+
+
+NO_LIMITS = StopLimits(float("inf"))
 
 
 class ClaimLostError(Exception):
@@ -58,10 +81,19 @@ def is_unreachable(error: Exception) -> bool:
 class AttemptSupervisor(threading.Thread):
     """One attempt, from the claim until the server knows how it ended."""
 
-    def __init__(self, client: Client, store: AttemptStore, attempt: Attempt, claim: Claim | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        store: AttemptStore,
+        attempt: Attempt,
+        claim: Claim | None = None,
+        limits: StopLimits = NO_LIMITS,
+    ) -> None:
         """With `claim` the attempt is new; without, the worker began it before its restart."""
         super().__init__(name=f"run-{attempt.run_id}", daemon=True)
         self.attempt = attempt
+        self.stop_time = StopTime()
+        """How long the run takes to start and to stop, as far as it is measured."""
         self.predecessor: AttemptSupervisor | None = None
         """An earlier attempt at the same run that this worker still held; it ends before this one begins."""
         self.gpu_holders: Sequence[AttemptSupervisor] = ()
@@ -75,6 +107,9 @@ class AttemptSupervisor(threading.Thread):
         self._shut_down = False
         self._ends_now = False
         self._hand_back = False
+        self._limits = limits
+        self._stop_watch = StopWatch(attempt.run_folder, attempt.number)
+        self._next_measurement = 0.0
         self._stop_asked_at: float | None = None
         self._control_lock = threading.Lock()
         self._next_try = 0.0
@@ -94,6 +129,11 @@ class AttemptSupervisor(threading.Thread):
         return self._uploader.lag_bytes
 
     @property
+    def grace_seconds(self) -> float:
+        """Time between SIGTERM and SIGKILL where the worker shuts down."""
+        return min(self._limits.longest_seconds, grace_seconds(self.stop_time.stop_seconds))
+
+    @property
     def is_ended(self) -> bool:
         """Whether the thread was started and has ended."""
         return self.ident is not None and not self.is_alive()
@@ -104,7 +144,7 @@ class AttemptSupervisor(threading.Thread):
         self._wake.set()
 
     def shut_down(self) -> None:
-        """End the trainer after its step, and return the run."""
+        """End the trainer after its step, within `grace_seconds`, and return the run."""
         self._shut_down = True
         self._wake.set()
 
@@ -192,6 +232,7 @@ class AttemptSupervisor(threading.Thread):
                 self._upload_what_is_left()
                 raise ClaimLostError("the server took the run back")
             if running and trainer is not None:
+                self._measure()
                 self._carry_out_stop(trainer)
             elif self.attempt.ending is None:
                 self._clean_up()
@@ -229,21 +270,47 @@ class AttemptSupervisor(threading.Thread):
         if engine == "verl":
             clean_up_after(pid, created)
 
-    def _carry_out_stop(self, trainer: TrainerProcess) -> None:
-        if not self._shut_down and not self._hand_back and not self._ends_now:
+    def _measure(self) -> None:
+        """See how long the run takes to stop, now and then and once more when it is told to."""
+        if time.monotonic() < self._next_measurement or self._stop_asked_at is not None:
             return
-        grace = STOP_NOW_GRACE_SECONDS if self._ends_now else STOP_GRACE_SECONDS
-        if self._stop_asked_at is None:
+        self._next_measurement = time.monotonic() + MEASURE_INTERVAL_SECONDS
+        try:
+            self.stop_time = self._stop_watch.look()
+        except OSError as error:
+            log.debug("run %s: its steps are not measured: %s", self.attempt.run_id, error)
+
+    def _carry_out_stop(self, trainer: TrainerProcess) -> None:
+        if self._stop_asked_at is not None:
+            if self._is_overdue(self._stop_asked_at):
+                trainer.kill()
+            return
+        if self._shut_down or self._hand_back or self._ends_now or self._must_leave():
             self._stop_asked_at = time.monotonic()
             trainer.ask_to_stop()
-        elif (self._shut_down or self._ends_now) and time.monotonic() - self._stop_asked_at > grace:
-            trainer.kill()
+
+    def _must_leave(self) -> bool:
+        """Whether the machine ends so soon that the run has to be given back now."""
+        left = self._limits.seconds_left()
+        if left is None or left > grace_seconds(self.stop_time.stop_seconds) + REPORT_GRACE_SECONDS:
+            return False
+        log.info("run %s: given back, the machine ends in %.0f s", self.attempt.run_id, left)
+        return True
+
+    def _is_overdue(self, asked_at: float) -> bool:
+        waited = time.monotonic() - asked_at
+        if self._ends_now:
+            return waited > STOP_NOW_GRACE_SECONDS
+        left = self._limits.seconds_left()
+        if left is not None and left < REPORT_GRACE_SECONDS:
+            return True
+        return self._shut_down and waited > self.grace_seconds
 
     def _end_at_once(self, trainer: TrainerProcess | None) -> None:
         if trainer is None:
             return
         trainer.ask_to_stop()
-        deadline = time.monotonic() + STOP_GRACE_SECONDS
+        deadline = time.monotonic() + REVOKED_GRACE_SECONDS
         while trainer.is_running():
             if time.monotonic() > deadline:
                 trainer.kill()

@@ -14,6 +14,7 @@ from backend.compare.curves import Reduction
 from backend.kit.context import AnswersOf, DbSession, SettingsOf, new_router
 from backend.kit.permissions import Reader
 from backend.kit.response_cache import Answer
+from backend.prices.in_force import prices_in_force
 from backend.records.parameters import MAX_KEYS, MAX_STEP, FromStep, MaxPoints, ToStep
 from backend.records.repository import StepRange
 from backend.records.series import sample
@@ -88,7 +89,10 @@ def compare(
     """Compare the configs of runs, their held-out accuracy, the prompts that they unlocked and their cost."""
     chosen = service.choose(session, runs, group)
     return service.compare(
-        session, chosen, service.Question(group, x, equal, dataset, reach, reference), settings.prices
+        session,
+        chosen,
+        service.Question(group, x, equal, dataset, reach, reference),
+        prices_in_force(session, settings),
     )
 
 

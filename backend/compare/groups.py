@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from bapo.analysis.comparison import estimate, paired_difference, spread
+from bapo.analysis.savings import Expense, savings
 from bapo.api.compare import (
     ComparedGroup,
     ComparedRunInfo,
@@ -14,6 +15,7 @@ from bapo.api.compare import (
     GroupEvaluation,
     GroupReached,
     MeanEstimate,
+    Savings,
     Spent,
 )
 
@@ -38,7 +40,7 @@ def compared_group(
         seconds=_certain(run.total.seconds for run in runs),
         compute_hours=_mean(run.total.compute_hours for run in runs),
         cost=_mean(run.total.cost for run in runs),
-        to_reach=_reached(runs),
+        to_reach=_reached(runs, reference),
     )
 
 
@@ -104,7 +106,7 @@ def _rates(runs: Sequence[ComparedRunInfo], name: RateName, *, of_null: bool) ->
     return _mean(rate.value for rate in rates if rate is not None)
 
 
-def _reached(runs: Sequence[ComparedRunInfo]) -> GroupReached | None:
+def _reached(runs: Sequence[ComparedRunInfo], reference: Sequence[ComparedRunInfo] | None) -> GroupReached | None:
     asked = [run.to_reach for run in runs if run.to_reach is not None]
     if not asked:
         return None
@@ -121,4 +123,30 @@ def _reached(runs: Sequence[ComparedRunInfo]) -> GroupReached | None:
         seconds=over(lambda each: each.seconds),
         compute_hours=over(lambda each: each.compute_hours),
         cost=over(lambda each: each.cost),
+        saved_hours=_saved(runs, reference, lambda each: each.compute_hours),
+        saved_cost=_saved(runs, reference, lambda each: each.cost),
     )
+
+
+def _saved(
+    runs: Sequence[ComparedRunInfo],
+    reference: Sequence[ComparedRunInfo] | None,
+    figure: Callable[[Spent], float | None],
+) -> Savings | None:
+    """Savings of the runs; None where the figure is unknown for one of them."""
+    if reference is None:
+        return None
+    ours, theirs = (_expenses(side, figure) for side in (runs, reference))
+    return None if ours is None or theirs is None else savings(ours, theirs)
+
+
+def _expenses(runs: Sequence[ComparedRunInfo], figure: Callable[[Spent], float | None]) -> list[Expense] | None:
+    """What each run spent; None where that is not known of one."""
+    found = []
+    for run in runs:
+        spent = None if run.to_reach is None else run.to_reach.spent or run.to_reach.tried
+        value = None if spent is None else figure(spent)
+        if run.to_reach is None or value is None:
+            return None
+        found.append(Expense(run.seed, value, run.to_reach.reached))
+    return found

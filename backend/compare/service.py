@@ -123,7 +123,7 @@ def compare(session: Session, chosen: Chosen, question: Question, prices: Prices
     infos = {}
     for row, run in zip(chosen.rows, chosen.runs, strict=True):
         run_id = row.run.id
-        meter = meter_of(used.get(run_id), prices, is_ours=is_trainable(row.run.method))
+        meter = meter_of(used.get(run_id), prices, now, is_ours=is_trainable(row.run.method))
         known = accuracies[run_id]
         infos[run_id] = rendered(
             ComparedRunInfo,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import NamedTuple
 
 import numpy as np
 
 from backend.compare.curves import Axes
 from backend.compare.outcomes import Accuracies
-from backend.kit.prices import Prices, compute_hours, cost
+from backend.kit.prices import Machine, Prices, compute_hours
 from backend.runs.usage import Usage
 from bapo.api.compare import ReachedAccuracy, Spent
 
@@ -21,14 +22,16 @@ class Meter(NamedTuple):
     compute_hours: float | None
     """Of all its attempts; None where no worker took it (imported)."""
     cost: float | None
-    prices: Prices
+    hour_price: float | None
+    """Of a compute hour, on average over its attempts; None where it is not known."""
 
 
-def meter_of(usage: Usage | None, prices: Prices, *, is_ours: bool) -> Meter:
+def meter_of(usage: Usage | None, prices: Prices, now: datetime, *, is_ours: bool) -> Meter:
     """Rates from the run's attempts; `usage` is None if no worker took it, `is_ours` False of another trainer's run."""
     if usage is None:
-        return Meter(0 if is_ours else None, None, None, prices)
-    return Meter(usage.num_gpus, usage.compute_hours, usage.cost(prices), prices)
+        return Meter(0, None, None, prices.at(now, Machine())) if is_ours else Meter(None, None, None, None)
+    hours, cost = usage.compute_hours, usage.cost(prices)
+    return Meter(usage.num_gpus, hours, cost, None if cost is None or not hours else cost / hours)
 
 
 def total(axes: Axes, meter: Meter) -> Spent:
@@ -48,7 +51,8 @@ def reached(accuracies: Accuracies | None, axes: Axes, meter: Meter, target: flo
         return ReachedAccuracy(reached=False, accuracy=None, spent=None)
     places = np.nonzero(accuracies.values >= target)[0]
     if not len(places):
-        return ReachedAccuracy(reached=False, accuracy=float(accuracies.values.max()), spent=None)
+        tried = _spent(axes, len(axes.steps), meter)
+        return ReachedAccuracy(reached=False, accuracy=float(accuracies.values.max()), spent=None, tried=tried)
     step = int(accuracies.steps[places[0]])
     num_steps = int(np.searchsorted(axes.steps, step, side="right"))
     spent = _spent(axes, num_steps, meter).model_copy(update={"step": step})
@@ -64,5 +68,5 @@ def _spent(axes: Axes, num_steps: int, meter: Meter) -> Spent:
         rollouts=float(axes.rollouts[last]) if num_steps else 0,
         seconds=seconds,
         compute_hours=hours,
-        cost=None if hours is None or meter.num_gpus is None else cost(hours, meter.num_gpus, meter.prices),
+        cost=None if hours is None or meter.hour_price is None else hours * meter.hour_price,
     )

@@ -7,10 +7,11 @@ from dataclasses import asdict
 from sqlalchemy.orm import Session
 
 from backend.configs import estimate, service
-from backend.kit.context import DbSession, PricesOf, new_router
+from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.errors import not_found
 from backend.kit.permissions import Reader
 from backend.kit.rendering import rendered
+from backend.prices.in_force import prices_in_force
 from backend.projects import choice
 from bapo.api.configs import (
     ConfigCheck,
@@ -72,7 +73,7 @@ def validate_config(_: Reader, session: DbSession, draft: ConfigCheck) -> Config
 
 
 @router.post("/configs/estimate", summary="Estimate the cost of a config")
-def estimate_config(_: Reader, session: DbSession, prices: PricesOf, draft: ConfigCheck) -> RunEstimate:
+def estimate_config(_: Reader, session: DbSession, settings: SettingsOf, draft: ConfigCheck) -> RunEstimate:
     """Number of rollouts from the config; ranges for tokens, duration and cost from similar finished runs.
 
     Of a fork, only what it generates itself.
@@ -80,4 +81,4 @@ def estimate_config(_: Reader, session: DbSession, prices: PricesOf, draft: Conf
     A config that cannot run gets 422 with field, value and remedy of every problem.
     """
     config = _checked(session, draft).resolution.config
-    return estimate.estimate(session, config, prices, first_step=draft.fork_step or 0)
+    return estimate.estimate(session, config, prices_in_force(session, settings), first_step=draft.fork_step or 0)

@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from statistics import median
 from typing import Any, NamedTuple
 
 from sqlalchemy import and_, select
 from sqlalchemy.orm import Session
 
-from backend.kit.prices import SECONDS_PER_HOUR, Prices, cost
+from backend.kit.prices import SECONDS_PER_HOUR, Machine, Prices, compute_hours
 from backend.models import Run, StepRow
 from backend.resources.repository import num_rows
 from backend.runs.usage import Usage, usage_of
@@ -46,7 +47,8 @@ class _Rates(NamedTuple):
     tokens_per_rollout: float
     uncertain_share: float
     """Of the re-evaluation, or the further rounds, that its settings allowed."""
-    num_gpus: int
+    machine: Machine
+    """Of its newest attempt."""
 
 
 def estimate(session: Session, config: RunConfig, prices: Prices, *, first_step: int = 0) -> RunEstimate:
@@ -88,17 +90,17 @@ def _estimate(planned: RolloutEstimate, rates: Sequence[_Rates], prices: Prices)
     rollouts = [planned.fresh + planned.uncertain * each.uncertain_share for each in rates]
     seconds = [count * each.seconds_per_rollout for count, each in zip(rollouts, rates, strict=True)]
     # The machine that the most similar run had.
-    num_gpus = rates[0].num_gpus
-    hours = [each / SECONDS_PER_HOUR * max(1, num_gpus) for each in seconds]
-    costs = [cost(each, num_gpus, prices) for each in hours]
+    machine = rates[0].machine
+    hours = [compute_hours(each, machine.num_gpus) for each in seconds]
+    price = prices.at(datetime.now(UTC), machine)
     return known.model_copy(
         update={
             "rollouts": _range(rollouts),
             "tokens": _range([n * each.tokens_per_rollout for n, each in zip(rollouts, rates, strict=True)]),
             "seconds": _range(seconds),
             "compute_hours": _range(hours),
-            "cost": _range([each for each in costs if each is not None]),
-            "num_gpus": num_gpus,
+            "cost": None if price is None else _range([each * price for each in hours]),
+            "num_gpus": machine.num_gpus,
             "similar_runs": [each.run for each in rates],
         }
     )
@@ -180,5 +182,5 @@ def _rates(run: Run, num_tokens: int, usage: Usage, config: Mapping[str, Any]) -
         seconds / run.num_rollouts,
         num_tokens / run.num_rollouts,
         min(1.0, again / done.uncertain) if done.uncertain else 0.0,
-        usage.num_gpus,
+        usage.machine,
     )

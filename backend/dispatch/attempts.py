@@ -55,6 +55,7 @@ def claim(session: Session, run_id: str, worker_id: str, caller: Principal, sett
     attempt.fencing_token = repository.next_fencing_token(session)
     attempt.first_step = run.step
     attempt.claimed_at = clock(session)
+    attempt.gpu_name = _gpu_name(worker, attempt)
     run.attempt = attempt.number
     run.host = worker.host
     lifecycle.move(session, run, RunStatus.STARTING, author=lifecycle.SYSTEM, detail={"worker": worker.name})
@@ -74,6 +75,13 @@ def claim(session: Session, run_id: str, worker_id: str, caller: Principal, sett
     )
 
 
+def _gpu_name(worker: Worker, attempt: Attempt) -> str | None:
+    """Kind of the GPUs that the attempt trains on; of a cluster, that of the worker's own."""
+    names = {gpu["index"]: gpu["name"] for gpu in worker.gpus}
+    own = [names[index] for index in attempt.gpus if index in names] or list(names.values())
+    return own[0] if attempt.num_gpus and own else None
+
+
 def heartbeat(session: Session, body: WorkerHeartbeat, caller: Principal, settings: Settings) -> HeartbeatAnswer:
     """Extend the leases of what the worker holds; say what it no longer holds, and what people ask of the rest."""
     worker = worker_of(session, body.worker_id, caller)
@@ -82,7 +90,13 @@ def heartbeat(session: Session, body: WorkerHeartbeat, caller: Principal, settin
     for beat in body.attempts:
         attempt = repository.with_token(session, beat.run_id, beat.fencing_token)
         if attempt is not None and attempt.worker_id == worker.id and _is_held(session, attempt):
-            repository.extend_lease(session, attempt, settings.lease_seconds)
+            repository.extend_lease(
+                session,
+                attempt,
+                settings.lease_seconds,
+                start_seconds=beat.start_seconds,
+                stop_seconds=beat.stop_seconds,
+            )
             held.append(beat.run_id)
         else:
             revoked.append(beat.run_id)

@@ -6,6 +6,7 @@ from backend.dispatch import attempts
 from backend.dispatch.dispatcher import Dispatcher
 from backend.kit.context import ContextOf, DbSession, SettingsOf, new_router
 from backend.kit.permissions import WorkerCaller
+from backend.prices.in_force import prices_in_force
 from backend.runs import presentation
 from backend.runs import repository as runs
 from bapo.api.runs import RunSummary
@@ -68,4 +69,4 @@ def post_outcome(
     """Report that a trainer is running or has ended. A repeated report changes nothing."""
     attempts.note_outcome(session, run_id, body, caller, settings)
     session.flush()
-    return presentation.summary(runs.row(session, run_id, caller.id), settings.prices)
+    return presentation.summary(runs.row(session, run_id, caller.id), prices_in_force(session, settings))

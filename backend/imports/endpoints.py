@@ -5,6 +5,7 @@ from __future__ import annotations
 from backend.imports import service
 from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.permissions import Writer
+from backend.prices.in_force import prices_in_force
 from backend.records.ingest import accept
 from backend.runs import presentation
 from backend.runs import repository as runs
@@ -39,4 +40,5 @@ def finish_import(caller: Writer, session: DbSession, settings: SettingsOf, run_
     service.finish(session, service.lock_import(session, run_id, caller))
     session.flush()
     row = runs.row(session, run_id, caller.id)
-    return presentation.detail(row, presentation.Surroundings(), caller, settings)
+    prices = prices_in_force(session, settings)
+    return presentation.detail(row, presentation.Surroundings(), caller, settings, prices)

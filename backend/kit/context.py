@@ -18,7 +18,6 @@ from starlette.types import Scope
 from backend.kit import project_scope
 from backend.kit.database import Database
 from backend.kit.errors import not_found
-from backend.kit.prices import Prices
 from backend.kit.principal import Principal
 from backend.kit.recent_callers import RecentCallers
 from backend.kit.response_cache import Answer, AnswerCache
@@ -79,10 +78,6 @@ def _settings(request: Request) -> Settings:
     return context_of(request).settings
 
 
-def _prices(request: Request) -> Prices:
-    return context_of(request).settings.prices
-
-
 def question_of(scope: Scope) -> str:
     """What a request asks for: its path and query."""
     return f"{scope['path']}?{scope['query_string'].decode('latin-1')}"
@@ -123,7 +118,6 @@ async def _answers(request: Request) -> RecordAnswers:
 
 DbSession = Annotated[Session, Depends(_session)]
 SettingsOf = Annotated[Settings, Depends(_settings)]
-PricesOf = Annotated[Prices, Depends(_prices)]
 AnswersOf = Annotated[RecordAnswers, Depends(_answers)]
 ContextOf = Annotated[Context, Depends(context_of)]
 

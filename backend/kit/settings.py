@@ -11,7 +11,6 @@ from urllib.parse import unquote, urlsplit
 from pydantic import Field, ValidationInfo, field_validator
 
 from backend.kit.outbound_addresses import AddressPolicy
-from backend.kit.prices import Prices
 from bapo.config.paths import PermittedFolders
 from bapo.deploy.settings import BrokerAddress, PublicAddress, ServiceSettings, with_password
 
@@ -70,11 +69,12 @@ class Settings(ServiceSettings):
     stream_retention_seconds: float = Field(default=86_400.0, gt=0)
     """How long an interrupted event stream can be resumed."""
     gpu_hour_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """Price of a GPU-hour; if unset, no costs of runs on GPUs are shown."""
+    """Price of a GPU-hour until an administrator sets prices on the page Prices; if unset, no costs of runs on GPUs are
+    shown."""
     cpu_hour_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """Price of a slot-hour on a machine without GPUs; if unset, no costs of runs on the CPU are shown."""
+    """Price of a slot-hour on a machine without GPUs, likewise; if unset, no costs of runs on the CPU are shown."""
     currency: str = Field(default="USD", min_length=1, max_length=10)
-    """Currency of the prices, an ISO 4217 code."""
+    """Currency of these prices, an ISO 4217 code."""
 
     body_seconds: float = Field(default=60.0, gt=0)
     """Maximum time to receive the body of a request."""
@@ -150,11 +150,6 @@ class Settings(ServiceSettings):
         """Passwords within the addresses."""
         addresses = (self.database_url, self.broker_url, self.worker_broker_url)
         return [unquote(password) for url in addresses if (password := urlsplit(url).password)]
-
-    @property
-    def prices(self) -> Prices:
-        """Prices of compute hours."""
-        return Prices(self.gpu_hour_price, self.cpu_hour_price, self.currency)
 
     @property
     def heartbeat_seconds(self) -> float:

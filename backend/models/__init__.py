@@ -5,6 +5,7 @@ from backend.models.alerts import Alert, AlertFollower, AlertRule, AlertWatch
 from backend.models.artifacts import Artifact, FolderDeletion, RunStorage
 from backend.models.base import Base
 from backend.models.findings import RunFindings
+from backend.models.prices import PriceRow
 from backend.models.records import (
     IngestOffset,
     LogPiece,
@@ -47,6 +48,7 @@ __all__ = [
     "MetricChunk",
     "MetricKey",
     "MetricTail",
+    "PriceRow",
     "Project",
     "PromptText",
     "Resource",

@@ -205,8 +205,14 @@ class Attempt(Base):
     """GPUs that it holds, also those of a cluster; 0 on the CPU, where it fills one slot."""
     gpus: Mapped[list[int]] = mapped_column(ARRAY(Integer), server_default=text("'{}'"))
     """Indices of the GPUs of its worker that are reserved for it."""
+    gpu_name: Mapped[str | None]
+    """Kind of its GPUs; None on the CPU."""
     memory_gib: Mapped[float] = mapped_column(DOUBLE_PRECISION, server_default="0")
     """Memory of its worker that is reserved for it."""
+    start_seconds: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)
+    """From its start, or an earlier attempt's, to the end of the first step; None until that is measured."""
+    stop_seconds: Mapped[float | None] = mapped_column(DOUBLE_PRECISION)
+    """About how long it takes to stop after a step and a checkpoint; None until that is measured."""
 
 
 class Control(Base):

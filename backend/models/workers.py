@@ -34,6 +34,8 @@ class Worker(Base):
     """Since when it gets no new runs."""
     drain_hands_on: Mapped[bool] = mapped_column(server_default=text("false"))
     """Whether a draining worker also gives back the runs that it has."""
+    drain_before: Mapped[datetime | None]
+    """When its machine ends; None where that is not known."""
     forgotten_at: Mapped[datetime | None]
     """Lists leave it out until it registers again."""
     system: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"))

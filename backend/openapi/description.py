@@ -41,6 +41,7 @@ TAGS = [
     {"name": "projects", "description": "Projects and their members."},
     {"name": "people", "description": "Users. Requires an administrator."},
     {"name": "audit", "description": "Audit trail. Requires an administrator."},
+    {"name": "prices", "description": "Prices of compute hours."},
     {"name": "storage", "description": "Storage use and deletion."},
     {"name": "imports", "description": "Import of runs that trained without a server."},
     {"name": "service", "description": "The server itself."},

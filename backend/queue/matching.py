@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from backend.workers.machines import Machine
 from bapo.config.resources import Needs
+from bapo.run.stop_time import StopTime, seconds_to_fit
 
 
 class Capacity(NamedTuple):
@@ -38,6 +39,11 @@ def could_take(needs: Needs, machine: Machine) -> bool:
     """Whether the machine is large enough, were it empty."""
     has_memory = machine.memory_gib is None or needs.memory_gib <= machine.memory_gib
     return has_memory and gpus_on(needs, machine) <= len(suitable_gpus(needs, machine))
+
+
+def has_time_for(time: StopTime, machine: Machine) -> bool:
+    """Whether the run can begin, make a step and be given back before the machine ends."""
+    return machine.seconds_left is None or machine.seconds_left >= seconds_to_fit(time)
 
 
 def capacity_on(needs: Needs, machine: Machine) -> Capacity | None:

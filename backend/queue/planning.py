@@ -10,10 +10,11 @@ from sqlalchemy.orm import Session
 from backend.kit.database import clock
 from backend.kit.settings import Settings
 from backend.queue import repository
-from backend.queue.matching import Placement, place_all
+from backend.queue.matching import Placement, has_time_for, place_all
 from backend.queue.order import WaitingPlace, in_order
 from backend.queue.repository import Candidate, Holdings
 from backend.workers.machines import Machine
+from bapo.run.stop_time import seconds_to_fit
 
 
 def line(session: Session, settings: Settings) -> tuple[list[Candidate], list[Candidate]]:
@@ -51,8 +52,11 @@ def placements(
     num_held = Counter({owner_id: each.num_runs for owner_id, each in holdings.items()})
     now = clock(session)
 
-    def may_go(run_id: str, machine: Machine) -> bool:
+    def sees_folder(run_id: str, machine: Machine) -> bool:
         return settings.runs_dir_shared or waiting[run_id].host in (None, machine.host)
+
+    def may_go(run_id: str, machine: Machine) -> bool:
+        return sees_folder(run_id, machine) and has_time_for(waiting[run_id].stop_time, machine)
 
     def refusal(run_id: str) -> str | None:
         run = waiting[run_id]
@@ -64,8 +68,12 @@ def placements(
         if not machines:
             drained = "all online workers are draining" if num_connected else "none is connected"
             return f"waits for a worker: {drained}"
-        if not any(may_go(run_id, machine) for machine in machines):
+        seeing = [machine for machine in machines if sees_folder(run_id, machine)]
+        if not seeing:
             return f"waits for a worker on {run.host}, which has its folder"
+        if not any(has_time_for(run.stop_time, machine) for machine in seeing):
+            needed = seconds_to_fit(run.stop_time)
+            return f"waits for a worker that does not end soon: to start and to stop it needs {needed:.0f} s"
         return None
 
     def avoided(run_id: str) -> Sequence[str]:

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, and_, extract, func, select
+from sqlalchemy import ColumnElement, and_, case, extract, func, select
 from sqlalchemy.orm import Session, aliased, defer
 
 from backend.models import Attempt, Run, User, Worker
 from bapo.api.runs import RunStatus
 from bapo.config.resources import Needs
+from bapo.run.stop_time import StopTime
 
 
 class Candidate(NamedTuple):
@@ -34,6 +35,8 @@ class Candidate(NamedTuple):
     is_promised: bool
     reason: str | None
     """Why it waits, as it was last said."""
+    stop_time: StopTime
+    """As its newest attempt measured it."""
     needs: Needs
 
     @property
@@ -51,7 +54,8 @@ def candidates(session: Session) -> list[Candidate]:
     """All queued runs of all projects, in no order: each place in the queue counts, whoever may see the run."""
     promised = and_(Attempt.run_id == Run.id, Attempt.state == "assigned")
     last = aliased(Attempt)
-    failed_on = and_(last.run_id == Run.id, last.number == Run.attempt, Run.num_attempts_without_progress > 0)
+    newest = and_(last.run_id == Run.id, last.number == Run.attempt)
+    failed_on = case((Run.num_attempts_without_progress > 0, last.worker_id))
     query = (
         select(
             Run.id,
@@ -65,9 +69,11 @@ def candidates(session: Session) -> list[Candidate]:
             Run.held_by,
             Run.not_before,
             Run.retry_reason,
-            last.worker_id,
+            failed_on,
             Attempt.run_id.is_not(None),
             Run.status_reason,
+            last.start_seconds,
+            last.stop_seconds,
             Run.num_gpus_needed,
             Run.gpus_optional,
             Run.memory_gib,
@@ -76,12 +82,15 @@ def candidates(session: Session) -> list[Candidate]:
         )
         .join(User, Run.owner_id == User.id)
         .join(Attempt, promised, isouter=True)
-        .join(last, failed_on, isouter=True)
+        .join(last, newest, isouter=True)
         .where(Run.status == RunStatus.QUEUED)
         .execution_options(all_projects=True)
     )
     rows: Iterable[tuple[Any, ...]] = map(tuple, session.execute(query))
-    return [Candidate._make((*row[:5], float(row[5]), *row[6:14], Needs._make(row[14:]))) for row in rows]
+    return [
+        Candidate._make((*row[:5], float(row[5]), *row[6:14], StopTime(*row[14:16]), Needs._make(row[16:])))
+        for row in rows
+    ]
 
 
 class Holdings(NamedTuple):

@@ -123,4 +123,5 @@ def _held(row: HeldRow, caller: Principal) -> HeldRun:
         may_cancel=caller.may_change(run),
         gpus=attempt.gpus,
         memory_gib=attempt.memory_gib,
+        stop_seconds=attempt.stop_seconds,
     )

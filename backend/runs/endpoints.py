@@ -8,8 +8,9 @@ from fastapi import Query, Response
 
 from backend.audit.repository import audit_of_run
 from backend.kit import events
-from backend.kit.context import DbSession, PricesOf, SettingsOf, new_router
+from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.permissions import Reader
+from backend.prices.in_force import prices_in_force
 from backend.runs import export, filters, listing, presentation, repository
 from bapo.api.runs import History, RunDetail, RunExport, RunFacets, RunPage, RunQuery
 
@@ -17,9 +18,10 @@ router = new_router("runs")
 
 
 @router.get("/runs", summary="List runs")
-def list_runs(caller: Reader, session: DbSession, prices: PricesOf, query: Annotated[RunQuery, Query()]) -> RunPage:
+def list_runs(caller: Reader, session: DbSession, settings: SettingsOf, query: Annotated[RunQuery, Query()]) -> RunPage:
     """List runs, filtered and sorted. `total` counts all matches. Archived runs are left out unless requested."""
     page = listing.list_runs(session, query, caller.id)
+    prices = prices_in_force(session, settings)
     items = [presentation.summary(row, prices) for row in page.rows]
     return RunPage(items=items, total=page.total, next_cursor=page.next_cursor)
 
@@ -30,11 +32,13 @@ def list_runs(caller: Reader, session: DbSession, prices: PricesOf, query: Annot
     response_class=Response,
     responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}, "description": "A table with a header."}},
 )
-def export_runs(caller: Reader, session: DbSession, prices: PricesOf, query: Annotated[RunExport, Query()]) -> Response:
+def export_runs(
+    caller: Reader, session: DbSession, settings: SettingsOf, query: Annotated[RunExport, Query()]
+) -> Response:
     """Export all runs that match the filter. Text that a spreadsheet would run as a formula is prefixed with an
     apostrophe.
     """
-    parts = [export.header()]
+    prices, parts = prices_in_force(session, settings), [export.header()]
     for run_ids in export.batches(listing.matching_ids(session, query, query.sort, caller.id), 500):
         rows = listing.rows_by_id(session, run_ids, caller.id)
         parts.append(export.lines([presentation.summary(row, prices) for row in rows]))

@@ -13,6 +13,7 @@ from backend.kit.principal import Principal
 from backend.kit.rendering import rendered
 from backend.kit.settings import Settings
 from backend.models import AuditRow, Control, Run
+from backend.prices.in_force import prices_in_force
 from backend.runs import lifecycle, repository, states
 from backend.runs.repository import RunRow
 from bapo.api.runs import AppliedChange, AuditEntry, ControlInfo, RunDetail, RunOrigin, RunStatus, RunSummary
@@ -59,13 +60,14 @@ class Surroundings(NamedTuple):
     """Facts about a run from other tables."""
 
     worker: str | None = None
+    stop_seconds: float | None = None
     parent_name: str | None = None
     stopping_when: StopMoment | None = None
     study_id: str | None = None
     applied_changes: Sequence[AppliedChange] = ()
 
 
-def detail(row: RunRow, around: Surroundings, caller: Principal, settings: Settings) -> RunDetail:
+def detail(row: RunRow, around: Surroundings, caller: Principal, settings: Settings, prices: Prices) -> RunDetail:
     """One run for this caller."""
     run = row.run
     may_edit = caller.may_change(run)
@@ -82,7 +84,7 @@ def detail(row: RunRow, around: Surroundings, caller: Principal, settings: Setti
         may_archive=may_edit and (run.archived_at is not None or run.status in states.ARCHIVABLE),
         # Known to the route of one run alone.
         last_event_id=None,
-        **_computed(row, settings.prices),
+        **_computed(row, prices),
     )
 
 
@@ -91,14 +93,16 @@ def run_detail(session: Session, settings: Settings, run_id: str, caller: Princi
     session.flush()
     row = repository.row(session, run_id, caller.id)
     parent = None if row.run.parent_id is None else session.get(Run, row.run.parent_id)
+    worker, stop_seconds = repository.newest_worker(session, row.run)
     around = Surroundings(
-        repository.worker_name(session, row.run),
+        worker,
+        stop_seconds,
         None if parent is None else parent.name,
         lifecycle.stopping_when(session, row.run),
         repository.study_of(session, run_id),
         repository.applied_changes(session, [run_id])[run_id],
     )
-    return detail(row, around, caller, settings)
+    return detail(row, around, caller, settings, prices_in_force(session, settings))
 
 
 def allowed_actions(row: RunRow, caller: Principal) -> list[states.Action]:

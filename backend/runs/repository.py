@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple, cast
 
-from sqlalchemy import ColumnElement, Select, delete, func, or_, select, text
+from sqlalchemy import ColumnElement, Select, case, delete, func, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, defer
 
@@ -157,16 +157,17 @@ def assigned_attempt(session: Session, run: Run) -> Attempt | None:
     return session.scalars(query).one_or_none()
 
 
-def worker_name(session: Session, run: Run) -> str | None:
-    """The worker of the newest attempt, claimed or promised."""
+def newest_worker(session: Session, run: Run) -> tuple[str | None, float | None]:
+    """The worker of the newest attempt, claimed or promised, and about how long that takes to stop while it trains."""
     query = (
-        select(Worker.name)
+        select(Worker.name, case((Attempt.state != "ended", Attempt.stop_seconds)))
         .join(Attempt, Attempt.worker_id == Worker.id)
         .where(Attempt.run_id == run.id)
         .order_by(Attempt.number.desc())
         .limit(1)
     )
-    return session.scalars(query).one_or_none()
+    found = session.execute(query).one_or_none()
+    return (None, None) if found is None else (found[0], found[1])
 
 
 # ---------------------------------------------------------------- controls

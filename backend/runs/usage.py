@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, case, cast, extract, func, select
-from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION, aggregate_order_by
+from sqlalchemy import ColumnElement, cast, extract, func, select
+from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from backend.kit.prices import SECONDS_PER_HOUR, Prices, cost
-from backend.models import Attempt
+from backend.kit.prices import SECONDS_PER_HOUR, Machine, Prices, Use, compute_hours
+from backend.models import Attempt, Worker
 
 _seconds = cast(extract("epoch", func.coalesce(Attempt.ended_at, func.now()) - Attempt.claimed_at), DOUBLE_PRECISION)
 # See `backend.kit.prices.compute_hours`.
@@ -20,37 +20,47 @@ _hours = _seconds / SECONDS_PER_HOUR * func.greatest(Attempt.num_gpus, 1)
 class Usage(NamedTuple):
     """Compute used by a run."""
 
-    gpu_hours: float = 0.0
-    slot_hours: float = 0.0
-    """Of attempts on the CPU."""
-    num_gpus: int = 0
-    """Of the newest attempt."""
+    uses: Sequence[Use] = ()
+    """By attempt."""
+
+    @property
+    def num_gpus(self) -> int:
+        """Of the newest attempt."""
+        return self.machine.num_gpus
+
+    @property
+    def machine(self) -> Machine:
+        """Of the newest attempt."""
+        return self.uses[-1].machine if self.uses else Machine()
 
     @property
     def compute_hours(self) -> float:
-        """Both kinds together."""
-        return self.gpu_hours + self.slot_hours
+        """GPU-hours and slot-hours together."""
+        return sum(compute_hours((use.end - use.begin).total_seconds(), use.machine.num_gpus) for use in self.uses)
 
     def cost(self, prices: Prices) -> float | None:
         """Price of all hours; None where some of them have none."""
-        parts = [
-            cost(hours, num_gpus, prices) for hours, num_gpus in ((self.gpu_hours, 1), (self.slot_hours, 0)) if hours
-        ]
-        known = [part for part in parts if part is not None]
-        return sum(known) if known and len(known) == len(parts) else None
+        costs = [prices.cost(use) for use in self.uses]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if known and len(known) == len(costs) else None
 
 
 def usage_of(session: Session, run_ids: Sequence[str]) -> Mapping[str, Usage]:
     """Compute used by each run; runs that no worker took are left out."""
-    on_gpus = case((Attempt.num_gpus > 0, _hours), else_=0.0)
-    on_cpu = case((Attempt.num_gpus == 0, _hours), else_=0.0)
-    newest = func.array_agg(aggregate_order_by(Attempt.num_gpus, Attempt.number.desc()))
     query = (
-        select(Attempt.run_id, func.sum(on_gpus), func.sum(on_cpu), newest)
+        select(
+            *(Attempt.run_id, Attempt.num_gpus, Attempt.gpu_name, Worker.name),
+            *(Attempt.claimed_at, func.coalesce(Attempt.ended_at, func.now())),
+        )
+        .join(Worker, Worker.id == Attempt.worker_id, isouter=True)
         .where(Attempt.run_id.in_(run_ids), Attempt.claimed_at.is_not(None))
-        .group_by(Attempt.run_id)
+        .order_by(Attempt.run_id, Attempt.number)
     )
-    return {run_id: Usage(gpu, cpu, num_gpus[0]) for run_id, gpu, cpu, num_gpus in session.execute(query)}
+    found: dict[str, list[Use]] = {}
+    for run_id, num_gpus, gpu_name, worker, begin, end in session.execute(query):
+        assert begin is not None, "claimed"
+        found.setdefault(run_id, []).append(Use(Machine(num_gpus, gpu_name, worker), begin, end))
+    return {run_id: Usage(uses) for run_id, uses in found.items()}
 
 
 def hours_of(run_id: InstrumentedAttribute[str]) -> ColumnElement[float]:

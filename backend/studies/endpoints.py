@@ -8,11 +8,12 @@ from typing import Annotated
 from fastapi import Query, Response
 
 from backend.kit import cursors
-from backend.kit.context import AnswersOf, DbSession, PricesOf, new_router
+from backend.kit.context import AnswersOf, DbSession, SettingsOf, new_router
 from backend.kit.errors import Problem
 from backend.kit.idempotency import IdempotencyKey, once
 from backend.kit.permissions import Reader, Writer
 from backend.kit.response_cache import Answer
+from backend.prices.in_force import prices_in_force
 from backend.studies import planning, reporting, repository, service
 from bapo.api.studies import (
     ShippedStudies,
@@ -30,9 +31,9 @@ router = new_router("studies")
 
 
 @router.post("/studies/preview", summary="Preview a study")
-def preview_study(_: Reader, session: DbSession, prices: PricesOf, body: StudyWrite) -> StudyPreview:
+def preview_study(_: Reader, session: DbSession, settings: SettingsOf, body: StudyWrite) -> StudyPreview:
     """Check every run that a study file, a grid or a list would make, and estimate their cost. Makes nothing."""
-    return planning.preview(session, body, prices)
+    return planning.preview(session, body, prices_in_force(session, settings))
 
 
 @router.post("/studies", status_code=201, summary="Create a study")

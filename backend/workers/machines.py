@@ -29,3 +29,5 @@ class Machine(NamedTuple):
     slots_held: int = 0
     gpus_held: frozenset[int] = frozenset()
     memory_held_gib: float = 0.0
+    seconds_left: float | None = None
+    """Until it ends; None where that is not known."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, extract, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -25,6 +25,7 @@ def register(session: Session, token_id: str, body: WorkerRegistration) -> Worke
         "gpus": [gpu.model_dump() for gpu in body.gpus],
         "memory_gib": body.memory_gib,
         "version": body.version,
+        "drain_before": body.drain_before,
         "token_id": token_id,
     }
     valid = select(ApiToken.id).where(ApiToken.id == Worker.token_id, ApiToken.revoked_at.is_(None))
@@ -95,12 +96,15 @@ def next_fencing_token(session: Session) -> int:
     return int(session.scalars(select(FENCING_TOKENS.next_value())).one())
 
 
-def extend_lease(session: Session, attempt: Attempt, seconds: float) -> None:
-    """The worker has this much time for its next heartbeat; nothing where the attempt has ended meanwhile."""
+def extend_lease(session: Session, attempt: Attempt, seconds: float, **measured: float | None) -> None:
+    """The worker has this much time for its next heartbeat; nothing where the attempt has ended meanwhile.
+
+    `measured`, such as `stop_seconds`, replaces what was measured before.
+    """
     query = update(Attempt).where(
         Attempt.run_id == attempt.run_id, Attempt.number == attempt.number, Attempt.state != "ended"
     )
-    query = query.values(lease_expires_at=seconds_from_now(seconds))
+    query = query.values(lease_expires_at=seconds_from_now(seconds), **measured)
     session.execute(query.execution_options(synchronize_session=False))
 
 
@@ -171,8 +175,9 @@ def machines(session: Session, fresh_seconds: float | None) -> list[Machine]:
         .group_by(Attempt.worker_id)
         .subquery()
     )
+    seconds_left = extract("epoch", Worker.drain_before - func.now())
     query = (
-        select(Worker, held.c.slots, held.c.memory, held.c.gpus)
+        select(Worker, held.c.slots, held.c.memory, held.c.gpus, seconds_left)
         .join(held, held.c.worker_id == Worker.id, isouter=True)
         .where(Worker.forgotten_at.is_(None))
         .order_by(Worker.name)
@@ -190,8 +195,9 @@ def machines(session: Session, fresh_seconds: float | None) -> list[Machine]:
             slots_held=slots or 0,
             gpus_held=frozenset(index for indices in gpus or () for index in indices),
             memory_held_gib=memory or 0.0,
+            seconds_left=None if left is None else float(left),
         )
-        for worker, slots, memory, gpus in session.execute(query)
+        for worker, slots, memory, gpus, left in session.execute(query)
     ]
 
 

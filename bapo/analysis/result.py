@@ -36,6 +36,26 @@ class CostSpread(Result):
     high: float
 
 
+class Savings(Result):
+    """What runs saved against a baseline until they reached an accuracy, as a share of what that spent."""
+
+    value: float
+    """0.36: 36 % less than the baseline; below 0, they spent more."""
+    spent: float
+    """Mean over the runs."""
+    baseline: float
+    """Mean over the baseline's runs."""
+    low: float | None
+    """Bounds of the 95 % bootstrap interval; None where a side has one run only, or the value is the least."""
+    high: float | None
+    n: int
+    """Runs."""
+    num_baseline: int
+    """Runs of the baseline."""
+    is_least: bool
+    """Whether baseline runs have not reached the accuracy, so that at least this much was saved."""
+
+
 class AppliedChange(Result):
     """New values that the trainer of a running run took over."""
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from bapo.analysis.result import AppliedChange, CostSpread, MeanEstimate
+from bapo.analysis.result import AppliedChange, CostSpread, MeanEstimate, Savings
 from bapo.analysis.transition_results import MigrationSummary
 from bapo.api.base import Body
 from bapo.api.records import Series
 from bapo.api.runs import RunStatus
 
-__all__ = ["CostSpread", "MeanEstimate"]
+__all__ = ["CostSpread", "MeanEstimate", "Savings"]
 
 MOST_COMPARED = 50
 
@@ -76,6 +76,8 @@ class ReachedAccuracy(Body):
     """Of that evaluation; of the best one if none reached it."""
     spent: Spent | None
     """Null if it was not reached."""
+    tried: Spent | None = None
+    """Resources used in all training steps without reaching it; null if it was reached, or never evaluated."""
 
 
 class ComparedRunInfo(Body):
@@ -127,6 +129,11 @@ class GroupReached(Body):
     seconds: CostSpread | None
     compute_hours: CostSpread | None
     cost: CostSpread | None
+    saved_hours: Savings | None = None
+    """Compute hours saved against the reference group; null for that group itself, and where one of these runs has not
+    reached the accuracy or the hours of a run are not known."""
+    saved_cost: Savings | None = None
+    """The same of the cost."""
 
 
 class ComparedGroup(Body):

@@ -76,6 +76,8 @@ class HeldRun(Body):
     """Indices of the GPUs reserved for it."""
     memory_gib: float = 0.0
     """Memory reserved for it."""
+    stop_seconds: float | None = None
+    """About how long it takes to stop, after its step and a checkpoint; null until that is measured."""
 
 
 class GpuSlot(GpuInfo):
@@ -113,6 +115,8 @@ class WorkerSlots(Body):
     """Whether it is being drained: it gets no new runs."""
     hands_on: bool = False
     """Whether it also gives back its runs while it drains."""
+    drain_before: datetime | None = None
+    """When its machine ends: until then it gives its runs back, and takes none that would not fit."""
 
 
 class QueueState(Body):

@@ -226,6 +226,9 @@ class RunDetail(RunSummary):
     """The study that it belongs to."""
     stopping_when: StopMoment | None = None
     """When the stop or pause under way takes effect."""
+    stop_seconds: float | None = None
+    """About how long it takes to stop at the next step boundary, after a checkpoint; null if nothing trains, and until
+    that is measured."""
     last_event_id: int | None = None
     """The newest event included in this state; its event stream continues after it without a gap."""
 

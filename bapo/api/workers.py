@@ -37,6 +37,8 @@ class WorkerInfo(Body):
     """Whether its last heartbeat is recent."""
     draining: bool = False
     """Whether it is being drained: it gets no new runs."""
+    drain_before: datetime | None = None
+    """When its machine ends: until then it gives its runs back, and takes none that would not fit."""
     last_seen_at: datetime
     run_ids: Sequence[str]
     system: dict[str, float]
@@ -67,6 +69,8 @@ class WorkerRegistration(Body):
     memory_gib: float | None = Field(default=None, ge=0, le=1_000_000_000)
     """Main memory of its machine."""
     version: Text
+    drain_before: datetime | None = None
+    """When its machine ends; null if that is not known."""
 
     @field_validator("gpus")
     @classmethod
@@ -130,6 +134,10 @@ class AttemptHeartbeat(Body):
     run_id: str
     fencing_token: int
     step: int
+    start_seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """From the start of an attempt to the end of its first step; null until that is measured."""
+    stop_seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """From SIGTERM to the end, after a step and a checkpoint; null until that is measured."""
 
 
 class WorkerHeartbeat(Body):

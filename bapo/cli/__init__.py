@@ -96,6 +96,7 @@ PANELS = (
         "Machines",
         (
             LazyCommand("workers", "workers:workers", "List workers and their runs."),
+            LazyCommand("prices", "prices:app", "Show and set prices of compute hours."),
             LazyCommand("storage", "storage:storage", "Show disk space and retention."),
             LazyCommand("queue", "queue:app", "Show and reorder waiting runs."),
             LazyCommand("drain", "workers:drain", "Give a worker no new runs."),

@@ -9,10 +9,11 @@ from rich.table import Table
 
 from bapo.analysis.comparison import SEED_FIELD, value_text
 from bapo.analysis.number_format import share_interval
+from bapo.analysis.savings_text import Side, savings_text
 from bapo.api.compare import ComparedGroup, Comparison, CostSpread, MeanEstimate
 from bapo.cli.connection import online
 from bapo.cli.naming import RunsArgument, find_runs
-from bapo.cli.output import NOTHING, JsonOption, console, percent, print_json
+from bapo.cli.output import NOTHING, JsonOption, console, percent, print_json, say
 from bapo.client import Client
 
 
@@ -56,6 +57,8 @@ def compare(
         return
     for table in tables(found):
         console().print(table)
+    for text in saved(found):
+        say(text)
 
 
 def tables(found: Comparison) -> list[Table]:
@@ -66,6 +69,27 @@ def tables(found: Comparison) -> list[Table]:
     if found.differences:
         parts.append(_configs(found))
     return parts
+
+
+def saved(found: Comparison) -> list[str]:
+    """What each group saved against the reference until it reached the accuracy."""
+    sides = {
+        group.label: Side(group.label, group.to_reach.num_reached, group.to_reach.num_runs)
+        for group in found.groups
+        if group.to_reach is not None
+    }
+    return [
+        savings_text(
+            f"{100 * (found.reach or 0):g} %",
+            sides[group.label],
+            sides[found.reference],
+            group.to_reach.saved_hours,
+            group.to_reach.saved_cost,
+            found.currency,
+        )
+        for group in found.groups
+        if group.to_reach is not None and group.label != found.reference and found.reference in sides
+    ]
 
 
 def _results(found: Comparison) -> Table:

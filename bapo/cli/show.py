@@ -88,6 +88,8 @@ def _facts(run: RunDetail) -> list[tuple[str, Text]]:
     progress = f"{run.step:,} of {run.num_steps:,} steps ({share:.0%})" if run.num_steps else f"step {run.step:,}"
     if run.eta_seconds is not None and run.status == "running":
         progress += f", {duration(run.eta_seconds)} left"
+    if run.stop_seconds is not None:
+        progress += f", stops within about {duration(run.stop_seconds)}"
     facts = [("id", Text(run.id)), ("status", status_text(run.status)), ("progress", Text(progress))]
     if run.status_reason:
         facts.append(("reason", Text(clean(run.status_reason))))

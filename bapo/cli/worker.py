@@ -31,6 +31,13 @@ def worker(
         typer.Option(envvar="BAPO_BROKER_URL", help="Address of Redis from this machine. Default: the server's."),
     ] = None,
     folder: Annotated[Path, typer.Option(help="Folder for the worker's state.")] = Path("bapo-worker"),
+    drain_before: Annotated[
+        str | None,
+        typer.Option(
+            help="When this machine ends: a time such as 2026-11-23T18:00:00+01:00, seconds since 1970, or a duration "
+            "from now such as 11h30m. Until then it gives all runs back, and takes none that would not fit."
+        ),
+    ] = None,
 ) -> None:
     """Train a server's runs on this machine. Ctrl-C returns running ones to the queue, after a checkpoint."""
     if token is None and token_file is None:
@@ -41,6 +48,8 @@ def worker(
     command += ["--name", name or socket.gethostname(), "--folder", str(folder)]
     if runs_dir is not None:
         command += ["--runs-dir", str(runs_dir)]
+    if drain_before is not None:
+        command += ["--drain-before", drain_before]
     if token_file is not None:
         command += ["--token-file", str(token_file)]
     # By the environment: other users of the machine can read a process's arguments.

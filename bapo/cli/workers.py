@@ -34,6 +34,8 @@ def workers(client: Client, as_json: JsonOption = False) -> None:
 def _state(worker: WorkerSlots) -> Text:
     if not worker.online:
         return Text(f"seen {ago(worker.last_seen_at)}", style="red")
+    if worker.drain_before is not None:
+        return Text(f"until {worker.drain_before:%Y-%m-%d %H:%M} UTC", style="yellow")
     return Text("draining", style="yellow") if worker.draining else Text("online", style="green")
 
 

@@ -6,6 +6,7 @@ import difflib
 import logging
 import os
 from collections.abc import Mapping
+from datetime import datetime
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, get_args, get_origin
@@ -183,7 +184,14 @@ def describe(settings: type[ServiceSettings]) -> list[Setting]:
     return found
 
 
-_KINDS: Mapping[Any, str] = {str: "text", int: "whole number", float: "number", bool: "`true`/`false`", Path: "path"}
+_KINDS: Mapping[Any, str] = {
+    str: "text",
+    int: "whole number",
+    float: "number",
+    bool: "`true`/`false`",
+    Path: "path",
+    datetime: "time or duration",
+}
 
 
 def _kind(annotation: Any) -> str:

@@ -45,6 +45,9 @@ class RecordedRun(NamedTuple):
     tracking: Sequence[TrackingRecord]
     compute_hours: float | None = None
     """GPU-hours, slot-hours on the CPU; None where nobody counted them."""
+    cost: float | None = None
+    """Of these hours, at the prices of their time; None without prices."""
+    currency: str = ""
     num_gpus: int = 0
     status: str = "recorded"
     tags: Sequence[str] = ()

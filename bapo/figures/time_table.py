@@ -42,6 +42,8 @@ class TimeRow(NamedTuple):
     """Of all attempts, evaluation and tracking included."""
     compute_hours: MeanEstimate | None
     """GPU-hours, or slot-hours on the CPU."""
+    cost: MeanEstimate | None
+    """Of these hours; None without prices."""
 
 
 class TimeTable(NamedTuple):
@@ -50,6 +52,8 @@ class TimeTable(NamedTuple):
     rows: Sequence[TimeRow]
     unit: str
     """`GPU-hours`, `slot-hours`, or both where the runs differ."""
+    currency: str
+    """Of the cost; empty without prices."""
 
 
 def time_table_data(groups: Sequence[Group]) -> TimeTable:
@@ -67,11 +71,13 @@ def time_table_data(groups: Sequence[Group]) -> TimeTable:
             _over(group, _step_seconds),
             _over(group, _training_seconds),
             _over(group, total_seconds),
-            _over(group, _compute_hours),
+            _over(group, compute_hours_of),
+            _over(group, lambda run: run.cost),
         )
         for group in groups
     ]
-    return TimeTable(rows, " or ".join(sorted(units)))
+    priced = [run.currency for group in groups for run in group.runs if run.cost is not None]
+    return TimeTable(rows, " or ".join(sorted(units)), priced[0] if priced else "")
 
 
 def total_seconds(run: RecordedRun) -> float | None:
@@ -111,7 +117,8 @@ def _training_seconds(run: RecordedRun) -> float | None:
     return None if run.num_left_out or np.isnan(seconds).all() else float(np.nansum(seconds))
 
 
-def _compute_hours(run: RecordedRun) -> float | None:
+def compute_hours_of(run: RecordedRun) -> float | None:
+    """Compute hours of all attempts; None of another trainer's run."""
     if run.compute_hours is not None:
         return run.compute_hours
     seconds = total_seconds(run)
@@ -146,6 +153,7 @@ def time_text(data: TimeTable) -> TextTable:
         Column("training"),
         Column("with evaluation"),
         Column(data.unit),
+        *([Column(f"cost, {data.currency}")] if data.currency else []),
     ]
     rows = [
         [
@@ -160,6 +168,7 @@ def time_text(data: TimeTable) -> TextTable:
             spread_cell(row.training_seconds, formatting.duration),
             spread_cell(row.total_seconds, formatting.duration),
             spread_cell(row.compute_hours, formatting.decimal),
+            *([spread_cell(row.cost, lambda value: formatting.decimal(value, 2))] if data.currency else []),
         ]
         for row in data.rows
     ]

@@ -23,6 +23,7 @@ _ORDER: tuple[Callable[[Selection], Section], ...] = (
     learning.dynamics,
     learning.accuracy,
     data_view.times,
+    data_view.saved,
     data_view.migration,
     learning.critics,
 )

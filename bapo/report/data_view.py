@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
+from bapo.analysis.savings_text import SAVINGS_NOTE
 from bapo.analysis.transition_results import MigrationMatrix
 from bapo.figures.accuracy_counts import accuracy_counts, accuracy_counts_figure
 from bapo.figures.cumulative_rollouts import cumulative_rollouts_data, cumulative_rollouts_figure
@@ -14,6 +15,7 @@ from bapo.figures.difficulty_bins import difficulty_bins_data, difficulty_bins_f
 from bapo.figures.groups import Group
 from bapo.figures.migration_matrix import migration_cells, migration_matrix_figure
 from bapo.figures.paper_figure_8 import batch_compositions_data, batch_compositions_figure
+from bapo.figures.savings import savings_data, savings_table
 from bapo.figures.seed_curves import shown
 from bapo.figures.theme import Palette
 from bapo.figures.time_table import time_table_data, time_text
@@ -184,6 +186,26 @@ def times(selection: Selection) -> Section:
     note = " Times per step are left out where the server sampled a run's steps." if left_out else ""
     return section._replace(
         caption=section.caption + note, shows=shown_runs(groups), table=time_text(time_table_data(groups))
+    )
+
+
+def saved(selection: Selection) -> Section:
+    """Builds the savings at equal accuracy."""
+    section = Section(
+        "savings",
+        "Savings",
+        "Saved at equal accuracy",
+        "What did it save? "
+        "Compute hours in training steps, and their cost where the server has prices, until a run's first evaluation "
+        f"that reaches the accuracy. {SAVINGS_NOTE} One run gives no interval; where a run of a method has not reached "
+        "the accuracy, no share is given.",
+    )
+    data = savings_data(selection.groups)
+    if data is None:
+        return section._replace(needs="needs two groups of runs, with evaluations that reach an accuracy in both.")
+    note = f" The baseline is {data.baseline}, the first group; the accuracy its mean final one, rounded down."
+    return section._replace(
+        caption=section.caption + note, shows=shown_runs(selection.groups), table=savings_table(data)
     )
 
 

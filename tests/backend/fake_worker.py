@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 
 import pytest
 
@@ -37,9 +38,18 @@ class FakeWorker:
         host: str = "box",
         gpus: Sequence[GpuInfo] = (),
         memory_gib: float | None = None,
+        drain_before: datetime | None = None,
     ) -> None:
         self.client: Client = server.client(server.worker_token)
-        self.body = WorkerRegistration(name=name, host=host, slots=slots, gpus=gpus, memory_gib=memory_gib, version="0")
+        self.body = WorkerRegistration(
+            name=name,
+            host=host,
+            slots=slots,
+            gpus=gpus,
+            memory_gib=memory_gib,
+            version="0",
+            drain_before=drain_before,
+        )
         self.welcome = self.client.register_worker(self.body)
         self.offsets: dict[tuple[str, int, str], int] = {}
 
@@ -70,10 +80,11 @@ class FakeWorker:
         wait_until(claimed)
         return claims[0]
 
-    def heartbeat(self, *claims: Claim, step: int = 0) -> HeartbeatAnswer:
+    def heartbeat(self, *claims: Claim, step: int = 0, **measured: float) -> HeartbeatAnswer:
         """Say that these attempts are alive."""
         attempts = [
-            AttemptHeartbeat(run_id=claim.run_id, fencing_token=claim.fencing_token, step=step) for claim in claims
+            AttemptHeartbeat(run_id=claim.run_id, fencing_token=claim.fencing_token, step=step, **measured)
+            for claim in claims
         ]
         return self.client.heartbeat(WorkerHeartbeat(worker_id=self.id, attempts=attempts, system={"cpu": 50.0}))
 

@@ -289,6 +289,19 @@ def test_what_an_accuracy_cost(admin: Client) -> None:
     assert (group.num_reached, group.num_runs) == (2, 3)
     assert (group.rollouts.low, group.rollouts.median, group.rollouts.high) == (512, 768, 1024)
     assert group.cost is None
+    alone = {each.label: each.to_reach for each in admin.compare(runs, reach=0.4, group="run", reference="late").groups}
+    assert alone["soon"] is not None
+    saved = alone["soon"].saved_hours
+    assert saved is not None
+    # Two steps instead of four; one run each.
+    assert (saved.value, saved.low, saved.is_least, alone["soon"].saved_cost) == (0.5, None, False, None)
+    assert alone["never"] is not None
+    assert alone["never"].saved_hours is None
+    # Against what never got there, and trained for four steps, that is the least.
+    least = admin.compare(runs, reach=0.4, group="run", reference="never").groups[0].to_reach
+    assert least is not None
+    assert least.saved_hours is not None
+    assert (least.saved_hours.value, least.saved_hours.is_least) == (0.5, True)
     at_once = admin.compare(runs, reach=0.2).runs[0].to_reach
     assert at_once is not None
     assert at_once.spent is not None

@@ -14,6 +14,7 @@ from backend.queue.matching import (
     Reservation,
     best_capacity,
     capacity_on,
+    has_time_for,
     place_all,
     reserve,
     taken,
@@ -22,6 +23,7 @@ from backend.queue.matching import (
 )
 from backend.workers.machines import Gpu, Machine
 from bapo.config.resources import Needs
+from bapo.run.stop_time import StopTime
 
 CPU = Needs()
 AUTO = Needs(gpus=1, gpus_optional=True)
@@ -65,6 +67,23 @@ def test_memory_that_other_runs_have_is_not_free() -> None:
     box = machine(memory_gib=64.0, memory_held_gib=40.0)
     assert capacity_on(Needs(memory_gib=24.0), box) is not None
     assert capacity_on(Needs(memory_gib=24.5), box) is None
+
+
+@pytest.mark.parametrize(
+    ("time", "needed"),
+    [
+        # Nothing measured: 45 s to start and 45 s to stop.
+        (StopTime(), 90.0),
+        # 120 s to start, and 1.5 · 200 s + 10 s to stop.
+        (StopTime(120.0, 200.0), 430.0),
+        # 1.5 · 20 s + 10 s = 40 s, less than the least time to stop.
+        (StopTime(30.0, 20.0), 75.0),
+    ],
+)
+def test_a_machine_that_ends_takes_what_can_begin_and_stop_until_then(time: StopTime, needed: float) -> None:
+    assert has_time_for(time, machine(seconds_left=needed))
+    assert not has_time_for(time, machine(seconds_left=needed - 0.1))
+    assert has_time_for(time, machine(seconds_left=None))
 
 
 def test_a_run_takes_no_larger_gpu_than_it_needs() -> None:

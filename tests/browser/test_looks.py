@@ -49,6 +49,7 @@ PAGES = (
     "/people",
     "/worker-tokens",
     "/projects",
+    "/prices",
     "/storage",
     "/audit",
 )

@@ -218,12 +218,12 @@ def test_a_worker_sees_no_administrators_token(file: File) -> None:
 
 
 def test_a_worker_has_the_time_that_its_trainers_take_to_stop(file: File) -> None:
-    from worker.service import REPORT_GRACE_SECONDS  # noqa: PLC0415
-    from worker.supervision import STOP_GRACE_SECONDS  # noqa: PLC0415
+    from worker.settings import WorkerSettings  # noqa: PLC0415
+    from worker.supervision import REPORT_GRACE_SECONDS  # noqa: PLC0415
 
     for name in ("worker", "worker-gpu"):
         seconds = int(file.services[name].stop_grace_period.removesuffix("s"))
-        assert seconds > STOP_GRACE_SECONDS + REPORT_GRACE_SECONDS
+        assert seconds > WorkerSettings.model_fields["stop_limit_seconds"].default + REPORT_GRACE_SECONDS
 
 
 def test_secrets_are_files_and_have_no_default(file: File) -> None:

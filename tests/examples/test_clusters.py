@@ -24,13 +24,12 @@ from bapo.run.checkpoint import CHECKPOINTS_FOLDER, checkpoint_name
 from tests.deployment.compose import ROOT
 from tests.services import BackendServer, RedisServer, new_database, running_backend, wait_until
 from tests.stack import submit
-from worker.service import REPORT_GRACE_SECONDS
 from worker.settings import WorkerSettings
-from worker.supervision import STOP_GRACE_SECONDS
+from worker.supervision import REPORT_GRACE_SECONDS
 
 EXAMPLES = ROOT / "examples"
 SBATCH = EXAMPLES / "slurm" / "worker.sbatch"
-STOP_SECONDS = STOP_GRACE_SECONDS + REPORT_GRACE_SECONDS
+STOP_SECONDS: float = WorkerSettings.model_fields["stop_limit_seconds"].default + REPORT_GRACE_SECONDS
 """What a worker may take from SIGTERM to its end."""
 
 # ---------------------------------------------------------------- Slurm
@@ -185,6 +184,12 @@ def test_the_worker_has_its_name_and_folders_of_its_own_on_the_node(job: Job) ->
     assert not (scratch / "tmp").exists()
 
 
+def test_the_worker_is_told_the_time_limit_of_the_job(job: Job) -> None:
+    job.runs_worker('printf "%s\\n" "$BAPO_DRAIN_BEFORE" >&2')
+    job.environment["SLURM_JOB_END_TIME"] = "1795460400"
+    assert job.run() == (0, "1795460400\n")
+
+
 def test_settings_that_others_may_read_are_refused(job: Job) -> None:
     job.settings.chmod(0o640)
     assert job.run() == (
@@ -222,6 +227,7 @@ def test_a_run_survives_the_time_limit_of_its_job(job: Job, server: BackendServe
 
         with started(job) as process:
             wait_until(lambda: step() >= 3, 120)
+            wait_until(lambda: client.run(run_id).stop_seconds is not None, 30)
             commands = [part for each in psutil.Process(process.pid).children(True) for part in each.cmdline()]
             assert "bapo.run.trainer" in commands
             assert not any(server.worker_token in part for part in commands)
@@ -229,7 +235,7 @@ def test_a_run_survives_the_time_limit_of_its_job(job: Job, server: BackendServe
             assert process.wait(STOP_SECONDS + 30) == 0
         assert job.requests == ["requeue 4711"]
         returned = client.run(run_id)
-        assert returned.status is RunStatus.QUEUED
+        assert (returned.status, returned.stop_seconds) == (RunStatus.QUEUED, None)
         assert (server.settings.runs_dir / run_id / CHECKPOINTS_FOLDER / checkpoint_name(returned.step)).is_dir()
 
         with started(job) as process:

@@ -13,8 +13,8 @@ from pydantic.alias_generators import to_camel
 
 from bapo.deploy.settings import known_variables
 from tests.deployment.compose import ROOT, resolved
-from worker.service import REPORT_GRACE_SECONDS
-from worker.supervision import STOP_GRACE_SECONDS
+from worker.settings import WorkerSettings
+from worker.supervision import REPORT_GRACE_SECONDS
 
 KUBERNETES = ROOT / "examples" / "kubernetes"
 Quantity = Annotated[str | int, Field(union_mode="left_to_right")]
@@ -471,7 +471,10 @@ def test_a_worker_has_a_gpu_and_the_time_to_stop(workloads: Mapping[str, Workloa
     worker = workloads["worker-gpu"]
     # A StatefulSet keeps name and folder over a restart.
     assert isinstance(worker, StatefulSet)
-    assert worker.spec.template.spec.termination_grace_period_seconds > STOP_GRACE_SECONDS + REPORT_GRACE_SECONDS
+    assert (
+        worker.spec.template.spec.termination_grace_period_seconds
+        > WorkerSettings.model_fields["stop_limit_seconds"].default + REPORT_GRACE_SECONDS
+    )
     assert containers(worker)["worker-gpu"].resources.limits["nvidia.com/gpu"] == 1
 
 

@@ -42,6 +42,9 @@ admin GET /api/v1/people
 admin POST /api/v1/people
 admin PATCH /api/v1/people/{user_id}
 admin POST /api/v1/people/{user_id}/password-link
+read GET /api/v1/prices
+admin POST /api/v1/prices
+admin PUT /api/v1/prices/currency
 read GET /api/v1/projects
 admin POST /api/v1/projects
 read GET /api/v1/projects/{project_id}

@@ -6,6 +6,7 @@ from bapo.client.calls.accounts import AccountCalls
 from bapo.client.calls.alerts import AlertCalls
 from bapo.client.calls.artifacts import ArtifactCalls
 from bapo.client.calls.configs import ConfigCalls
+from bapo.client.calls.prices import PriceCalls
 from bapo.client.calls.prompts import PromptCalls
 from bapo.client.calls.records import RecordCalls
 from bapo.client.calls.resources import ResourceCalls
@@ -29,5 +30,6 @@ class Calls(
     AlertCalls,
     WebhookCalls,
     WorkerCalls,
+    PriceCalls,
 ):
     """The table of calls."""

@@ -128,5 +128,6 @@ def worker_spec(folder: DataFolder, addresses: Addresses, *, slots: int) -> Chil
         ),
         # Others may be given another address of the same broker.
         environment={"BAPO_BROKER_URL": addresses.broker_url},
-        grace_seconds=60.0,
+        # A trainer gets up to 600 s (BAPO_STOP_LIMIT_SECONDS), then the worker reports for up to 10 s.
+        grace_seconds=630.0,
     )

@@ -8,7 +8,15 @@ from typing import Any
 from dash import dcc, html
 
 from bapo.analysis.comparison import SEED_FIELD, value_text
-from bapo.api.compare import ComparedRunInfo, Comparison, ConfigDifference, EqualBudget, MeanEstimate
+from bapo.analysis.savings_text import SAVINGS_NOTE, Side, savings_text
+from bapo.api.compare import (
+    ComparedRunInfo,
+    Comparison,
+    ConfigDifference,
+    EqualBudget,
+    GroupReached,
+    MeanEstimate,
+)
 from bapo.api.difficulty import MigrationRate, MigrationSummary
 from bapo.figures import formatting
 from frontend.pages.compare.cells import (
@@ -33,7 +41,7 @@ _COSTS = (
     Heading("Rollouts", "Responses generated for training, re-evaluations and dropped groups included"),
     Heading("Time in steps", "Evaluations, waiting and pauses left out"),
     Heading("Compute", "GPU-hours; slot-hours where a run trained without a GPU"),
-    Heading("Cost", "At the deployment's price of a compute hour"),
+    Heading("Cost", "At the prices that compute hours had at the time (page Prices)"),
 )
 _RATES = (
     Heading("Unlocked", "Tracked prompts at 0/G before training that are above it now, beside the rate by chance"),
@@ -185,8 +193,35 @@ def reached(comparison: Comparison) -> list[Any]:
             cells[2] = Cell("not reached", None, _best(comparison, group.run_ids))
         rows.append((group.label, cells))
     return [
-        table("cost-to-reach", headings, rows, f"Cost until the first evaluation with an {target}: median and range")
+        *[_remark(text) for text in _savings(comparison)],
+        table("cost-to-reach", headings, rows, f"Cost until the first evaluation with an {target}: median and range"),
     ]
+
+
+def _savings(comparison: Comparison) -> list[str]:
+    """Returns a sentence for each group on what it saved against the reference, and how that was found."""
+    baseline = next((group for group in comparison.groups if group.label == comparison.reference), None)
+    others = [group for group in comparison.groups if group.label != comparison.reference and group.to_reach]
+    if baseline is None or baseline.to_reach is None or not others:
+        return []
+    target = formatting.percent(comparison.reach)
+    texts = [
+        savings_text(
+            target,
+            _side(group.label, group.to_reach),
+            _side(baseline.label, baseline.to_reach),
+            group.to_reach.saved_hours,
+            group.to_reach.saved_cost,
+            comparison.currency,
+        )
+        for group in others
+        if group.to_reach is not None
+    ]
+    return [*texts, SAVINGS_NOTE]
+
+
+def _side(label: str, reached: GroupReached) -> Side:
+    return Side(shown_name(label), reached.num_reached, reached.num_runs)
 
 
 def _best(comparison: Comparison, run_ids: Sequence[str]) -> str:

@@ -64,6 +64,7 @@ def _card(worker: WorkerSlots, now: datetime) -> html.Div:
                 [f"{worker.host} · heartbeat ", moment(worker.last_seen_at, now=now), *_gpus(worker)],
                 className="queue-detail",
             ),
+            _end(worker),
             _meters(worker),
             _gpu_board(worker),
             html.Div(lines, className="slots"),
@@ -71,6 +72,14 @@ def _card(worker: WorkerSlots, now: datetime) -> html.Div:
         className="panel-card worker-card",
         key=worker.id,
     )
+
+
+def _end(worker: WorkerSlots) -> html.Div | None:
+    """Returns when the machine ends, where the worker was told."""
+    if worker.drain_before is None:
+        return None
+    until = ["its machine ends ", moment(worker.drain_before, relative=False), "; runs are given back before that"]
+    return html.Div(until, className="queue-detail")
 
 
 def _gpus(worker: WorkerSlots) -> list[str]:
@@ -157,9 +166,10 @@ def _link(run: HeldRun) -> dcc.Link:
 def _held(run: HeldRun) -> html.Div:
     share = 100 * run.step / run.num_steps if run.num_steps else 0.0
     remaining = f" · {formatting.duration(run.eta_seconds)} left" if run.eta_seconds is not None else ""
+    stops = "" if run.stop_seconds is None else f" · stops within about {formatting.duration(run.stop_seconds)}"
     stage = {"assigned": "sent, not taken yet", "claimed": "starting"}.get(run.state, "")
     where = _listed(run.gpus)
-    steps = f"step {run.step:,} of {run.num_steps:,}{remaining}"
+    steps = f"step {run.step:,} of {run.num_steps:,}{remaining}{stops}"
     return html.Div(
         [
             html.Div(
@@ -193,7 +203,7 @@ def worker_table(workers: Sequence[WorkerSlots], now: datetime, *, may_administe
         return _no_workers()
     rows = [
         row(
-            [html.Div(worker.name, className="worker-name"), _detail(worker.host), _meters(worker)],
+            [html.Div(worker.name, className="worker-name"), _detail(worker.host), _end(worker), _meters(worker)],
             [_state(worker), _actions(worker) if may_administer else None],
             cell(f"{worker.busy:,} of {worker.slots:,}", "number nowrap"),
             ["".join(_gpus(worker)).removeprefix(" · "), _gpu_board(worker)],

@@ -9,6 +9,7 @@ from dash import ALL, Dash, Output, State, ctx, html, no_update, set_props
 from dash.exceptions import PreventUpdate
 
 from bapo.analysis.number_format import counted
+from bapo.api.runs import RunDetail
 from bapo.api.storage import DeletionItem, DeletionRequest
 from bapo.client import AsyncClient
 from bapo.figures import formatting
@@ -53,6 +54,14 @@ def deletion_text(item: DeletionItem) -> str:
     if item.waiting_forks:
         text += " Its folder stays until the forks that need its checkpoint have started."
     return text
+
+
+def stop_time_text(run: RunDetail) -> str:
+    """Returns how long a stop at the next step boundary takes, of a run whose steps are measured."""
+    if run.stop_seconds is None:
+        return ""
+    duration = formatting.duration(run.stop_seconds)
+    return f" At its next step boundary it stops within about {duration}: as long as its longest step and checkpoint."
 
 
 def dialogs() -> html.Div:
@@ -100,8 +109,10 @@ def register(app: Dash, api: Api) -> None:
         if verb in ("change", "fork"):
             raise PreventUpdate
         if verb == "stop":
-            set_props("run-stop-when", {"value": sooner_than((await client.run(run_id)).stopping_when)})
-            return _question(verb, name), no_update, no_update
+            run = await client.run(run_id)
+            set_props("run-stop-when", {"value": sooner_than(run.stopping_when)})
+            asked = _question(verb, name)
+            return Question({**asked, "text": asked["text"] + stop_time_text(run)}), no_update, no_update
         if verb == "delete":
             preview = await client.preview_deletion(DeletionRequest(run_ids=[run_id]))
             asked = Question({**_question(verb, name), "text": deletion_text(preview.items[0])})

@@ -536,3 +536,14 @@ def test_checkpoints_and_downloads_say_what_there_is(cli: Cli, trained: RunDetai
     assert "keeps no checkpoint" in cli("fork", trained.id, code=1).stderr
     assert "no files requested yet" in cli("artifacts", "list", trained.id).stderr
     assert "'moon' is none of" in cli("artifacts", "get", trained.id, "moon", code=2).stderr
+
+
+def test_prices_are_set_and_listed(cli: Cli, admin: Client) -> None:
+    done = cli("prices", "set", "0.25", "--slot")
+    assert done.output == "slot: 0.25 USD an hour from the beginning\n"
+    cli("prices", "set", "3", "--slot", "--gpu", "x", code=2)
+    assert "there is no worker yet" in cli("prices", "set", "3", "--worker", "nobody", code=2).stderr
+    assert cli("prices", "currency", "eur", "--rate", "2").output == "all prices are in EUR\n"
+    listed = cli("prices", "list").output
+    assert "per hour, in EUR; 1 change\n" in listed
+    assert admin.prices().items[1].hour_price == 0.5

@@ -128,7 +128,7 @@ COSTS = {
 def test_costs_of_a_run() -> None:
     data = time_table_data(grouped([run("a", columns=COSTS)]))
     (row,) = data.rows
-    means = [each and each.value for each in row[3:]]
+    means = [each and each.value for each in row[3:-1]]
     # 2 steps; 6 of 8 groups; 20 rollouts; 200 tokens; 2 s a step; 4 s of steps; 6 s in all; 6/3600 hours.
     assert means == [2, 0.75, 20, 200, 2, 4, 6, pytest.approx(6 / 3600)]
     assert (row.batch_sizes, data.unit) == ("(2, 2)", "slot-hours")
@@ -147,6 +147,9 @@ def test_the_servers_count_of_machine_hours_goes_first() -> None:
     assert data.unit == "GPU-hours"
     assert data.rows[0].compute_hours is not None
     assert data.rows[0].compute_hours.value == 1.5
+    assert data.currency == ""
+    priced = time_text(time_table_data(grouped([counted._replace(cost=30.0, currency="EUR")])))
+    assert (priced.columns[-1].title, priced.rows[0][-1].text) == ("cost, EUR", "30.00")
 
 
 def test_a_sampled_run_has_no_time_per_step() -> None:

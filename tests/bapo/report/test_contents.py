@@ -30,7 +30,7 @@ COLUMNS = {
 }
 ORDER = (
     *("Figure 1", "Figure 4", "Table 1", "Figure 5", "Figure 6", "Figure 7, 13", "Figure 7, rates", "Figure 8, 14"),
-    *("Figure 9", "Figure 10", "Figure 11", "Figure 12", "Table 2", "Figure 15", "Figure 16"),
+    *("Figure 9", "Figure 10", "Figure 11", "Figure 12", "Table 2", "Savings", "Figure 15", "Figure 16"),
 )
 
 
@@ -66,7 +66,7 @@ def test_a_run_without_anything_needs_everything() -> None:
 
 def test_one_complete_run_leaves_only_what_compares() -> None:
     missing = {number: section.needs for number, section in _sections(full("a")).items() if section.needs}
-    assert set(missing) == {"Figure 6", "Figure 10", "Figure 16"}
+    assert set(missing) == {"Figure 6", "Figure 10", "Figure 16", "Savings"}
     assert "method.filter.type" in missing["Figure 10"]
     assert "ppo, ba_ppo" in missing["Figure 16"]
 

@@ -1,0 +1,106 @@
+"""Trainers that must end because their machine does, with a real server and a real trainer."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from bapo.api.runs import RunCreate, RunDetail, RunStatus
+from bapo.api.workers import Claim
+from bapo.client import Client
+from bapo.run.checkpoint import CHECKPOINTS_FOLDER, checkpoint_name
+from tests.backend.fake_worker import FakeWorker
+from tests.services import BackendServer, wait_until
+from tests.stack import submit
+from worker.attempts import Attempt, AttemptStore
+from worker.supervision import AttemptSupervisor, StopLimits
+
+
+@pytest.fixture
+def claim(admin: Client, worker: FakeWorker) -> Claim:
+    # No checkpoint is due: only a stop writes one.
+    return worker.claim(submit(admin, "long", **{"training.steps": 100_000, "training.checkpoint_interval": 100_000}))
+
+
+def supervised(worker: FakeWorker, claim: Claim, folder: Path, limits: StopLimits) -> AttemptSupervisor:
+    attempt = Attempt(run_id=claim.run_id, number=1, fencing_token=claim.fencing_token, run_folder=folder / "run")
+    return AttemptSupervisor(worker.client, AttemptStore(folder / "attempts"), attempt, claim, limits)
+
+
+def supervise(worker: FakeWorker, supervisor: AttemptSupervisor, meanwhile: Callable[[], None] = lambda: None) -> None:
+    with worker.beating():
+        supervisor.start()
+        meanwhile()
+        supervisor.join()
+
+
+class KnownLater(StopLimits):
+    """A machine of which it becomes known that it ends in 55 s: 45 s for the trainer's end and 10 s for the report."""
+
+    known = threading.Event()
+
+    def seconds_left(self) -> float | None:
+        return 55.0 if self.known.is_set() else None
+
+
+def test_a_run_is_given_back_before_the_machine_ends(
+    worker: FakeWorker, admin: Client, claim: Claim, tmp_path: Path
+) -> None:
+    limits = KnownLater(600.0)
+    supervisor = supervised(worker, claim, tmp_path, limits)
+
+    def end() -> None:
+        wait_until(lambda: supervisor.step >= 1, 120)
+        limits.known.set()
+
+    supervise(worker, supervisor, end)
+    run = admin.run(claim.run_id)
+    assert (run.status, run.status_reason) == (RunStatus.QUEUED, "its machine stopped it after a checkpoint")
+    assert (tmp_path / "run" / CHECKPOINTS_FOLDER / checkpoint_name(run.step)).is_dir()
+
+
+def test_a_trainer_that_does_not_end_in_its_time_is_killed(
+    worker: FakeWorker, admin: Client, claim: Claim, tmp_path: Path
+) -> None:
+    supervisor = supervised(worker, claim, tmp_path, StopLimits(0.0))
+
+    def shut_down() -> None:
+        wait_until(lambda: supervisor.attempt.pid is not None)
+        supervisor.shut_down()
+
+    supervise(worker, supervisor, shut_down)
+    run = admin.run(claim.run_id)
+    assert run.status is RunStatus.QUEUED
+    assert "SIG" in (run.retry_reason or "")
+
+
+def test_a_worker_whose_machine_ends_gets_no_run_that_would_not_fit(
+    backend_server: BackendServer, worker: FakeWorker, admin: Client, claim: Claim
+) -> None:
+    worker.heartbeat(claim, start_seconds=100.0, stop_seconds=200.0)
+    assert admin.run(claim.run_id).stop_seconds == 200.0
+    held = next(each for each in admin.queue().workers if each.id == worker.id)
+    assert [run.stop_seconds for run in held.runs if run.id == claim.run_id] == [200.0]
+    # 100 s to start and 1.5 · 200 s + 10 s to stop are 410 s.
+    end = datetime.now(UTC) + timedelta(seconds=300)
+    ends = FakeWorker(backend_server, "ends", host="box", drain_before=end)
+    (listed,) = (each for each in admin.workers().items if each.id == ends.id)
+    assert listed.drain_before == end
+    admin.drain_worker(worker.id)
+    worker.report(claim, "stopped")
+
+    def waiting() -> RunDetail:
+        ends.heartbeat()
+        return admin.run(claim.run_id)
+
+    reason = "waits for a worker that does not end soon: to start and to stop it needs 410 s"
+    wait_until(lambda: waiting().status_reason == reason)
+    # A run without a step needs 90 s.
+    other = admin.create_run(RunCreate(name="new", recipe="countdown-quick"))
+    assert ends.claim(other.id).run_id == other.id
+    admin.undrain_worker(worker.id)
+    ends.close()
