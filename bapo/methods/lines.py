@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from bapo.config.method import MethodSection
 from bapo.records import PromptVisit, StepRecord
-from bapo.rollout import BatchSource, RolloutGroup
-
-Kind = Literal["trained", "stored", "seen", "left_out"]
-"""What a line did with a group: put it into the training batch, kept it for later, looked at it, left it out."""
+from bapo.rollout import BatchSource, RolloutGroup, Treatment
 
 
 class Rule(NamedTuple):
@@ -60,7 +57,7 @@ class Outcome(NamedTuple):
     label: str
     why: str
     """What they have in common."""
-    kind: Kind
+    treatment: Treatment
     visits: Sequence[PromptVisit]
 
 
@@ -82,7 +79,7 @@ class Reason(NamedTuple):
 
     label: str
     why: str
-    kind: Kind = "left_out"
+    treatment: Treatment = "left_out"
 
 
 REASONS: Mapping[str, Reason] = {
@@ -150,7 +147,7 @@ def _left_out(name: str, visits: Sequence[PromptVisit]) -> Outcome:
     if not name:
         return Outcome("left_out", "Not trained on", "The record does not say why.", "left_out", visits)
     reason = REASONS.get(name) or Reason(name.replace("_", " ").capitalize(), "The method's own reason.")
-    return Outcome(name, reason.label, reason.why, reason.kind, visits)
+    return Outcome(name, reason.label, reason.why, reason.treatment, visits)
 
 
 # ---------------------------------------------------------------- lines that methods share

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bapo.analysis.result import Result
-from bapo.methods.lines import Kind
 from bapo.records import ThresholdValues
-from bapo.rollout import BatchSource
-
-__all__ = ["Kind", "StepWalk", "WalkGroup", "WalkLine", "WalkOutcome"]
+from bapo.rollout import BatchSource, Treatment
 
 
 class WalkGroup(Result):
@@ -35,7 +32,7 @@ class WalkOutcome(Result):
     label: str
     why: str
     """What they have in common."""
-    kind: Kind
+    treatment: Treatment
     """`trained`: put into the training batch; `stored`: kept for later; `seen`: looked at; `left_out`."""
     count: int
     """All of them, listed or not."""

@@ -159,7 +159,7 @@ def _lines(
                     name=outcome.name,
                     label=outcome.label,
                     why=outcome.why,
-                    kind=outcome.kind,
+                    treatment=outcome.treatment,
                     count=len(outcome.visits),
                     recorded=len(outcome.visits) if fates is None else fates.recorded(outcome),
                     groups=[

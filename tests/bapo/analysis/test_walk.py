@@ -251,7 +251,7 @@ def steered(records: Sequence[StepRecord], config: RunConfig, c1: Fraction) -> l
     return list(batch.visits)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(legal_configs(["bapo", "ba_ppo"]), st.integers(0, 7), st.integers(1, 9))
 def test_another_c1_is_what_steering_at_this_step_gives(config: RunConfig, count: int, num_steps: int) -> None:
     rollout = config.rollout.model_copy(update={"batch_size": 7})
@@ -311,7 +311,7 @@ def test_every_method_walks_its_own_rule(kind: str, keys: list[str]) -> None:
         for each in walk.lines
         if each.key != "batch"
         for fate in each.outcomes
-        if fate.kind == "trained"
+        if fate.treatment == "trained"
         for group in fate.groups
     }
     in_batch = {(v.prompt_id, v.source, v.policy_version) for v in records[-1].prompts if v.in_batch}
