@@ -190,8 +190,10 @@ def roll_out_line(step: WalkedStep, rule: Rule = ROLL_OUT, number: str = "") -> 
 def chosen_line(step: WalkedStep, rule: Rule = CHOOSE, number: str = "") -> Line:
     """The fresh groups by whether they were trained on, and why not."""
     fresh, size = step.visits(BatchSource.FRESH), step.record.group_size
-    mixed = [visit for visit in fresh if not visit.in_batch or 0 < visit.num_correct < size]
-    equal = [visit for visit in fresh if visit.in_batch and visit.num_correct in (0, size)]
+    # The rewards of another trainer need not be 0 and 1: that all are right, or none, says nothing of its gradient.
+    homogeneous = (0, size) if step.section.is_trainable else ()
+    mixed = [visit for visit in fresh if not visit.in_batch or visit.num_correct not in homogeneous]
+    equal = [visit for visit in fresh if visit.in_batch and visit.num_correct in homogeneous]
     outcomes = by_reason(mixed, Outcome("trained", "Trained on", "In the batch, as fresh groups.", "trained", ()))
     if equal:
         why = (

@@ -9,12 +9,14 @@
   const LISTED = 8; // Groups of each outcome at first.
   const MORE = 100;
   const NEWS_MS = 3000;
+  const DOUBLE_CLICK_MS = 350;
   const THRESHOLDS = ["c1", "c2", "c3"];
   const SOURCES = [["x1", "fresh", "X1 fresh"], ["x2", "reevaluated", "X2 re-evaluated"], ["x3", "reused", "X3 reused"]];
   const narrow = matchMedia("(max-width: 899px)");
 
   let view = null;
   let askedAt = 0;
+  let opening = null;
 
   const panel = () => find("walk");
   const onTab = () => window.bapoView.read().get("tab") === "walk";
@@ -68,7 +70,7 @@
     if (!walk.lines.some((line) => line.key === view.line)) view.line = firstLine(walk);
     setProps("walk-previous", { disabled: walk.previous_step === null });
     setProps("walk-next", { disabled: walk.next_step === null });
-    panel().replaceChildren(...[head(walk), ...notes(walk), body(walk)]);
+    panel().replaceChildren(head(walk), ...notes(walk), body(walk));
     tellNews();
   }
 
@@ -203,8 +205,16 @@
     setProps("walk-step", { value: step });
   }
 
+  function reset() {
+    view.wanted = { ...view.wanted, ...Object.fromEntries(THRESHOLDS.map((key) => [key, ""])) };
+    view.controls = view.wanted;
+    for (const key of THRESHOLDS) setProps(`walk-${key}`, { value: null });
+    window.bapoView.write(view.wanted);
+    load();
+  }
+
   function newest() {
-    if (view.wanted.step === "") load();
+    if (view.wanted.step === "") load(); // There may be a newer one by now.
     else setProps("walk-step", { value: "" });
   }
 
@@ -227,15 +237,16 @@
   const read = (query) => Object.fromEntries(["step", ...THRESHOLDS].map((key) => [key, query.get(key) || ""]));
 
   function show(mounted, step, ...values) {
-    const wanted = { step: String(step ?? ""), ...Object.fromEntries(THRESHOLDS.map((key, place) => [key, values[place] ?? ""])) };
+    const wanted = { step: String(step ?? ""), ...Object.fromEntries(THRESHOLDS.map((key, number) => [key, values[number] ?? ""])) };
     if (!view || view.mounted !== mounted) {
       const query = onTab() ? window.bapoView.read() : new URLSearchParams();
       // Any fraction in a link counts, also one that the selects do not offer.
       view = { ...mounted, mounted, wanted: { ...wanted, ...read(query) }, line: query.get("line"), walk: null };
       load();
     } else if (!same(wanted, view.controls)) {
-      view.wanted = wanted;
-      window.bapoView.write(wanted);
+      const moved = Object.entries(wanted).filter(([key, value]) => value !== view.controls[key]);
+      view.wanted = { ...view.wanted, ...Object.fromEntries(moved) };
+      window.bapoView.write(view.wanted);
       load();
     }
     view.controls = wanted;
@@ -246,8 +257,17 @@
     if (event.target.closest("#walk-previous")) go(view.walk?.previous_step);
     else if (event.target.closest("#walk-next")) go(view.walk?.next_step);
     else if (event.target.closest("#walk-newest")) newest();
-    else if (event.target.closest("#walk-reset")) for (const key of THRESHOLDS) setProps(`walk-${key}`, { value: null });
+    else if (event.target.closest("#walk-reset")) reset();
   });
+
+  // A click on a step in a chart on batches. The second click of two belongs to the chart; without a mouse, the first one
+  // shows the figures.
+  addEventListener("bapo:point", ({ detail: { kind, x } }) => {
+    clearTimeout(opening);
+    if (kind !== "step" || !(x >= 1) || window.bapoView.read().get("tab") !== "batch" || !matchMedia("(hover: hover)").matches) return;
+    opening = setTimeout(() => window.bapoCharts.openTab("walk", { step: Math.round(x) }), DOUBLE_CLICK_MS);
+  });
+  document.addEventListener("dblclick", () => clearTimeout(opening), true);
 
   narrow.addEventListener("change", () => {
     const whole = panel()?.querySelector(".walk-body");

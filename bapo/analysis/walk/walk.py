@@ -9,6 +9,7 @@ from bapo.analysis.walk.answer import StepWalk, WalkGroup, WalkLine, WalkOutcome
 from bapo.analysis.walk.other import Before, agrees, under
 from bapo.analysis.walk.thresholds import ChosenThresholds, Wanted, chosen, recorded_thresholds
 from bapo.config import ConfigError, ConfigProblem, RunConfig
+from bapo.config.method import method_label
 from bapo.methods import lines_of
 from bapo.methods.lines import Answered, Line, Outcome, WalkedStep
 from bapo.records import PromptVisit, StepRecord
@@ -16,7 +17,7 @@ from bapo.rollout import BatchSource, RolloutGroup
 
 DEFAULT_GROUPS = 8
 """Groups listed per outcome, where the caller does not say."""
-NOT_TOUCHED = "Not touched"
+NOT_TOUCHED = "not touched"
 
 
 class Places(NamedTuple):
@@ -84,7 +85,7 @@ def walk(
         last_step=places.last,
         previous_step=places.previous,
         next_step=places.next,
-        method=config.method.label,
+        method=method_label(config.method.model_dump(mode="json")),
         follows_algorithm_1=any(line.number for line in recorded),
         group_size=record.group_size,
         batch_size=counts.batch_size,
@@ -192,7 +193,7 @@ class _Fates:
         self.outcomes = [*other.outcomes, *emptied]
         if gone:
             why = "The line touched them in the recorded step, and would not have."
-            self.outcomes.append(Outcome("gone", NOT_TOUCHED, why, "left_out", gone))
+            self.outcomes.append(Outcome("gone", "No longer touched", why, "left_out", gone))
 
     def recorded(self, outcome: Outcome) -> int:
         """Groups with this outcome in the recorded step."""

@@ -9,6 +9,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, dcc, html
 
 from bapo.api.runs import RunDetail
+from bapo.config.fractions import parse_fraction
 from bapo.config.method import has_trait
 from bapo.config.sections import group_size_of
 from frontend.clientside import clientside
@@ -84,7 +85,8 @@ def walk_panel(run: RunDetail, query: Mapping[str, str]) -> Any:
 
 def _thresholds(size: int, query: Mapping[str, str]) -> html.Div:
     every = -(-size // MOST_CHOICES)
-    accuracies = choices((f"{k}/{size}", f"{k}/{size}") for k in range(0, size, every))
+    accuracies = [f"{k}/{size}" for k in range(0, size, every)]
+    chosen = {name: _chosen(query.get(name, ""), size) for name in THRESHOLDS}
     return html.Div(
         [
             html.Span("under another", className="fact-label"),
@@ -92,12 +94,13 @@ def _thresholds(size: int, query: Mapping[str, str]) -> html.Div:
                 filter_select(
                     f"walk-{name}",
                     f"{name}, {SYMBOLS[f'method.{name}'].name}, for this step",
-                    query.get(name) if query.get(name) in {each["value"] for each in accuracies} else None,
-                    accuracies,
+                    value,
+                    # Also what only a link says.
+                    choices((each, each) for each in dict.fromkeys([*accuracies, *([value] if value else [])])),
                     name,
-                    86,
+                    92,
                 )
-                for name in THRESHOLDS
+                for name, value in chosen.items()
             ),
             small_button("As recorded", "walk-reset", size="xs"),
         ],
@@ -105,6 +108,15 @@ def _thresholds(size: int, query: Mapping[str, str]) -> html.Div:
         role="group",
         **attributes(aria_label="Other thresholds for this step"),
     )
+
+
+def _chosen(text: str, size: int) -> str | None:
+    """Returns a threshold of the address as the select has it: 1/4 is 2/8."""
+    try:
+        count = parse_fraction(text) * size
+    except ValueError:
+        return text or None
+    return f"{count}/{size}" if count.denominator == 1 else text
 
 
 def register(app: Dash) -> None:
