@@ -166,7 +166,8 @@ def _reevaluated(step: WalkedStep, method: BapoConfig, rule: Rule) -> Line:
         said = f"Nobody is asked again in this step: m = {m}, next at step {_next(number, m):,}."
     else:
         said = f"{number:,} is a multiple of m = {m}, but there was no prompt to ask."
-    return Line("reevaluate", "13–15", rule, said, by_reason(asked, trained))
+    gone = "Answered again in the recorded step; they would not have been in the difficult buffer any more."
+    return Line("reevaluate", "13–15", rule, said, by_reason(asked, trained), gone)
 
 
 def _reused(step: WalkedStep, method: BapoConfig, thresholds: ThresholdValues) -> Line:
@@ -230,7 +231,7 @@ def _batch(step: WalkedStep) -> Line:
         f"{counts.x1:,} + {counts.x2 or 0:,} + {counts.x3 or 0:,} = {counts.batch:,} of B = {counts.batch_size:,} "
         f"({counts.fill_rate:.0%})."
     )
-    return Line("batch", "17", _BATCH, said, outcomes)
+    return Line("batch", "17", _BATCH, said, outcomes, "In the recorded batch, and would not have been.")
 
 
 def _adapted(step: WalkedStep, thresholds: ThresholdValues) -> Line:

@@ -72,6 +72,8 @@ class Line(NamedTuple):
     said: str
     """What happened in this step."""
     outcomes: Sequence[Outcome]
+    gone: str = "The line touched them in the recorded step, and would not have."
+    """What groups have in common that the line would not have touched under other thresholds."""
 
 
 class Reason(NamedTuple):

@@ -40,9 +40,15 @@
         draw();
       }
     } catch (error) {
-      if (error.name !== "AbortError" && mine === view.request && panel()) panel().replaceChildren(failure(error));
+      if (error.name !== "AbortError" && mine === view.request && panel()) fail(error);
     }
     if (mine === view.request) panel()?.removeAttribute("aria-busy");
+  }
+
+  function fail(error) {
+    view.walk = null;
+    for (const id of ["walk-previous", "walk-next"]) setProps(id, { disabled: true });
+    panel().replaceChildren(failure(error));
   }
 
   async function loadMore(line, outcome, list, foot) {
@@ -270,7 +276,7 @@
   document.addEventListener("dblclick", () => clearTimeout(opening), true);
 
   narrow.addEventListener("change", () => {
-    const whole = panel()?.querySelector(".walk-body");
+    const whole = view?.walk && panel()?.querySelector(".walk-body");
     if (whole) place(whole, view.walk.lines.find((line) => line.key === view.line));
   });
 

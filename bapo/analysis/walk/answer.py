@@ -87,9 +87,9 @@ class StepWalk(Result):
     can_change: bool
     """Whether the step can be walked under other c1, c2 and c3."""
     lines: Sequence[WalkLine]
-    not_recorded: Sequence[str] = ()
+    not_recorded: Sequence[str] = []
     """What the record does not tell, in sentences."""
-    cautions: Sequence[str] = ()
+    cautions: Sequence[str] = []
     """What to keep in mind about a walk under other thresholds."""
     texts: Mapping[str, str] = {}
     """Beginnings of the listed prompts' texts, as far as they are stored."""

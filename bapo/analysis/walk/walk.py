@@ -74,7 +74,7 @@ def walk(
     step = WalkedStep(record, config.method, known.stored, known.earlier)
     recorded = lines_of(config, step)
     shown = step
-    cautions: Sequence[str] = ()
+    cautions: list[str] = []
     if wanted is not None and not wanted.is_empty:
         shown, cautions = _changed(step, config, known, wanted)
     lines = recorded if shown is step else lines_of(config, shown)
@@ -188,12 +188,11 @@ class _Fates:
         self._counts = {outcome.name: len(outcome.visits) for outcome in recorded.outcomes}
         now = {_key(visit) for outcome in other.outcomes for visit in outcome.visits}
         gone = [visit for outcome in recorded.outcomes for visit in outcome.visits if _key(visit) not in now]
-        names = {outcome.name for outcome in other.outcomes}
-        emptied = [outcome._replace(visits=()) for outcome in recorded.outcomes if outcome.name not in names]
-        self.outcomes = [*other.outcomes, *emptied]
+        found = {outcome.name: outcome for outcome in other.outcomes}
+        known = [found.pop(outcome.name, outcome._replace(visits=())) for outcome in recorded.outcomes]
+        self.outcomes = [*known, *found.values()]
         if gone:
-            why = "The line touched them in the recorded step, and would not have."
-            self.outcomes.append(Outcome("gone", "No longer touched", why, "left_out", gone))
+            self.outcomes.append(Outcome("gone", "No longer touched", other.gone, "left_out", gone))
 
     def recorded(self, outcome: Outcome) -> int:
         """Groups with this outcome in the recorded step."""

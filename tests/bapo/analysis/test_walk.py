@@ -197,7 +197,7 @@ def test_other_c2_and_c3_choose_other_groups_to_reuse(config: RunConfig, records
 
 def test_the_steps_own_thresholds_change_nothing(config: RunConfig, records: list[StepRecord]) -> None:
     walk, same = walked(records, config, 2), walked(records, config, 2, Wanted(c1="1/8"))
-    assert same.model_copy(update={"cautions": ()}) == walk
+    assert same.model_copy(update={"cautions": []}) == walk
 
 
 @pytest.mark.parametrize(
