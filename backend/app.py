@@ -42,6 +42,7 @@ import backend.storage.endpoints
 import backend.studies.endpoints
 import backend.submissions.endpoints
 import backend.views.endpoints
+import backend.walk.endpoints
 import backend.webhooks.endpoints
 import backend.what_if.endpoints
 import backend.workers.endpoints
@@ -102,6 +103,7 @@ ROUTERS = (
     backend.prices.endpoints.router,
     backend.storage.endpoints.router,
     backend.views.endpoints.router,
+    backend.walk.endpoints.router,
     backend.what_if.endpoints.router,
     backend.findings.endpoints.router,
     backend.workers.endpoints.router,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 
 def prompt_identity(data_source: str, prompt: str, images: Sequence[bytes] = ()) -> str:
@@ -27,6 +27,11 @@ class BatchSource(StrEnum):
     """X2: a difficult prompt answered again by the current policy π_θt."""
     REUSED = "reused"
     """X3: a stored group of good quality from one of the last steps."""
+
+
+Treatment = Literal["trained", "stored", "seen", "left_out"]
+"""What a line of a method's rule did with a group: put it into the training batch, kept it for later, looked at it,
+left it out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ TAGS = [
     {"name": "samples", "description": "Responses kept as text."},
     {"name": "difficulty", "description": "How prompts move between accuracies."},
     {"name": "compare", "description": "Comparison of runs."},
+    {"name": "walk", "description": "A step of a run, line by line beside its method's rule."},
     {"name": "what-if", "description": "A run's batches under other settings."},
     {"name": "findings", "description": "What is wrong with a run's data, and what to do about it."},
     {"name": "views", "description": "Saved views of the run list."},

@@ -19,14 +19,6 @@ from bapo.rollout import BatchSource
 _STEPS_AT_ONCE = 500
 
 
-def beginnings(session: Session, run_id: str, prompt_ids: Sequence[str], num_letters: int) -> dict[str, str]:
-    """Beginnings of the stored texts of these prompts."""
-    query = select(PromptText.prompt_id, func.left(PromptText.content, num_letters)).where(
-        PromptText.run_id == run_id, PromptText.prompt_id.in_(prompt_ids)
-    )
-    return dict(session.execute(query).all())
-
-
 def whole_text(session: Session, run_id: str, prompt_id: str) -> PromptText | None:
     """A prompt's text and answer, if a group of it was stored."""
     return session.get(PromptText, (run_id, prompt_id))

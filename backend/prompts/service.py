@@ -13,6 +13,7 @@ from backend.kit.errors import Problem, existing
 from backend.models import Run
 from backend.prompts import repository
 from backend.prompts.selection import RunPrompts, Selection, select
+from backend.samples.repository import beginnings
 from backend.visits.service import visits_of_run
 from bapo.analysis.prompt_outcomes import thinned
 from bapo.analysis.visits import SOURCES
@@ -61,7 +62,7 @@ def list_prompts(session: Session, context: Context, run: Run, wanted: PromptFil
         last = page.offset + page.limit - 1
         next_cursor = encode(list_name, [repr(float(rest.keys[last])), str(rest.numbers[last])])
     ids = [prompts.visits.prompt_ids[number] for number in numbers]
-    texts = repository.beginnings(session, run.id, ids, BEGINNING_LETTERS)
+    texts = beginnings(session, run.id, ids, BEGINNING_LETTERS)
     return PromptPage(
         items=[_summary(prompts, int(number), texts.get(ids[place])) for place, number in enumerate(numbers)],
         next_cursor=next_cursor,

@@ -233,6 +233,11 @@ def step_records(
     return [PlacedRecord(Place(row.step, 0), whole_record(row)) for row in session.scalars(query)]
 
 
+def recorded_steps(session: Session, run_id: str) -> Sequence[int]:
+    """All recorded training steps, in order."""
+    return session.scalars(select(StepRow.step).where(StepRow.run_id == run_id).order_by(StepRow.step)).all()
+
+
 def whole_record(row: StepRow) -> dict[str, Any]:
     """The record as the trainer wrote it."""
     visits = zip(*row.visits, strict=True)

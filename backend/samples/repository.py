@@ -1,13 +1,14 @@
-"""SQL of the responses kept as text."""
+"""SQL of the responses kept as text, and of what prompts say."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVarTuple
 
 from sqlalchemy import Select, func, select, text, tuple_
 from sqlalchemy.orm import Session
 
-from backend.models import Sample
+from backend.models import PromptText, Sample
 from bapo.rollout import BatchSource
 
 Columns = TypeVarTuple("Columns")
@@ -113,3 +114,11 @@ def steps_around(session: Session, wanted: Wanted, step: int | None) -> Steps:
     before = _where(select(func.max(Sample.step)), everywhere).where(Sample.step < here)
     behind = _where(select(func.min(Sample.step)), everywhere).where(Sample.step > here)
     return Steps(ends[0], ends[1], session.scalars(before).one(), session.scalars(behind).one())
+
+
+def beginnings(session: Session, run_id: str, prompt_ids: Sequence[str], num_letters: int) -> dict[str, str]:
+    """Beginnings of the stored texts of these prompts."""
+    query = select(PromptText.prompt_id, func.left(PromptText.content, num_letters)).where(
+        PromptText.run_id == run_id, PromptText.prompt_id.in_(prompt_ids)
+    )
+    return dict(session.execute(query).all())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from bapo.config.method import (
     METHODS,
@@ -32,7 +32,9 @@ from bapo.methods.dapo import Dapo
 from bapo.methods.dots import Dots
 from bapo.methods.grpo import Grpo
 from bapo.methods.gspo import Gspo
+from bapo.methods.lines import Line, WalkedStep, observed_lines
 from bapo.methods.mopps import Mopps
+from bapo.methods.plain import PlainMethod
 from bapo.methods.ppo import Ppo
 from bapo.methods.probe import Probe
 from bapo.methods.remix import Remix
@@ -66,4 +68,13 @@ def build_method(config: RunConfig) -> Method:
     return method
 
 
-__all__ = ["ComposedBatch", "Method", "build_method"]
+def lines_of(config: RunConfig, step: WalkedStep) -> Sequence[Line]:
+    """The rule of the configured method, line by line, with what each line did in a recorded step."""
+    if not config.method.is_trainable:
+        return observed_lines(step)
+    method = build_method(config)
+    # One from an installed package may be older than this question.
+    return method.lines(step) if hasattr(method, "lines") else PlainMethod().lines(step)
+
+
+__all__ = ["ComposedBatch", "Method", "build_method", "lines_of"]

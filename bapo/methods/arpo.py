@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from bapo.buffers import HighQualityBuffer
 from bapo.config.method import ArpoConfig
@@ -10,6 +11,7 @@ from bapo.config.run import RunConfig
 from bapo.draws import generator
 from bapo.methods.base import ComposedBatch
 from bapo.methods.composition import Composition
+from bapo.methods.lines import Rule
 from bapo.methods.relative import relative_advantages
 from bapo.methods.replay import ReplayMethod
 from bapo.rollout import BatchSource, RolloutGroup
@@ -17,6 +19,15 @@ from bapo.rollout import BatchSource, RolloutGroup
 
 class Arpo(ReplayMethod[HighQualityBuffer]):
     """GRPO that falls back on stored groups with a reward, whole ones or single responses of them."""
+
+    stores: ClassVar[Rule] = Rule(
+        "Store the groups in which some response is right.",
+        "A success is rare on hard prompts, and worth keeping.",
+    )
+    reuses: ClassVar[Rule] = Rule(
+        "Where everything failed, put stored successes in its place.",
+        "A group, or a batch, without any success has no gradient (arXiv:2505.16282).",
+    )
 
     def __init__(self, config: RunConfig) -> None:
         method = _section(config)

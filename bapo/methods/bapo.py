@@ -10,8 +10,10 @@ from bapo.buffers import DifficultBuffer, HighQualityBuffer
 from bapo.config.method import BapoConfig
 from bapo.config.run import RunConfig
 from bapo.draws import generator
+from bapo.methods.bapo_lines import bapo_lines
 from bapo.methods.base import ComposedBatch
 from bapo.methods.composition import Composition, reason_left_out
+from bapo.methods.lines import Line, WalkedStep
 from bapo.records import BufferState, ThresholdValues
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks.base import Problem
@@ -132,6 +134,9 @@ class Bapo:
         num_reused = min(len(candidates), composition.room)
         for group in generator(self._seed, step, "reuse").sample(candidates, num_reused):
             composition.train_on(group, BatchSource.REUSED)
+
+    def lines(self, step: WalkedStep) -> Sequence[Line]:
+        return bapo_lines(step, self._method)
 
     def thresholds(self) -> ThresholdValues:
         current = self._thresholds

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from bapo.draws import generator
 from bapo.methods.bapo import Bapo
+from bapo.methods.bapo_lines import REEVALUATE_RELEASED, bapo_lines
+from bapo.methods.lines import Line, WalkedStep
 from bapo.rollout import RolloutGroup
 
 
@@ -23,3 +25,6 @@ class BapoRelease(Bapo):
     def _outcome(self, group: RolloutGroup, step: int) -> str:
         """μ' > μ_old is improved, solved prompts included; no prompt leaves."""
         return "improved" if group.num_correct > self._difficult[group.prompt_id].num_correct else "still_difficult"
+
+    def lines(self, step: WalkedStep) -> Sequence[Line]:
+        return bapo_lines(step, self._method, reevaluate=REEVALUATE_RELEASED)

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from bapo.config.run import RunConfig
 from bapo.engines.base import BatchItem
+from bapo.methods.lines import Line, WalkedStep
 from bapo.records import BufferState, PromptVisit, SourceCounts, ThresholdValues
 from bapo.rollout import RolloutGroup
 from bapo.tasks.base import Problem
@@ -62,6 +63,9 @@ class Method(Protocol):
 
     def finish_step(self, step: int) -> None:
         """Moves to the thresholds of the next step (Eq. 8) and drops entries that are too old."""
+
+    def lines(self, step: WalkedStep) -> Sequence[Line]:
+        """Returns the method's rule line by line, with what each line did in a recorded step; reads no state."""
 
     def reconfigure(self, config: RunConfig) -> None:
         """Applies the config of a parameter change from the next step on; buffers and r_tot are kept."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from bapo.config.method import DapoConfig
 from bapo.config.run import RunConfig
 from bapo.methods.base import ComposedBatch
 from bapo.methods.composition import Composition, reason_left_out
+from bapo.methods.lines import Rule
 from bapo.methods.plain import PlainMethod
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks.base import Problem
@@ -19,6 +21,15 @@ class Dapo(PlainMethod):
     s.t. 0 < |{o_i : o_i is right}| < G (arXiv:2503.14476, Eq. (11)). When the rounds run out it trains on what there
     is; groups beyond B are dropped.
     """
+
+    rolls_out: ClassVar[Rule] = Rule(
+        "Roll out prompts, and further batches of them, until B groups have mixed rewards.",
+        "A full batch of groups with a gradient is worth more rollouts; the number of rounds is limited.",
+    )
+    chooses: ClassVar[Rule] = Rule(
+        "Keep the groups with mixed rewards, at most B of them.",
+        "Where all rewards are equal, every advantage is 0 (arXiv:2503.14476, Eq. 11).",
+    )
 
     def __init__(self, config: RunConfig) -> None:
         super().__init__()

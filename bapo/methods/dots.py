@@ -6,7 +6,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from bapo.config.method import DotsConfig
 from bapo.config.run import RunConfig
 from bapo.difficulty_predictor import Vectors, predicted_accuracies, text_features
 from bapo.draws import generator
+from bapo.methods.lines import Rule
 from bapo.methods.mixing import MixingMethod
 from bapo.rollout import RolloutGroup
 from bapo.tasks.base import Problem
@@ -28,6 +29,19 @@ class Answered(NamedTuple):
 
 class Dots(MixingMethod):
     """Rolls out prompts whose predicted success rate is near the target, and fills up with recent valid groups."""
+
+    rolls_out: ClassVar[Rule] = Rule(
+        "Predict each candidate's success rate from prompts like it, and roll out those near the target.",
+        "Prompts of middling difficulty have the largest gradient (arXiv:2506.05316).",
+    )
+    stores: ClassVar[Rule] = Rule(
+        "Store the fresh groups with mixed rewards, the oldest making room.",
+        "Only these can teach when they are trained on again.",
+    )
+    reuses: ClassVar[Rule] = Rule(
+        "Fill the batch with recent stored groups.",
+        "A fixed share of the batch costs no rollout.",
+    )
 
     def __init__(self, config: RunConfig) -> None:
         method = _section(config)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from bapo.config.method import GrpoDelayedConfig
 from bapo.config.run import RunConfig
 from bapo.methods.base import ComposedBatch
 from bapo.methods.composition import Composition
+from bapo.methods.lines import Rule
 from bapo.methods.plain import PlainMethod
 from bapo.rollout import RolloutGroup
 
 
 class Grpo(PlainMethod):
     """Trains once on every fresh group. Groups with equal rewards stay in: they count, without a gradient."""
+
+    chooses: ClassVar[Rule] = Rule(
+        "Train on every fresh group, once.",
+        "The plain rule: nothing is filtered and nothing kept, so a group with equal rewards takes up room in vain.",
+    )
 
     def __init__(self, config: RunConfig) -> None:
         super().__init__()

@@ -5,18 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import ClassVar
 
 from bapo.buffers import HighQualityBuffer
 from bapo.config.run import RunConfig
 from bapo.draws import generator
 from bapo.methods.base import ComposedBatch
 from bapo.methods.composition import Composition
+from bapo.methods.lines import Rule
 from bapo.methods.replay import ReplayMethod
 from bapo.rollout import BatchSource, RolloutGroup
 
 
 class MixingMethod(ReplayMethod[HighQualityBuffer]):
     """Rolls out only the part of the batch that stored groups do not fill; a subclass says which groups are stored."""
+
+    chooses: ClassVar[Rule] = Rule(
+        "Train on every fresh group.",
+        "Fewer prompts are rolled out than the batch has room for: stored groups fill the rest.",
+    )
 
     def __init__(self, config: RunConfig, *, capacity: int | None, max_age_steps: int | None) -> None:
         super().__init__(HighQualityBuffer(capacity, max_age_steps))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from bapo.config.method import MoppsConfig
 from bapo.config.run import RunConfig
 from bapo.draws import generator
 from bapo.methods.grpo import Grpo
+from bapo.methods.lines import Rule
 from bapo.posterior import SuccessRates
 from bapo.rollout import RolloutGroup
 from bapo.tasks.base import Problem
@@ -21,6 +22,11 @@ class Mopps(Grpo):
     the least (γ̂_τ - γ*)² are rolled out. B is the size of the scheduled batch, so that a run generates as
     many responses as with GRPO.
     """
+
+    rolls_out: ClassVar[Rule] = Rule(
+        "Draw a success rate for each candidate prompt, and roll out those nearest the target.",
+        "What is known of a prompt's earlier answers tells, before a rollout is paid, whether it can teach.",
+    )
 
     def __init__(self, config: RunConfig) -> None:
         self._rates = SuccessRates()

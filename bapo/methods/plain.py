@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
+from bapo.methods.lines import (
+    CHOOSE,
+    ROLL_OUT,
+    Line,
+    Rule,
+    WalkedStep,
+    chosen_line,
+    reused_line,
+    roll_out_line,
+    sync_line,
+    update_line,
+)
 from bapo.records import BufferState, ThresholdValues
-from bapo.rollout import RolloutGroup
+from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks.base import Problem
 from bapo.thresholds import MeanAccuracy
 
 
 class PlainMethod:
     """Base of methods without thresholds; a subclass composes the batch and overrides what differs."""
+
+    rolls_out: ClassVar[Rule] = ROLL_OUT
+    """How prompts are chosen and answered, in words."""
+    chooses: ClassVar[Rule] = CHOOSE
+    """Which fresh groups are trained on, in words."""
 
     def __init__(self) -> None:
         self._mean_accuracy = MeanAccuracy()
@@ -36,6 +53,16 @@ class PlainMethod:
 
     def num_passes(self, step: int) -> int:
         return 1
+
+    def lines(self, step: WalkedStep) -> Sequence[Line]:
+        return [
+            *([sync_line(step)] if self._sync_interval > 1 else []),
+            roll_out_line(step, self.rolls_out),
+            chosen_line(step, self.chooses),
+            # A method of its own kind may train on stored groups without being a ReplayMethod.
+            *([reused_line(step)] if step.visits(BatchSource.REUSED) else []),
+            update_line(step),
+        ]
 
     def thresholds(self) -> ThresholdValues:
         return ThresholdValues(

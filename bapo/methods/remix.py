@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import ClassVar
 
 from bapo.config.method import RemixConfig
 from bapo.config.run import RunConfig
+from bapo.methods.lines import Rule
 from bapo.methods.mixing import MixingMethod
 from bapo.rollout import RolloutGroup
 from bapo.tasks.base import Problem
@@ -14,6 +16,15 @@ from bapo.tasks.base import Problem
 
 class Remix(MixingMethod):
     """Up to step T: a share p of each batch from the last N steps, and m updates on it; afterwards on-policy GRPO."""
+
+    stores: ClassVar[Rule] = Rule(
+        "Store every fresh group while training is mixed.",
+        "Each of the next steps may draw it again.",
+    )
+    reuses: ClassVar[Rule] = Rule(
+        "Take a fixed share of the batch from the last steps.",
+        "Early training needs many updates more than it needs new answers (arXiv:2507.06892).",
+    )
 
     def __init__(self, config: RunConfig) -> None:
         method = _section(config)

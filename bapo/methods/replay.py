@@ -6,6 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from bapo.buffers import HighQualityBuffer, PastGroups
+from bapo.methods.lines import (
+    REUSE,
+    STORE,
+    Line,
+    Rule,
+    WalkedStep,
+    chosen_line,
+    reused_line,
+    roll_out_line,
+    stored_line,
+    sync_line,
+    update_line,
+)
 from bapo.methods.plain import PlainMethod
 from bapo.records import BufferState
 from bapo.rollout import RolloutGroup
@@ -18,10 +31,24 @@ class ReplayMethod(PlainMethod, Generic[BufferT]):
 
     name_in_checkpoint: ClassVar[str] = "buffer"
     """Of the buffer's state."""
+    stores: ClassVar[Rule] = STORE
+    """Which groups are stored, in words."""
+    reuses: ClassVar[Rule] = REUSE
+    """Which stored ones are trained on again, in words."""
 
     def __init__(self, buffer: BufferT) -> None:
         super().__init__()
         self._buffer = buffer
+
+    def lines(self, step: WalkedStep) -> Sequence[Line]:
+        return [
+            *([sync_line(step)] if self._sync_interval > 1 else []),
+            roll_out_line(step, self.rolls_out),
+            stored_line(step, self.stores),
+            chosen_line(step, self.chooses),
+            reused_line(step, self.reuses),
+            update_line(step),
+        ]
 
     def buffers(self, step: int) -> tuple[BufferState | None, BufferState | None]:
         return None, self._buffer.state(step)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from bapo.buffers import PastGroups
 from bapo.config.method import RepoConfig
 from bapo.config.run import RunConfig
 from bapo.methods.base import ComposedBatch
 from bapo.methods.composition import Composition
+from bapo.methods.lines import Rule
 from bapo.methods.relative import relative_advantages
 from bapo.methods.replay import ReplayMethod
 from bapo.methods.retrieval import retrieve
@@ -21,6 +23,15 @@ class Repo(ReplayMethod[PastGroups]):
     J(θ) = J_on(θ) + λ·J_off(θ): the fresh responses are standardised among themselves, the retrieved ones among
     themselves; λ scales the advantages of the latter. What is retrieved comes on top of the batch size B.
     """
+
+    stores: ClassVar[Rule] = Rule(
+        "Store every fresh group under its prompt.",
+        "When the prompt comes again, its earlier answers are there.",
+    )
+    reuses: ClassVar[Rule] = Rule(
+        "Add earlier responses to the prompts that are trained on.",
+        "They come on top of the batch, standardised among themselves (arXiv:2506.09340).",
+    )
 
     name_in_checkpoint = "past_groups"
 

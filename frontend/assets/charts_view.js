@@ -128,7 +128,12 @@
     graph.on("plotly_clickannotation", ({ annotation }) => {
       if (!annotation.name || !find("run-tabs")) return;
       if (annotation.name.startsWith("alert-")) find("run-alerts")?.scrollIntoView({ block: "center" });
-      else charts.openTab("history", annotation.name);
+      else charts.openTab("history", { mark: annotation.name });
+    });
+    graph.on("plotly_click", ({ points }) => {
+      if (!points?.length) return;
+      const kind = String(graph.layout?.uirevision || "").split("|")[0];
+      dispatchEvent(new CustomEvent("bapo:point", { detail: { kind, x: points[0].x } }));
     });
     charts.synced(graph);
   }
@@ -143,15 +148,15 @@
     if (graph) watched(graph);
   });
 
-  // Another tab, and the mark that shall stand out there.
-  charts.openTab = (tab, mark) => {
-    window.bapoView.write({ tab: tab === "overview" ? null : tab, mark }, { push: true, keep: ["x", "smooth"] });
+  // Another tab, and what its view shall be, such as the mark that stands out there.
+  charts.openTab = (tab, keys) => {
+    window.bapoView.write({ tab: tab === "overview" ? null : tab, ...keys }, { push: true, keep: ["x", "smooth"] });
     setProps("run-tabs", { value: tab });
   };
 
   document.addEventListener("click", (event) => {
     const mark = event.target.closest?.("[data-show-mark]")?.dataset.showMark;
-    if (mark) charts.openTab("overview", mark);
+    if (mark) charts.openTab("overview", { mark });
   });
 
   charts.toggleLog = (name) => {

@@ -34,6 +34,18 @@ def small_button(label: str, identifier: Any = None, *, size: str = "compact-xs"
     return dmc.Button(label, size=size, variant="default", color="gray", **named, **properties)
 
 
+def step_button(identifier: str, sign: str, label: str) -> dmc.ActionIcon:
+    """Returns a button that goes a step back or on."""
+    return dmc.ActionIcon(
+        html.Span(sign, className="step-sign", **attributes(aria_hidden="true")),
+        id=identifier,
+        size=30,
+        variant="default",
+        color="gray",
+        **attributes(aria_label=label),
+    )
+
+
 def small_select(identifier: Any, label: str, value: Any, data: Options, **properties: Any) -> dmc.Select:
     """Returns a select of which one is always chosen."""
     return dmc.Select(

@@ -30,6 +30,7 @@ PAGES = (
     "/runs/{}?tab=log",
     "/runs/{}?tab=config",
     "/runs/{}?tab=history",
+    "/runs/{}?tab=walk&step=5&c1=1/4",
     "/runs/{}?tab=what-if",
     "/runs/{}?tab=findings",
     "/runs/{}?tab=off-policy",

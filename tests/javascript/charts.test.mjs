@@ -154,7 +154,7 @@ test("a chart's own axis is asked for with the others", () => {
 
 test("opening a tab at a mark keeps the axis", () => {
   const page = at("/runs/1?tab=overview&x=time&c.a=log");
-  page.window.bapoCharts.openTab("history", "steer-3");
+  page.window.bapoCharts.openTab("history", { mark: "steer-3" });
   assert.equal(page.window.location.search, "?x=time&tab=history&mark=steer-3");
   equal(page.props, [["run-tabs", { value: "history" }]]);
 });

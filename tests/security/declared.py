@@ -112,6 +112,7 @@ read DELETE /api/v1/runs/{run_id}/star
 read PUT /api/v1/runs/{run_id}/star
 write POST /api/v1/runs/{run_id}/start
 write POST /api/v1/runs/{run_id}/stop
+read GET /api/v1/runs/{run_id}/walk
 read POST /api/v1/runs/{run_id}/what-if
 admin GET /api/v1/storage
 admin POST /api/v1/storage/compact

@@ -1,4 +1,4 @@
-"""A run's prompts: visits, responses, moves between accuracies, what-if, findings."""
+"""A run's prompts: visits, responses, moves between accuracies, steps line by line, what-if, findings."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Annotated
 from urllib.parse import quote
 
+from bapo.api.base import Body
 from bapo.api.difficulty import Flows, Migration, MigrationKind
 from bapo.api.findings import FindingsReport, PromptList
 from bapo.api.prompts import PromptDetail, PromptFilter, PromptInRuns, PromptPage
 from bapo.api.samples import SamplePage
+from bapo.api.walk import StepWalk, WalkRequest
 from bapo.api.what_if import WhatIfAnswer, WhatIfRequest
 from bapo.client.call import Call, Endpoint, InQuery, get, joined, route, run_path
 from bapo.rollout import BatchSource
@@ -92,10 +94,17 @@ class PromptCalls:
     ) -> Flows:
         """Numbers of prompts by how their accuracy moved over some steps; by default four of the whole run."""
 
+    @Endpoint
+    def walk(self, run_id: str, request: WalkRequest | None = None) -> Call[StepWalk]:
+        """A step, line by line beside its method's rule, the newest unless told. Raises ApiError 422 for a step that is
+        not recorded, and for thresholds that are not legal.
+        """
+        return get(run_path(run_id, "walk"), StepWalk, **_given(request))
+
     @route("POST /runs/{run_id}/what-if")
     def what_if(self, run_id: str, request: WhatIfRequest) -> WhatIfAnswer:
         """Replay a run's recorded answers. Raises ApiError 422 for what is not legal or cannot be replayed."""
 
 
-def _given(wanted: PromptFilter | None) -> dict[str, object]:
+def _given(wanted: Body | None) -> dict[str, object]:
     return {} if wanted is None else wanted.model_dump(mode="json", exclude_unset=True)

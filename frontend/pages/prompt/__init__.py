@@ -93,7 +93,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             html.Div(_facts(prompt), className="run-facts"),
             html.Div([_question(prompt), _answer(prompt)], className="prompt-texts"),
             _history(),
-            _visits(prompt),
+            _visits(prompt, run.id),
             html.Section(
                 [
                     html.H2("Responses", className="section-title"),
@@ -242,7 +242,7 @@ def policy_age(staleness: int) -> str:
     return "current" if staleness <= 0 else f"{staleness} step{'s' * (staleness != 1)} old"
 
 
-def _visits(prompt: PromptDetail) -> html.Section:
+def _visits(prompt: PromptDetail, run_id: str) -> html.Section:
     rows = prompt.visits
     head = ("Step", "Source", "Correct", "Policy", "Trained on")
     columns = zip(
@@ -252,7 +252,14 @@ def _visits(prompt: PromptDetail) -> html.Section:
     body = [
         html.Tr(
             [
-                html.Td(f"{step:,}"),
+                html.Td(
+                    dcc.Link(
+                        f"{step:,}",
+                        href=f"/runs/{run_id}?tab=walk&step={step}",
+                        className="sample-link",
+                        title="Walk through this step",
+                    )
+                ),
                 html.Td(html.Span(SOURCE_NAMES[source], className=f"source source-{source.value}")),
                 html.Td(f"{num_correct}/{prompt.group_size}"),
                 html.Td("not recorded" if version is None else f"version {version:,}, {policy_age(staleness or 0)}"),

@@ -31,6 +31,7 @@ from frontend.pages.run import (
     parameters,
     prompts,
     samples,
+    walk,
     what_if,
 )
 from frontend.pages.run.header import reason, status_row, title_row
@@ -125,6 +126,7 @@ def register(app: Dash, api: Api) -> None:
     findings.register(app, api)
     prompts.register(app)
     samples.register(app)
+    walk.register(app)
     log.register(app)
     configuration.register(app)
     history.register(app, api)

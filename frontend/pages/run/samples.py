@@ -15,7 +15,7 @@ from bapo.rollout import BatchSource
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.choices import choices
-from frontend.components.controls import filter_select, search_field
+from frontend.components.controls import filter_select, search_field, step_button
 
 GROUPS_AT_ONCE = 12
 
@@ -35,7 +35,7 @@ def samples_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
         [
             html.Div(
                 [
-                    _step_button("samples-previous", "‹", "Previous step with responses"),
+                    step_button("samples-previous", "‹", "Previous step with responses"),
                     dmc.NumberInput(
                         id="samples-step",
                         value=int(step) if step.isdigit() else "",
@@ -50,7 +50,7 @@ def samples_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
                         debounce=300,
                         **attributes(aria_label="Step"),
                     ),
-                    _step_button("samples-next", "›", "Next step with responses"),
+                    step_button("samples-next", "›", "Next step with responses"),
                     dmc.Button("Newest", id="samples-newest", size="xs", variant="default", color="gray"),
                 ],
                 className="samples-stepper",
@@ -106,17 +106,6 @@ def samples_panel(run: RunDetail, query: Mapping[str, str]) -> html.Div:
             html.Div(id="samples-more", className="pages"),
         ],
         className="panel-stack",
-    )
-
-
-def _step_button(identifier: str, sign: str, label: str) -> dmc.ActionIcon:
-    return dmc.ActionIcon(
-        html.Span(sign, className="step-sign", **attributes(aria_hidden="true")),
-        id=identifier,
-        size=30,
-        variant="default",
-        color="gray",
-        **attributes(aria_label=label),
     )
 
 

@@ -19,6 +19,7 @@ from frontend.pages.run.log import log_panel
 from frontend.pages.run.off_policy import off_policy_panel
 from frontend.pages.run.prompts import prompts_panel
 from frontend.pages.run.samples import samples_panel
+from frontend.pages.run.walk import walk_panel
 from frontend.pages.run.what_if import what_if_panel
 
 Panel = Callable[[AsyncClient, RunDetail, Mapping[str, str]], Awaitable[Any]]
@@ -66,6 +67,7 @@ TABS: tuple[Tab, ...] = (
     Tab("batch", "Batch", _charts("batch"), has_axis=True),
     Tab("difficulty", "Difficulty", _of_run(lambda run, _: difficulty_panel(run)), has_axis=True),
     Tab("findings", "Findings", _of_run(_findings)),
+    Tab("walk", "Step by step", _of_run(walk_panel)),
     Tab("what-if", "What-if", what_if_panel),
     Tab("prompts", "Prompts", _of_run(prompts_panel)),
     Tab("samples", "Samples", _of_run(samples_panel)),

@@ -49,7 +49,7 @@ CHARTS = of_tab(
         "Batch composition",
         "Groups trained on in each step: X1 fresh from the rollout policy α, X2 difficult prompts that the current "
         "policy answered again, X3 groups reused from earlier steps, whole or in part; dashed: the batch size B "
-        "(Eq. 7), on top of which some methods reuse single responses.",
+        "(Eq. 7), on top of which some methods reuse single responses. A click on a step walks through it.",
         lambda data, palette: batch_composition.batch_composition_figure(
             batch_composition.batch_composition_data(data.series, data.axis),
             palette,

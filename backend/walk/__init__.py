@@ -1,0 +1,1 @@
+"""Steps walked line by line beside their method's rule."""

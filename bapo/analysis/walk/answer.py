@@ -1,0 +1,95 @@
+"""A walked step: the lines of the method's rule, the groups that each touched, and what is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bapo.analysis.result import Result
+from bapo.records import ThresholdValues
+from bapo.rollout import BatchSource, Treatment
+
+
+class WalkGroup(Result):
+    """A group as a line treated it."""
+
+    prompt_id: str
+    source: BatchSource
+    num_correct: int
+    policy_version: int | None
+    """Version of the policy that generated it; null where a trainer did not tell."""
+    earlier_correct: int | None = None
+    """Correct responses at the prompt's evaluation before; given for groups answered again."""
+    earlier_step: int | None = None
+    """Step of that evaluation; of a stored group, the step that generated it."""
+    was: str | None = None
+    """Under other thresholds: what the line did with the group in the recorded step, where that differs."""
+
+
+class WalkOutcome(Result):
+    """Groups that fared alike in a line."""
+
+    name: str
+    label: str
+    why: str
+    """What they have in common."""
+    treatment: Treatment
+    """`trained`: put into the training batch; `stored`: kept for later; `seen`: looked at; `left_out`."""
+    count: int
+    """All of them, listed or not."""
+    recorded: int
+    """The same in the recorded step; differs under other thresholds only."""
+    groups: Sequence[WalkGroup]
+    """Some of them, in their order; those that fare otherwise than recorded first."""
+
+
+class WalkLine(Result):
+    """A line of the rule, with what it did in this step."""
+
+    key: str
+    number: str
+    """In Algorithm 1 (arXiv:2602.20722), such as `13–15`; of other methods' rules, counted from 1."""
+    title: str
+    """What the line does."""
+    why: str
+    """Why it is there."""
+    said: str
+    """What happened in this step."""
+    outcomes: Sequence[WalkOutcome]
+
+
+class StepWalk(Result):
+    """A recorded step of a run, line by line."""
+
+    step: int
+    first_step: int
+    last_step: int
+    previous_step: int | None
+    next_step: int | None
+    method: str
+    """Name of the method whose rule this is."""
+    follows_algorithm_1: bool
+    """Whether the lines bear the numbers of Algorithm 1 of arXiv:2602.20722."""
+    group_size: int
+    """G."""
+    batch_size: int
+    """B."""
+    x1: int
+    x2: int | None
+    """Null where another trainer's run cannot have told; so is the next."""
+    x3: int | None
+    batch: int
+    """Groups trained on."""
+    recorded_batch: int
+    """The same in the recorded step; differs under other thresholds only."""
+    thresholds: ThresholdValues | None
+    """In force in this walk; null where the method has none."""
+    recorded_thresholds: ThresholdValues | None
+    can_change: bool
+    """Whether the step can be walked under other c1, c2 and c3."""
+    lines: Sequence[WalkLine]
+    not_recorded: Sequence[str] = []
+    """What the record does not tell, in sentences."""
+    cautions: Sequence[str] = []
+    """What to keep in mind about a walk under other thresholds."""
+    texts: Mapping[str, str] = {}
+    """Beginnings of the listed prompts' texts, as far as they are stored."""
