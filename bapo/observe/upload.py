@@ -44,7 +44,7 @@ def _told_name(first_attempt: Path) -> str | None:
     """The name that an observed run was given; None where its first record tells none."""
     first = next(complete_lines(first_attempt / RECORDS_FILE), None)
     told = None if first is None else json.loads(first).get("data", {}).get("name")
-    return told if isinstance(told, str) and 0 < len(told) <= MOST_NAME_CHARACTERS else None
+    return told if isinstance(told, str) and 0 < len(told) <= 200 else None
 
 
 def _identity(config: RunConfig, first_attempt: Path) -> str:
