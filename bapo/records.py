@@ -205,6 +205,8 @@ class Rewards(Record):
     """Groups whose rewards are all equal: none of them has a gradient."""
     num_rejected_groups: int
     """Groups that were told and are not in the record, such as those of another size or with a NaN."""
+    missing_ranks: Sequence[int] = ()
+    """Ranks that told nothing of the step, where several tell their parts: their groups are not in the record."""
     values: Sequence[Sequence[float]] | None = None
     """Rewards of each group, in the order of `prompts`; None where all of them are 0 or 1."""
 
@@ -481,6 +483,8 @@ def _step_metrics(record: StepRecord) -> dict[str, float]:
         groups = record.counts.fresh
         values["bapo/rewards/constant_groups"] = record.rewards.num_constant_groups / groups if groups else None
         values["bapo/rewards/rejected_groups"] = record.rewards.num_rejected_groups
+        if record.rewards.missing_ranks:
+            values["bapo/rewards/missing_ranks"] = len(record.rewards.missing_ranks)
     values |= _named("timing_s/", record.timing)
     values |= _named("bapo/system/", record.system)
     finite = {name: float(value) for name, value in values.items() if value is not None and math.isfinite(value)}

@@ -1,7 +1,8 @@
 """What findings make of real runs of the shipped model that were damaged on purpose.
 
 Each is the `countdown-demo` recipe on problems of a file, with one thing wrong: a verifier that flips rewards, problems
-that stand twice in the file, a learning rate far too high. One run has nothing wrong.
+that stand twice in the file, a learning rate far too high, labels that are wrong. One run has nothing wrong. Countdown
+has no labels, so the runs about labels train on sums, which the shipped model is taught first.
 
     python -m benchmarks.damaged_runs [--steps 100] [--seeds 101 102] [--out FOLDER]
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,9 +25,15 @@ from bapo.config.task import CountdownTaskConfig
 from bapo.tasks.base import Problem
 from bapo.tasks.countdown.task import countdown_problems
 from benchmarks.demo import train_demo
+from benchmarks.labelled_sums import labelled_rows, teach
 
 NUM_PROBLEMS = 512
 DUPLICATES = NUM_PROBLEMS // 5
+WRONG_LABELS = NUM_PROBLEMS // 20
+LESSONS = 2_000
+"""Batches of sums that the shipped model is taught."""
+LABELLED_SAMPLES = 16
+"""Groups per step that are kept as text, so that most prompts are seen twice within 100 steps."""
 FLIPPING = '''"""Countdown's verifier, with 1 of 10 rewards flipped."""
 
 import random
@@ -45,6 +52,8 @@ class Damaged(NamedTuple):
     name: str
     settings: Mapping[str, Any]
     rows: Sequence[Mapping[str, Any]]
+    wrong_labels: frozenset[str] = frozenset()
+    """Prompts whose label is wrong."""
 
 
 def damaged_runs(folder: Path, seed: int) -> list[Damaged]:
@@ -63,7 +72,20 @@ def damaged_runs(folder: Path, seed: int) -> list[Damaged]:
         Damaged("20 % of problems twice, with another space", {}, rows[:-DUPLICATES] + spaced),
         Damaged("20 % of problems twice, in another order", {}, rows[:-DUPLICATES] + reordered),
         Damaged("learning rate 30 times as high", {"training.learning_rate": 30 * rate}, rows),
+        *_labelled(folder, seed),
     ]
+
+
+def _labelled(folder: Path, seed: int) -> Iterator[Damaged]:
+    """Sums with right labels, and with some that are wrong."""
+    settings = {
+        "model.path": str(folder / f"sums-{seed}"),
+        "task.verifier": "exact",
+        "samples.groups_per_step": LABELLED_SAMPLES,
+    }
+    for name, num_wrong in (("nothing, sums", 0), ("5 % of labels wrong, sums", WRONG_LABELS)):
+        rows, wrong = labelled_rows(NUM_PROBLEMS, num_wrong, seed)
+        yield Damaged(name, settings, rows, frozenset(wrong))
 
 
 def _row(problem: Problem) -> dict[str, Any]:
@@ -80,6 +102,8 @@ def train(run: Damaged, steps: int, seed: int, folder: Path) -> Search:
     folder.mkdir()
     problems = folder / "problems.jsonl"
     problems.write_text("".join(json.dumps(row) + "\n" for row in run.rows), encoding="utf-8")
+    if "model.path" in run.settings and not (model := Path(run.settings["model.path"])).exists():
+        teach(model, LESSONS, seed)
     settings = {
         "task.type": "file",
         "task.train_file": str(problems),
@@ -90,6 +114,23 @@ def train(run: Damaged, steps: int, seed: int, folder: Path) -> Search:
     }
     train_demo(folder / "run", settings)
     return find(read_stream(folder / "run"))
+
+
+def label_quality(search: Search, run_folder: Path, wrong: frozenset[str]) -> str:
+    """The suspected labels beside the wrong ones: how many are wrong, and how many of those that could be checked."""
+    stream = read_stream(run_folder)
+    suspected = search.prompts.get("label_suspected")
+    listed = {stream.prompts[item.prompt_id] for item in suspected.items} if suspected else set()
+    versions: dict[str, set[int]] = {}
+    for group in stream.samples:
+        versions.setdefault(stream.prompts[group.prompt_id], set()).add(group.policy_version)
+    checked = {prompt for prompt in wrong if len(versions.get(prompt, ())) >= 2}
+    reward = stream.accuracy().values
+    return (
+        f"suspected {len(listed)}, of which {len(listed & wrong)} are wrong; of {len(wrong)} wrong labels "
+        f"{len(checked)} could be checked and {len(listed & checked)} are suspected; "
+        f"reward {reward[:5].mean():.0%} at first, {reward[-10:].mean():.0%} in the end"
+    )
 
 
 def main() -> None:
@@ -111,6 +152,8 @@ def main() -> None:
                 print(f"{run.name}, seed {seed}:", flush=True)
                 for finding in search.report.findings:
                     print(f"  {finding.severity}, {finding.kind}: {finding.title}", flush=True)
+                if run.wrong_labels:
+                    print(f"  {label_quality(search, out / f'{index}-{seed}' / 'run', run.wrong_labels)}", flush=True)
 
 
 if __name__ == "__main__":

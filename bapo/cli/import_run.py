@@ -24,6 +24,7 @@ from bapo.files.safe_paths import OutsideError
 from bapo.observe.dumps.columns import FIELDS
 from bapo.observe.dumps.formats import Format
 from bapo.observe.dumps.importing import Settings
+from bapo.observe.merging import merge_left_over
 from bapo.observe.upload import describe_folder, files_of
 
 DUMPS = "Files of another trainer"
@@ -138,6 +139,7 @@ def _import_dump(path: Path, options: DumpOptions, out: Path | None, *, dry_run:
 def _send(run_folder: Path, name: str | None, group: str | None, server: Server) -> None:
     login = server.login()
     with _opened(run_folder) as folder:
+        merge_left_over(folder)
         body = describe_folder(folder, name=name, group=group)
         with Client(login.url, token=login.token) as client:
             info = client.create_import(body)

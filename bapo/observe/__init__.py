@@ -7,6 +7,7 @@ below; the command line imports it, and no other room.
 from bapo.observe.filtering import without
 from bapo.observe.group import Group
 from bapo.observe.observation import Observation
-from bapo.observe.run import ObservedRun, run
+from bapo.observe.observed_run import ObservedRun
+from bapo.observe.run import run
 
 __all__ = ["Group", "Observation", "ObservedRun", "run", "without"]

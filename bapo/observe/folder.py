@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig, resolve
+from bapo.config.method.observed import ObservedConfig
 from bapo.config.resolve import difference, flatten
-from bapo.observe.observation import Sizes
+from bapo.observe.observation import Observation, Sizes
 from bapo.records import StepRecord
 from bapo.run.journal import RECORDS_FILE, attempt_folders, read_records
 from bapo.run.run_folder import CONFIG_FILE, read_config, write_atomically
@@ -80,9 +81,14 @@ def claimed_sizes(folder: Path, config: RunConfig) -> Sizes | None:
             "use those to continue it, or another folder"
         )
         raise ConfigError([ConfigProblem("folder", str(folder), remedy)])
-    if "rollout" not in theirs.model_fields_set:
+    return sizes_of(theirs)
+
+
+def sizes_of(config: RunConfig) -> Sizes | None:
+    """Sizes of an observed run's groups; None where it has recorded no step."""
+    if "rollout" not in config.model_fields_set:
         return None
-    return Sizes(theirs.rollout.group_size, theirs.rollout.batch_size)
+    return Sizes(config.rollout.group_size, config.rollout.batch_size)
 
 
 def write_config(folder: Path, config: RunConfig) -> None:
@@ -100,6 +106,18 @@ def latest_step(folder: Path) -> StepRecord | None:
         if found is not None:
             return found
     return None
+
+
+def continued(folder: Path, attempt: int, config: RunConfig) -> Observation:
+    """An observation that adds to an earlier attempt, after the last step that it records."""
+    assert isinstance(config.method, ObservedConfig), "other runs have no ranks"
+    observation = Observation(attempt=attempt, reward_threshold=config.method.reward_threshold, sizes=sizes_of(config))
+    if (latest := latest_step(folder)) is not None:
+        observation.num_steps = latest.num_steps
+        observation.resume_after(latest)
+    steps = (record for record in read_records(folder / f"attempt-{attempt}" / RECORDS_FILE) if record.type == "step")
+    observation.step = max((record.step for record in steps), default=0)
+    return observation
 
 
 def new_identity() -> str:

@@ -65,9 +65,9 @@ class CheckedGroup(NamedTuple):
     is_constant: bool
     """Whether all rewards are equal, so that the group has no gradient."""
     num_tokens: Sequence[int] | None
+    is_cut: Sequence[bool] | None
     policy_version: int | None
     in_batch: bool
-    group: Group
 
 
 @lru_cache(maxsize=20_000)
@@ -138,8 +138,9 @@ def _checked(group: Group, group_size: int, threshold: float, source: str | None
         raise _wrong_length("num_tokens", lengths, group_size)
     if lengths is not None and not 0 <= min(lengths) <= max(lengths) < 2**31:
         raise RejectedGroupError("num_tokens", f"num_tokens = {str(lengths)[:80]}: give the tokens of each, from 0")
-    if group.is_cut is not None and len(group.is_cut) != group_size:
-        raise _wrong_length("is_cut", group.is_cut, group_size)
+    cuts = None if group.is_cut is None else [bool(flag) for flag in group.is_cut]
+    if cuts is not None and len(cuts) != group_size:
+        raise _wrong_length("is_cut", cuts, group_size)
     version = group.policy_version
     if version is not None and not 0 <= version < 2**31:
         raise RejectedGroupError("policy_version", f"policy_version = {version}: give the steps completed, from 0")
@@ -154,9 +155,9 @@ def _checked(group: Group, group_size: int, threshold: float, source: str | None
         is_plain,
         is_constant,
         lengths,
+        cuts,
         None if version is None else int(version),
         bool(group.in_batch),
-        group,
     )
 
 

@@ -6,7 +6,7 @@ import math
 import operator
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -27,6 +27,7 @@ from bapo.rollout import BatchSource
 
 MOST_METRICS = 1_000
 MAX_STEP = 2**31 - 1
+NO_GROUP = "there is no group with rewards: give one Group per prompt"
 
 
 class RejectedStepError(ValueError):
@@ -44,6 +45,30 @@ class Sizes(NamedTuple):
     """G: responses per prompt."""
     batch_size: int
     """Groups of the first step."""
+
+
+class ToldStep(NamedTuple):
+    """A training step as one process tells it: what can be recorded of it."""
+
+    step: int
+    groups: Sequence[CheckedGroup]
+    num_rejected: int
+    """Groups that were told and cannot be recorded."""
+    metrics: Mapping[str, float | str]
+    samples: Sequence[bytes]
+    """Lines about responses and prompts."""
+    at: float | None
+    """When it was told, in Unix time; None where nobody knows."""
+
+
+class ToldEvaluation(NamedTuple):
+    """Answers to a held-out set as one process tells them."""
+
+    step: int
+    dataset: str
+    groups: Sequence[CheckedGroup]
+    samples: Sequence[bytes]
+    at: float | None
 
 
 class Lines(NamedTuple):
@@ -85,7 +110,7 @@ class Observation:
         self._num_tokens: int | None = 0
         self._num_evaluation_rollouts = 0
         self._prompts_told: set[str] = set()
-        self._began = time.monotonic()
+        self._began = time.time()
         self._stepped: float | None = None
 
     def resume_after(self, latest: StepRecord) -> None:
@@ -118,41 +143,82 @@ class Observation:
 
         Groups that cannot be recorded are left out and counted. `at`: when a step of the past was made, in Unix time.
         """
+        return self.lines_of_told([self.told_step(step, groups, metrics, sources, at=at)])
+
+    def told_step(
+        self,
+        step: int,
+        groups: Sequence[Group],
+        metrics: Mapping[str, Any] | None = None,
+        sources: str | Sequence[str] | None = None,
+        *,
+        at: float | None = None,
+    ) -> ToldStep:
+        """What of a step can be recorded; the rest is counted. Raises RejectedStepError as `lines_of_step`."""
         step = self._checked_step(step)
         groups = list(groups)
         named = _sources(sources, len(groups))
-        if self.sizes is None:
-            sizes = _sizes(groups)
+        if self.sizes is None and groups:
+            sizes = _sizes(_lengths_of(groups), len(groups))
             if sizes.group_size == 1:
                 remedy = "give the responses to one prompt as one Group of 2 or more"
                 raise RejectedStepError("group_size", f"the groups of step {step} have one response each: {remedy}")
             self.sizes = sizes
         found: list[CheckedGroup] = []
+        given: list[Group] = []
         for group, source in zip(groups, named, strict=True):
+            assert self.sizes is not None, "known with the first group"
             try:
                 found.append(checked(group, self.sizes.group_size, self.reward_threshold, source))
+                given.append(group)
             except RejectedGroupError as error:
                 self.reject(error.kind, f"a group of step {step}: {error}")
-        if not found:
+        return ToldStep(
+            step,
+            found,
+            len(groups) - len(found),
+            self._metrics(step, metrics or {}),
+            [*self._samples(step, found, given), *self._prompts(found, given)],
+            at if self._is_past else time.time(),
+        )
+
+    def lines_of_told(self, parts: Sequence[ToldStep], missing_ranks: Sequence[int] = ()) -> Lines:
+        """The lines of a step of which each process told its part, in the order of their ranks.
+
+        A metric that several give is their mean. Raises RejectedStepError where no part has a group.
+        """
+        step = parts[0].step
+        told = [group for part in parts for group in part.groups]
+        num_rejected = sum(part.num_rejected for part in parts)
+        if not told:
             raise RejectedStepError("step", f"step {step} has no group that can be recorded")
-        metrics = self._metrics(step, metrics or {})
-        now = time.monotonic()
-        self._num_rollouts += len(found) * self.sizes.group_size
+        if self.sizes is None:
+            self.sizes = _sizes([len(group.rewards) for group in told], len(told) + num_rejected)
+        size = self.sizes.group_size
+        found = [group for group in told if len(group.rewards) == size]
+        if others := len(told) - len(found):
+            message = f"some groups of step {step} have another size than the run's, {size}: give all groups that"
+            self.reject("group_size", message, count=others)
+        if not found:
+            raise RejectedStepError("step", f"step {step} has no group of {size} responses")
+        self._num_rollouts += len(found) * size
         lengths = _lengths(found)
         self._num_tokens = None if lengths is None or self._num_tokens is None else self._num_tokens + sum(lengths)
-        timing = self._timing(at)
-        if not self._is_past:
-            timing["elapsed"] = now - self._began
+        at = max((part.at for part in parts if part.at is not None), default=None)
+        timing = {} if at is None else {"unix_time": at}
+        if at is not None and not self._is_past:
+            timing["elapsed"] = max(0.0, at - self._began)
             if self._stepped is not None:
-                timing["step"] = now - self._stepped
-        record = self._record(step, found, len(groups) - len(found), lengths, metrics, timing)
-        samples = b"".join([*self._samples(step, found), *self._prompts(found)])
-        self.step, self._stepped = step, now
-        return Lines(orjson.dumps(record) + b"\n", samples)
+                timing["step"] = max(0.0, at - self._stepped)
+        record = self._record(step, found, num_rejected + others, lengths, _merged_metrics(parts), timing)
+        if missing_ranks:
+            record["rewards"]["missing_ranks"] = list(missing_ranks)
+        self.step, self._stepped = step, at
+        return Lines(orjson.dumps(record) + b"\n", b"".join(line for part in parts for line in part.samples))
 
     def _timing(self, at: float | None = None) -> dict[str, float]:
         if not self._is_past:
-            return {"unix_time": time.time()}
+            return {"unix_time": time.time() if at is None else at}
         return {} if at is None else {"unix_time": at}
 
     def _checked_step(self, step: Any) -> int:
@@ -196,7 +262,7 @@ class Observation:
         trained = [group for group in found if group.in_batch]
         versions = {group.policy_version for group in found}
         version = next(iter(versions)) if len(versions) == 1 else None
-        cut = [flag for group in found if group.group.is_cut is not None for flag in group.group.is_cut]
+        cut = [flag for group in found if group.is_cut is not None for flag in group.is_cut]
         is_plain = all(group.is_plain for group in found)
         total = sum([group.total for group in found])
         trained_total = total if len(trained) == len(found) else sum([group.total for group in trained])
@@ -242,7 +308,7 @@ class Observation:
             "batch_reward_mean": trained_total / (len(trained) * size) if trained else None,
             "response_length_mean": None if lengths is None else sum(lengths) / len(lengths),
             "response_length_max": None if lengths is None else max(lengths),
-            "response_clip_ratio": sum(map(bool, cut)) / len(cut) if len(cut) == len(found) * size else None,
+            "response_clip_ratio": sum(cut) / len(cut) if len(cut) == len(found) * size else None,
             "cost": {
                 "num_rollouts": self._num_rollouts,
                 "num_tokens": self._num_tokens,
@@ -252,24 +318,28 @@ class Observation:
             "system": {},
         }
 
-    def _samples(self, step: int, found: Sequence[CheckedGroup]) -> list[bytes]:
+    def _samples(self, step: int, found: Sequence[CheckedGroup], given: Sequence[Group]) -> list[bytes]:
         """Groups with their responses, evenly spaced."""
         lines = []
-        told = [group for group in found if group.group.responses is not None]
-        for place in range(min(self._samples_per_step, len(told))):
-            group = told[place * len(told) // min(self._samples_per_step, len(told))]
-            self._prompts_told.add(group.prompt_id)
-            lines.append(self._line(self._sample(step, group)))
+        told = [place for place, group in enumerate(given) if group.responses is not None]
+        num_samples = min(self._num_samples(step), len(told))
+        for number in range(num_samples):
+            place = told[number * len(told) // num_samples]
+            self._prompts_told.add(found[place].prompt_id)
+            lines.append(self._line(self._sample(step, found[place], given[place])))
         return lines
 
-    def _prompts(self, found: Sequence[CheckedGroup]) -> list[bytes]:
+    def _num_samples(self, step: int) -> int:
+        return self._samples_per_step
+
+    def _prompts(self, found: Sequence[CheckedGroup], given: Sequence[Group]) -> list[bytes]:
         """The prompts that are there for the first time."""
         lines = []
-        for group in found if self._samples_per_step else ():
+        for group, its in zip(found, given, strict=True) if self._samples_per_step else ():
             if group.prompt_id not in self._prompts_told:
                 self._prompts_told.add(group.prompt_id)
                 prompt = {"schema": OBSERVED_SCHEMA, "type": "prompt", "prompt_id": group.prompt_id}
-                lines.append(self._line(prompt | _said(group.group)))
+                lines.append(self._line(prompt | _said(its)))
         return lines
 
     def _line(self, content: Mapping[str, Any]) -> bytes:
@@ -280,8 +350,8 @@ class Observation:
             self.reject("text", f"a text of the prompt {content['prompt_id']}: {error}: give valid Unicode")
             return b""
 
-    def _sample(self, step: int, group: CheckedGroup) -> dict[str, Any]:
-        assert group.group.responses is not None, "asked for by the caller"
+    def _sample(self, step: int, group: CheckedGroup, given: Group) -> dict[str, Any]:
+        assert given.responses is not None, "asked for by the caller"
         tokens: Sequence[int | None] = group.num_tokens or [None] * len(group.rewards)
         return {
             "schema": OBSERVED_SCHEMA,
@@ -289,7 +359,7 @@ class Observation:
             "attempt": self.attempt,
             "step": step,
             "prompt_id": group.prompt_id,
-            **_said(group.group),
+            **_said(given),
             "source": BatchSource.FRESH,
             "num_correct": group.num_correct,
             "group_size": len(group.rewards),
@@ -302,7 +372,7 @@ class Observation:
                     "is_correct": reward > self.reward_threshold,
                     "num_tokens": length,
                 }
-                for text, reward, length in zip(group.group.responses, group.rewards, tokens, strict=True)
+                for text, reward, length in zip(given.responses, group.rewards, tokens, strict=True)
             ],
         }
 
@@ -310,6 +380,12 @@ class Observation:
         self, step: int, dataset: str, groups: Sequence[Group], *, at: float | None = None
     ) -> Lines:
         """The lines of a held-out set, one group per problem, all of one size k. Raises RejectedStepError."""
+        return self.lines_of_told_evaluation([self.told_evaluation(step, dataset, groups, at=at)])
+
+    def told_evaluation(
+        self, step: int, dataset: str, groups: Sequence[Group], *, at: float | None = None
+    ) -> ToldEvaluation:
+        """Answers to a held-out set that can be recorded. Raises RejectedStepError as `lines_of_evaluation`."""
         number = _whole(step)
         if number is None or not 0 <= number <= MAX_STEP:
             raise RejectedStepError("evaluation", f"step = {step!r}: give the training steps completed, from 0")
@@ -317,26 +393,38 @@ class Observation:
             raise RejectedStepError("evaluation", f"dataset = {str(dataset)[:50]!r}: give the name of the held-out set")
         groups = list(groups)
         try:
-            size = _sizes(groups).group_size
+            size = _sizes(_lengths_of(groups), len(groups)).group_size if groups else 0
             found = [checked(group, size, self.reward_threshold, dataset) for group in groups]
         except (RejectedGroupError, RejectedStepError) as error:
             raise RejectedStepError("evaluation", f"{dataset} at step {number}: {error}") from None
+        samples = self._prompts(found, groups)
+        return ToldEvaluation(number, dataset, found, samples, at if self._is_past else time.time())
+
+    def lines_of_told_evaluation(self, parts: Sequence[ToldEvaluation]) -> Lines:
+        """The lines of a held-out set of which each process told its part. Raises RejectedStepError."""
+        step, dataset = parts[0].step, parts[0].dataset
+        found = [group for part in parts for group in part.groups]
+        sizes = {len(group.rewards) for group in found}
+        if len(sizes) != 1:
+            given = "groups of several sizes: give as many responses to each problem" if sizes else NO_GROUP
+            raise RejectedStepError("evaluation", f"{dataset} at step {step}: {given}")
+        (size,) = sizes
         self._num_evaluation_rollouts += len(found) * size
         counts = [group.num_correct for group in found]
         shown = figures(counts, size)
         record = EvaluationRecord(
             schema=OBSERVED_SCHEMA,
             attempt=self.attempt,
-            step=number,
+            step=step,
             dataset=dataset,
             num_samples=size,
             num_correct=counts,
             prompt_ids=[group.prompt_id for group in found],
             avg_at_k=shown.avg_at_k,
             pass_at=shown.pass_at,
-            timing=self._timing(at),
+            timing=self._timing(max((part.at for part in parts if part.at is not None), default=None)),
         )
-        return Lines(dump_record(record), b"".join(self._prompts(found)))
+        return Lines(dump_record(record), b"".join(line for part in parts for line in part.samples))
 
     def line_of_event(self, event: str, message: str, data: Mapping[str, Any] | None = None) -> bytes:
         """The line of something that happened between steps."""
@@ -354,18 +442,34 @@ class Observation:
         return dump_record(record)
 
 
-def _sizes(groups: Sequence[Group]) -> Sizes:
-    """The size that most groups have; of several, the largest. Raises RejectedStepError."""
-    counts: Counter[int] = Counter()
+def _lengths_of(groups: Sequence[Group]) -> Iterator[int]:
+    """Number of rewards of each group that has some."""
     for group in groups:
         try:
-            counts[len(numbers(group.rewards))] += 1
+            yield len(numbers(group.rewards))
         except (RejectedGroupError, AttributeError):
             continue
+
+
+def _sizes(lengths: Iterable[int], num_groups: int) -> Sizes:
+    """The size that most groups have; of several, the largest. Raises RejectedStepError."""
+    counts = Counter(lengths)
     del counts[0]
     if not counts:
-        raise RejectedStepError("step", "there is no group with rewards: give one Group per prompt")
-    return Sizes(max(counts, key=lambda size: (counts[size], size)), len(groups))
+        raise RejectedStepError("step", NO_GROUP)
+    return Sizes(max(counts, key=lambda size: (counts[size], size)), num_groups)
+
+
+def _merged_metrics(parts: Sequence[ToldStep]) -> Mapping[str, float | str]:
+    """The mean of what the parts give; one that is not finite makes it so."""
+    if len(parts) == 1:
+        return parts[0].metrics
+    given: dict[str, list[float]] = {}
+    for part in parts:
+        for name, value in part.metrics.items():
+            given.setdefault(name, []).append(float(value))
+    means = {name: sum(values) / len(values) for name, values in given.items()}
+    return {name: mean if math.isfinite(mean) else _word(mean) for name, mean in means.items()}
 
 
 def _sources(sources: str | Sequence[str] | None, num_groups: int) -> Sequence[str | None]:

@@ -1,29 +1,26 @@
-"""`observe.run`: what a trainer's loop calls. After `run` itself nothing here raises into that loop."""
+"""`observe.run`: begins to observe, and says what cannot be. After it nothing raises into a trainer's loop."""
 
 from __future__ import annotations
 
 import logging
 import os
-import threading
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bapo.config import ConfigError, ConfigProblem, RunConfig
 from bapo.observe import folder as folders
-from bapo.observe.group import Group
-from bapo.observe.observation import Lines, Observation, RejectedStepError
+from bapo.observe.merging import Merger, merge_rest
+from bapo.observe.observation import Observation
+from bapo.observe.observed_run import ObservedRun
+from bapo.observe.parts import RankObservation
+from bapo.observe.rank_files import MOST_RANKS, starting
+from bapo.observe.rank_run import RankRun
 from bapo.run.journal import Journal
 from bapo.run.run_folder import exclusive, next_attempt
 
-if TYPE_CHECKING:
-    from bapo.observe.live import Live
-
 LOG = logging.getLogger("bapo.observe")
-MOST_PENDING_BYTES = 1_000_000
-"""Of events that wait for room on a full disk."""
 
 
 def run(
@@ -37,6 +34,7 @@ def run(
     num_steps: int | None = None,
     samples_per_step: int = 4,
     rank: int | None = None,
+    world_size: int | None = None,
     server: str | None = None,
     token: str | None = None,
     project: str | None = None,
@@ -46,7 +44,8 @@ def run(
 
     `config`: the trainer's own settings, nested or flat. `reward_threshold`: a response counts as correct where its
     reward is above it. `samples_per_step`: groups whose responses are kept as text. `rank`: of this process, by default
-    the variable RANK; only rank 0 records. With `server`, or the variable BAPO_SERVER, the run is shown there live.
+    the variable RANK; only rank 0 records, unless `world_size` says that so many ranks each tell their own groups, in
+    one `folder`. With `server`, or the variable BAPO_SERVER, the run is shown there live.
 
     Raises ConfigError for arguments that cannot be, and for a folder that another process or another run uses.
     """
@@ -56,23 +55,32 @@ def run(
         raise ConfigError([ConfigProblem("num_steps", num_steps, "give the number of steps, from 1, or leave it out")])
     if not isinstance(samples_per_step, int) or samples_per_step < 0:
         raise ConfigError([ConfigProblem("samples_per_step", samples_per_step, "give 0 or more groups")])
-    own = config or {}
+    number = int(os.environ.get("RANK") or 0) if rank is None else rank
+    num_ranks = _checked_world_size(world_size, number, folder)
     described = folders.config_of(
-        own, trainer=trainer, trainer_version=trainer_version, reward_threshold=reward_threshold, sizes=None
+        config or {}, trainer=trainer, trainer_version=trainer_version, reward_threshold=reward_threshold, sizes=None
     )
-    if (int(os.environ.get("RANK") or 0) if rank is None else rank) != 0:
+    if number != 0 and num_ranks == 1:
         return ObservedRun(None, None, described)
     place = folders.new_folder(name) if folder is None else Path(folder)
-    observation = Observation(reward_threshold=reward_threshold, num_steps=num_steps, samples_per_step=samples_per_step)
+    of_rank = RankObservation(number, num_ranks, reward_threshold=reward_threshold, samples_per_step=samples_per_step)
     held = ExitStack()
     try:
-        # Let go when the process ends, however it does.
-        held.enter_context(exclusive(place))
+        if number != 0:
+            with starting(place):
+                return RankRun(place, of_rank, described, held)
+        observation = Observation(
+            reward_threshold=reward_threshold, num_steps=num_steps, samples_per_step=samples_per_step
+        )
+        own = None
+        with starting(place) if num_ranks > 1 else nullcontext():
+            journal = _claimed(place, described, observation, held)
+            if num_ranks > 1:
+                own = RankRun(place, of_rank, described, held.enter_context(ExitStack()))
+        living = merge_rest(place, before=observation.attempt)
         observation.sizes = folders.claimed_sizes(place, described)
-        observation.attempt = next_attempt(place)
         if (latest := folders.latest_step(place)) is not None:
             observation.resume_after(latest)
-        journal = Journal(place / f"attempt-{observation.attempt}")
     except ConfigError:
         held.close()
         raise
@@ -80,10 +88,10 @@ def run(
         held.close()
         LOG.error("the run %r is not observed: %s", name, error)
         return ObservedRun(None, None, described)
-    held.callback(journal.close)
     observed = ObservedRun(place, observation, described, journal, held)
     data: dict[str, Any] = {
         "observation": folders.new_identity(),
+        "name": name,
         "trainer": trainer,
         "trainer_version": trainer_version,
     }
@@ -96,166 +104,34 @@ def run(
     from bapo.observe.live import live_upload  # noqa: PLC0415
 
     observed.live = live_upload(place, name, server=server, token=token, project=project, group=group)
-    return observed
+    if own is None:
+        return observed
+    own.merger = Merger(observed, place, observation, num_ranks, living)
+    own.merger.start()
+    return own
 
 
-class ObservedRun:
-    """A run that is being observed; thread-safe. Its methods count and report what goes wrong, and raise nothing."""
+def _checked_world_size(world_size: int | None, rank: int, folder: str | Path | None) -> int:
+    """Number of ranks that record. Raises ConfigError."""
+    if world_size is None:
+        return 1
+    if not isinstance(world_size, int) or not 1 <= world_size <= MOST_RANKS:
+        remedy = f"give the number of ranks that record, 1 to {MOST_RANKS:,}, or leave it out"
+        raise ConfigError([ConfigProblem("world_size", world_size, remedy)])
+    if not 0 <= rank < world_size:
+        remedy = f"give a rank from 0 to {world_size - 1}, each to one process"
+        raise ConfigError([ConfigProblem("rank", rank, remedy)])
+    if folder is None and world_size > 1:
+        raise ConfigError([ConfigProblem("folder", None, "give all ranks the same folder")])
+    return world_size
 
-    def __init__(
-        self,
-        folder: Path | None,
-        observation: Observation | None,
-        config: RunConfig,
-        journal: Journal | None = None,
-        held: ExitStack | None = None,
-    ) -> None:
-        """Without a folder: of a process that records nothing."""
-        self.folder = folder
-        self.live: Live | None = None
-        self.num_lost = 0
-        """Steps and evaluations that could not be written."""
-        self._observation = observation
-        self._config = config
-        self._journal = journal
-        self._held = held or ExitStack()
-        self._lock = threading.RLock()
-        self._has_sizes = observation is not None and observation.sizes is not None
-        self._pending = b""
-        """Events that the disk had no room for."""
-        self._told_of_loss = False
 
-    @property
-    def rejections(self) -> Mapping[str, int]:
-        """Counts of what was left out of the record, by kind."""
-        return {} if self._observation is None else dict(self._observation.rejections)
-
-    def step(
-        self,
-        step: int,
-        *,
-        groups: Sequence[Group],
-        metrics: Mapping[str, Any] | None = None,
-        sources: str | Sequence[str] | None = None,
-    ) -> None:
-        """Record a training step, from 1: the groups that were rolled out, and what the trainer measured.
-
-        `metrics`: numbers by name; verl's names, such as `actor/entropy`, appear in the charts of that name.
-        `sources`: the data source of all prompts, or of each. On disk when it returns, unless the disk refuses.
-        """
-        with self._lock:
-            if self._observation is None or self._journal is None:
-                return
-            try:
-                self._write(self._observation.lines_of_step(step, groups, metrics, sources))
-            except RejectedStepError as error:
-                self._observation.reject(error.kind, str(error))
-            except Exception:
-                self.note_failure(f"step {step}")
-            self._complain()
-
-    def evaluation(self, step: int, *, dataset: str, groups: Sequence[Group]) -> None:
-        """Record answers to a held-out set after so many training steps, one group per problem, all of one size."""
-        with self._lock:
-            if self._observation is None or self._journal is None:
-                return
-            try:
-                self._write(self._observation.lines_of_evaluation(step, dataset, groups))
-            except RejectedStepError as error:
-                self._observation.reject(error.kind, str(error))
-            except Exception:
-                self.note_failure(f"the evaluation at step {step}")
-            self._complain()
-
-    def tell(self, event: str, message: str, data: Mapping[str, Any] | None = None) -> None:
-        """Record an event, such as a warning; one that finds no room on the disk waits for the next line."""
-        with self._lock:
-            if self._observation is None or self._journal is None:
-                return
-            line = self._observation.line_of_event(event, message, data)
-            try:
-                self._write(Lines(line), is_event=True)
-            except Exception:
-                self.note_failure("an event")
-
-    def finish(self, error: BaseException | None = None) -> None:
-        """The run has ended, by itself or by an error; what is not at the server yet is sent. May be called twice."""
-        with self._lock:
-            if self._journal is None or self._observation is None:
-                return
-            lost = {"rejected": dict(self._observation.rejections), "num_lost": self.num_lost}
-            if error is None:
-                left_out = ", ".join(f"{count:,} × {kind}" for kind, count in self._observation.rejections.items())
-                message = f"told up to step {self._observation.step:,}"
-                self.tell("finished", f"{message}; left out: {left_out}" if left_out else message, lost)
-            elif isinstance(error, KeyboardInterrupt | SystemExit):
-                self.tell("stop", f"the trainer was stopped ({type(error).__name__})", lost)
-            else:
-                self.tell("failed", f"{type(error).__name__}: {error}", lost)
-            self._journal = None
-            self._held.close()
-        if self.live is not None:
-            self.live.finish()
-
-    def __enter__(self) -> ObservedRun:
-        return self
-
-    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
-        self.finish(error)
-
-    def note_failure(self, what: str) -> None:
-        """Count the exception that is being handled, and tell the first: ours must not end anybody's training."""
-        if self._observation is None:
-            return
-        self._observation.rejections["failure"] += 1
-        if self._observation.rejections["failure"] == 1:
-            LOG.exception("%s could not be recorded; training continues, and further failures are only counted", what)
-
-    def _note_sizes(self) -> None:
-        """Complete the config before the first step is written: its readers need the sizes. Raises OSError."""
-        assert self._observation is not None
-        assert self.folder is not None
-        if self._has_sizes or self._observation.sizes is None:
-            return
-        method = self._config.model_dump(mode="json")["method"]
-        self._config = folders.config_of(
-            method["config"],
-            trainer=method["trainer"],
-            trainer_version=method["trainer_version"],
-            reward_threshold=method["reward_threshold"],
-            sizes=self._observation.sizes,
-        )
-        folders.write_config(self.folder, self._config)
-        self._has_sizes = True
-
-    def _write(self, lines: Lines, *, is_event: bool = False) -> None:
-        assert self._journal is not None
-        assert self._observation is not None
-        found_room = b""
-        if self._told_of_loss and self.num_lost and not is_event:
-            message = f"{self.num_lost} steps or evaluations could not be written until now"
-            found_room = self._observation.line_of_event("warning", message, {"num_lost": self.num_lost})
-        try:
-            self._note_sizes()
-            self._journal.records.write(self._pending + found_room + lines.records)
-            self._pending = b""
-            if found_room:
-                self._told_of_loss = False
-            if lines.samples:
-                self._journal.samples.write(lines.samples)
-        except OSError as error:
-            if is_event and len(self._pending) < MOST_PENDING_BYTES:
-                self._pending += lines.records
-            elif not is_event:
-                self.num_lost += 1
-            if not self._told_of_loss:
-                self._told_of_loss = True
-                LOG.error("training continues, but its steps are not recorded: %s", error)
-        if self.live is not None:
-            self.live.wake()
-
-    def _complain(self) -> None:
-        assert self._observation is not None
-        for complaint in self._observation.complaints():
-            LOG.warning("%s", complaint)
-            self.tell("warning", complaint)
+def _claimed(place: Path, config: RunConfig, observation: Observation, held: ExitStack) -> Journal:
+    """The journal of the next attempt, in a folder that nobody else writes. Raises ConfigError and OSError."""
+    # Let go when the process ends, however it does.
+    held.enter_context(exclusive(place))
+    folders.claimed_sizes(place, config)
+    observation.attempt = next_attempt(place)
+    journal = Journal(place / f"attempt-{observation.attempt}")
+    held.callback(journal.close)
+    return journal

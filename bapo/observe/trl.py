@@ -20,7 +20,7 @@ from transformers import TrainerCallback
 
 from bapo.config import ConfigError, ConfigProblem
 from bapo.observe.group import Group, Message
-from bapo.observe.run import ObservedRun
+from bapo.observe.observed_run import ObservedRun
 from bapo.observe.run import run as observe_run
 
 METRIC_NAMES = {

@@ -30,7 +30,7 @@ def describe_folder(
     if not attempts:
         raise ConfigError([ConfigProblem("run folder", str(run_folder), "it holds no attempt: train the run first")])
     return ImportCreate(
-        name=name or run_folder.resolve().name,
+        name=name or _told_name(attempts[0]) or run_folder.resolve().name,
         source=_identity(config, attempts[0]),
         config=config.model_dump(mode="json"),
         attempts=_number(attempts[-1]),
@@ -38,6 +38,13 @@ def describe_folder(
         project=project,
         live=live,
     )
+
+
+def _told_name(first_attempt: Path) -> str | None:
+    """The name that an observed run was given; None where its first record tells none."""
+    first = next(complete_lines(first_attempt / RECORDS_FILE), None)
+    told = None if first is None else json.loads(first).get("data", {}).get("name")
+    return told if isinstance(told, str) and 0 < len(told) <= 200 else None
 
 
 def _identity(config: RunConfig, first_attempt: Path) -> str:

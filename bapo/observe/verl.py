@@ -17,7 +17,8 @@ from typing import Any
 from verl.utils.tracking import Tracking
 
 from bapo.observe.group import Group
-from bapo.observe.run import ObservedRun, run
+from bapo.observe.observed_run import ObservedRun
+from bapo.observe.run import run
 
 BACKEND = "bapo"
 """The name in `trainer.logger`."""

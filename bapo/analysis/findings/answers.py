@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 
 from bapo.analysis.findings.finding import Evidence, Finding, Found, ListedPrompt, Outcome, Remedy, TooLittle
 from bapo.analysis.findings.stream import ResponseGroup, RunStream
@@ -14,7 +15,7 @@ LEAST_PROMPTS = 30
 """Prompts with a label and two sampled groups of different policies."""
 AGREEMENT = 0.6
 LEAST_RESPONSES = 4
-LEAST_SUSPECTED = 2
+LEAST_SUSPECTED = 3
 LEAST_SUSPECTED_SHARE = 0.01
 LEAST_FORMAT = 5
 NO_LABELS = "no sampled problem has one text as its right answer"
@@ -23,7 +24,7 @@ _DECORATION = re.compile(r"\\(left|right|!|,|;| )|\$|\\text\{|\\mathrm\{|\s|[{}]
 
 
 def label_suspected(stream: RunStream) -> Outcome:
-    """Prompts for which 60 % of responses agree on one answer that is judged wrong, in two visits or more."""
+    """Prompts for which 60 % of all responses kept, over two policies or more, agree on one answer judged wrong."""
     groups: dict[str, list[ResponseGroup]] = defaultdict(list)
     for group in stream.samples:
         if group.label is not None and len(group.responses) >= LEAST_RESPONSES:
@@ -37,10 +38,9 @@ def label_suspected(stream: RunStream) -> Outcome:
         return TooLittle(f"{len(visited)} of {LEAST_PROMPTS} prompts whose responses were kept from two policies")
     suspected: dict[str, tuple[float, str]] = {}
     for prompt, visits in visited.items():
-        agreed = [_agreed_wrong(visit) for visit in visits]
-        answers = {answer for answer, _ in agreed if answer is not None}
-        if len(answers) == 1 and all(answer is not None for answer, _ in agreed):
-            suspected[prompt] = (sum(share for _, share in agreed) / len(agreed), answers.pop())
+        answer, share = _agreed_wrong(visits)
+        if answer is not None:
+            suspected[prompt] = (share, answer)
     if len(suspected) < max(LEAST_SUSPECTED, LEAST_SUSPECTED_SHARE * len(visited)):
         return None
     ranked = sorted(suspected, key=lambda prompt: -suspected[prompt][0])
@@ -62,8 +62,8 @@ def label_suspected(stream: RunStream) -> Outcome:
             severity="note",
             title=f"For {len(prompts):,} of {len(visited):,} prompts, {AGREEMENT:.0%} or more of the responses agree "
             "on one answer that is judged wrong.",
-            explanation="In every visit that was kept, over two policies or more. A policy that errs alike each time "
-            "looks the same: read the list from the top.",
+            explanation="Of all their responses that were kept, over two policies or more. A policy that errs alike "
+            "each time looks the same: read the list from the top.",
             evidence=[
                 Evidence(label="Share of prompts checked", value=len(prompts) / len(visited), unit="share"),
                 Evidence(label="Prompts suspected", value=float(len(prompts))),
@@ -136,17 +136,22 @@ def plain(answer: str) -> str:
     return _DECORATION.sub("", answer.replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac")).rstrip(".").lower()
 
 
-def _agreed_wrong(group: ResponseGroup) -> tuple[str | None, float]:
-    """The answer that most responses give, if 60 % do and all of these are judged wrong; and the share that does."""
+def _agreed_wrong(visits: Sequence[ResponseGroup]) -> tuple[str | None, float]:
+    """The wrong answer that most responses to a prompt give, if 60 % of all do; and the share that does.
+
+    Over all visits at once: asked of each, one of many visits fails by chance, the sooner the more there are.
+    """
     answers = Counter(
         plain(answer)
-        for response in group.responses
+        for visit in visits
+        for response in visit.responses
         if not response.is_correct and (answer := extracted(response.text)) is not None
     )
     if not answers:
         return None, 0.0
     answer, count = answers.most_common(1)[0]
-    share = count / len(group.responses)
-    if share < AGREEMENT or (group.label is not None and answer == plain(group.label)):
+    share = count / sum(len(visit.responses) for visit in visits)
+    label = visits[0].label
+    if share < AGREEMENT or (label is not None and answer == plain(label)):
         return None, share
     return answer, share

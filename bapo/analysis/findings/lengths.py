@@ -109,7 +109,7 @@ def responses_cut(stream: RunStream) -> Outcome:
     curve = stream.curve("response_length/clip_ratio")
     recent = curve.values[curve.steps >= stream.first_recent_step()]
     if not len(recent) and stream.is_observed:
-        return TooLittle("the trainer does not tell which responses were cut (`is_cut`)")
+        return TooLittle("the trainer does not tell which responses were cut: give Group.is_cut")
     if len(recent) < LEAST_STEPS:
         return TooLittle(f"{len(recent)} of {LEAST_STEPS} recent steps")
     cut = mean_of(blocks_of(recent, 10))

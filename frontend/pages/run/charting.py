@@ -70,6 +70,9 @@ def chart_panel(run: RunDetail, tab: str, recorded: Collection[str] = ()) -> lis
         )
         hint = [dmc.Text(text, size="sm", c="dimmed", mt="sm")]
     hint += threshold_note(run, tab)
+    if tab in ("overview", "batch") and "bapo/rewards/missing_ranks" in recorded:
+        text = "Some steps lack the groups of ranks that told nothing of them: the events say from which step on."
+        hint.append(dmc.Text(text, size="sm", c="dimmed", mt="sm"))
     return [
         dcc.Store(id="charts-mounted", data={"tab": tab, "charts": [chart.name for chart in charts]}),
         # How the charts are looked at, from the address (assets/charts_view.js).
