@@ -24,8 +24,12 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from frontend.plotly_build import plotly_build, plotly_fingerprint
+
 OWN = Path(__file__).parent / "assets"
 SUITES = "/_dash-component-suites/"
+PLOTLY = ("plotly", "package_data/plotly.min.js")
+"""Package and file; Dash asks for it when the first chart is drawn, pages with charts from their head."""
 FOR_EVER = "private, max-age=31536000, immutable"
 ASK_AGAIN = "private, no-cache"
 _SCRIPT = re.compile(rf'"({SUITES}([^/"]+)/([^"]+))"')
@@ -113,26 +117,22 @@ def _component_files(app: Dash) -> Mapping[str, Shipped]:
         if not path.endswith(".map")
     }
     fingerprints: Any = fingerprint
-    for address, package, path in [*_SCRIPT.findall(app._generate_scripts_html()), plotly_build()]:
+    for address, package, path in _SCRIPT.findall(app._generate_scripts_html()):
         found[address] = _component_file(package, fingerprints.check_fingerprint(path)[0], FOR_EVER)
+    found[plotly_address()] = _component_file(*PLOTLY, FOR_EVER)
     return found
 
 
-def plotly_build() -> tuple[str, str, str]:
-    """Returns the address of the file that draws charts, which changes with it, its package, and its place there."""
-    package, path = "plotly", "package_data/plotly.min.js"
-    changed = int(_place(package, path).stat().st_mtime)
+def plotly_address() -> str:
+    """Returns the address of the file that draws charts, which changes with it."""
+    package, path = PLOTLY
     fingerprints: Any = fingerprint
-    named = fingerprints.build_fingerprint(path, version(package), changed)
-    return f"{SUITES}{package}/{named}", package, named
-
-
-def _place(package: str, path: str) -> Path:
-    return Path(str(sys.modules[package].__file__)).parent / path
+    return f"{SUITES}{package}/{fingerprints.build_fingerprint(path, version(package), plotly_fingerprint())}"
 
 
 @cache
 def _component_file(package: str, path: str, caching: str) -> Shipped:
     # Kept for all apps of a process: the packages do not change while it runs.
     media_type = mimetypes.guess_type(path)[0] or "application/octet-stream"
-    return Shipped(_place(package, path).read_bytes, media_type, caching)
+    place = Path(str(sys.modules[package].__file__)).parent / path
+    return Shipped(plotly_build if (package, path) == PLOTLY else place.read_bytes, media_type, caching)
