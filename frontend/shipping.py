@@ -32,6 +32,9 @@ PLOTLY = ("plotly", "package_data/plotly.min.js")
 """Package and file; Dash asks for it when the first chart is drawn, pages with charts from their head."""
 FOR_EVER = "private, max-age=31536000, immutable"
 ASK_AGAIN = "private, no-cache"
+_UNNEEDED = ("/dash/deps/polyfill@", "/dash/dash_table/")
+_WITH_TABLE = ("/runs",)
+"""Pages with a table that sorts, filters and fetches its rows."""
 _SCRIPT = re.compile(rf'"({SUITES}([^/"]+)/([^"]+))"')
 _ICON = re.compile(r'url\("(icons/[\w-]+\.svg)"\)')
 
@@ -90,6 +93,20 @@ def _with_icons(style: Path) -> str:
 def own_files(suffix: str) -> list[Path]:
     """Returns our scripts or styles, without the script that stands in the head."""
     return sorted(path for path in OWN.glob(f"*.{suffix}") if path.name != "first.js")
+
+
+class Pages(Dash):
+    """Dash whose pages load no script that they do not need (assets/_components.js)."""
+
+    def interpolate_index(self, **parts: str) -> str:  # type: ignore[override]
+        """Returns the document that a page begins with."""
+        scripts = parts["scripts"]
+        table = next(address for address, package, _ in _SCRIPT.findall(scripts) if package == "dash_ag_grid")
+        path = self.backend.request_adapter().path
+        unneeded = _UNNEEDED if path in _WITH_TABLE else (*_UNNEEDED, table)
+        kept = [line for line in scripts.splitlines() if not any(part in line for part in unneeded)]
+        untyped: Any = super()
+        return str(untyped.interpolate_index(**{**parts, "scripts": "\n".join(kept)})).replace("TABLE", table)
 
 
 class Shipping:
