@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dash import Dash
 from dash.exceptions import DependencyException
 from fastapi import FastAPI
 from starlette.requests import Request
@@ -38,7 +37,7 @@ from frontend.pages import (
 )
 from frontend.session import Api
 from frontend.settings import FrontendSettings
-from frontend.shipping import OWN, Bundle, Shipping, own_files
+from frontend.shipping import OWN, Bundle, Pages, Shipping, own_files
 
 PAGES = (
     Page(re.compile(r"/runs"), "Runs", runs.layout, section="runs", query_makes_page=False, events="/api/v1/events"),
@@ -100,7 +99,7 @@ def create_app(settings: FrontendSettings) -> Gate:
     styles = Bundle([ASSETS / "paper.css", *own_files("css")], "css")
     server: Any = FastAPI(openapi_url=None)
     server.mount("/assets/report", StaticFiles(directory=ASSETS))
-    app = Dash(
+    app = Pages(
         "frontend",
         backend="fastapi",
         server=server,

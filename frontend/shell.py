@@ -21,7 +21,7 @@ from frontend.documents import DASHBOARD, START, address, documents
 from frontend.page import Living, Page, query_of
 from frontend.projects import writable_projects
 from frontend.session import Api
-from frontend.shipping import plotly_build
+from frontend.shipping import plotly_address
 
 NAVIGATION: tuple[tuple[str, str, IconName], ...] = (
     ("Runs", "/runs", "runs"),
@@ -43,7 +43,7 @@ _INDEX = """<!DOCTYPE html>
   <link rel="icon" type="image/svg+xml" href="/assets/logo.svg">
   <link rel="preload" as="fetch" crossorigin="anonymous" href="/_dash-layout">
   <link rel="preload" as="fetch" crossorigin="anonymous" href="/_dash-dependencies">
-  <script src="/assets/first.js" data-plotly="PLOTLY"></script>
+  <script src="/assets/first.js" data-plotly="PLOTLY" data-table="TABLE"></script>
   <style>VARIABLES</style>
   {%css%}
 </head>
@@ -57,7 +57,7 @@ _INDEX = """<!DOCTYPE html>
 def index() -> str:
     """Returns the document that every page begins with."""
     style = css_variables() + mantine_variables()
-    return _INDEX.replace("VARIABLES", style).replace("PLOTLY", plotly_build()[0])
+    return _INDEX.replace("VARIABLES", style).replace("PLOTLY", plotly_address())
 
 
 def shell_layout() -> dmc.MantineProvider:

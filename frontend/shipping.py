@@ -24,10 +24,17 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from frontend.plotly_build import plotly_build, plotly_fingerprint
+
 OWN = Path(__file__).parent / "assets"
 SUITES = "/_dash-component-suites/"
+PLOTLY = ("plotly", "package_data/plotly.min.js")
+"""Package and file; Dash asks for it when the first chart is drawn, pages with charts from their head."""
 FOR_EVER = "private, max-age=31536000, immutable"
 ASK_AGAIN = "private, no-cache"
+_UNNEEDED = ("/dash/deps/polyfill@", "/dash/dash_table/")
+_WITH_TABLE = ("/runs",)
+"""Pages with a table that sorts, filters and fetches its rows."""
 _SCRIPT = re.compile(rf'"({SUITES}([^/"]+)/([^"]+))"')
 _ICON = re.compile(r'url\("(icons/[\w-]+\.svg)"\)')
 
@@ -88,6 +95,20 @@ def own_files(suffix: str) -> list[Path]:
     return sorted(path for path in OWN.glob(f"*.{suffix}") if path.name != "first.js")
 
 
+class Pages(Dash):
+    """Dash whose pages load no script that they do not need (assets/_components.js)."""
+
+    def interpolate_index(self, **parts: str) -> str:  # type: ignore[override]
+        """Returns the document that a page begins with."""
+        scripts = parts["scripts"]
+        table = next(address for address, package, _ in _SCRIPT.findall(scripts) if package == "dash_ag_grid")
+        path = self.backend.request_adapter().path
+        unneeded = _UNNEEDED if path in _WITH_TABLE else (*_UNNEEDED, table)
+        kept = [line for line in scripts.splitlines() if not any(part in line for part in unneeded)]
+        untyped: Any = super()
+        return str(untyped.interpolate_index(**{**parts, "scripts": "\n".join(kept)})).replace("TABLE", table)
+
+
 class Shipping:
     """ASGI app in front of Dash that sends the files of pages."""
 
@@ -113,26 +134,22 @@ def _component_files(app: Dash) -> Mapping[str, Shipped]:
         if not path.endswith(".map")
     }
     fingerprints: Any = fingerprint
-    for address, package, path in [*_SCRIPT.findall(app._generate_scripts_html()), plotly_build()]:
+    for address, package, path in _SCRIPT.findall(app._generate_scripts_html()):
         found[address] = _component_file(package, fingerprints.check_fingerprint(path)[0], FOR_EVER)
+    found[plotly_address()] = _component_file(*PLOTLY, FOR_EVER)
     return found
 
 
-def plotly_build() -> tuple[str, str, str]:
-    """Returns the address of the file that draws charts, which changes with it, its package, and its place there."""
-    package, path = "plotly", "package_data/plotly.min.js"
-    changed = int(_place(package, path).stat().st_mtime)
+def plotly_address() -> str:
+    """Returns the address of the file that draws charts, which changes with it."""
+    package, path = PLOTLY
     fingerprints: Any = fingerprint
-    named = fingerprints.build_fingerprint(path, version(package), changed)
-    return f"{SUITES}{package}/{named}", package, named
-
-
-def _place(package: str, path: str) -> Path:
-    return Path(str(sys.modules[package].__file__)).parent / path
+    return f"{SUITES}{package}/{fingerprints.build_fingerprint(path, version(package), plotly_fingerprint())}"
 
 
 @cache
 def _component_file(package: str, path: str, caching: str) -> Shipped:
     # Kept for all apps of a process: the packages do not change while it runs.
     media_type = mimetypes.guess_type(path)[0] or "application/octet-stream"
-    return Shipped(_place(package, path).read_bytes, media_type, caching)
+    place = Path(str(sys.modules[package].__file__)).parent / path
+    return Shipped(plotly_build if (package, path) == PLOTLY else place.read_bytes, media_type, caching)

@@ -349,3 +349,15 @@ def test_a_form_that_does_not_come_is_told_so(monkeypatch: pytest.MonkeyPatch) -
     answer = asyncio.run(login(Request(scope, receive), Api("http://127.0.0.1:9", 1)))
     assert answer.status_code == 408
     assert b"the body was not received within 0.05 s" in answer.body
+
+
+def test_pages_load_no_script_that_they_do_not_need(member: httpx.Client) -> None:
+    lists, queue = (
+        re.findall(r'<script src="/_dash-component-suites/([^"]+)', member.get(path).text)
+        for path in ("/runs", "/queue")
+    )
+    assert not [address for address in lists if "polyfill" in address or "dash_table" in address]
+    # The table of the run list; another page knows where it is, and fetches it on the way there.
+    [table] = set(lists) - set(queue)
+    assert table.startswith("dash_ag_grid/")
+    assert f'data-table="/_dash-component-suites/{table}"' in member.get("/queue").text

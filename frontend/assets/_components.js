@@ -1,0 +1,52 @@
+// What the scripts of Dash's components find when they are loaded.
+(function () {
+  "use strict";
+
+  // They come with a polyfill of 100 kB, which also puts slow functions of its own in place of what browsers have, such as
+  // parseFloat. All they need of it are generators without branches, for components that are loaded when they are needed.
+  window.regeneratorRuntime = {
+    mark: (generator) => generator,
+    wrap(advance) {
+      const state = { prev: 0, next: 0, done: false, stop() { state.done = true; } };
+      return {
+        next() {
+          const value = advance(state);
+          return { value, done: state.done };
+        },
+        throw(error) {
+          throw error;
+        },
+      };
+    },
+  };
+
+  // The run list's table is a third of all that is loaded. Its page brings it; from others it is fetched on the way there.
+  let fetched = null;
+
+  function fetchTable() {
+    fetched ??= new Promise((loaded, failed) => {
+      const script = document.createElement("script");
+      const src = document.querySelector("script[data-table]").dataset.table;
+      const putBack = () => {
+        const whole = window.dash_ag_grid;
+        // Dash draws what it finds under this name: another component there would be another table.
+        window.dash_ag_grid = { ...whole, AgGrid };
+        loaded(whole);
+      };
+      Object.assign(script, { src, onload: putBack, onerror: failed });
+      document.head.append(script);
+    });
+    return fetched;
+  }
+
+  function AgGrid(properties) {
+    const { createElement, useEffect, useState } = window.React;
+    const [whole, setWhole] = useState(null);
+    useEffect(() => { fetchTable().then(setWhole, () => {}); }, []);
+    const { id, className, style } = properties;
+    return whole ? createElement(whole.AgGrid, properties) : createElement("div", { id, className, style });
+  }
+  AgGrid.dashRenderType = true;
+
+  window.dash_ag_grid = { AgGrid, getApiAsync: async (id) => (await fetchTable()).getApiAsync(id) };
+})();

@@ -1,0 +1,36 @@
+"""What of Plotly a page sets up."""
+
+import inspect
+import pkgutil
+import re
+from importlib import import_module
+from pathlib import Path
+
+import plotly
+
+from bapo import figures
+from frontend.plotly_build import KINDS, with_kinds
+
+WHOLE = (Path(plotly.__file__).parent / "package_data/plotly.min.js").read_text("utf-8")
+
+
+def test_a_page_sets_up_the_kinds_of_our_figures_alone() -> None:
+    build = with_kinds(WHOLE, {"scatter", "bar", "table"})
+
+    # Every build has lines. Each call is `name(),`, and the whole registers 47 kinds.
+    [registered] = re.findall(r"\.register\(\[([\w$(),]+)\]\)", build)
+    assert registered.count("()") == 2
+    assert len(WHOLE) - len(build) == len(re.findall(r"\.register\(\[([\w$(),]+)\]\)", WHOLE)[0]) - len(registered)
+
+
+def test_a_build_that_is_put_together_otherwise_stays_whole() -> None:
+    assert with_kinds("core.plug([bar(),table()])", {"bar"}) == "core.plug([bar(),table()])"
+    assert with_kinds("core.register([bar(),table()])", {"bar"}) == "core.register([bar(),table()])"
+    assert with_kinds(WHOLE, {"no such kind"}) == WHOLE
+
+
+def test_every_kind_in_our_figures_is_set_up() -> None:
+    modules = [import_module(each.name) for each in pkgutil.iter_modules(figures.__path__, f"{figures.__name__}.")]
+    drawn = {kind.lower() for module in modules for kind in re.findall(r"\bgo\.(\w+)\(", inspect.getsource(module))}
+
+    assert drawn - {"figure", "layout"} == KINDS
