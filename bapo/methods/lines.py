@@ -253,12 +253,12 @@ def update_line(step: WalkedStep, rule: Rule = UPDATE, number: str = "") -> Line
 def observed_lines(step: WalkedStep) -> list[Line]:
     """A step of another trainer's run, as far as it was told."""
     rolled = Rule(
-        "The trainer answers the prompts of the step; its rewards decide which responses count as right.",
-        ROLL_OUT.why,
+        "The trainer answers the prompts of the step.",
+        "A response counts as right where its reward is above the run's threshold.",
     )
     chosen = Rule("The trainer chooses what it trains on.", "Its rule is its own; what it told is who was trained on.")
-    lines = [roll_out_line(step, rolled), chosen_line(step, chosen)]
-    return [*lines, update_line(step)]
+    updated = Rule("The trainer updates its policy.", "How it does is its own; what it logged is in the charts.")
+    return [roll_out_line(step, rolled), chosen_line(step, chosen), update_line(step, updated)]
 
 
 def _percent(part: int, whole: int) -> str:

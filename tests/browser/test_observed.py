@@ -32,7 +32,19 @@ def observed(admin: Client, tmp_path_factory: pytest.TempPathFactory) -> str:
     return import_folder(admin, folder)
 
 
-TABS = ("overview", "batch", "difficulty", "findings", "walk", "what-if", "prompts", "samples", "system", "config", "history")
+TABS = (
+    "overview",
+    "batch",
+    "difficulty",
+    "findings",
+    "walk",
+    "what-if",
+    "prompts",
+    "samples",
+    "system",
+    "config",
+    "history",
+)
 
 
 @pytest.mark.parametrize("tab", TABS)

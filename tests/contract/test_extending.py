@@ -154,6 +154,12 @@ def test_the_estimate_counts_what_does_not_depend_on_the_packages_data() -> None
     assert rollout_estimate(by_epochs.model_dump(mode="json")).steps is None
 
 
+def test_a_step_is_walked_by_its_own_name(printed: dict[str, str]) -> None:
+    walked = printed["bapo walk middle 2"]
+    assert walked.startswith("Step 2 of 2, beside the rule of Middle")
+    assert "32 of 32 groups trained on." in walked
+
+
 def test_what_if_replays_it_and_as_it(folder: Path) -> None:
     answer = what_if(read_recording(folder / "middle"), {"training.batch_size": 16})
     assert answer.forecast.x1 == [16, 16]
