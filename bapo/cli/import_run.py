@@ -25,7 +25,7 @@ from bapo.observe.dumps.columns import FIELDS
 from bapo.observe.dumps.formats import Format
 from bapo.observe.dumps.importing import Settings
 from bapo.observe.merging import merge_left_over
-from bapo.observe.upload import describe_folder, files_of
+from bapo.observe.upload import describe_folder, files_of, refuse_other_copy
 
 DUMPS = "Files of another trainer"
 
@@ -143,6 +143,7 @@ def _send(run_folder: Path, name: str | None, group: str | None, server: Server)
         body = describe_folder(folder, name=name, group=group)
         with Client(login.url, token=login.token) as client:
             info = client.create_import(body)
+            refuse_other_copy(client, info, folder)
             files = files_of(folder)
             for file in track(files, description="sending", console=Console(stderr=True), transient=True):
                 while file.send_next(client, info):

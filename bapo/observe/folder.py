@@ -16,6 +16,8 @@ from bapo.records import StepRecord
 from bapo.run.journal import RECORDS_FILE, attempt_folders, read_records
 from bapo.run.run_folder import CONFIG_FILE, read_config, write_atomically
 
+OBSERVATION = "observation"
+"""In the data of an attempt's first record: tells it from all others."""
 FOLDERS = Path("observed-runs")
 """Where runs lie whose caller names no folder."""
 

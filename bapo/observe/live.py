@@ -16,7 +16,8 @@ from bapo.api.imports import ImportInfo
 from bapo.client import BapoError, Client
 from bapo.client.retries import Retries
 from bapo.client.servers import SERVER_VARIABLE, ServerLogin, find_server
-from bapo.observe.upload import SentFile, describe_folder, files_of
+from bapo.config import ConfigError
+from bapo.observe.upload import SentFile, describe_folder, files_of, refuse_other_copy
 from bapo.run.line_reader import LineTooLongError
 
 LOG = logging.getLogger("bapo.observe")
@@ -51,7 +52,9 @@ def live_upload(
 
 def _is_refused(error: Exception) -> bool:
     """Whether the server's answer will be the same the next time."""
-    return isinstance(error, BapoError) and not error.is_passing and error.code not in _BEGIN_AGAIN
+    if isinstance(error, BapoError):
+        return not error.is_passing and error.code not in _BEGIN_AGAIN
+    return isinstance(error, ConfigError)
 
 
 class Live:
@@ -154,8 +157,9 @@ class Live:
         body = describe_folder(self._folder, name=self._name, group=self._group, project=self._project, live=True)
         has_sizes = "rollout" in body.config
         if self._info is None or has_sizes:
-            self._info = client.create_import(body)
-            self.run_id, self._has_sizes = self._info.run_id, has_sizes
+            info = client.create_import(body)
+            refuse_other_copy(client, info, self._folder)
+            self._info, self.run_id, self._has_sizes = info, info.run_id, has_sizes
         if not self._files:
             # Of the newest attempt first: its lines are what people look at.
             self._files = sorted(files_of(self._folder), key=lambda file: -file.attempt)

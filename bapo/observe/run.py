@@ -90,7 +90,7 @@ def run(
         return ObservedRun(None, None, described)
     observed = ObservedRun(place, observation, described, journal, held)
     data: dict[str, Any] = {
-        "observation": folders.new_identity(),
+        folders.OBSERVATION: folders.new_identity(),
         "name": name,
         "trainer": trainer,
         "trainer_version": trainer_version,

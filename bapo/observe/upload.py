@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
+
+import orjson
 
 from bapo.api.imports import ImportCreate, ImportInfo
 from bapo.api.workers import RecordBatch
 from bapo.client import Client
 from bapo.config import ConfigError, ConfigProblem, RunConfig
+from bapo.observe.folder import OBSERVATION
 from bapo.run.journal import RECORDS_FILE, attempt_folders, complete_lines
 from bapo.run.line_reader import ATTEMPT_FILES, FileKind, read_lines
 from bapo.run.run_folder import read_config
@@ -42,9 +46,40 @@ def describe_folder(
 
 def _told_name(first_attempt: Path) -> str | None:
     """The name that an observed run was given; None where its first record tells none."""
-    first = next(complete_lines(first_attempt / RECORDS_FILE), None)
-    told = None if first is None else json.loads(first).get("data", {}).get("name")
+    told = _told_at_start(first_attempt).get("name")
     return told if isinstance(told, str) and 0 < len(told) <= 200 else None
+
+
+def _told_at_start(attempt_folder: Path) -> Mapping[str, Any]:
+    """The data of an attempt's first record; empty where it has none."""
+    first = next(complete_lines(attempt_folder / RECORDS_FILE), b"{}")
+    try:
+        content = orjson.loads(first)
+    except orjson.JSONDecodeError:
+        return {}
+    data = content.get("data") if isinstance(content, dict) else None
+    return data if isinstance(data, dict) else {}
+
+
+def refuse_other_copy(client: Client, info: ImportInfo, run_folder: Path) -> None:
+    """Raises ConfigError where the server has an attempt of this number from another copy of an observed folder.
+
+    Files are sent by byte offset: the rest of one would be added to the beginning of the other.
+    """
+    if info.is_new:
+        return
+    for folder in attempt_folders(run_folder):
+        ours, number = _told_at_start(folder).get(OBSERVATION), _number(folder)
+        events = client.records(info.run_id, type="event", limit=500).items
+        theirs = next(
+            (each["data"].get(OBSERVATION) for each in events if each["attempt"] == number and each.get("data")), None
+        )
+        if ours is not None and theirs is not None and ours != theirs:
+            remedy = (
+                f"the server has an attempt {number} of run {info.run_id} from another copy of this folder: send it to "
+                "a project of its own, or train on in one copy only"
+            )
+            raise ConfigError([ConfigProblem("run folder", str(run_folder), remedy)])
 
 
 def _identity(config: RunConfig, first_attempt: Path) -> str:

@@ -156,6 +156,49 @@ def test_two_observers_of_copies_of_a_run_are_two_attempts_of_it(admin: Client, 
 
 
 @pytest.mark.usefixtures("live")
+def test_copies_that_both_go_on_do_not_mix_in_one_attempt(
+    admin: Client, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with observe.run("copied while it rests", folder=tmp_path / "one") as one:
+        run_id = id_of(one)
+        one.step(1, groups=GROUPS)
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    with observe.run("copied while it rests", folder=tmp_path / "one") as one:
+        one.step(2, groups=GROUPS)
+        wait_until(lambda: admin.run(run_id).step == 2)
+        # Its attempt 2 is another one, of which the server would take the bytes after those of the first.
+        with observe.run("copied while it rests", folder=tmp_path / "two") as two:
+            two.step(2, groups=GROUPS[:1])
+            wait_until(lambda: f"an attempt 2 of run {run_id} from another copy of this folder" in caplog.text)
+        one.step(3, groups=GROUPS)
+    steps = admin.records(run_id, type="step").items
+    assert [(each["step"], each["attempt"], len(each["prompts"])) for each in steps] == [
+        (1, 1, 2),
+        (2, 2, 2),
+        (3, 2, 2),
+    ]
+    assert len((tmp_path / "two" / "attempt-2" / "records.jsonl").read_bytes().splitlines()) == 3
+
+
+@pytest.mark.usefixtures("live")
+def test_ranks_are_one_run_on_the_server_named_as_it_was_told(admin: Client, tmp_path: Path) -> None:
+    with (
+        observe.run("of two ranks", folder=tmp_path, rank=0, world_size=2) as zero,
+        observe.run("of two ranks", folder=tmp_path, rank=1, world_size=2) as one,
+    ):
+        for rank in (zero, one):
+            rank.step(1, groups=GROUPS)
+        zero.step(2, groups=GROUPS)
+    (shown,) = [run for run in admin.runs().items if run.name == "of two ranks"]
+    assert (shown.step, shown.status) == (2, RunStatus.SUCCEEDED)
+    steps = admin.records(shown.id, type="step").items
+    assert [len(each["prompts"]) for each in steps] == [4, 2]
+    assert "bapo/rewards/missing_ranks" in admin.metric_keys(shown.id).items
+    # As a folder that was never live, too: by the name of its run, and not by the folder's.
+    assert describe_folder(tmp_path, name=None, group=None).name == "of two ranks"
+
+
+@pytest.mark.usefixtures("live")
 def test_lines_of_an_unknown_schema_are_told_of_and_hold_nothing_up(admin: Client, tmp_path: Path) -> None:
     with observe.run("newer", folder=tmp_path) as run:
         run_id = id_of(run)

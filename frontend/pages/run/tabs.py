@@ -47,7 +47,11 @@ def _of_run(content: Callable[[RunDetail, Mapping[str, str]], Any]) -> Panel:
 
 
 def _charts(tab: str) -> Panel:
-    return _of_run(lambda run, _: chart_panel(run, tab))
+    async def panel(client: AsyncClient, run: RunDetail, _: Mapping[str, str]) -> Any:
+        # What is missing of an observed run's steps is said below its charts.
+        return chart_panel(run, tab, () if is_trainable(run.method) else (await client.metric_keys(run.id)).items)
+
+    return panel
 
 
 async def _system(client: AsyncClient, run: RunDetail, __: Mapping[str, str]) -> Any:
