@@ -12,6 +12,7 @@
   const DOUBLE_CLICK_MS = 350;
   const THRESHOLDS = ["c1", "c2", "c3"];
   const SOURCES = [["x1", "fresh", "X1 fresh"], ["x2", "reevaluated", "X2 re-evaluated"], ["x3", "reused", "X3 reused"]];
+  const trained = (outcome) => (outcome.treatment === "trained" ? " walk-trained" : "");
   const narrow = matchMedia("(max-width: 899px)");
 
   let view = null;
@@ -140,7 +141,7 @@
   function tally(line) {
     const shown = line.outcomes.filter((outcome) => outcome.count || outcome.recorded);
     return make("span", "walk-tally", ...shown.map((outcome) =>
-      make("span", `walk-chip walk-${outcome.treatment}${changed(outcome) ? " changed" : ""}`, `${outcome.label} `, amount(outcome))));
+      make("span", `walk-chip${trained(outcome)}${changed(outcome) ? " changed" : ""}`, `${outcome.label} `, amount(outcome))));
   }
 
   const changed = (outcome) => outcome.count !== outcome.recorded || outcome.groups.some((group) => group.was);
@@ -168,7 +169,7 @@
     const list = make("ul", "walk-list", ...outcome.groups.map(row));
     const foot = make("div", "walk-more");
     foot.append(...more(line, outcome, list, foot));
-    return make("div", `walk-outcome walk-${outcome.treatment}`,
+    return make("div", `walk-outcome${trained(outcome)}`,
       make("h4", "walk-outcome-name", outcome.label, " ", amount(outcome)), make("p", "walk-why", outcome.why), list, foot);
   }
 

@@ -10,6 +10,7 @@ from bapo.analysis.findings.chance_movement import moved_by_chance
 from bapo.analysis.findings.duplicates import contamination, duplicate_prompts, near_duplicates
 from bapo.analysis.findings.finding import (
     LABELS,
+    OF_PROBES,
     SEVERITIES,
     Check,
     Finding,
@@ -85,10 +86,9 @@ _OF_DATA: frozenset[FindingKind] = frozenset(
 
 def kinds_of(stream: RunStream) -> list[FindingKind]:
     """The kinds to look for: a probe's own and those of data, or all that a run in training can show."""
-    of_probes = PROBE_DETECTORS.keys()
     if isinstance(stream.config.method, ProbeConfig):
-        return [kind for kind in LABELS if kind in of_probes or kind in _OF_DATA]
-    return [kind for kind in LABELS if kind not in of_probes]
+        return [kind for kind in LABELS if kind in OF_PROBES or kind in _OF_DATA]
+    return [kind for kind in LABELS if kind not in OF_PROBES]
 
 
 class Search(NamedTuple):

@@ -9,7 +9,7 @@ import pytest
 
 from bapo.analysis.findings.answers import answer_format, extracted, label_suspected, plain
 from bapo.analysis.findings.chance_movement import moved_by_chance
-from bapo.analysis.findings.finding import LABELS, Found, TooLittle
+from bapo.analysis.findings.finding import LABELS, OF_PROBES, Found, TooLittle
 from bapo.analysis.findings.groups_without_gradient import groups_without_gradient
 from bapo.analysis.findings.learning import held_out_falls, learning_stopped, reward_fell
 from bapo.analysis.findings.lengths import responses_cut, reward_follows_length
@@ -323,7 +323,7 @@ def test_held_out_accuracy_must_fall_while_the_reward_rises() -> None:
 def test_every_kind_is_checked_once_and_an_empty_run_says_what_it_lacks() -> None:
     report = find(stream_of(CONFIG, [])).report
     assert (report.step, report.findings) == (0, [])
-    assert [check.kind for check in report.checks] == list(LABELS)
+    assert [check.kind for check in report.checks] == [kind for kind in LABELS if kind not in OF_PROBES]
     assert {check.outcome for check in report.checks} == {"too_little"}
     assert all(check.reason for check in report.checks)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -23,7 +24,7 @@ from bapo.config.method import probe_changes
 from tests.bapo.analysis.findings.streams import found, stream
 
 CONFIG = resolve({"method": {"type": "probe", "planned_steps": 100}, "training": {"steps": 4}}).config
-TIMES = {
+TIMES: Mapping[str, Sequence[float]] = {
     "timing_s/gen": [2.0, 2.0, 2.0, 2.0],
     "timing_s/update": [0.0, 0.0, 0.0, 3.0],
     "bapo/batch/batch": [0, 0, 0, 32],
