@@ -364,7 +364,7 @@ def _summary(is_fork: bool) -> html.Div:
                         variant="light",
                         disabled=True,
                         style={"display": "none"} if is_fork else {},
-                        **attributes(title=PROBE_TITLE),
+                        attributes={"root": {"title": PROBE_TITLE}},
                     ),
                     dmc.Button(
                         "Save as draft", id="new-draft", fullWidth=True, variant="subtle", color="gray", disabled=True
