@@ -166,3 +166,22 @@ def test_the_form_names_sources_and_offers_the_fields_of_the_chosen_task(page: P
     verifier.locator("input").fill("math")
     expect(page.locator("[data-field='task.num_operands']")).to_be_hidden()
     expect(page.locator("#new-diff")).to_contain_text("v")
+
+
+def test_a_probe_of_what_the_form_holds_comes_before_the_run(visitor: Visitor, backend_server: BackendServer) -> None:
+    page = visitor.page
+    page.goto("/new?recipe=countdown-demo")
+    expect(page.locator("#new-probe")).to_be_enabled()
+    # A field of the method means nothing to a probe.
+    field(page, "method.v").locator("input").fill("7")
+    expect(page.locator("#new-diff")).to_contain_text("7")
+    expect(page.locator("#new-probe")).to_be_enabled()
+    page.locator("#new-probe").click()
+    page.wait_for_url(re.compile("/runs/"))
+    with backend_server.client() as client:
+        (run,) = client.runs(method="probe").items
+        assert run.name.startswith("Probe: ")
+        config = client.run(run.id).config
+    assert config["method"] == {"type": "probe", "planned_steps": 150, "planned_epochs": None}
+    # 256 problems by 32.
+    assert config["training"]["steps"] == 8
