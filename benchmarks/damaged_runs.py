@@ -30,7 +30,7 @@ from benchmarks.labelled_sums import labelled_rows, teach
 NUM_PROBLEMS = 512
 DUPLICATES = NUM_PROBLEMS // 5
 WRONG_LABELS = NUM_PROBLEMS // 20
-LESSONS = 2_000
+LESSONS = 600
 """Batches of sums that the shipped model is taught."""
 LABELLED_SAMPLES = 16
 """Groups per step that are kept as text, so that most prompts are seen twice within 100 steps."""
