@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from bapo.config.method import METHODS, MethodSection, known_looks
+from bapo.config.method import METHODS, MethodSection, ProbeConfig, known_looks
 
 ROOT = Path(__file__).parents[2]
 OWN_PLACE = ROOT / "bapo" / "config" / "method"
-PACKAGE = METHODS.default.type_name()
-"""Also the name of the package and of its command, so that only comparisons with it are looked for."""
+COMMANDS = (METHODS.default.type_name(), ProbeConfig.type_name())
+"""Also names of commands, so that only comparisons with them are looked for."""
 
 
 def sources() -> Iterator[Path]:
@@ -26,7 +26,7 @@ def sources() -> Iterator[Path]:
 @pytest.mark.parametrize("name", METHODS.classes)
 def test_a_methods_type_stands_only_with_its_config_class(name: str) -> None:
     quoted = rf"""["'`]{name}["'`]"""
-    pattern = rf"([=!]=|\bcase) *{quoted}" if name == PACKAGE else quoted
+    pattern = rf"([=!]=|\bcase) *{quoted}" if name in COMMANDS else quoted
     found = [
         f"{path.relative_to(ROOT)}:{number}"
         for path in sources()
