@@ -24,7 +24,7 @@ def _wait_for_points(page: Page, chart: str, count: int) -> None:
 
 
 def _axis_range(page: Page, chart: str) -> list[float]:
-    script = """(name) => document.querySelector(`[data-chart="${name}"] .js-plotly-plot`).layout.xaxis.range"""
+    script = """(name) => document.querySelector(`[data-chart="${name}"] .js-plotly-plot`)?.layout?.xaxis.range ?? null"""
     values: list[float] = page.evaluate(script, chart)
     return values
 
