@@ -93,6 +93,7 @@ REASONS: Mapping[str, Reason] = {
     "still_difficult": Reason(
         "Still difficult", "The accuracy is still too low: the prompt stays remembered.", "stored"
     ),
+    "probed": Reason("Answered only", "A probe trains in its last step alone."),
     "surplus_stored": Reason(
         "Improved, kept for later", "The batch was full, and the accuracy is in [c2, c3]: it can be reused.", "stored"
     ),

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from backend.findings.cache import FindingsCache
-from bapo.analysis.findings.finding import LABELS, OF_PROBES, FindingsReport
+from bapo.analysis.findings.finding import LABELS, FindingsReport
+from bapo.analysis.findings.probe import OF_PROBES
 from bapo.analysis.findings.search import Search, find
 from bapo.analysis.findings.stream import read_stream
 from bapo.api.runs import RunCreate

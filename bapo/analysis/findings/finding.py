@@ -58,10 +58,6 @@ LABELS: Mapping[FindingKind, str] = {
     "contamination": "Training prompts in a held-out set",
 }
 """Every kind, in the order in which they are shown."""
-OF_PROBES: frozenset[FindingKind] = frozenset(
-    {"probed_difficulty", "probed_group_size", "probed_thresholds", "probed_cost"}
-)
-"""Kinds that only probes are looked through for."""
 
 Severity = Literal["problem", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("problem", "warning", "note")

@@ -35,6 +35,16 @@ _EIGHTH = Fraction(1, 8)
 _GIB = 2**30
 
 
+class Probed(NamedTuple):
+    """A probe's stream, with what all of its findings rest on."""
+
+    stream: RunStream
+    counts: ProbedCounts
+    forecast: Forecast
+    group_size: int
+    """The suggested one."""
+
+
 class ProbedCounts(NamedTuple):
     """Right responses and responses of each prompt that was answered."""
 
@@ -65,22 +75,9 @@ def counts_of(stream: RunStream) -> ProbedCounts:
     return ProbedCounts(correct, np.bincount(cluster) * stream.visits.group_size, counts, cluster)
 
 
-def _answered(detector: Callable[[RunStream, ProbedCounts], Outcome]) -> Callable[[RunStream], Outcome]:
-    """The detector for streams in which enough prompts were answered."""
-
-    def detect(stream: RunStream) -> Outcome:
-        counts = counts_of(stream)
-        answered = len(counts.num_correct)
-        if answered < LEAST_PROMPTS:
-            return TooLittle(f"{answered} of {LEAST_PROMPTS} prompts")
-        return detector(stream, counts)
-
-    return detect
-
-
-@_answered
-def probed_difficulty(stream: RunStream, counts: ProbedCounts) -> Outcome:
+def _difficulty(probed: Probed) -> Outcome:
     """How hard the problems are for the base model, beside what equally hard problems would give."""
+    stream, counts = probed.stream, probed.counts
     group_size = stream.visits.group_size
     accuracy = counts.accuracy
     wrong, right = (counts.share_of(counts.of_groups == k) for k in (0, group_size))
@@ -114,12 +111,10 @@ def probed_difficulty(stream: RunStream, counts: ProbedCounts) -> Outcome:
     )
 
 
-@_answered
-def probed_group_size(stream: RunStream, counts: ProbedCounts) -> Outcome:
+def _group_size(probed: Probed) -> Outcome:
     """The group size from which on larger groups cost more than they teach."""
-    forecast = Forecast(counts.num_correct, counts.num_responses)
-    shares = {size: forecast.mixed(size) for size in GROUP_SIZES}
-    best = group_size_of(forecast)
+    stream, best = probed.stream, probed.group_size
+    shares = {size: probed.forecast.mixed(size) for size in GROUP_SIZES}
     per_rollouts = {size: 1000 * share.value / size for size, share in shares.items()}
     text = f"{percent(shares[best].value, 0)} of groups would have a gradient at G = {best}"
     if 2 * best in shares:
@@ -201,12 +196,10 @@ def suggest(forecast: Forecast, accuracy: float, group_size: int, config: RunCon
     return Suggestion(c1, m, c3, difficult, reusable, mixed, arriving, wanted, offered)
 
 
-@_answered
-def probed_thresholds(stream: RunStream, counts: ProbedCounts) -> Outcome:
+def _thresholds(probed: Probed) -> Outcome:
     """c1, c3 and m for these problems, with the reason of each."""
-    forecast = Forecast(counts.num_correct, counts.num_responses)
-    group_size = group_size_of(forecast)
-    found = suggest(forecast, counts.accuracy.value, group_size, stream.config)
+    stream, group_size = probed.stream, probed.group_size
+    found = suggest(probed.forecast, probed.counts.accuracy.value, group_size, stream.config)
     usual = BapoConfig()
     changes: dict[str, Any] = {"rollout.group_size": group_size}
     if found.c1 != usual.c1:
@@ -240,17 +233,16 @@ def probed_thresholds(stream: RunStream, counts: ProbedCounts) -> Outcome:
     )
 
 
-@_answered
-def probed_cost(stream: RunStream, counts: ProbedCounts) -> Outcome:
+def _cost(probed: Probed) -> Outcome:
     """Speed and memory as measured, and the time that the planned run would take on the same machine."""
+    stream, group_size = probed.stream, probed.group_size
     generating = stream.curve("timing_s/gen").values
     tokens = stream.curve("bapo/cost/num_tokens").values
     updates, trained = stream.curve("timing_s/update").values, stream.curve("bapo/batch/batch").values
     if not len(generating) or not len(tokens) or not len(updates):
         return TooLittle("no update was measured yet: the last step makes one")
-    seconds_per_response = float(generating.sum()) / float(counts.num_responses.sum())
+    seconds_per_response = float(generating.sum()) / float(probed.counts.num_responses.sum())
     seconds_per_group = float(updates[-1]) / max(1.0, float(trained[-1]))
-    group_size = group_size_of(Forecast(counts.num_correct, counts.num_responses))
     config = _planned_config(stream, {"rollout.group_size": group_size})
     estimate = rollout_estimate(config.model_dump(mode="json"))
     seconds_per_update = seconds_per_group * config.training.batch_size * group_size / stream.visits.group_size
@@ -310,9 +302,22 @@ def _found(stream: RunStream, **parts: Any) -> Found:
     return Found(Finding(num_rollouts=stream.num_rollouts, **parts))
 
 
-PROBE_DETECTORS: Mapping[FindingKind, Callable[[RunStream], Outcome]] = {
-    "probed_difficulty": probed_difficulty,
-    "probed_group_size": probed_group_size,
-    "probed_thresholds": probed_thresholds,
-    "probed_cost": probed_cost,
+_DETECTORS: Mapping[FindingKind, Callable[[Probed], Outcome]] = {
+    "probed_difficulty": _difficulty,
+    "probed_group_size": _group_size,
+    "probed_thresholds": _thresholds,
+    "probed_cost": _cost,
 }
+OF_PROBES = _DETECTORS.keys()
+"""Kinds that only probes are looked through for."""
+
+
+def probe_outcomes(stream: RunStream) -> dict[FindingKind, Outcome]:
+    """What a probe says, by kind; the counts are taken and the success rates fitted once for all."""
+    counts = counts_of(stream)
+    answered = len(counts.num_correct)
+    if answered < LEAST_PROMPTS:
+        return dict.fromkeys(OF_PROBES, TooLittle(f"{answered} of {LEAST_PROMPTS} prompts"))
+    forecast = Forecast(counts.num_correct, counts.num_responses)
+    probed = Probed(stream, counts, forecast, group_size_of(forecast))
+    return {kind: detect(probed) for kind, detect in _DETECTORS.items()}

@@ -10,7 +10,6 @@ from bapo.analysis.findings.chance_movement import moved_by_chance
 from bapo.analysis.findings.duplicates import contamination, duplicate_prompts, near_duplicates
 from bapo.analysis.findings.finding import (
     LABELS,
-    OF_PROBES,
     SEVERITIES,
     Check,
     Finding,
@@ -27,7 +26,7 @@ from bapo.analysis.findings.groups_without_gradient import groups_without_gradie
 from bapo.analysis.findings.learning import held_out_falls, learning_stopped, reward_fell
 from bapo.analysis.findings.lengths import responses_cut, reward_follows_length
 from bapo.analysis.findings.policy_health import diversity_falls, entropy_collapse, off_policy_drift, reference_drift
-from bapo.analysis.findings.probe import PROBE_DETECTORS
+from bapo.analysis.findings.probe import OF_PROBES, probe_outcomes
 from bapo.analysis.findings.settled_prompts import always_solved, never_solved
 from bapo.analysis.findings.stream import RunStream
 from bapo.analysis.findings.verifier_noise import verifier_disagrees
@@ -35,7 +34,6 @@ from bapo.config.method.observed import ObservedConfig
 from bapo.config.method.probe import ProbeConfig
 
 DETECTORS: Mapping[FindingKind, Callable[[RunStream], Outcome]] = {
-    **PROBE_DETECTORS,
     "no_gradient": groups_without_gradient,
     "never_solved": never_solved,
     "always_solved": always_solved,
@@ -84,11 +82,13 @@ _OF_DATA: frozenset[FindingKind] = frozenset(
 """Kinds that a model's answers show before it is trained."""
 
 
-def kinds_of(stream: RunStream) -> list[FindingKind]:
-    """The kinds to look for: a probe's own and those of data, or all that a run in training can show."""
-    if isinstance(stream.config.method, ProbeConfig):
-        return [kind for kind in LABELS if kind in OF_PROBES or kind in _OF_DATA]
-    return [kind for kind in LABELS if kind not in OF_PROBES]
+def _outcomes(stream: RunStream) -> dict[FindingKind, Outcome]:
+    """A probe's own findings and those of its data, or all that a run can show, in the order of `LABELS`."""
+    is_probe = isinstance(stream.config.method, ProbeConfig)
+    own = probe_outcomes(stream) if is_probe else {}
+    looked_for = _OF_DATA if is_probe else LABELS.keys() - OF_PROBES
+    found = own | {kind: DETECTORS[kind](stream) for kind in looked_for}
+    return {kind: found[kind] for kind in LABELS if kind in found}
 
 
 class Search(NamedTuple):
@@ -100,7 +100,7 @@ class Search(NamedTuple):
 
 def find(stream: RunStream) -> Search:
     """All findings of what a run has recorded so far."""
-    outcomes = {kind: DETECTORS[kind](stream) for kind in kinds_of(stream)}
+    outcomes = _outcomes(stream)
     found = {kind: outcome for kind, outcome in outcomes.items() if isinstance(outcome, Found)}
     found = {kind: _leaving_out(stream, each) if kind in LEFT_OUT else each for kind, each in found.items()}
     if stream.is_observed:

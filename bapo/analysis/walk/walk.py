@@ -110,13 +110,9 @@ def _changed(step: WalkedStep, config: RunConfig, known: Known, wanted: Wanted) 
     """The step under other thresholds, and what to keep in mind."""
     record = step.record
     if not can_change(config, record) or record.thresholds is None:
-        name, value = next((name, value) for name, value in wanted._asdict().items() if value is not None)
-        remedy = f"a step of {config.method.label} has no thresholds to change: leave c1, c2 and c3 out"
-        raise ConfigError([ConfigProblem(name, value, remedy)])
+        raise _refused(wanted, f"a step of {config.method.label} has no thresholds to change")
     if known.before is None:
-        name, value = next((name, value) for name, value in wanted._asdict().items() if value is not None)
-        remedy = "the buffers before this step cannot be rebuilt from the record: leave c1, c2 and c3 out"
-        raise ConfigError([ConfigProblem(name, value, remedy)])
+        raise _refused(wanted, "the buffers before this step cannot be rebuilt from the record")
     own = recorded_thresholds(record.thresholds)
     other = under(record, config, known.before, chosen(own, wanted))
     cautions = [
@@ -136,6 +132,11 @@ def _changed(step: WalkedStep, config: RunConfig, known: Known, wanted: Wanted) 
         )
     changed = WalkedStep(other.record, step.section, step.stored, step.earlier, was_trained=other.is_same_batch)
     return changed, cautions
+
+
+def _refused(wanted: Wanted, reason: str) -> ConfigError:
+    name, value = next((name, value) for name, value in wanted._asdict().items() if value is not None)
+    return ConfigError([ConfigProblem(name, value, f"{reason}: leave c1, c2 and c3 out")])
 
 
 # ---------------------------------------------------------------- lines

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from bapo import observe
-from bapo.analysis.findings.finding import LABELS, OF_PROBES, Finding, FindingKind, TooLittle
+from bapo.analysis.findings.finding import LABELS, Finding, FindingKind, TooLittle
 from bapo.analysis.findings.groups_without_gradient import groups_without_gradient
 from bapo.analysis.findings.lengths import responses_cut, reward_follows_length
 from bapo.analysis.findings.policy_health import off_policy_drift
+from bapo.analysis.findings.probe import OF_PROBES
 from bapo.analysis.findings.search import find
 from bapo.analysis.findings.stream import Curve, Response, ResponseGroup, RunStream, read_stream
 from bapo.analysis.visits import UNKNOWN_VERSION

@@ -9,14 +9,7 @@ import numpy as np
 import pytest
 
 from bapo.analysis.findings.finding import TooLittle
-from bapo.analysis.findings.probe import (
-    group_size_of,
-    probed_cost,
-    probed_difficulty,
-    probed_group_size,
-    probed_thresholds,
-    suggest,
-)
+from bapo.analysis.findings.probe import OF_PROBES, group_size_of, probe_outcomes, suggest
 from bapo.analysis.findings.search import find
 from bapo.analysis.findings.success_rates import Forecast
 from bapo.config import resolve
@@ -40,7 +33,7 @@ def alike(count: int, num_prompts: int = 100) -> Forecast:
 
 def test_the_difficulty_stands_beside_that_of_equally_hard_prompts() -> None:
     # Half of 100 prompts 0/8, the other half 4/8: 25 % right, half of the groups have a gradient.
-    finding = found(probed_difficulty(stream([[0, 4] * 50], config=CONFIG))).finding
+    finding = found(probe_outcomes(stream([[0, 4] * 50], config=CONFIG))["probed_difficulty"]).finding
     figures = {each.label: each.value for each in finding.evidence}
     assert figures["Responses that are right"] == pytest.approx(0.25)
     assert figures["Groups with a gradient"] == pytest.approx(0.5)
@@ -51,9 +44,9 @@ def test_the_difficulty_stands_beside_that_of_equally_hard_prompts() -> None:
 
 
 def test_prompts_that_teach_nothing_are_said_to_be_too_hard_or_too_easy() -> None:
-    hard = found(probed_difficulty(stream([[0] * 100], config=CONFIG))).finding
+    hard = found(probe_outcomes(stream([[0] * 100], config=CONFIG))["probed_difficulty"]).finding
     assert (hard.severity, hard.remedies[0].text.endswith("easier problems.")) == ("warning", True)
-    easy = found(probed_difficulty(stream([[8] * 100], config=CONFIG))).finding
+    easy = found(probe_outcomes(stream([[8] * 100], config=CONFIG))["probed_difficulty"]).finding
     assert easy.remedies[0].text.endswith("harder problems.")
 
 
@@ -88,7 +81,7 @@ def test_c3_rises_until_enough_groups_can_be_reused() -> None:
 
 def test_time_and_memory_are_measured_and_the_planned_run_is_estimated() -> None:
     counts = [[4] * 100] * 4
-    finding = found(probed_cost(stream(counts, config=CONFIG, metrics=TIMES))).finding
+    finding = found(probe_outcomes(stream(counts, config=CONFIG, metrics=TIMES))["probed_cost"]).finding
     figures = {each.label: each.value for each in finding.evidence}
     assert figures["Tokens per second"] == pytest.approx(250)
     # 3,200 responses in 8 s.
@@ -98,14 +91,13 @@ def test_time_and_memory_are_measured_and_the_planned_run_is_estimated() -> None
 
 
 def test_a_remedy_makes_the_planned_run() -> None:
-    (remedy,) = found(probed_group_size(stream([[4] * 100], config=CONFIG))).finding.remedies
+    (remedy,) = found(probe_outcomes(stream([[4] * 100], config=CONFIG))["probed_group_size"]).finding.remedies
     assert remedy.changes == {"method.type": "bapo", "training.steps": 100, "rollout.group_size": 8}
 
 
-@pytest.mark.parametrize("detector", [probed_difficulty, probed_group_size, probed_thresholds, probed_cost])
-def test_few_prompts_say_nothing(detector: object) -> None:
-    assert callable(detector)
-    assert detector(stream([[4] * 10], config=CONFIG)) == TooLittle("10 of 64 prompts")
+def test_few_prompts_say_nothing() -> None:
+    outcomes = probe_outcomes(stream([[4] * 10], config=CONFIG))
+    assert outcomes == dict.fromkeys(OF_PROBES, TooLittle("10 of 64 prompts"))
 
 
 def test_a_probe_is_asked_about_its_data_and_not_about_learning() -> None:
