@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from bapo.config.method.base import MethodSection, RunSections
+from bapo.config.method.base import Look, MethodSection, RunSections
 
 NUM_PROBLEMS = 256
 """Problems that a probe answers unless told otherwise: a share of 1/2 is known to within 6 points."""
@@ -18,6 +18,7 @@ class ProbeConfig(MethodSection):
     """Probe: the base model answers fresh prompts; only the last step trains, to measure an update."""
 
     label: ClassVar = "Probe"
+    look: ClassVar = Look(14, "dot", "cross")
     is_replayable: ClassVar = True
     is_unmeasured: ClassVar = True
 
