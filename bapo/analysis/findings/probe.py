@@ -114,8 +114,9 @@ def _difficulty(probed: Probed) -> Outcome:
 def _group_size(probed: Probed) -> Outcome:
     """The group size from which on larger groups cost more than they teach."""
     stream, best = probed.stream, probed.group_size
-    shares = {size: probed.forecast.mixed(size) for size in GROUP_SIZES}
-    per_rollouts = {size: 1000 * share.value / size for size, share in shares.items()}
+    # The suggested size comes first: it is the figure of the title.
+    shares = {size: probed.forecast.mixed(size) for size in sorted(GROUP_SIZES, key=lambda size: size != best)}
+    per_rollouts = {size: 1000 * shares[size].value / size for size in GROUP_SIZES}
     text = f"{percent(shares[best].value, 0)} of groups would have a gradient at G = {best}"
     if 2 * best in shares:
         gain = 100 * (shares[2 * best].value - shares[best].value)
