@@ -9,8 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tests.recorded", "tests.services", "tests.backend.fake_worker", "tests.simulated", "tests.stack"]
+
+# A busy machine is slow without anything being wrong.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 # What collecting loads (PyTorch, the server, every test module) stays until the end: looking through it time and again
 # took a third of the CPU time of that.

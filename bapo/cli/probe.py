@@ -9,6 +9,7 @@ import typer
 
 from bapo.cli.failures import plain_errors
 from bapo.cli.findings import show_report
+from bapo.cli.output import JsonOption, print_json
 from bapo.cli.train import EXIT_STOPPED, train_here
 from bapo.config import apply_changes, parse_assignments, resolve
 from bapo.config.method import probe_changes
@@ -27,6 +28,7 @@ def probe(
     ] = None,
     problems: Annotated[int, typer.Option(min=1, help="Problems to answer.")] = NUM_PROBLEMS,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder. Default: runs/probe.")] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Answer problems with the base model, and suggest G, c1 to c3, v and m for training on them.
 
@@ -47,7 +49,11 @@ def probe(
         from bapo.analysis.findings.search import find  # noqa: PLC0415
         from bapo.analysis.findings.stream import read_stream  # noqa: PLC0415
 
-        show_report(find(read_stream(run_folder)).report)
+        report = find(read_stream(run_folder)).report
+    if as_json:
+        print_json(report)
+    else:
+        show_report(report)
 
 
 def _planned(model: str, data: str, assignments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

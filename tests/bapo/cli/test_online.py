@@ -538,11 +538,12 @@ def test_checkpoints_and_downloads_say_what_there_is(cli: Cli, trained: RunDetai
     assert "'moon' is none of" in cli("artifacts", "get", trained.id, "moon", code=2).stderr
 
 
-def test_prices_are_set_and_listed(cli: Cli, admin: Client) -> None:
+def test_prices_are_set_and_listed(cli: Cli, admin: Client, worker: FakeWorker) -> None:
     done = cli("prices", "set", "0.25", "--slot")
     assert done.output == "slot: 0.25 USD an hour from the beginning\n"
     cli("prices", "set", "3", "--slot", "--gpu", "x", code=2)
-    assert "there is no worker yet" in cli("prices", "set", "3", "--worker", "nobody", code=2).stderr
+    refusal = cli("prices", "set", "3", "--worker", "nobody", code=2).stderr
+    assert f"no worker has that name: give one of {worker.body.name}" in refusal
     assert cli("prices", "currency", "eur", "--rate", "2").output == "all prices are in EUR\n"
     listed = cli("prices", "list").output
     assert "per hour, in EUR; 1 change\n" in listed
