@@ -130,8 +130,10 @@
       if (annotation.name.startsWith("alert-")) find("run-alerts")?.scrollIntoView({ block: "center" });
       else charts.openTab("history", { mark: annotation.name });
     });
-    graph.on("plotly_click", ({ points }) => {
-      if (!points?.length) return;
+    graph.on("plotly_click", ({ points, event }) => {
+      // A double-click leads out of a zoom, however slowly a busy machine takes it: neither click means a point.
+      const { h, v } = charts.viewOf(name);
+      if (!points?.length || h || v || event?.detail > 1) return;
       const kind = String(graph.layout?.uirevision || "").split("|")[0];
       dispatchEvent(new CustomEvent("bapo:point", { detail: { kind, x: points[0].x } }));
     });

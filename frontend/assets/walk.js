@@ -9,7 +9,6 @@
   const LISTED = 8; // Groups of each outcome at first.
   const MORE = 100;
   const NEWS_MS = 3000;
-  const DOUBLE_CLICK_MS = 350;
   const THRESHOLDS = ["c1", "c2", "c3"];
   const SOURCES = [["x1", "fresh", "X1 fresh"], ["x2", "reevaluated", "X2 re-evaluated"], ["x3", "reused", "X3 reused"]];
   const trained = (outcome) => (outcome.treatment === "trained" ? " walk-trained" : "");
@@ -17,7 +16,6 @@
 
   let view = null;
   let askedAt = 0;
-  let opening = null;
 
   const panel = () => find("walk");
   const onTab = () => window.bapoView.read().get("tab") === "walk";
@@ -267,14 +265,11 @@
     else if (event.target.closest("#walk-reset")) reset();
   });
 
-  // A click on a step in a chart on batches. The second click of two belongs to the chart; without a mouse, the first one
-  // shows the figures.
+  // A click on a step in a chart on batches. Without a mouse, it shows the figures.
   addEventListener("bapo:point", ({ detail: { kind, x } }) => {
-    clearTimeout(opening);
     if (kind !== "step" || !(x >= 1) || window.bapoView.read().get("tab") !== "batch" || !matchMedia("(hover: hover)").matches) return;
-    opening = setTimeout(() => window.bapoCharts.openTab("walk", { step: Math.round(x) }), DOUBLE_CLICK_MS);
+    window.bapoCharts.openTab("walk", { step: Math.round(x) });
   });
-  document.addEventListener("dblclick", () => clearTimeout(opening), true);
 
   narrow.addEventListener("change", () => {
     const whole = view?.walk && panel()?.querySelector(".walk-body");

@@ -25,8 +25,6 @@ def _wait_for_points(page: Page, chart: str, count: int) -> None:
 
 def _axis_range(page: Page, chart: str) -> list[float]:
     script = """(name) => document.querySelector(`[data-chart="${name}"] .js-plotly-plot`).layout.xaxis.range"""
-    # Drawn anew, a chart is away for a moment.
-    page.wait_for_selector(f"[data-chart={chart}] .js-plotly-plot", state="attached")
     values: list[float] = page.evaluate(script, chart)
     return values
 

@@ -67,11 +67,15 @@ def test_a_step_is_walked_stepped_and_asked_what_another_c1_had_done(page: Page,
 
     # From a chart on batches.
     page.goto(f"/runs/{run_id}?tab=batch")
+    # A chart that is still being drawn is elsewhere a moment later.
+    expect(page.locator("[data-chart='batch-composition'].ready")).to_be_visible()
+    expect(page.locator(".chart-card.loading")).to_have_count(0)
     chart = page.locator("[data-chart='batch-composition'] .js-plotly-plot .nsewdrag")
     chart.scroll_into_view_if_needed()
     box = chart.bounding_box()
     assert box is not None
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.move(box["x"] + box["width"] / 2 - 20, box["y"] + box["height"] / 2)
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=3)
     expect(
         page.locator("[data-chart='batch-composition'] .hoverlayer .legend, .hoverlayer .hovertext").first
     ).to_be_visible()
