@@ -31,6 +31,7 @@
       answer: null,
       sliders: "",
       placed: {}, // Where the thumbs stand.
+      held: false, // Whether a person has touched a thumb since it last played.
       drawn: new Map(), // Figure on each card.
       migration: channel("migration", migrationQuery, drawMigration),
       flows: channel("flows", flowsQuery, drawFlows),
@@ -241,18 +242,20 @@
     state.migration.want();
   }
 
-  // Before Dash tells of it: what it then says of a thumb is the person's, not what playing had set.
+  // Before Dash tells of it: what it then says of a thumb is the person's, not what was set here.
   for (const kind of ["pointerdown", "keydown"]) {
     addEventListener(kind, (event) => {
-      if (event.target.closest("#migration-from, #migration-to")) stop();
+      if (!state || !event.target.closest("#migration-from, #migration-to")) return;
+      stop();
+      state.held = true;
     }, { capture: true });
   }
 
-  // Dash tells of a thumb that a person moved, and, late, of one that was put somewhere here.
+  // Dash tells of a thumb that a person moved, and of one that was put somewhere here: in a busy browser so late that
+  // playing has gone further, or has ended, since.
   function moved(name, value) {
     state.placed[name] = value;
-    // While it plays, nobody has touched one.
-    if (timer === null) move(name, value);
+    if (state.held) move(name, value);
   }
 
   // ---------------------------------------------------------------- playing
@@ -264,6 +267,7 @@
     }
     if (!state.answer || !scale().last) return;
     state.section.classList.add("playing");
+    state.held = false;
     if (state.shown.to >= scale().last) move("to", state.shown.from);
     timer = setInterval(frame, FRAME_MS);
   }

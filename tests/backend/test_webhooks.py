@@ -20,7 +20,7 @@ from backend.kit.outbound_addresses import AddressPolicy
 from backend.models import Delivery, Membership, User, Webhook
 from backend.webhooks.delivering import Deliverer, note, retry_seconds
 from backend.webhooks.messages import message, signature, text_of
-from backend.webhooks.sending import Outcome
+from backend.webhooks.sending import TRY_SECONDS, Outcome
 from bapo.api.alerts import FillRateCondition, RuleScope, RuleWrite
 from bapo.api.runs import RunDetail
 from bapo.api.webhooks import DeliveryInfo, WebhookCreated, WebhookWrite
@@ -173,18 +173,31 @@ def _endless(receiver: Receiver) -> None:
     receiver.answer = flood
 
 
-@pytest.fixture
-def quick(backend_server: BackendServer) -> Iterator[Deliverer]:
-    """A deliverer with little patience, which sends what a test hands to it."""
-    database = Database(backend_server.settings.database_url)
-    deliverer = Deliverer(database, AddressPolicy.of("127.0.0.1"), try_seconds=0.5)
+@contextmanager
+def _deliverer(server: BackendServer, try_seconds: float) -> Iterator[Deliverer]:
+    """One that sends what a test hands to it."""
+    database = Database(server.settings.database_url)
+    deliverer = Deliverer(database, AddressPolicy.of("127.0.0.1"), try_seconds=try_seconds)
     yield deliverer
     deliverer.end()
     database.close()
 
 
-def sent_by(quick: Deliverer, receiver: Receiver) -> Outcome:
-    outcome = quick._send(receiver.url, {"BAPO-Event": "test"}, b"{}")
+@pytest.fixture
+def quick(backend_server: BackendServer) -> Iterator[Deliverer]:
+    """A deliverer with too little patience for anything but silence."""
+    with _deliverer(backend_server, 0.5) as deliverer:
+        yield deliverer
+
+
+@pytest.fixture
+def patient(backend_server: BackendServer) -> Iterator[Deliverer]:
+    with _deliverer(backend_server, TRY_SECONDS) as deliverer:
+        yield deliverer
+
+
+def sent_by(deliverer: Deliverer, receiver: Receiver) -> Outcome:
+    outcome = deliverer._send(receiver.url, {"BAPO-Event": "test"}, b"{}")
     assert isinstance(outcome, Outcome)
     return outcome
 
@@ -199,17 +212,17 @@ def test_silence_and_drips_end_with_the_time_of_a_try(quick: Deliverer, receiver
         assert time.monotonic() - begin > 0.4
 
 
-def test_of_an_endless_answer_little_is_read(quick: Deliverer, receiver: Receiver) -> None:
+def test_of_an_endless_answer_little_is_read(patient: Deliverer, receiver: Receiver) -> None:
     _endless(receiver)
-    outcome = sent_by(quick, receiver)
+    outcome = sent_by(patient, receiver)
     assert (outcome.status_code, outcome.problem) == (200, None)
     assert outcome.response == "x" * 500
 
 
-def test_a_receiver_that_is_away_or_speaks_another_protocol_is_said_to(quick: Deliverer, receiver: Receiver) -> None:
+def test_a_receiver_that_is_away_or_speaks_another_protocol_is_said_to(patient: Deliverer, receiver: Receiver) -> None:
     receiver.answer = lambda handler: handler.wfile.write(b"220 smtp.example.org\r\n")
-    assert "the connection failed" in (sent_by(quick, receiver).problem or "")
-    outcome = quick._send("http://127.0.0.1:1/x".replace(":1/", ":1024/"), {}, b"")
+    assert "the connection failed" in (sent_by(patient, receiver).problem or "")
+    outcome = patient._send("http://127.0.0.1:1/x".replace(":1/", ":1024/"), {}, b"")
     assert "the connection failed" in (outcome.problem or "")
 
 

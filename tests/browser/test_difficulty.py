@@ -222,6 +222,10 @@ def test_playing_asks_for_each_step_once_and_ends_at_the_last(page: Page, run_id
     steps = [parse_qs(urlsplit(address).query).get("to") for address in asked]
     # The newest step without a name comes first, and is known when it is reached again.
     assert steps == [None, ["0"], ["8"], ["16"]]
+    # In a busy browser Dash tells of a thumb that playing has set when it has ended: nobody has moved it.
+    page.evaluate("window.dash_clientside.set_props('migration-to', { value: 2 })")
+    expect(thumb(page, "To step")).to_have_attribute("aria-valuenow", "2")
+    expect(shown).to_have_text(str(NUM_STEPS))
     button.click()
     wait_for_steps(page, ["0", "8", "16", str(NUM_STEPS), "0"])
     thumb(page, "To step").press("End")
