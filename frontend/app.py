@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 from dash.exceptions import DependencyException
@@ -99,6 +100,8 @@ def create_app(settings: FrontendSettings) -> Gate:
     styles = Bundle([ASSETS / "paper.css", *own_files("css")], "css")
     server: Any = FastAPI(openapi_url=None)
     server.mount("/assets/report", StaticFiles(directory=ASSETS))
+    # Before Dash's own address of that name.
+    server.add_api_route("/_dash-layout", partial(shell.first_layout, api, PAGES), include_in_schema=False)
     app = Pages(
         "frontend",
         backend="fastapi",

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
+from plotly.io.json import to_json_plotly
+from starlette.requests import Request
+from starlette.responses import Response
 
-from bapo.api.accounts import UserInfo
 from bapo.figures.theme import css_variables, mantine_theme, mantine_variables
 from frontend.clientside import clientside
 from frontend.components.actions import FAILURES
 from frontend.components.attributes import attributes
 from frontend.components.controls import button_around
 from frontend.components.icon import IconName, icon
-from frontend.components.markup import lean
-from frontend.components.notices import error_notice, link_button, notice
 from frontend.documents import DASHBOARD, START, address, documents
-from frontend.page import Living, Page, query_of
+from frontend.page import Page, query_of
 from frontend.projects import writable_projects
+from frontend.routing import Shown, page_at
 from frontend.session import Api
 from frontend.shipping import plotly_address
 
@@ -60,14 +64,65 @@ def index() -> str:
     return _INDEX.replace("VARIABLES", style).replace("PLOTLY", plotly_address())
 
 
-def shell_layout() -> dmc.MantineProvider:
-    """Returns everything that stays while pages change."""
+class Viewer(NamedTuple):
+    """What the frame says and offers to who looks at it."""
+
+    label: str = ""
+    administration: Sequence[Any] = ()
+    """Entries of the menu."""
+    looks: str = ""
+    """Classes of the frame: the style sheet offers nothing that makes something to those who may only look."""
+    projects: Sequence[str] = ()
+    """They can be chosen between."""
+
+
+async def first_layout(api: Api, pages: Sequence[Page], request: Request) -> Response:
+    """Answers with the frame and, in it, the page that asks for it: it is made while the browser sets up its scripts.
+
+    A page that does not say which one it is gets the frame alone, and asks for its content from there.
+    """
+    asking = urlsplit(request.headers.get("referer", ""))
+    if not asking.path:
+        layout = shell_layout(await _viewer(api))
+    else:
+        search = f"?{asking.query}" if asking.query else ""
+        viewer, shown = await asyncio.gather(_viewer(api), page_at(api, pages, asking.path, search))
+        project = query_of(search).get("project") if asking.path == "/runs" else None
+        layout = shell_layout(viewer, shown, {"pathname": asking.path, "search": search}, project)
+    return Response(to_json_plotly(layout), media_type="application/json")
+
+
+async def _viewer(api: Api) -> Viewer:
+    try:
+        user = await api.client().me()
+    except FAILURES:
+        return Viewer("server unavailable")
+    names = [each.name for each in user.projects if not each.is_archived]
+    looks = [*([] if writable_projects(user) else ["only-looks"]), *(["many-projects"] if len(names) > 1 else [])]
+    administration = _administration() if user.role == "admin" else []
+    return Viewer(f"{user.name} · {user.role}", administration, " ".join(looks), names)
+
+
+_NO_VIEWER = Viewer()
+
+
+def shell_layout(
+    viewer: Viewer = _NO_VIEWER,
+    shown: Shown | None = None,
+    place: Mapping[str, str] | None = None,
+    project: str | None = None,
+) -> dmc.MantineProvider:
+    """Returns everything that stays while pages change, and the page where it is known.
+
+    `place`: the parts of the page's address. `project`: the one whose runs it lists.
+    """
+    content, route, events, about = shown or Shown(None, None, None, address(DASHBOARD))
     return dmc.MantineProvider(
         [
-            dcc.Location(id="url", refresh="callback-nav"),
+            dcc.Location(id="url", refresh="callback-nav", **(place or {})),
             dcc.Store(id="scheme"),
-            dcc.Store(id="route"),
-            dcc.Store(id="live-source"),
+            dcc.Store(id="route", data=route),
+            dcc.Store(id="live-source", data=events),
             dcc.Store(id="live-state"),
             html.Div(id="title-sink", hidden=True),
             html.Div(id="bell-sink", hidden=True),
@@ -75,11 +130,12 @@ def shell_layout() -> dmc.MantineProvider:
             html.Div(id="connection-banner", className="connection-banner", role="status"),
             dmc.AppShell(
                 [
-                    dmc.AppShellHeader(_header(), className="shell-header"),
+                    dmc.AppShellHeader(_header(viewer, about, project), className="shell-header"),
                     dmc.AppShellNavbar(html.Div(_links(), className="shell-nav"), id="navbar", p="sm"),
-                    dmc.AppShellMain(html.Div(id="page", className="page")),
+                    dmc.AppShellMain(html.Div(content, id="page", className="page")),
                 ],
                 id="appshell",
+                className=viewer.looks,
                 header={"height": 52},
                 navbar={"width": 196, "breakpoint": "md", "collapsed": {"mobile": True}},
                 padding="md",
@@ -91,7 +147,7 @@ def shell_layout() -> dmc.MantineProvider:
     )
 
 
-def _header() -> dmc.Group:
+def _header(viewer: Viewer, about: str, project: str | None) -> dmc.Group:
     return dmc.Group(
         [
             dmc.Group(
@@ -108,9 +164,11 @@ def _header() -> dmc.Group:
             ),
             dmc.Group(
                 [
-                    # Shown to those who have several, with their names from `who`.
+                    # Shown to those who have several.
                     dmc.Select(
                         id="project",
+                        data=list(viewer.projects),
+                        value=project,
                         placeholder="All projects",
                         clearable=True,
                         size="xs",
@@ -133,7 +191,7 @@ def _header() -> dmc.Group:
                     html.A(
                         icon("book"),
                         id="help",
-                        href=address(DASHBOARD),
+                        href=about,
                         target="_blank",
                         title="About this page",
                         className="bell",
@@ -166,7 +224,7 @@ def _header() -> dmc.Group:
                             ),
                             dmc.MenuDropdown(
                                 [
-                                    dmc.MenuLabel("", id="user"),
+                                    dmc.MenuLabel(viewer.label, id="user"),
                                     dmc.MenuItem("Account", href="/account", leftSection=icon("user", 16)),
                                     dmc.MenuItem("Projects", href="/projects", leftSection=icon("data", 16)),
                                     dmc.MenuItem("Prices", href="/prices", leftSection=icon("notes", 16)),
@@ -181,8 +239,8 @@ def _header() -> dmc.Group:
                                     dmc.MenuItem(
                                         "API", href="/api/v1/docs", target="_blank", leftSection=icon("notes", 16)
                                     ),
-                                    # Only what the caller may do: filled by `who`.
-                                    html.Div(id="menu-administration"),
+                                    # Only what the caller may do.
+                                    *viewer.administration,
                                     dmc.MenuDivider(),
                                     dmc.MenuItem("Log out", id="logout", leftSection=icon("logout", 16)),
                                 ]
@@ -237,53 +295,12 @@ def register(app: Dash, api: Api, pages: tuple[Page, ...]) -> None:
         Input("url", "pathname"),
         Input("url", "search"),
         State("route", "data"),
+        # The frame comes with its first page.
+        prevent_initial_call=True,
     )
     async def show(pathname: str | None, search: str | None, route: str | None) -> Any:
-        for page in pages:
-            match = page.pattern.fullmatch(pathname or "/")
-            if match is None:
-                continue
-            key = f"{pathname}{search or ''}" if page.query_makes_page else (pathname or "/")
-            if key == route:
-                return no_update, no_update, no_update, no_update
-            about = address(f"{DASHBOARD}#{page.section}")
-            try:
-                shown = await page.layout(api, match.groupdict(), query_of(search))
-            except FAILURES as error:
-                # Without a page, nothing shows what a stream tells.
-                return error_notice(error), None, None, about
-            content, after = shown if isinstance(shown, Living) else (shown, None)
-            source = {"url": page.events.format(**match.groupdict()), "after": after} if page.events else None
-            return lean(content), key, source, about
-        missing = notice(
-            "Page not found",
-            f"There is no page at {pathname}.",
-            icon_name="alert",
-            action=link_button("Back to runs", "/runs", variant="light"),
-        )
-        return missing, pathname, None, address(DASHBOARD)
-
-    @app.callback(
-        Output("user", "children"),
-        Output("menu-administration", "children"),
-        Output("appshell", "className"),
-        Output("project", "data"),
-        Output("project", "value"),
-        Input("url", "id"),
-        State("url", "pathname"),
-        State("url", "search"),
-    )
-    async def who(_: str, pathname: str | None, search: str | None) -> Any:
-        try:
-            user: UserInfo = await api.client().me()
-        except FAILURES:
-            return "server unavailable", [], no_update, no_update, no_update
-        administration = _administration() if user.role == "admin" else []
-        # The style sheet offers nothing that makes something to those who may only look.
-        names = [each.name for each in user.projects if not each.is_archived]
-        listed = query_of(search).get("project") if pathname == "/runs" else None
-        looks = [*([] if writable_projects(user) else ["only-looks"]), *(["many-projects"] if len(names) > 1 else [])]
-        return f"{user.name} · {user.role}", administration, " ".join(looks), names, listed
+        shown = await page_at(api, pages, pathname or "/", search or "", route)
+        return [no_update] * len(Shown._fields) if shown is None else shown
 
     in_browser = partial(clientside, app, "shell")
     in_browser(

@@ -361,3 +361,20 @@ def test_pages_load_no_script_that_they_do_not_need(member: httpx.Client) -> Non
     [table] = set(lists) - set(queue)
     assert table.startswith("dash_ag_grid/")
     assert f'data-table="/_dash-component-suites/{table}"' in member.get("/queue").text
+
+
+def test_a_page_comes_with_the_frame_that_it_stands_in(member: httpx.Client, address: str) -> None:
+    def asked_from(page: str) -> tuple[str, dict[str, str]]:
+        layout = member.get("/_dash-layout", headers={"Referer": page} if page else {})
+        place = layout.json()["props"]["children"][0]["props"]
+        return layout.text, {name: place.get(name) for name in ("pathname", "search")}
+
+    queue, place = asked_from(f"{address}/queue?by=project")
+    assert '"id":"queue-chosen"' in queue
+    assert place == {"pathname": "/queue", "search": "?by=project"}
+    assert "There is no page at" in asked_from(f"{address}/nowhere")[0]
+    # Whoever does not say for which page it is gets the frame, and asks for the page from there.
+    frame, place = asked_from("")
+    assert '"id":"appshell"' in frame
+    assert '"id":"queue-chosen"' not in frame
+    assert place == {"pathname": None, "search": None}

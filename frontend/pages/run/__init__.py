@@ -9,11 +9,13 @@ from dash import Dash, dcc, html
 
 from bapo.figures.axes import X_KINDS
 from frontend.clientside import clientside
+from frontend.components.actions import FAILURES
 from frontend.components.alert_cards import acknowledging
 from frontend.components.attributes import attributes
 from frontend.components.choices import choices
 from frontend.components.controls import segments, small_select
 from frontend.components.dialog import drawer
+from frontend.components.notices import error_notice
 from frontend.components.store_button import button_store
 from frontend.page import Living
 from frontend.pages.run import (
@@ -51,14 +53,16 @@ SMOOTHING_CHOICES = (
 
 async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) -> Living:
     """Returns the page; its charts follow."""
-    run = await api.client().run(path["run_id"])
-    tab = query.get("tab", "")
+    client = api.client()
+    run = await client.run(path["run_id"])
     x_kind, smooth = query.get("x", ""), query.get("smooth", "")
     tabs = tabs_of(run)
+    asked = query.get("tab", "")
+    tab = asked if asked in {each.name for each in tabs} else TABS[0].name
     tab_list = dmc.Tabs(
         dmc.TabsList([dmc.TabsTab(each.label, value=each.name) for each in tabs], className="tabs-list"),
         id="run-tabs",
-        value=tab if tab in {each.name for each in tabs} else TABS[0].name,
+        value=tab,
         className="run-tabs",
     )
     axis = html.Div(
@@ -82,6 +86,10 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
         id="run-axis",
         className="run-axis",
     )
+    try:
+        opened = await panels.panel(client, run, tab, query)
+    except FAILURES as error:
+        opened = error_notice(error)
     content = html.Div(
         [
             dcc.Store(id="run-id", data=run.id),
@@ -94,7 +102,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             html.Div(id="run-progress", className="run-progress"),
             html.Div(identity.written(run), id="run-written", className="run-written"),
             html.Div(reason(run), id="run-reason"),
-            html.Div(await alerts.panel(api.client(), run.id), id="run-alerts", className="run-alerts"),
+            html.Div(await alerts.panel(client, run.id), id="run-alerts", className="run-alerts"),
             button_store(acknowledging("run")),
             # Drawn by the browser, which asks for them again and again.
             html.Div(
@@ -108,7 +116,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             html.Div(tab_list, className="tabs-row"),
             axis,
             # Its id and its label follow the open tab (assets/run.js).
-            html.Div(html.Div(id="run-panel", className="run-panel"), role="tabpanel"),
+            html.Div(html.Div(opened, id="run-panel", className="run-panel"), role="tabpanel"),
             actions.dialogs(),
             identity.dialog(),
             drawer("change", html.Div(id="change-body"), title="Change parameters", size="md", padding="md"),

@@ -7,6 +7,8 @@ from typing import Any
 
 from dash import Dash, Input, Output, State
 
+from bapo.api.runs import RunDetail
+from bapo.client import AsyncClient
 from frontend.components.actions import on_failure
 from frontend.components.markup import lean
 from frontend.components.notices import error_notice
@@ -21,16 +23,22 @@ def view_of(tab: str, query: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in query.items() if is_of_tab or key in PAGE_KEYS}
 
 
+async def panel(client: AsyncClient, run: RunDetail, tab: str, query: Mapping[str, str]) -> Any:
+    """Returns what a tab shows."""
+    return lean(await BY_NAME[tab].panel(client, run, view_of(tab, query)))
+
+
 def register(app: Dash, api: Api) -> None:
-    """Registers the callback that opens a tab."""
+    """Registers the callback that opens another tab; the page comes with its first."""
 
     @app.callback(
         Output("run-panel", "children"),
         Input("run-tabs", "value"),
         State("run-id", "data"),
         State("url", "search"),
+        prevent_initial_call=True,
         on_error=on_failure(error_notice),
     )
     async def open_tab(tab: str, run_id: str, search: str | None) -> Any:
         client = api.client()
-        return lean(await BY_NAME[tab].panel(client, await client.run(run_id), view_of(tab, query_of(search))))
+        return await panel(client, await client.run(run_id), tab, query_of(search))
