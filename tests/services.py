@@ -292,7 +292,7 @@ def database(postgres_url: str) -> Iterator[Database]:
     database.close()
 
 
-def wait_until(condition: Callable[[], bool], timeout_seconds: float = 20.0) -> None:
+def wait_until(condition: Callable[[], bool], timeout_seconds: float = 60.0) -> None:
     """Wait for a condition. Raises AssertionError when it does not come true."""
     deadline = time.monotonic() + timeout_seconds
     pause = 0.01

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
-from bapo.analysis.comparison import estimate, paired_difference, spread
+from bapo.analysis.comparison import estimate, seed_differences, spread
 from bapo.analysis.savings import Expense, savings
+from bapo.analysis.seed_disagreement import seed_disagreement
 from bapo.api.compare import (
     ComparedGroup,
     ComparedRunInfo,
@@ -66,6 +67,12 @@ def _evaluations(
     def figure(result: EvaluationResult) -> float | None:
         return result.at_budget if is_equal else result.final.value
 
+    def against_reference(dataset: str) -> list[float]:
+        if reference is None:
+            return []
+        return seed_differences(_by_seed(reference, dataset, figure), _by_seed(runs, dataset, figure))
+
+    differences = {dataset: against_reference(dataset) for dataset in num_samples}
     return [
         GroupEvaluation(
             dataset=dataset,
@@ -75,9 +82,8 @@ def _evaluations(
             best=_over(runs, dataset, lambda result: result.best.value),
             change=_over(runs, dataset, lambda result: _value(result.change)),
             at_budget=_over(runs, dataset, lambda result: result.at_budget),
-            against_reference=None
-            if reference is None
-            else paired_difference(_by_seed(reference, dataset, figure), _by_seed(runs, dataset, figure)),
+            against_reference=estimate(differences[dataset]),
+            disagreement=seed_disagreement(differences[dataset]),
         )
         for dataset, k in num_samples.items()
     ]
@@ -90,12 +96,12 @@ def _over(runs: Sequence[ComparedRunInfo], dataset: str, figure: Figure) -> Mean
     return _mean(figure(result) for run in runs for result in run.results if result.dataset == dataset)
 
 
-def _by_seed(runs: Sequence[ComparedRunInfo], dataset: str, figure: Figure) -> list[tuple[int, float]]:
+def _by_seed(runs: Sequence[ComparedRunInfo], dataset: str, figure: Figure) -> list[tuple[int | None, float]]:
     found = []
     for run in runs:
         for result in run.results:
             value = figure(result)
-            if result.dataset == dataset and run.seed is not None and value is not None:
+            if result.dataset == dataset and value is not None:
                 found.append((run.seed, value))
     return found
 

@@ -20,7 +20,7 @@ from backend.kit.rendering import rendered
 from backend.models import Run
 from backend.runs.repository import applied_changes
 from backend.runs.usage import usage_of
-from bapo.analysis.comparison import SEED_FIELD, ComparedRun, RunGroup, differences, flattened, groups_of
+from bapo.analysis.comparison import ComparedRun, RunGroup, differences, flattened, groups_of, seed_in
 from bapo.analysis.result import AppliedChange
 from bapo.analysis.steered import steered_config
 from bapo.api.compare import MOST_COMPARED, CompareAxis, ComparedRunInfo, Comparison, ConfigDifference, EqualBudget
@@ -129,7 +129,7 @@ def compare(session: Session, chosen: Chosen, question: Question, prices: Prices
             ComparedRunInfo,
             row,
             row.run,
-            seed=run.config.get(SEED_FIELD),
+            seed=seed_in(run.config),
             label=label_of[run_id],
             duration_seconds=_duration(row.run, now),
             total=total(axes[run_id], meter),

@@ -21,9 +21,11 @@ from bapo.config.method import method_key
 Floats = NDArray[np.float64]
 
 SEED_FIELD = "training.seed"
+SEED_FIELDS = (SEED_FIELD, "method.config.seed", "method.config.data.seed")
+"""Of our runs; of observed ones, as TRL and most loops name theirs, and as verl does."""
 METHOD_FIELD = "method.type"
 WITHOUT_FIELD = "method.without"
-_IMMATERIAL = frozenset({SEED_FIELD, "training.checkpoint_interval", "training.keep_checkpoints"})
+_IMMATERIAL = frozenset({*SEED_FIELDS, "training.checkpoint_interval", "training.keep_checkpoints"})
 _IMMATERIAL_SECTIONS = ("samples.", "engine.threads", "resources.")
 """Replicates may differ in these: they change no result."""
 _MEASUREMENT = ("evaluation.", "tracking.", "task.num_test")
@@ -78,19 +80,26 @@ def spread(values: Sequence[float]) -> CostSpread | None:
     return CostSpread(median=median(values), low=min(values), high=max(values)) if values else None
 
 
-def paired_difference(first: Sequence[tuple[int, float]], second: Sequence[tuple[int, float]]) -> MeanEstimate | None:
-    """Mean of `second` - `first` over the seeds that both have, with Student's interval; None where they share none.
+SeedFigures = Sequence[tuple[int | None, float]]
+"""(seed, figure of a run) pairs; a run without a known seed is paired with none."""
 
-    Both are (seed, figure of a run) pairs; runs of one seed count as their mean, so that n is the number of seeds.
-    """
+
+def paired_difference(first: SeedFigures, second: SeedFigures) -> MeanEstimate | None:
+    """Mean of `second` - `first` over the seeds that both have, with Student's interval; None where they share none."""
+    return estimate(seed_differences(first, second))
+
+
+def seed_differences(first: SeedFigures, second: SeedFigures) -> list[float]:
+    """`second` - `first` for each seed that both have; runs of one seed count as their mean: n is that of the seeds."""
     ours, theirs = _by_seed(first), _by_seed(second)
-    return estimate([theirs[seed] - ours[seed] for seed in ours if seed in theirs])
+    return [theirs[seed] - ours[seed] for seed in ours if seed in theirs]
 
 
-def _by_seed(figures: Sequence[tuple[int, float]]) -> dict[int, float]:
+def _by_seed(figures: SeedFigures) -> dict[int, float]:
     found: dict[int, list[float]] = {}
     for seed, figure in figures:
-        found.setdefault(seed, []).append(figure)
+        if seed is not None:
+            found.setdefault(seed, []).append(figure)
     return {seed: fmean(values) for seed, values in found.items()}
 
 
@@ -178,6 +187,11 @@ def _labels(runs: Sequence[ComparedRun], by: str) -> list[str]:
     if not any(by in run.config for run in runs):
         raise ValueError(f"no run has the config field {by!r}: give run, config, tags, group, or a field they have")
     return [_setting(by, run.config) for run in runs]
+
+
+def seed_in(config: Mapping[str, Any]) -> int | None:
+    """The seed that a flat config names; None of an observed run that told none."""
+    return next((seed for field in SEED_FIELDS if isinstance(seed := config.get(field), int)), None)
 
 
 def is_material(field: str) -> bool:

@@ -1,4 +1,4 @@
-"""The base of what analyses return, the two figures that most of them have, and the changes of a run under way.
+"""The base of what analyses return, the figures that most of them have, and the changes of a run under way.
 
 These types need no NumPy: the API serves them and the command line reads them without loading what computes them.
 """
@@ -54,6 +54,21 @@ class Savings(Result):
     """Runs of the baseline."""
     is_least: bool
     """Whether baseline runs have not reached the accuracy, so that at least this much was saved."""
+
+
+class SeedDisagreement(Result):
+    """Differences by seed that vary more than they are large, with an interval that includes 0."""
+
+    mean: float
+    """Mean difference over the seeds."""
+    deviation: float
+    """Standard deviation over the seeds."""
+    n: int
+    """Seeds."""
+    num_opposed: int
+    """Seeds whose difference has the other sign than the mean."""
+    seeds_needed: int | None
+    """With as many, a difference of this size would be shown in four of five repetitions; None: more than 1,000."""
 
 
 class AppliedChange(Result):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from bapo.analysis.result import AppliedChange, CostSpread, MeanEstimate, Savings
+from bapo.analysis.result import AppliedChange, CostSpread, MeanEstimate, Savings, SeedDisagreement
 from bapo.analysis.transition_results import MigrationSummary
 from bapo.api.base import Body
 from bapo.api.records import Series
 from bapo.api.runs import RunStatus
 
-__all__ = ["CostSpread", "MeanEstimate", "Savings"]
+__all__ = ["CostSpread", "MeanEstimate", "Savings", "SeedDisagreement"]
 
 MOST_COMPARED = 50
 
@@ -116,6 +116,8 @@ class GroupEvaluation(Body):
     against_reference: MeanEstimate | None
     """Mean difference to the reference group over the seeds that both have, at the common budget where one is asked
     for, else of the final evaluations; None for the reference itself and where no seed is shared."""
+    disagreement: SeedDisagreement | None = None
+    """Present where the seeds of that difference vary more than it is large, so that it is no evidence of an effect."""
 
 
 class GroupReached(Body):

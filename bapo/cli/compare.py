@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from bapo.analysis.comparison import SEED_FIELD, value_text
+from bapo.analysis.comparison import SEED_FIELDS, value_text
 from bapo.analysis.number_format import share_interval
 from bapo.analysis.savings_text import Side, savings_text
+from bapo.analysis.seed_disagreement import seed_disagreement_text
 from bapo.api.compare import ComparedGroup, Comparison, CostSpread, MeanEstimate
 from bapo.cli.connection import online
 from bapo.cli.naming import RunsArgument, find_runs
@@ -57,7 +58,7 @@ def compare(
         return
     for table in tables(found):
         console().print(table)
-    for text in saved(found):
+    for text in (*disagreements(found), *saved(found)):
         say(text)
 
 
@@ -69,6 +70,16 @@ def tables(found: Comparison) -> list[Table]:
     if found.differences:
         parts.append(_configs(found))
     return parts
+
+
+def disagreements(found: Comparison) -> list[str]:
+    """The differences to the reference about which the seeds disagree."""
+    return [
+        seed_disagreement_text(f"{group.label} against {found.reference} on {result.dataset}", result.disagreement)
+        for group in found.groups
+        for result in group.results
+        if result.disagreement is not None
+    ]
 
 
 def saved(found: Comparison) -> list[str]:
@@ -182,7 +193,7 @@ def _configs(found: Comparison) -> Table:
     places = {run.id: index for index, run in enumerate(found.runs)}
     for group in found.groups:
         table.add_column(group.label)
-    for each in sorted(found.differences, key=lambda difference: difference.field == SEED_FIELD):
+    for each in sorted(found.differences, key=lambda difference: difference.field in SEED_FIELDS):
         texts = []
         for group in found.groups:
             values = [

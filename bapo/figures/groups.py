@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bapo.analysis.comparison import (
-    SEED_FIELD,
+    SEED_FIELDS,
     ComparedRun,
     RunGroup,
     differences,
@@ -63,7 +63,7 @@ def grouped(runs: Sequence[RecordedRun], by: str = BY_CONFIG) -> list[Group]:
             [
                 difference.field
                 for difference in differences([configs[index] for index in each.members])
-                if difference.field != SEED_FIELD
+                if difference.field not in SEED_FIELDS
             ],
             shared_seeds([runs[index] for index in each.members]),
         )
@@ -83,7 +83,7 @@ def _config_labels(configs: Sequence[Mapping[str, Any]]) -> list[str]:
         settings = [
             f"{setting_name(field, config)} {value_text(value)}"
             for field, value in config.items()
-            if field != SEED_FIELD and (field not in baseline or baseline[field] != value)
+            if field not in SEED_FIELDS and (field not in baseline or baseline[field] != value)
         ]
         labels.append(" · ".join([config["method.type"], *settings]))
     return labels
@@ -91,7 +91,7 @@ def _config_labels(configs: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def most_common(configs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """The config that most of these flat ones are but for the seed, the first of several; at least one is needed."""
-    keys = [repr({field: value for field, value in config.items() if field != SEED_FIELD}) for config in configs]
+    keys = [repr({field: value for field, value in config.items() if field not in SEED_FIELDS}) for config in configs]
     return configs[keys.index(Counter(keys).most_common(1)[0][0])]
 
 
@@ -102,7 +102,7 @@ def differing(config: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
 
 def comparable(config: Mapping[str, Any]) -> dict[str, Any]:
     """The config as flat fields, `method.type` as its name with what was left out of it."""
-    flat = {field: value for field, value in flattened(config).items() if field == SEED_FIELD or is_material(field)}
+    flat = {field: value for field, value in flattened(config).items() if field in SEED_FIELDS or is_material(field)}
     flat.pop("method.without", None)
     # "filter gaussian" says more than "type gaussian".
     for name in list(flat):
@@ -115,7 +115,7 @@ def comparable(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def shared_seeds(runs: Sequence[RecordedRun]) -> list[int]:
     """Seeds that more than one of the runs has."""
-    seeds = [run.seed for run in runs]
+    seeds = [run.seed for run in runs if run.seed is not None]
     return sorted({seed for seed in seeds if seeds.count(seed) > 1})
 
 
@@ -126,7 +126,7 @@ def fields_between(groups: Sequence[Group]) -> list[str]:
     return [
         each.field
         for each in differences(usual)
-        if each.field != SEED_FIELD
+        if each.field not in SEED_FIELDS
         and not each.field.startswith("method")
         and not any(part.startswith(f"{setting_name(each.field, usual[0])} ") for part in named)
     ]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bapo.analysis.comparison import flattened, seed_in
 from bapo.analysis.result import AppliedChange
 from bapo.api.records import Series
 from bapo.config.sections import group_size_of
@@ -63,9 +64,9 @@ class RecordedRun(NamedTuple):
         return group_size_of(self.config)
 
     @property
-    def seed(self) -> int:
-        """Seed of every random draw; 0 of an observed run, whose trainer has seeds of its own."""
-        return int(self.config["training"].get("seed", 0))
+    def seed(self) -> int | None:
+        """Seed of every random draw; None of an observed run that told none."""
+        return seed_in(flattened(self.config))
 
     @property
     def last_step(self) -> int:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from bapo.analysis.comparison import estimate, paired_difference
+from bapo.analysis.comparison import SeedFigures, estimate, paired_difference
 from bapo.analysis.result import MeanEstimate
 from bapo.config.method import METHODS
 from bapo.figures import formatting
@@ -19,9 +19,6 @@ from bapo.figures.recorded import RecordedRun
 from bapo.figures.tables import Cell, Column, TextTable, percent_cell, spread_cell, table_figure
 from bapo.figures.theme import Palette
 from bapo.records import EvaluationRecord, Interval
-
-SeedFigures = Sequence[tuple[int, float]]
-"""(seed, figure of a run) pairs."""
 
 
 class Score(NamedTuple):

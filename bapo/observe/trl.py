@@ -263,7 +263,7 @@ def _dataset_name(metrics: Mapping[str, Any]) -> str:
 
 
 def _settings(trainer: Any) -> dict[str, Any]:
-    """What differs from TRL's defaults, and what is trained with it."""
+    """What differs from TRL's defaults, the seed, and what is trained with it."""
     args = trainer.args
     given = args.to_dict()
     changed = {
@@ -273,6 +273,7 @@ def _settings(trainer: Any) -> dict[str, Any]:
     }
     return {
         **changed,
+        "seed": args.seed,
         "model": getattr(trainer.model.config, "_name_or_path", "") or type(trainer.model).__name__,
         "reward_functions": ", ".join(trainer.reward_func_names),
         "num_processes": trainer.accelerator.num_processes,

@@ -239,7 +239,7 @@ def _runs(runs: Sequence[RecordedRun], base_url: str | None) -> str:
         if base_url is not None:
             link = f'<a href="{html.escape(f"{base_url}/runs/{run.id}", quote=True)}">{name}</a>'
         facts = (
-            f"{run.status}, seed {run.seed}, {run.last_step:,} steps, "
+            f"{run.status}, {'' if run.seed is None else f'seed {run.seed}, '}{run.last_step:,} steps, "
             f"{formatting.count(_last(run, 'bapo/cost/num_rollouts'))} rollouts"
         )
         config = html.escape(json.dumps(run.config, indent=2, ensure_ascii=False))

@@ -41,7 +41,7 @@ def backend(environment: dict[str, str], *arguments: str) -> subprocess.Complete
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
 
@@ -120,7 +120,7 @@ def test_serve_logs_in_by_code_and_ends_on_sigterm(environment: dict[str, str]) 
             assert "in use" in taken.stderr
         finally:
             server.send_signal(signal.SIGTERM)
-        assert server.wait(20) in (0, -signal.SIGTERM)
+        assert server.wait(60) in (0, -signal.SIGTERM)
         assert server.stderr is not None
         assert "Traceback" not in server.stderr.read()
 

@@ -11,6 +11,7 @@ import pytest
 
 from backend.records.metrics import floats
 from bapo import observe
+from bapo.analysis.seed_disagreement import seed_disagreement
 from bapo.api.compare import ComparedGroup, ComparedRunInfo, Comparison
 from bapo.api.imports import ImportCreate
 from bapo.client import ApiError, Client
@@ -207,6 +208,7 @@ def test_groups_average_their_runs_and_are_paired_by_seed(admin: Client, recorde
     first, second = (finals[f"grpo-seed-{seed}"] - finals[f"bapo-seed-{seed}"] for seed in (1, 2))
     assert grpo.against_reference.value == pytest.approx((first + second) / 2)
     assert grpo.against_reference.n == 2
+    assert grpo.disagreement == seed_disagreement([first, second])
     assert group_of(found, "bapo").results[0].against_reference is None
     other = admin.compare(list(recorded.values()), reference="grpo")
     bapo = group_of(other, "bapo").results[0].against_reference
@@ -378,7 +380,9 @@ def test_a_run_of_another_trainer_is_compared_with_one_of_ours(
 ) -> None:
     ours = recorded["bapo-seed-1"]
     groups = [Group("1 + 1 = ?", [1, 0, 0, 0], ["2", "3", "4", "5"]), Group("2 + 2 = ?", [1, 1, 1, 1])]
-    with observe.run("theirs", config={"lr": 1e-6}, folder=tmp_path / "theirs", trainer="TRL GRPOTrainer") as run:
+    with observe.run(
+        "theirs", config={"lr": 1e-6, "seed": 1}, folder=tmp_path / "theirs", trainer="TRL GRPOTrainer"
+    ) as run:
         for number in range(1, 6):
             run.step(number, groups=groups, metrics={"actor/entropy": 0.5})
             run.evaluation(number, dataset="CD-34", groups=groups)
@@ -396,7 +400,7 @@ def test_a_run_of_another_trainer_is_compared_with_one_of_ours(
     assert known["method.trainer"] == known["method.config.lr"] == [False, True]
     shown = run_of(found, "theirs")
     # Its machines are not known.
-    assert (shown.seed, shown.tracked, shown.total.compute_hours, shown.total.cost) == (None, None, None, None)
+    assert (shown.seed, shown.tracked, shown.total.compute_hours, shown.total.cost) == (1, None, None, None)
     assert (shown.total.step, shown.total.rollouts) == (5, 40)
     # Five evaluations, none of them before training: (1/4 + 4/4) / 2.
     (result,) = shown.results
@@ -404,6 +408,8 @@ def test_a_run_of_another_trainer_is_compared_with_one_of_ours(
     assert result.final is not None
     assert result.final.value == 5 / 8
     observed = group_of(found, "observed")
+    # Paired by the seed that its trainer named.
+    assert observed.results[0].against_reference is not None
     assert (observed.unlocked, observed.lost, observed.compute_hours, observed.cost) == (None, None, None, None)
     ours_too = group_of(found, "bapo")
     assert ours_too.compute_hours is not None

@@ -50,7 +50,7 @@ def test_findings_of_a_watched_run_are_in_the_list_and_open_an_alert(
         row = next(item for item in admin.runs().items if item.id == run_id)
         return row.num_findings, row.gravest_finding
 
-    wait_until(lambda: (listed()[0] or 0) > 0, timeout_seconds=60)
+    wait_until(lambda: (listed()[0] or 0) > 0)
     report = admin.findings(run_id)
     assert report.findings[0].kind == "no_gradient"
     assert listed() == (len(report.findings), "warning")
@@ -65,7 +65,7 @@ def test_findings_of_a_watched_run_are_in_the_list_and_open_an_alert(
     def alerts() -> list[AlertInfo]:
         return [alert for alert in admin.run_alerts(run_id).items if alert.rule_id == rule.id]
 
-    wait_until(lambda: bool(alerts()), timeout_seconds=60)
+    wait_until(lambda: bool(alerts()))
     (alert,) = alerts()
     assert (alert.kind, alert.step) == ("finding", 30)
     assert alert.message.startswith("75\u202f% of fresh groups since step 16 have no gradient")

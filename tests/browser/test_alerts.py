@@ -109,7 +109,7 @@ def test_alerts_come_live_stand_in_the_charts_and_are_acknowledged(
     expect(notice).to_contain_text("Less than 50 % of the batch was filled for 10 steps in a row, up to step 50")
     expect(page.locator("[data-chart='fill-rate'] .annotation-text", has_text="▲")).to_be_visible()
     notice.get_by_role("link", name="See why").click()
-    expect(page).to_have_url(f"/runs/{played.run.id}?tab=what-if", timeout=10_000)
+    expect(page).to_have_url(f"/runs/{played.run.id}?tab=what-if")
 
     page.get_by_role("link", name="1 open alert in 1 run").click()
     card = page.locator(".alert-card")

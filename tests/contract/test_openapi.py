@@ -75,7 +75,7 @@ def test_the_server_keeps_to_its_description(name: str, backend_server: BackendS
         if is_known and "run_id" in case.path_parameters:
             case.path_parameters["run_id"] = run.id
         case.call_and_validate(
-            base_url=backend_server.url, headers={"Authorization": f"Bearer {token}"}, checks=CHECKS, timeout=20
+            base_url=backend_server.url, headers={"Authorization": f"Bearer {token}"}, checks=CHECKS, timeout=60
         )
 
     check()

@@ -139,7 +139,7 @@ class Host:
         test = [self.here(part, service) for part in rest]
         command = ["sh", "-c", test[0]] if kind == "CMD-SHELL" else test
         result = subprocess.run(
-            command, env=self.environment(service), capture_output=True, cwd=self.folder, check=False, timeout=60
+            command, env=self.environment(service), capture_output=True, cwd=self.folder, check=False, timeout=240
         )
         return result.returncode == 0
 

@@ -89,7 +89,7 @@ def front(
         yield Front(tls_stack, port, ssl.create_default_context(cafile=str(certificate)))
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 def _documented(program: str) -> str:

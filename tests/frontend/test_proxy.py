@@ -153,7 +153,7 @@ def impatient(upstream: Upstream) -> Iterator[httpx.URL]:
     "start", [b"POST /api/refused HTTP/1.1\r\nContent-Length: 1000", b"GET /api/refused HTTP/1.1\r\nContent-Length: 9"]
 )
 def test_the_answer_to_a_body_that_does_not_come_is_not_waited_for(impatient: httpx.URL, start: bytes) -> None:
-    with socket.create_connection((impatient.host, impatient.port or 80), timeout=20) as connection:
+    with socket.create_connection((impatient.host, impatient.port or 80), timeout=60) as connection:
         connection.sendall(start + b"\r\nHost: localhost\r\n\r\n{")
         assert connection.recv(1000).startswith(b"HTTP/1.1 413 ")
 
@@ -163,7 +163,7 @@ def test_the_answer_to_a_body_without_an_end_comes_before_its_end(
 ) -> None:
     monkeypatch.setattr(proxy, "MAX_BODY_BYTES", 1_000_000)
     url = httpx.URL(address)
-    with socket.create_connection((url.host, url.port or 80), timeout=20) as connection:
+    with socket.create_connection((url.host, url.port or 80), timeout=60) as connection:
         connection.sendall(b"POST /api/refused HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
         sent = 0
         while not select.select([connection], [], [], 0)[0]:

@@ -107,7 +107,7 @@ def test_a_body_that_is_too_large_is_refused_announced_or_not(http: httpx.Client
 def test_a_body_that_never_ends_is_ended(backend_server: BackendServer, path: str) -> None:
     url = httpx.URL(backend_server.url)
     token = backend_server.worker_token if "workers" in path else backend_server.admin_token
-    with socket.create_connection((url.host, url.port or 80), timeout=20) as connection:
+    with socket.create_connection((url.host, url.port or 80), timeout=60) as connection:
         connection.sendall(
             f"POST {path} HTTP/1.1\r\nHost: {url.host}:{url.port}\r\nAuthorization: Bearer {token}\r\n"
             'Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"a"'.encode()

@@ -250,7 +250,7 @@ def upgraded(url: str, path: str, *, origin: str, cookie: str | None = None) -> 
         f"Origin: {origin}",
         *([f"Cookie: {SESSION_COOKIE}={cookie}"] if cookie else []),
     ]
-    with socket.create_connection((str(parts.hostname), int(parts.port or 80)), timeout=20) as connection:
+    with socket.create_connection((str(parts.hostname), int(parts.port or 80)), timeout=60) as connection:
         connection.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
         return int(connection.recv(64).split()[1])
 

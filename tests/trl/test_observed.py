@@ -99,6 +99,7 @@ def test_the_run_says_what_trained_it(grpo: Trained) -> None:
     own = method["config"]
     assert (own["num_generations"], own["reward_functions"]) == (GROUP_SIZE, "reward")
     assert "output_dir" not in own
+    assert own["seed"] == 7
     assert [event.event for event in grpo.events] == ["started", "finished"]
 
 

@@ -81,7 +81,7 @@ def test_records_downloads_and_folder_go_and_the_audit_stays(
     jobs.work()
     assert not folder.exists()
     assert [each for each in admin.storage().deletions if each.run_id == run.id] == []
-    wait_until(lambda: not file.exists(), timeout_seconds=40)
+    wait_until(lambda: not file.exists())
     assert admin.run(child.id).parent_id is None
     with database.session() as session:
         entry = session.scalars(

@@ -30,7 +30,7 @@ def redis() -> Iterator[str]:
         folder.prepare()
         supervisor = Supervisor(folder, print, threading.Event())
         server = EmbeddedRedis(folder)
-        supervisor.wait_until(supervisor.start(server.spec()), server.is_ready, seconds=20)
+        supervisor.wait_until(supervisor.start(server.spec()), server.is_ready, seconds=60)
         yield server.url
         supervisor.stop_all()
 
@@ -53,27 +53,27 @@ def test_run_ids_arrive_in_order_and_only_from_the_own_queue(redis: str, deliver
     send(redis, "not ours", "worker-b")
     for run_id in ("r1", "r2", "r3"):
         send(redis, run_id)
-    assert [delivery.run_ids.get(timeout=30) for _ in range(3)] == ["r1", "r2", "r3"]
+    assert [delivery.run_ids.get(timeout=60) for _ in range(3)] == ["r1", "r2", "r3"]
     with pytest.raises(queue.Empty):
         delivery.run_ids.get(timeout=0.2)
 
 
 def test_a_killed_celery_process_is_replaced(redis: str, delivery: Delivery) -> None:
     send(redis, "r1")
-    assert delivery.run_ids.get(timeout=30) == "r1"
+    assert delivery.run_ids.get(timeout=60) == "r1"
     assert delivery.pid is not None
     os.kill(delivery.pid, signal.SIGKILL)
     # What Redis hands to a process before it has seen that it died is lost; the dispatcher sends it again.
     with Redis(unix_socket_path=urlsplit(redis).path) as broker:
         wait_until(lambda: not any("b" in client["flags"] for client in broker.client_list()))
     send(redis, "r2")
-    assert delivery.run_ids.get(timeout=30) == "r2"
+    assert delivery.run_ids.get(timeout=60) == "r2"
 
 
 def test_the_celery_process_ends_with_its_worker(redis: str, delivery: Delivery) -> None:
     send(redis, "r1")
-    assert delivery.run_ids.get(timeout=30) == "r1"
+    assert delivery.run_ids.get(timeout=60) == "r1"
     process = psutil.Process(delivery.pid)
     # What the kernel does to the pipe of a killed worker.
     delivery.close_pipe()
-    process.wait(20)
+    process.wait(60)

@@ -149,7 +149,7 @@ def test_the_size_of_a_folder_reaches_the_list_of_checkpoints(
         jobs.work()
         return admin.checkpoints(run.id).items[0].num_bytes is not None
 
-    wait_until(measured, timeout_seconds=40)
+    wait_until(measured)
     size = sum(path.stat().st_size for path in (folder / "checkpoints").rglob("*") if path.is_file())
     assert admin.checkpoints(run.id).items[0].num_bytes == size
 

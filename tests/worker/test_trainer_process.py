@@ -162,7 +162,7 @@ def test_a_second_worker_in_the_same_folder_is_refused(tmp_path: Path) -> None:
         assert "cannot be reached" in first.stderr.readline()
         second = subprocess.run(command, capture_output=True, text=True, check=False)
         first.terminate()
-        assert first.wait(20) == 0
+        assert first.wait(60) == 0
     assert second.returncode == 1
     assert "another worker uses" in second.stderr
     assert len(second.stderr.strip().splitlines()) == 1

@@ -7,8 +7,9 @@ from typing import Any
 
 from dash import dcc, html
 
-from bapo.analysis.comparison import SEED_FIELD, value_text
+from bapo.analysis.comparison import SEED_FIELDS, value_text
 from bapo.analysis.savings_text import SAVINGS_NOTE, Side, savings_text
+from bapo.analysis.seed_disagreement import seed_disagreement_text
 from bapo.api.compare import (
     ComparedRunInfo,
     Comparison,
@@ -250,7 +251,24 @@ def paired(comparison: Comparison) -> list[Any]:
     budget = comparison.budget
     what = "of the final evaluations" if budget is None else f"at {_budgets(budget, comparison.datasets)}"
     caption = f"Difference to {shown_name(comparison.reference)} {what}, paired by seed"
-    return [_remark(f"{caption}.{_unequal(comparison)}"), table("paired-differences", headings, rows, caption)]
+    return [
+        _remark(f"{caption}.{_unequal(comparison)}"),
+        *(_remark(text) for text in _disagreements(comparison)),
+        table("paired-differences", headings, rows, caption),
+    ]
+
+
+def _disagreements(comparison: Comparison) -> list[str]:
+    """Returns a sentence for each difference about which the seeds disagree."""
+    return [
+        seed_disagreement_text(
+            f"{shown_name(group.label)} against {shown_name(comparison.reference)} on {result.dataset}",
+            result.disagreement,
+        )
+        for group in comparison.groups
+        for result in group.results
+        if result.disagreement is not None
+    ]
 
 
 def _unequal(comparison: Comparison) -> str:
@@ -279,7 +297,7 @@ def config_differences(comparison: Comparison) -> list[Any]:
         *(Heading(shown_name(group.label), is_number=False) for group in comparison.groups),
     ]
     # The seeds come last: they are there to differ.
-    ordered = sorted(comparison.differences, key=lambda each: each.field == SEED_FIELD)
+    ordered = sorted(comparison.differences, key=lambda each: each.field in SEED_FIELDS)
     rows = [
         (
             "",

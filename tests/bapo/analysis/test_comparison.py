@@ -20,8 +20,10 @@ from bapo.analysis.comparison import (
     first_reaching,
     flattened,
     groups_of,
+    is_material,
     mean_curve,
     paired_difference,
+    seed_in,
     spread,
     t_quantile,
     value_at,
@@ -80,6 +82,23 @@ def test_a_paired_difference_takes_the_seeds_that_both_have() -> None:
     assert (result.value, result.n) == (pytest.approx(0.06), 2)
     assert result.high == pytest.approx(0.06 + 0.50824, abs=1e-5)
     assert paired_difference(first, [(5, 0.5)]) is None
+    # Runs whose seed is not known are paired with none.
+    assert paired_difference([(None, 0.3)], [(None, 0.5)]) is None
+
+
+@pytest.mark.parametrize(
+    ("config", "seed"),
+    [
+        ({"training": {"seed": 3}, "method": {"config": {"seed": 4}}}, 3),
+        ({"training": {}, "method": {"type": "observed", "config": {"seed": 4}}}, 4),
+        ({"method": {"type": "observed", "config": {"data.seed": 5}}}, 5),
+        ({"method": {"type": "observed", "config": {"data.seed": None, "lr": 1.0}}}, None),
+    ],
+)
+def test_a_run_has_the_seed_that_its_trainer_names(config: dict[str, Any], seed: int | None) -> None:
+    flat = flattened(config)
+    assert seed_in(flat) == seed
+    assert not any(is_material(field) for field in flat if field.endswith("seed"))
 
 
 # ---------------------------------------------------------------- configs and groups

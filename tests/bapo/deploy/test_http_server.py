@@ -33,7 +33,7 @@ def address() -> Iterator[httpx.URL]:
 
 
 def connect(address: httpx.URL) -> socket.socket:
-    return socket.create_connection((address.host, address.port or 80), timeout=20)
+    return socket.create_connection((address.host, address.port or 80), timeout=60)
 
 
 def status_of(answer: bytes) -> int:

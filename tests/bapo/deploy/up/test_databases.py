@@ -82,10 +82,10 @@ def test_redis_carries_messages(data: DataFolder, said: list[str]) -> None:
     redis = EmbeddedRedis(data)
     try:
         child = supervisor.start(redis.spec())
-        supervisor.wait_until(child, redis.is_ready, seconds=20)
+        supervisor.wait_until(child, redis.is_ready, seconds=60)
         with Connection(redis.url) as connection, connection.SimpleQueue("letters") as letters:
             letters.put({"run_id": "r1"})
-            message = letters.get(timeout=5)
+            message = letters.get(timeout=60)
             assert message.payload == {"run_id": "r1"}
             message.ack()
     finally:

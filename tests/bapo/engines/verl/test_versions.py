@@ -60,4 +60,4 @@ import sys
 from bapo.engines.verl import environment, leftovers, plugin, versions
 assert not {"torch", "verl", "ray", "vllm", "transformers"} & sys.modules.keys()
 """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=240)
