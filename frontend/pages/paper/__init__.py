@@ -163,12 +163,14 @@ def register(app: Dash, api: Api) -> None:
         Output("paper-size", "children"),
         Input("paper-request", "data"),
         Input("scheme", "data"),
+        State("paper-size", "children"),
     )
-    async def show(request: Mapping[str, Any], scheme: str | None) -> Any:
+    async def show(request: Mapping[str, Any], scheme: str | None, size: str | None) -> Any:
         run_ids = request["runs"]
         if not run_ids:
             raise PreventUpdate
-        is_repaint = ctx.triggered_id == "scheme"
+        # Where the page comes with its frame, the scheme becomes known before anything is drawn.
+        is_repaint = ctx.triggered_id == "scheme" and bool(size)
         try:
             return await _shown(api.client(), run_ids, request["group"], scheme, is_repaint=is_repaint)
         except FAILURES as error:

@@ -206,7 +206,7 @@ def _refreshing(app: Dash, api: Api) -> None:
     async def draw(seen: list[str] | None, scheme: str | None, study_id: str) -> Any:
         if seen is None:
             raise PreventUpdate
-        is_repaint = ctx.triggered_id == "scheme"
+        is_repaint = set(ctx.triggered_prop_ids.values()) == {"scheme"}
         report = await api.client().study_report(study_id)
 
         def build() -> tuple[Any, Any]:
