@@ -35,6 +35,14 @@
     }))).filter(Boolean).join(", ");
   }
 
+  // Arrays that travel as bytes are numbers only in what Plotly has made of them.
+  const ARRAYS = ["x", "y", "z", "customdata"];
+
+  function decoded(graph, trace) {
+    const full = graph._fullData?.[graph.data.indexOf(trace)];
+    return { ...trace, ...Object.fromEntries(ARRAYS.filter((key) => full?.[key]).map((key) => [key, full[key]])) };
+  }
+
   const ofPoint = (given, index) => (given !== null && typeof given === "object" ? given[index] : given);
 
   // ---------------------------------------------------------------- panels
@@ -94,10 +102,10 @@
     const unit = titleOf(graph, scale);
     const heads = traces.map((trace) => {
       const name = plain(trace.name);
-      return [...new Set([name, unit && !name.includes(unit) ? (name ? `(${unit})` : unit) : ""])].filter(Boolean).join(" ") || "value";
+      return [name, name.includes(unit) ? "" : unit].filter(Boolean).join(", ") || "value";
     });
     return {
-      heads: [titleOf(graph, place) || "position", ...heads],
+      heads: [titleOf(graph, place) || (typeof kept[0]?.[0] === "string" ? "category" : "position"), ...heads],
       rows: kept.map(([at, values]) => [position(graph, place, at), ...values]), beyond,
     };
   }
@@ -145,7 +153,7 @@
     if (!lead) return [];
     if (lead.type === "sankey") return [{ title: "", ...ofRows(charts.tableOf(graph)) }];
     const panels = new Map();
-    for (const trace of charts.shown(graph)) {
+    for (const trace of charts.shown(graph).map((each) => decoded(graph, each))) {
       if (trace.type !== "table" && (!trace.x || !trace.y || !Array.from(trace.x).some((at) => !isMissing(at)))) continue;
       const key = `${trace.xaxis || "x"}${trace.yaxis || "y"}${trace.type === "heatmap" ? " cells" : ""}`;
       if (!panels.has(key)) panels.set(key, []);
@@ -155,7 +163,7 @@
       const [trace] = traces;
       const index = Number((trace.yaxis || "y").slice(1) || 1) - 1;
       const made = trace.type === "table" ? ofTable(trace) : key.endsWith(" cells") ? ofCells(graph, trace) : ofCurves(graph, traces);
-      return { title: panels.size > 1 ? panelTitle(graph, index) : "", ...made };
+      return { title: panels.size > 1 ? panelTitle(graph, index) : plain(graph.layout.title?.text), ...made };
     });
   };
 
@@ -194,6 +202,7 @@
     let left = MOST_ROWS;
     const elements = tables.map((table, index) => {
       const element = tableOf(several ? `${title}: ${table.title || `panel ${index + 1}`}` : title, table, left);
+      if (!several) element.caption.classList.add("unseen"); // It stands above already.
       left -= Math.min(left, table.rows.length);
       return element;
     });

@@ -49,6 +49,8 @@
     return true;
   }
 
+  const changeButton = () => document.querySelector('[id*="run-action"][id*="change"]');
+
   function turn(by) {
     const tabs = [...document.querySelectorAll("#run-tabs [role=tab]")];
     const open = tabs.findIndex((each) => each.getAttribute("aria-selected") === "true");
@@ -62,16 +64,17 @@
     [RUN, onRunPage], [LIST, onRunList], [CHART, () => Boolean(document.querySelector(".chart-menu-button"))],
     [EVERYWHERE, () => true], [GO, () => true],
   ];
+  // Without `act` it is the element's own, with the focus on it; `when` says whether this person has it here.
   const SHORTCUTS = [
     { section: EVERYWHERE, keys: "Ctrl+K", label: "Commands: pages, runs, and what this page offers", act: () => window.bapoPalette.open() },
     { section: EVERYWHERE, keys: "/", label: "Search runs", act: search },
-    { section: EVERYWHERE, keys: "n", label: "New run", act: () => go("/new") },
+    { section: EVERYWHERE, keys: "n", label: "New run", when: () => linkTo("/new"), act: () => go("/new") },
     { section: EVERYWHERE, keys: "?", label: "Keyboard shortcuts", act: help },
     { section: EVERYWHERE, keys: "Esc", label: "Close what is open" },
-    ...PAGES.map(([letter, label, href]) => ({ section: GO, keys: `g ${letter}`, label, act: () => go(href) })),
+    ...PAGES.map(([letter, label, href]) => ({ section: GO, keys: `g ${letter}`, label, when: () => linkTo(href), act: () => go(href) })),
     { section: RUN, keys: "[", label: "Previous tab", act: () => turn(-1) },
     { section: RUN, keys: "]", label: "Next tab", act: () => turn(1) },
-    { section: RUN, keys: "c", label: "Change parameters", act: () => press(document.querySelector('[id*="run-action"][id*="change"]')) },
+    { section: RUN, keys: "c", label: "Change parameters", when: () => isOffered(changeButton()), act: () => press(changeButton()) },
     { section: RUN, keys: "s", label: "Star the run, or take the star away", act: () => press(find("run-star")) },
     { section: LIST, keys: "j", label: "Next run", act: () => window.bapoRuns.step(1) },
     { section: LIST, keys: "k", label: "Previous run", act: () => window.bapoRuns.step(-1) },
@@ -148,9 +151,8 @@
     return make("span", "keys", ...parts.map((part) => (part === "+" ? "+" : make("kbd", "key", part))));
   }
 
-  const offered = () => SECTIONS.filter(([, holds]) => holds()).map(([section]) => [
-    section, SHORTCUTS.filter((each) => each.section === section && (section !== GO || linkTo(PAGES.find(([, label]) => label === each.label)[2]))),
-  ]);
+  const offered = () => SECTIONS.filter(([, holds]) => holds())
+    .map(([section]) => [section, SHORTCUTS.filter((each) => each.section === section && (!each.when || each.when()))]);
 
   function help() {
     const sections = offered().map(([section, shortcuts]) => {

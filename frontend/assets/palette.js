@@ -4,7 +4,7 @@
   "use strict";
 
   const { ask, clientside, closeDialog, dialog, find, make, plural } = window.bapo;
-  const { PAGES, SHORTCUTS, help, isOffered, keysOf, linkTo, press, visit } = window.bapoKeys;
+  const { PAGES, help, isOffered, keysOf, linkTo, press, visit } = window.bapoKeys;
 
   const PAUSE_MS = 150;
   const MOST_RUNS = 8;
@@ -55,27 +55,24 @@
   const nameOf = (element) => (element.getAttribute("aria-label") || element.textContent).replace(/\s+/g, " ").trim();
   const inNewTab = (address) => () => window.open(address, "_blank", "noopener");
 
+  // Where pages have the buttons that concern all of them.
+  const HEADS = ".run-name-row, .run-actions, .page-actions, .runs-toolbar, .runs-bulk, .compare-head, .study-buttons, .alerts-tabs";
+
   function onPage() {
-    const selector = "#page :is(.run-name-row, .run-actions, .page-actions, .runs-toolbar, .runs-bulk) :is(button, a[href])";
-    const ways = [...document.querySelectorAll(selector)].filter((each) => isOffered(each) && !each.parentElement.closest("a"));
+    const ways = [...document.querySelectorAll(`#page :is(${HEADS}) :is(button, a[href])`)].filter((each) => isOffered(each) && !each.parentElement.closest("a"));
     const actions = ways.map((each) => ({ group: HERE, label: nameOf(each), act: () => press(each) }));
     const tabs = [...document.querySelectorAll("#page [role=tab]")].filter(isOffered)
       .map((each) => ({ group: HERE, label: nameOf(each), hint: "tab", act: () => press(each) }));
-    return [...actions, ...tabs];
+    return [...tabs, ...actions];
   }
 
   const tables = () => window.bapoCharts.drawnFigures().map(({ title, graphs }) => ({
     group: TABLES, label: `Table of ${title}`, act: () => window.bapoCharts.showTable(graphs, title),
   }));
 
-  const hintOf = (href) => {
-    const page = PAGES.find(([, , each]) => each === href);
-    return SHORTCUTS.find(({ keys }) => keys === `g ${page[0]}`).keys;
-  };
-
   function standing(isAdministrator) {
     const pages = PAGES.filter(([, , href]) => linkTo(href))
-      .map(([, label, href]) => ({ group: ALL, label, keys: hintOf(href), act: () => visit(href) }));
+      .map(([letter, label, href]) => ({ group: ALL, label, keys: `g ${letter}`, act: () => visit(href) }));
     const own = [...ACCOUNT, ...(isAdministrator ? ADMINISTRATION : [])]
       .map(([label, href]) => ({ group: OWN, label, act: () => visit(href) }));
     const about = find("help");

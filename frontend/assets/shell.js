@@ -73,8 +73,8 @@
     if (!now) return;
     last = { element: now, text: now.textContent };
     document.title = `${now.textContent} · BAPO`;
-    // Whoever is in a field or a dialog of the new page already stays there.
-    if (!isFirst && !document.activeElement?.closest?.("#page, [role=dialog], dialog")) focusOn(now);
+    // Whoever is in a field, in a dialog or on the new page already stays there.
+    if (!isFirst && !document.activeElement?.closest?.("#page, [role=dialog], dialog, input, textarea")) focusOn(now);
   }
 
   function focusOn(element) {

@@ -9,8 +9,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker
-from tests.browser.conftest import PlayedRun, Visitor, field, play
-from tests.services import BackendServer
+from tests.browser.conftest import PlayedRun, Visitor, field, log_in_with, play
+from tests.services import BackendServer, add_person
 from tests.simulation import Simulation
 
 pytestmark = pytest.mark.browser
@@ -37,9 +37,7 @@ def _command(page: Page, text: str, name: str) -> None:
     page.keyboard.type(text)
     chosen = palette.get_by_role("option", selected=True)
     expect(chosen.locator(".palette-label")).to_have_text(name)
-    expect(palette.get_by_role("combobox")).to_have_attribute(
-        "aria-activedescendant", str(chosen.get_attribute("id"))
-    )
+    expect(palette.get_by_role("combobox")).to_have_attribute("aria-activedescendant", str(chosen.get_attribute("id")))
     page.keyboard.press("Enter")
     expect(palette).to_have_count(0)
 
@@ -141,3 +139,38 @@ def test_every_step_of_a_run_by_keyboard(
     _command(page, "shortcuts", "Keyboard shortcuts")
     expect(sheet.get_by_role("checkbox")).not_to_be_checked()
     expect(page.get_by_role("dialog")).to_have_count(1)
+
+
+def test_the_palette_offers_what_the_person_may_do(
+    stranger: Visitor, dashboard: str, backend_server: BackendServer, worker: FakeWorker, admin: Client
+) -> None:
+    played = play(admin, worker, "looked at")
+    page = stranger.page
+
+    def offered(token: str) -> set[str]:
+        log_in_with(page.context, dashboard, backend_server, token)
+        page.goto(f"/runs/{played.run.id}")
+        expect(page.get_by_role("heading", name="looked at")).to_be_visible()
+        # A phone has no field above: the button opens the palette, and all of the bar fits.
+        with page.expect_response(re.compile("/api/v1/me$")):
+            page.get_by_role("button", name="Commands").click()
+        expect(page.get_by_role("option", name="looked at")).to_be_visible()
+        return set(page.locator(".palette-label").all_inner_texts())
+
+    page.set_viewport_size({"width": 390, "height": 844})
+    viewer = offered(add_person(backend_server, "vera", "viewer"))
+    assert viewer >= {"Batch", "Queue", "Account", "Log out"}
+    assert not viewer & {"New run", "Stop", "Fork", "Clone", "Change parameters", "People", "Audit trail"}
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Commands")).to_be_focused()
+    expect(page.get_by_role("button", name="Account")).to_be_in_viewport(ratio=1)
+    page.keyboard.press("n")
+    page.keyboard.press("/")
+    expect(page.get_by_role("combobox")).to_be_focused()
+    expect(page).to_have_url(re.compile(f"/runs/{played.run.id}$"))
+
+    page.context.clear_cookies()
+    administrator = offered(backend_server.admin_token)
+    # A run that trains can be stopped, but neither started nor deleted.
+    assert administrator >= {"New run", "Stop", "Clone", "Change parameters", "People", "Audit trail"}
+    assert not administrator & {"Start", "Resume", "Delete"}

@@ -161,9 +161,15 @@ test("lines become rows in order, with their values as they are read at a point,
     { name: "a &lt;b&gt; <i>c</i>", x: new Float64Array([1, 10000]), y: [1234567, null] },
   ]);
   equal(charts.tablesOf(drawn), [{
-    title: "", heads: ["step", "avg@8 (accuracy)", "a <b> c (accuracy)"],
+    title: "", heads: ["step", "avg@8, accuracy", "a <b> c, accuracy"],
     rows: [["1", "25.0% (20.0% to 30.0%)", "1,234,567"], ["2", "50.0% (40.0% to 60.0%)", ""]], beyond: 0,
   }]);
+});
+
+test("arrays that travel as bytes are read where Plotly has decoded them", () => {
+  const drawn = graph([{ name: "mean", x: { bdata: "AQI=", dtype: "i1" }, y: { bdata: "AQI=", dtype: "i1" } }]);
+  drawn._fullData = [{ x: new Int8Array([1, 2]), y: new Int8Array([3, 4]) }];
+  equal(charts.tablesOf(drawn)[0].rows, [["1", "3"], ["2", "4"]]);
 });
 
 test("a zoom leaves rows out, and how many is said", () => {
@@ -177,7 +183,7 @@ test("bars that lie down, and points beside names, have the names as rows", () =
     { xaxis: { title: { text: "prompts" } }, yaxis: {} });
   equal(charts.tablesOf(bars)[0].rows, [["re-evaluated", "improved, 12 of 40"]]);
   const points = graph([{ x: [1.5], y: ["CD-34"], hovertemplate: "%{x:.2f} points" }], { xaxis: { title: { text: "difference" } } });
-  equal(charts.tablesOf(points)[0], { title: "", heads: ["position", "difference"], rows: [["CD-34", "1.50 points"]], beyond: 0 });
+  equal(charts.tablesOf(points)[0], { title: "", heads: ["category", "difference"], rows: [["CD-34", "1.50 points"]], beyond: 0 });
 });
 
 test("each panel is a table of its own, under its title", () => {
@@ -186,7 +192,7 @@ test("each panel is a table of its own, under its title", () => {
     annotations: [{ name: "panel 0", xref: "paper", text: "one" }, { name: "panel 1", xref: "paper", text: "tw…", hovertext: "two &amp; more" }, { xref: "x", text: "mark" }],
   };
   const found = charts.tablesOf(graph([{ name: "B", x: [1], y: [2] }, { name: "B", x: [1], y: [3], xaxis: "x2", yaxis: "y2" }], layout));
-  equal(found.map(({ title, heads }) => [title, heads]), [["one", ["step", "B (accuracy)"]], ["two & more", ["step", "B (groups)"]]]);
+  equal(found.map(({ title, heads }) => [title, heads]), [["one", ["step", "B, accuracy"]], ["two & more", ["step", "B, groups"]]]);
 });
 
 test("a heat map of classes is the matrix that is drawn; over training it has a row for each step", () => {
