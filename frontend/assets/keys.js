@@ -64,9 +64,10 @@
     [RUN, onRunPage], [LIST, onRunList], [CHART, () => Boolean(document.querySelector(".chart-menu-button"))],
     [EVERYWHERE, () => true], [GO, () => true],
   ];
-  // Without `act` it is the element's own, with the focus on it; `when` says whether this person has it here.
+  // Without `act` it is Ctrl+K, below, or another script's that listens to what has the focus. `when` says whether this person
+  // has it here.
   const SHORTCUTS = [
-    { section: EVERYWHERE, keys: "Ctrl+K", label: "Commands: pages, runs, and what this page offers", act: () => window.bapoPalette.open() },
+    { section: EVERYWHERE, keys: "Ctrl+K", label: "Commands: pages, runs, and what this page offers" },
     { section: EVERYWHERE, keys: "/", label: "Search runs", act: search },
     { section: EVERYWHERE, keys: "n", label: "New run", when: () => linkTo("/new"), act: () => go("/new") },
     { section: EVERYWHERE, keys: "?", label: "Keyboard shortcuts", act: help },
@@ -86,9 +87,6 @@
   const isHere = new Map(SECTIONS);
 
   // ---------------------------------------------------------------- switched off
-
-  // With a modifier key they are no single characters, and stay.
-  const isSingle = ({ keys }) => !keys.includes("+");
 
   function areOn() {
     try {
@@ -119,7 +117,7 @@
   function completed(key, at) {
     const keys = first && at - begun < SEQUENCE_MS ? `${first} ${key}` : key;
     first = null;
-    const found = SHORTCUTS.find((each) => each.act && isSingle(each) && each.keys === keys && isHere.get(each.section)());
+    const found = SHORTCUTS.find((each) => each.act && each.keys === keys && isHere.get(each.section)());
     if (!found && !keys.includes(" ") && SHORTCUTS.some((each) => each.keys.startsWith(`${key} `))) {
       first = key;
       begun = at;
