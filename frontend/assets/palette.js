@@ -111,7 +111,7 @@
     const query = new URLSearchParams({ limit: MOST_RUNS, ...(text ? { search: text } : {}) });
     const { items } = await ask(`/api/v1/runs?${query}`, asking.signal);
     return items.map((run) => ({
-      group: RUNS, label: run.name, hint: `${run.status} · ${text && run.id.includes(text) ? run.id : run.owner}`,
+      group: RUNS, label: run.name, id: run.id, hint: `${run.status} · ${text && run.id.includes(text) ? run.id : run.owner}`,
       act: () => visit(`/runs/${encodeURIComponent(run.id)}`),
     }));
   }
@@ -175,7 +175,8 @@
         }));
         status.textContent = saying || (options.length ? plural(options.length, "result") : "Nothing found.");
         // What somebody has moved to stays, when runs come later.
-        mark(Math.max(0, active ? options.findIndex(({ entry }) => entry === before) : 0));
+        const isBefore = ({ entry }) => ["group", "label", "id"].every((part) => entry[part] === before[part]);
+        mark(active ? Math.max(0, options.findIndex(isBefore)) : 0);
       },
       begin: () => { active = 0; },
       step: (by) => { if (options.length) mark((active + by + options.length) % options.length); },
@@ -199,12 +200,12 @@
     status.setAttribute("role", "status");
 
     const list = listOf(field, box, status);
-    let entries = allEntries(role === "admin");
     let runs = [];
     let problem = "";
     let pause = null;
     const ofPage = ({ group }) => group === HERE;
     const draw = () => {
+      const entries = allEntries(role === "admin"); // Anew: the page below goes on, and draws its charts.
       const others = entries.filter((each) => !ofPage(each));
       list.fill(ranked(field.value, [...entries.filter(ofPage), ...runs, ...others]), problem);
     };
@@ -244,9 +245,7 @@
     fetchRuns();
     if (role === null) {
       mayAdminister().then((is) => {
-        if (!is || !field.isConnected) return;
-        entries = allEntries(true);
-        draw();
+        if (is && field.isConnected) draw();
       }, () => {}); // Without an answer nobody administers.
     }
     return true;

@@ -9,8 +9,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker
-from tests.browser.conftest import PlayedRun, Visitor, field, log_in_with, play
-from tests.services import BackendServer, add_person
+from tests.browser.conftest import WAIT_MILLISECONDS, PlayedRun, Visitor, field, log_in_with, play, points_of
+from tests.services import BackendServer, add_person, wait_until
 from tests.simulation import Simulation
 
 pytestmark = pytest.mark.browser
@@ -96,7 +96,7 @@ def test_every_step_of_a_run_by_keyboard(
     expect(page.get_by_role("button", name="Change parameters")).to_be_focused()
 
     # Read: a chart as a table, in reach of the palette, from where the focus comes back.
-    expect(page.locator("[data-chart=entropy].ready")).to_be_attached()
+    wait_until(lambda: points_of(page, "entropy") == played.simulation.last_step, WAIT_MILLISECONDS / 1000)
     _command(page, "table entropy", "Table of Policy entropy")
     table = page.get_by_role("dialog", name="Policy entropy").get_by_role("table")
     expect(table.get_by_role("row")).to_have_count(1 + played.simulation.last_step)
