@@ -126,6 +126,8 @@ def shell_layout(
             dcc.Store(id="live-state"),
             html.Div(id="title-sink", hidden=True),
             html.Div(id="bell-sink", hidden=True),
+            html.Div(id="arrival-sink", hidden=True),
+            html.A("Skip to the content", href="#page", className="skip-link"),
             dmc.NotificationContainer(id="notifications", position="bottom-right"),
             html.Div(id="connection-banner", className="connection-banner", role="status"),
             dmc.AppShell(
@@ -186,6 +188,14 @@ def _header(viewer: Viewer, about: str, project: str | None) -> dmc.Group:
                         w=220,
                         visibleFrom="sm",
                         **attributes(aria_label="Search runs"),
+                    ),
+                    html.Button(
+                        icon("command"),
+                        id="palette-open",
+                        type="button",
+                        title="Commands (Ctrl+K or ⌘K)",
+                        className="icon-button",
+                        **attributes(aria_label="Commands", aria_keyshortcuts="Control+K", aria_haspopup="dialog"),
                     ),
                     html.Span("", id="connection", className="connection", role="status"),
                     html.A(
@@ -312,5 +322,6 @@ def register(app: Dash, api: Api, pages: tuple[Page, ...]) -> None:
     typed = State("search", "value")
     in_browser("search", Output("url", "href"), Input("search", "n_submit"), typed, initial=False)
     in_browser("project", Output("url", "href", allow_duplicate=True), Input("project", "value"), initial=False)
+    clientside(app, "shell", "arrived", Output("arrival-sink", "title"), Input("route", "data"))
     clientside(app, "view", "changed", Output("title-sink", "title"), Input("url", "href"))
     clientside(app, "live", "connect", Output("live-state", "data"), Input("live-source", "data"))

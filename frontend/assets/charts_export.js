@@ -1,4 +1,4 @@
-// Takes a chart out of the page: as a picture, as a table, as data.
+// Takes a chart out of the page: as a picture, as a table in a file, as data.
 (function () {
   "use strict";
 
@@ -9,7 +9,8 @@
   const titleOf = (name) => cardOf(name).querySelector(".chart-title").textContent;
   const runName = () => document.querySelector(".run-name")?.textContent || document.title;
   const style = (variable) => getComputedStyle(document.documentElement).getPropertyValue(variable).trim();
-  const shown = (graph) => graph.data.filter((trace) => trace.visible !== "legendonly" && trace.hoverinfo !== "skip");
+  // Traces that are neither hidden in the legend nor there for looks alone, such as intervals.
+  const shown = (charts.shown = (graph) => graph.data.filter((trace) => trace.visible !== "legendonly" && trace.hoverinfo !== "skip"));
 
   const fileOf = (name) => fileName(`${runName()}-${name}`);
 
@@ -49,6 +50,7 @@
       const positions = plainX(graph, isSideways ? trace.y : trace.x);
       const values = isSideways ? trace.x : trace.y;
       positions.forEach((x, index) => {
+        if (x === null) return; // An entry of the legend alone.
         if (!rows.has(x)) rows.set(x, traces.map(() => ""));
         rows.get(x)[column] = values[index];
       });

@@ -22,6 +22,10 @@
         list.push([kind === view.x ? "check" : "blank", label, () => charts.chooseAxis(name, kind), kind === view.x]);
       }
     }
+    if (charts.plot(name)?.data.length) {
+      const title = card.querySelector(".chart-title").textContent;
+      list.push(null, ["columns", "Show as table", () => charts.showTable([charts.plot(name)], title)]);
+    }
     list.push(
       null,
       ["download", "Download as PNG", () => charts.saveImage(name, "png")],

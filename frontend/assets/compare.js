@@ -134,6 +134,7 @@
     const graph = card && card.querySelector(".js-plotly-plot");
     if (!graph) return;
     const file = fileName(`compare-${card.dataset.chart}`);
+    if (action === "table") window.bapoCharts.showTable([graph], card.querySelector(".chart-title").textContent);
     if (action === "fullscreen") card.requestFullscreen();
     if (action === "svg") window.Plotly.downloadImage(graph, { format: "svg", filename: file, width: 1200, height: 600 });
     if (action === "csv") saveCsv(file, card.dataset.chart === "migration" ? cells(graph) : points(graph));

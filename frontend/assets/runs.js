@@ -164,6 +164,17 @@
 
   runs.row = (id) => state.api?.getRowNode(id);
 
+  // The keyboard goes to the next row, or to the first in sight where it has none yet.
+  runs.step = (by) => {
+    if (!state.api || !state.total) return false;
+    const focused = state.api.getFocusedCell();
+    const next = focused ? focused.rowIndex + by : state.api.getFirstDisplayedRowIndex();
+    const row = Math.max(0, Math.min(next, state.total - 1));
+    state.api.ensureIndexVisible(row);
+    state.api.setFocusedCell(row, "name");
+    return true;
+  };
+
   // ---------------------------------------------------------------- around the table
 
   function show(total, isNewHere) {

@@ -1,4 +1,4 @@
-// The frame: colour scheme, navigation, search, logout.
+// The frame: colour scheme, navigation, search, logout, and what a new page begins with.
 (function () {
   "use strict";
 
@@ -56,15 +56,42 @@
     },
   };
 
-  document.addEventListener("keydown", (event) => {
-    const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || event.target.isContentEditable;
-    if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) {
-      const field = find("search");
-      if (field && field.offsetParent !== null) {
-        event.preventDefault();
-        field.focus();
-        field.select();
-      }
+  // ---------------------------------------------------------------- another page
+
+  const WAIT_MS = 25, MOST_WAITS = 80;
+  let last = null; // The heading of the page before, and its text.
+
+  const heading = () => document.querySelector("#page h1, #page h2");
+
+  // Once the new page is drawn: its heading names the window, and reading goes on from it.
+  function arrive(isFirst, waits = MOST_WAITS) {
+    const now = heading();
+    if ((!now || (now === last?.element && now.textContent === last.text)) && waits) {
+      setTimeout(() => arrive(isFirst, waits - 1), WAIT_MS);
+      return;
     }
+    if (!now) return;
+    last = { element: now, text: now.textContent };
+    document.title = `${now.textContent} · BAPO`;
+    // Whoever is in a field, in a dialog or on the new page already stays there.
+    if (!isFirst && !document.activeElement?.closest?.("#page, [role=dialog], dialog, input, textarea")) focusOn(now);
+  }
+
+  function focusOn(element) {
+    element.tabIndex = -1;
+    element.focus({ preventScroll: true });
+  }
+
+  clientside.shell.arrived = (route) => {
+    if (route) arrive(last === null);
+    return noUpdate();
+  };
+
+  // The link above everything else, for those who would have to go through the navigation on every page.
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest?.(".skip-link")) return;
+    event.preventDefault(); // The address stays the page's.
+    focusOn(find("page"));
+    find("page").scrollIntoView();
   });
 })();

@@ -18,7 +18,10 @@ def page_title(title: str) -> dmc.Title:
 def page_heading(title: str, text: Any = None, *actions: Any) -> html.Div:
     """Returns the heading of a page, with its buttons beside it and a sentence below."""
     row = dmc.Group(
-        [page_title(title), dmc.Group([each for each in actions if each is not None], gap="xs")],
+        [
+            page_title(title),
+            dmc.Group([each for each in actions if each is not None], gap="xs", className="page-actions"),
+        ],
         justify="space-between",
         mb="xs" if text else "md",
     )

@@ -40,6 +40,13 @@ def chart_heading(title: str, explanation: str, question: str = "") -> html.Div:
     return html.Div([head, *([html.Div(question, className="chart-question")] if question else [])])
 
 
+def table_button(title: str) -> html.Button:
+    """Returns the button of a figure without a menu that shows it as a table (assets/charts_table.js)."""
+    label = "Show as table"
+    named = attributes(data_chart_table="", aria_label=f"{label}: {title}", aria_haspopup="dialog")
+    return html.Button(label, className="text-button", type="button", **named)
+
+
 def chart_card(
     name: str,
     title: str,

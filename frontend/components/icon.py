@@ -16,6 +16,7 @@ IconName = Literal[
     "bookmark",
     "check",
     "columns",
+    "command",
     "compare",
     "copy",
     "cross",

@@ -11,6 +11,7 @@ from bapo.figures.tables import Cell, Column, TextTable
 from bapo.report.document import SAVED_AS, remarks_on
 from bapo.report.section import Section, Selection
 from frontend.components.attributes import attributes
+from frontend.components.chart_card import table_button
 
 
 def body(selection: Selection, sections: Sequence[Section]) -> list[Any]:
@@ -35,7 +36,8 @@ def section_part(section: Section) -> html.Section:
     if section.table is not None:
         parts.append(_table(section.table, section.title))
     if section.draw is not None:
-        head.append(html.Div([_save_button(section, kind) for kind in SAVED_AS], className="paper-tools"))
+        save = [_save_button(section, kind) for kind in SAVED_AS]
+        head.append(html.Div([table_button(f"{section.number}: {section.title}"), *save], className="paper-tools"))
         parts.append(
             html.Div(
                 className="paper-figures",

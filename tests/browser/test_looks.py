@@ -113,6 +113,21 @@ def test_every_page_can_be_used_by_everybody(page: Page, long_run: PlayedRun) ->
     page.get_by_role("button", name="Stop", exact=True).click()
     expect(page.get_by_role("dialog")).to_contain_text("cancelled for good")
     assert not _faults(page, **NO_LANDMARKS)
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    for keys, name in (("Control+k", "Commands"), ("?", "Keyboard shortcuts"), ("", "Policy entropy")):
+        if keys:
+            page.keyboard.press(keys)
+        else:
+            page.get_by_role("button", name=f"Menu of {name}").click()
+            page.get_by_role("menuitem", name="Show as table").click()
+        expect(page.get_by_role("dialog", name=name)).to_be_visible()
+        for scheme in ("light", "dark"):
+            page.evaluate(
+                "scheme => document.documentElement.setAttribute('data-mantine-color-scheme', scheme)", scheme
+            )
+            assert not _faults(page, **NO_LANDMARKS), (name, scheme)
+        page.keyboard.press("Escape")
 
 
 def test_a_phone_in_the_dark_keeps_its_navigation_behind_a_button(

@@ -77,6 +77,7 @@ export function open(scripts, { address = "/", elements = {}, found = {}, answer
     IntersectionObserver: class { observe() {} },
     ResizeObserver: class { observe() {} disconnect() {} },
     PopStateEvent: class extends Event {},
+    getComputedStyle: ({ style }) => style,
     matchMedia: () => ({ matches: scheme === "dark", addEventListener() {} }),
     addEventListener: target.addEventListener.bind(target),
     dispatchEvent: target.dispatchEvent.bind(target),

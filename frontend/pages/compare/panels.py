@@ -74,6 +74,7 @@ def usual_metrics(known: Sequence[str]) -> list[str]:
 
 
 _ACTIONS: tuple[tuple[str, str, IconName], ...] = (
+    ("table", "Show as table", "columns"),
     ("csv", "Download as CSV", "download"),
     ("svg", "Download as SVG", "copy"),
     ("fullscreen", "Full screen", "expand"),

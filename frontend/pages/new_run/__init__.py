@@ -18,7 +18,7 @@ from bapo.config.resolve import flatten
 from frontend.changes_query import parse_changes
 from frontend.components.attributes import attributes, figure_named
 from frontend.components.card import card, page_title
-from frontend.components.chart_card import BLANK_FIGURE, GRAPH_CONFIG
+from frontend.components.chart_card import BLANK_FIGURE, GRAPH_CONFIG, table_button
 from frontend.components.choices import project_select
 from frontend.components.config_form.fields import config_field
 from frontend.components.config_form.inputs import FORM, METHOD, TASK, StartValues, form_fields, hidden_fields
@@ -389,6 +389,7 @@ def _summary(is_fork: bool) -> html.Div:
                     html.Div(REFUSED, className="stale-note"),
                     html.Div(id="new-map-note", className="map-note", role="status"),
                     dcc.Graph(id="new-map", figure=BLANK_FIGURE, config=GRAPH_CONFIG, style={"height": 400}),
+                    table_button("Threshold map"),
                 ],
                 className="panel-card",
                 **figure_named("Threshold map"),

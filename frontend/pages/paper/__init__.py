@@ -99,7 +99,8 @@ def _links(run_ids: Sequence[str], group: str) -> list[Any]:
         className="plain-link",
         id="paper-export",
     )
-    return [dmc.Group([link_button("Compare", compare, size="xs", variant="default"), download], gap="xs", mt=4)]
+    links = [link_button("Compare", compare, size="xs", variant="default"), download]
+    return [dmc.Group(links, gap="xs", mt=4, className="page-actions")]
 
 
 def _controls(names: Mapping[str, str], run_ids: Sequence[str], group: str, runs: Sequence[RunDetail]) -> html.Div:

@@ -27,6 +27,7 @@ from bapo.figures.theme import palette_of, themed
 from frontend.clientside import clientside
 from frontend.components.actions import unchanged
 from frontend.components.attributes import attributes, figure_named
+from frontend.components.chart_card import table_button
 from frontend.components.explained import explained
 from frontend.components.prompt_filter import filter_of
 from frontend.session import Api
@@ -220,6 +221,7 @@ def _history() -> html.Div:
         [
             html.H2(HISTORY_TITLE, className="chart-title"),
             explained(HISTORY_EXPLANATION),
+            table_button(HISTORY_TITLE),
         ],
         className="chart-heading",
     )

@@ -19,7 +19,7 @@ from bapo.config.resolve import flatten
 from frontend.changes_query import changes_text
 from frontend.components.actions import in_place, in_toast, show, unchanged, when_pressed
 from frontend.components.attributes import figure_named
-from frontend.components.chart_card import BLANK_FIGURE, GRAPH_CONFIG
+from frontend.components.chart_card import BLANK_FIGURE, GRAPH_CONFIG, table_button
 from frontend.components.config_form.fields import config_field
 from frontend.components.config_form.inputs import TASK, by_field, form_fields, problems_of, typed_values
 from frontend.components.config_form.remarks import problem_list, threshold_map
@@ -78,6 +78,7 @@ def drawer_body(run: RunDetail, infos: Sequence[ConfigFieldInfo], controls: Sequ
                     ),
                     html.Div(id="change-map-note", className="map-note", role="status"),
                     dcc.Graph(id="change-map", figure=BLANK_FIGURE, config=GRAPH_CONFIG, style={"height": 320}),
+                    table_button("Threshold map"),
                 ],
                 id="change-map-card",
                 className="change-preview",

@@ -20,7 +20,7 @@ from frontend.clientside import clientside
 from frontend.components.actions import in_place, in_toast, tell, when_pressed
 from frontend.components.attributes import attributes, figure_named
 from frontend.components.card import card
-from frontend.components.chart_card import BLANK_FIGURE
+from frontend.components.chart_card import BLANK_FIGURE, table_button
 from frontend.components.confirm import Question, confirm_dialog, question, when_agreed
 from frontend.components.icon import icon
 from frontend.components.markdown import markdown
@@ -76,6 +76,7 @@ async def layout(api: Api, path: Mapping[str, str], _: Mapping[str, str]) -> Any
                     config={"displayModeBar": False, "responsive": True},
                     style={"height": 360},
                 ),
+                table_button("Results by setting"),
                 title="Results by setting",
                 **figure_named("Results by setting"),
                 style={} if is_grid else HIDDEN,
