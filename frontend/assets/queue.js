@@ -7,11 +7,12 @@
 
   const BOARD = "queue-board";
   const PRIORITIES = [0, 100];
+  const DIRECTIONS = { ArrowUp: -1, ArrowDown: 1 };
   const chosen = new Set(); // Identifiers of runs.
   let dragged = null;
   let drop = null; // { run, before }
   let menu = null;
-  let focusAfter = null; // Identifier of the run whose handle gets the focus when the board is drawn anew.
+  let moved = null; // Identifier of the run that was moved by keyboard: its handle keeps the focus when the board is drawn anew.
 
   const board = () => find(BOARD);
   const rows = () => [...document.querySelectorAll(`#${BOARD} tr[data-run]`)];
@@ -34,7 +35,7 @@
     const all = rows().filter((row) => row.dataset.run === id || isTarget(row, id));
     const target = all[all.findIndex((row) => row.dataset.run === id) + direction];
     if (!target) return;
-    focusAfter = id;
+    moved = id;
     move(id, { [direction < 0 ? "before" : "after"]: target.dataset.run });
   }
 
@@ -181,7 +182,7 @@
 
   document.addEventListener("keydown", (event) => {
     const handle = event.target.closest?.(".queue-handle");
-    const direction = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    const direction = DIRECTIONS[event.key];
     if (handle && direction) {
       event.preventDefault();
       step(rowOf(handle).dataset.run, direction);
@@ -209,11 +210,14 @@
     const number = find("queue-chosen");
     const text = `${count(chosen.size)} selected`;
     if (number && number.textContent !== text) number.textContent = text;
-    const handle = focusAfter && rows().find((row) => row.dataset.run === focusAfter)?.querySelector(".queue-handle");
-    if (handle && document.activeElement !== handle && board().dataset.order !== order()) { handle.focus(); focusAfter = null; }
-    if (board()) board().dataset.order = order();
+    // A board is drawn in parts, of which a later one may take the focus away again.
+    const handle = moved && rows().find((row) => row.dataset.run === moved)?.querySelector(".queue-handle");
+    if (handle && document.activeElement !== handle) handle.focus();
   }
-  const order = () => rows().map((row) => row.dataset.run).join(" ");
+
+  // Until somebody goes elsewhere.
+  document.addEventListener("pointerdown", () => { moved = null; }, true);
+  document.addEventListener("keydown", (event) => { if (!(event.key in DIRECTIONS)) moved = null; }, true);
 
   new MutationObserver(() => { if (board() || chosen.size) draw(); }).observe(document.documentElement, {
     childList: true, subtree: true, attributes: true, attributeFilter: ["data-run"],
