@@ -70,6 +70,7 @@ def results_of(
                 known,
                 ends.get((run_id, dataset), []),
                 None if x is None else value_at(_curve(known, x), evaluated[dataset]),
+                None if x is None else _row_at(known, x, evaluated[dataset]),
             )
             for dataset, known in of_run.items()
         ]
@@ -90,7 +91,15 @@ def _curve(known: Accuracies, x: CompareAxis) -> Curve:
     return curve(known.axes.at(x, known.steps), known.values)
 
 
-def _result(known: Accuracies, ends: Sequence[Answers], at_budget: float | None) -> EvaluationResult:
+def _row_at(known: Accuracies, x: CompareAxis, position: float) -> EvaluationRow | None:
+    """The last evaluation at exactly this position."""
+    places = np.nonzero(known.axes.at(x, known.steps) == position)[0]
+    return known.rows[int(places[-1])] if len(places) else None
+
+
+def _result(
+    known: Accuracies, ends: Sequence[Answers], at_budget: float | None, evaluated_there: EvaluationRow | None
+) -> EvaluationResult:
     best = known.rows[int(known.values.argmax())]
     num_problems = len(ends[-1].num_correct) if ends else 0
     return EvaluationResult(
@@ -103,6 +112,7 @@ def _result(known: Accuracies, ends: Sequence[Answers], at_budget: float | None)
         best_step=best.step,
         change=_change(ends),
         at_budget=at_budget,
+        evaluated_at_budget=None if evaluated_there is None else _over_problems(evaluated_there, num_problems),
     )
 
 

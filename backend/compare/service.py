@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from backend.compare import repository
 from backend.compare.curves import Budget, common_budget, read_axes
 from backend.compare.groups import compared_group
+from backend.compare.outcome import outcome_of
 from backend.compare.outcomes import Accuracies, accuracies_of, evaluated_until, results_of, tracked_of
 from backend.compare.spending import meter_of, reached, total
 from backend.kit.database import clock
@@ -18,9 +19,11 @@ from backend.kit.errors import Problem, not_found
 from backend.kit.prices import Prices
 from backend.kit.rendering import rendered
 from backend.models import Run
+from backend.runs.presentation import NOTES_START_CHARACTERS
 from backend.runs.repository import applied_changes
 from backend.runs.usage import usage_of
 from bapo.analysis.comparison import ComparedRun, RunGroup, differences, flattened, groups_of, seed_in
+from bapo.analysis.outcome_text import outcome_text
 from bapo.analysis.result import AppliedChange
 from bapo.analysis.steered import steered_config
 from bapo.api.compare import MOST_COMPARED, CompareAxis, ComparedRunInfo, Comparison, ConfigDifference, EqualBudget
@@ -132,6 +135,7 @@ def compare(session: Session, chosen: Chosen, question: Question, prices: Prices
             seed=seed_in(run.config),
             label=label_of[run_id],
             duration_seconds=_duration(row.run, now),
+            notes_start=row.run.notes[:NOTES_START_CHARACTERS],
             total=total(axes[run_id], meter),
             results=results[run_id],
             tracked=tracked.get(run_id),
@@ -141,17 +145,19 @@ def compare(session: Session, chosen: Chosen, question: Question, prices: Prices
         )
     first = [infos[ids[index]] for index in chosen.groups[reference].members]
     found = differences([run.config for run in chosen.runs])
+    groups = [
+        compared_group(
+            group.label,
+            [infos[ids[index]] for index in group.members],
+            None if number == reference else first,
+            is_equal=budget is not None,
+        )
+        for number, group in enumerate(chosen.groups)
+    ]
+    shown = outcome_of(dataset, groups, groups[reference].label, infos, equal_budget(budget, evaluated))
     return Comparison(
         runs=[infos[run_id] for run_id in ids],
-        groups=[
-            compared_group(
-                group.label,
-                [infos[ids[index]] for index in group.members],
-                None if number == reference else first,
-                is_equal=budget is not None,
-            )
-            for number, group in enumerate(chosen.groups)
-        ],
+        groups=groups,
         grouped_by=question.group,
         reference=chosen.groups[reference].label,
         differences=[ConfigDifference(field=each.field, values=each.values, known=each.known) for each in found],
@@ -161,6 +167,8 @@ def compare(session: Session, chosen: Chosen, question: Question, prices: Prices
         reach=question.reach,
         budget=equal_budget(budget, evaluated),
         currency=prices.currency,
+        outcome=shown,
+        outcome_text=outcome_text(shown),
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bapo.analysis.result import CostSpread, MeanEstimate
-from bapo.config.method import method_key
+from bapo.config.method import method_key, method_name
 
 Floats = NDArray[np.float64]
 
@@ -234,6 +234,12 @@ def _setting(field: str, config: Mapping[str, Any]) -> str:
         return _method(config)
     name = setting_name(field, config)
     return f"{name} {value_text(config[field])}" if field in config else f"no {name}"
+
+
+def shown_name(label: str) -> str:
+    """A group's label with the method's name: `bapo w/o X2 · c1 0.25` → "BAPO w/o X2 · c1 0.25"."""
+    head, separator, rest = label.partition(" · ")
+    return method_name(head) + separator + rest
 
 
 def setting_name(field: str, fields: Iterable[str]) -> str:

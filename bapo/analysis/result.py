@@ -5,8 +5,9 @@ These types need no NumPy: the API serves them and the command line reads them w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -46,7 +47,8 @@ class Savings(Result):
     baseline: float
     """Mean over the baseline's runs."""
     low: float | None
-    """Bounds of the 95 % bootstrap interval; None where a side has one run only, or the value is the least."""
+    """Bounds of the 95 % bootstrap interval; None where a side has one run only, a baseline run spent nothing, or the
+    value is the least."""
     high: float | None
     n: int
     """Runs."""
@@ -69,6 +71,67 @@ class SeedDisagreement(Result):
     """Seeds whose difference has the other sign than the mean."""
     seeds_needed: int | None
     """With as many, a difference of this size would be shown in four of five repetitions; None: more than 1,000."""
+
+
+class Verdict(StrEnum):
+    """What a comparison shows, by its evidence."""
+
+    NOT_EVALUATED = "not_evaluated"
+    """No run was evaluated."""
+    UNTRAINED = "untrained"
+    """In every run only the base model was evaluated."""
+    ALONE = "alone"
+    """Only one group was evaluated."""
+    ONE_SEED = "one_seed"
+    """At most one pair of runs has a seed in common, and a side has one run only: no interval over seeds."""
+    UNPAIRED = "unpaired"
+    """Several runs on both sides, of which none have a seed in common."""
+    SEEDS_DISAGREE = "seeds_disagree"
+    """The paired differences vary more than they are large, and their interval includes 0."""
+    NO_DIFFERENCE = "no_difference"
+    """The 95 % interval of the paired difference includes 0."""
+    DIFFERENCE = "difference"
+    """The 95 % interval of the paired difference excludes 0."""
+
+
+class OutcomeSide(Result):
+    """A group of runs and its accuracy on a held-out set."""
+
+    label: str
+    accuracy: MeanEstimate
+    """Interval over the runs; of a single run over the problems, and without one between two evaluations."""
+    num_runs: int
+    """Runs that were evaluated."""
+
+
+class Outcome(Result):
+    """The outcome of a comparison: the group with the highest accuracy, and the one that it is held against."""
+
+    verdict: Verdict
+    dataset: str | None
+    """Held-out set; None if no run was evaluated."""
+    best: OutcomeSide | None
+    other: OutcomeSide | None
+    """The reference group; where that is the best itself, or was not evaluated, the second best."""
+    difference: MeanEstimate | None
+    """Best minus other over the seeds that both have; no interval with one seed."""
+    disagreement: SeedDisagreement | None
+    """Present where the seeds disagree; of the same difference."""
+    num_groups: int
+    """Groups that were evaluated: chance favours the best of many."""
+    unevaluated: Sequence[str]
+    """Labels of the other groups."""
+    is_running: bool
+    """Whether a run may still change it."""
+    axis: Literal["step", "rollouts", "time"]
+    position: float | None
+    """Where on that axis the accuracies are taken; None: each run's last evaluation."""
+    is_cut: bool
+    """Whether a run was evaluated beyond that position."""
+    num_steps: int | None
+    """Length of the runs; None where they differ in it."""
+    final_steps: tuple[int, int] | None
+    """First and last of the steps of the last evaluations; None without an evaluation."""
 
 
 class AppliedChange(Result):

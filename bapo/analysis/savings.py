@@ -56,8 +56,11 @@ def mean_ratio(ours: NDArray[np.float64], baseline: NDArray[np.float64]) -> NDAr
 
 
 def _interval(ours: Sequence[Expense], baseline: Sequence[Expense]) -> tuple[float | None, float | None]:
-    """2.5 and 97.5 % of the resampled shares; None without a second run on each side."""
-    if min(len(ours), len(baseline)) < 2:
+    """2.5 and 97.5 % of the resampled shares; None without a second run on each side.
+
+    None too where a run of the baseline spent nothing: a resample of such runs alone has no share.
+    """
+    if min(len(ours), len(baseline)) < 2 or any(each.spent <= 0 for each in baseline):
         return None, None
     draws = np.random.default_rng(0)
     mine, theirs = (_by_seed(each) for each in (ours, baseline))

@@ -65,7 +65,8 @@ def _share(saved: Savings) -> str:
     word, value = ("spent", -saved.value) if is_more else ("saved", saved.value)
     text = f"{word} {percent(value, 0)}{' more' if is_more else ''}"
     if saved.low is None or saved.high is None:
-        return f"{text}; no interval can be given from a single run"
+        why = "from a single run" if 1 in (saved.n, saved.num_baseline) else "where a run of the baseline spent nothing"
+        return f"{text}; no interval can be given {why}"
     low, high = (-saved.high, -saved.low) if is_more else (saved.low, saved.high)
     return f"{text} [{share(low, 0)}, {share(high, 0)}]"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from bapo.analysis.result import AppliedChange, CostSpread, MeanEstimate, Savings, SeedDisagreement
+from bapo.analysis.result import AppliedChange, CostSpread, MeanEstimate, Outcome, Savings, SeedDisagreement
 from bapo.analysis.transition_results import MigrationSummary
 from bapo.api.base import Body
 from bapo.api.records import Series
 from bapo.api.runs import RunStatus
 
-__all__ = ["CostSpread", "MeanEstimate", "Savings", "SeedDisagreement"]
+__all__ = ["CostSpread", "MeanEstimate", "Outcome", "Savings", "SeedDisagreement"]
 
 MOST_COMPARED = 50
 
@@ -57,6 +57,8 @@ class EvaluationResult(Body):
     """Final minus base, paired by problem; null if the two had different problems."""
     at_budget: float | None
     """At `evaluated` of the common budget, interpolated linearly; null without evaluations on both sides."""
+    evaluated_at_budget: MeanEstimate | None = None
+    """The evaluation at exactly that position; null where it lies between two."""
 
 
 class TrackedResult(Body):
@@ -96,6 +98,8 @@ class ComparedRunInfo(Body):
     group: str | None
     duration_seconds: float | None
     """From its start to its end, or to now."""
+    notes_start: str = ""
+    """First characters of the notes."""
     total: Spent
     results: Sequence[EvaluationResult]
     tracked: TrackedResult | None
@@ -203,6 +207,11 @@ class Comparison(Body):
     budget: EqualBudget | None
     """Null if runs are not cut off."""
     currency: str
+    outcome: Outcome | None = None
+    """What the comparison shows on `dataset`: the best group against the reference, with the evidence. Older servers
+    do not say."""
+    outcome_text: str = ""
+    """The same as one sentence."""
 
 
 class ComparedCurve(Body):

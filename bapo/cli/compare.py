@@ -56,6 +56,8 @@ def compare(
     if as_json:
         print_json(found)
         return
+    if found.outcome_text:
+        say(found.outcome_text)
     for table in tables(found):
         console().print(table)
     for text in (*disagreements(found), *saved(found)):

@@ -17,7 +17,7 @@
       const changed = clientside.callback_context.triggered.map((each) => each.prop_id.split(".")[0]);
       const told = {
         runs: (runs || []).join(","), group: group === "config" ? null : group, x: x === "step" ? null : x,
-        equal: equal ? null : "0", smooth: smooth ? "1" : null,
+        equal: equal ? null : "0", smooth: smooth ? "1" : null, run_group: null,
       };
       // What the server chose is not written: it may choose otherwise when there is more to choose from.
       const later = { metric: (metrics || []).join(","), dataset, reach, reference, other };
@@ -53,6 +53,10 @@
   addEventListener("bapo:view", (event) => {
     if (!page() || location.pathname !== "/compare") return;
     const query = event.detail;
+    if (query.has("run_group")) {
+      location.reload(); // The server knows which runs those are.
+      return;
+    }
     setProps("compare-runs", { value: (query.get("runs") || "").split(",").filter(Boolean) });
     setProps("compare-group", { value: query.get("group") || "config" });
     setProps("compare-x", { value: query.get("x") || "step" });

@@ -118,6 +118,7 @@
       show(page.total, page.is_new_here);
       if (page.total) state.api.setGridOption("datasource", { ...source });
       if (page.total) state.api.ensureIndexVisible(0, "top");
+      runs.showStory(page.rows, page.total);
       problem(null);
     } catch (error) {
       if (ticket === state.ticket) problem(error);
@@ -151,7 +152,9 @@
   function place({ rows, total, is_new_here: isNewHere }, first) {
     const nodes = rows.map((_, index) => state.api.getDisplayedRowAtIndex(first + index));
     const isSame = total === state.total && rows.every((row, index) => nodes[index]?.data?.id === row.id);
+    if (total !== state.total && rows.length === total) runs.showStory(rows, total);
     show(total, isNewHere);
+    runs.followStory();
     if (!total) return;
     if (!isSame) {
       state.api.refreshInfiniteCache();

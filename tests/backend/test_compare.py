@@ -11,6 +11,7 @@ import pytest
 
 from backend.records.metrics import floats
 from bapo import observe
+from bapo.analysis.result import Verdict
 from bapo.analysis.seed_disagreement import seed_disagreement
 from bapo.api.compare import ComparedGroup, ComparedRunInfo, Comparison
 from bapo.api.imports import ImportCreate
@@ -341,6 +342,16 @@ def test_a_running_run_is_compared_where_it_was_evaluated_last(admin: Client) ->
     against = group_of(found, "clone").results[0].against_reference
     assert against is not None
     assert against.value == pytest.approx(0)
+    # The clone was evaluated there, so that its interval over problems is known; the parent was not.
+    at_budget = [run.results[0].evaluated_at_budget for run in found.runs[:2]]
+    assert at_budget == [None, found.runs[1].results[0].final]
+    assert found.outcome is not None
+    assert (found.outcome.verdict, found.outcome.position, found.outcome.is_cut) == (Verdict.ONE_SEED, 2, True)
+    assert found.outcome_text.startswith("At step 2, the last at which all were evaluated, parent 30.0")
+    assert found.outcome_text.endswith("one seed shows no difference. Not evaluated: has not begun.")
+    # Where each run is taken at its end, both have an interval: 50 % against 30 %.
+    ends = admin.compare(runs, group="run").outcome_text
+    assert ends.startswith("Each run at its last evaluation, after 2 to 6 steps, parent 50.0")
 
 
 def test_a_steered_run_is_told_from_others_and_marked(admin: Client) -> None:

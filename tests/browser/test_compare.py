@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
+from bapo.api.runs import RunUpdate
 from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.journals import event
@@ -114,6 +115,36 @@ def test_seeds_are_put_together_and_every_number_is_the_servers(
     assert len(rows) == 1 + 2 * NUM_STEPS
     answer = page.request.get(page.get_by_role("link", name="Curves as JSON").get_attribute("href") or "")
     assert len(answer.json()["curves"][REWARD]) == 2
+
+
+def test_a_group_opens_with_its_story_until_somebody_hides_it(page: Page, admin: Client, runs: dict[str, str]) -> None:
+    for run_id in runs.values():
+        admin.update_run(run_id, RunUpdate(notes="Does reuse pay?\n\nMore on this later."))
+    page.goto("/runs?group=recorded")
+    story = page.get_by_role("region", name="About these runs")
+    expect(story).to_contain_text("Does reuse pay?")
+    expect(story).not_to_contain_text("More on this later")
+    expect(story).to_contain_text("GRPO and BAPO, 2 seeds, on Countdown: 4 runs")
+    expect(story.get_by_role("term")).to_have_text(["Countdown", "CD-34", "G = 8", re.compile("X1 X2 X3")])
+    # GRPO is the reference, as on the page that the button leads to.
+    order = [runs[name] for name in sorted(runs, key=lambda name: not name.startswith("grpo"))]
+    said = admin.compare(order, equal=True).outcome_text
+    expect(story.locator(".runs-story-outcome")).to_have_text(said)
+    assert_fits(page, 390)
+    story.get_by_role("link", name="Compare").click()
+    expect(page.locator("#compare-outcome")).to_have_text(said)
+    expect(page.locator("[data-compare-name=results-by-run] tbody tr").first).to_contain_text("Does reuse pay?")
+
+    page.goto("/runs?group=recorded")
+    story.get_by_role("button", name="Hide what these runs are about").click()
+    expect(story).to_be_hidden()
+    page.reload()
+    page.get_by_role("button", name="What are these runs?").click()
+    story.get_by_role("link", name="Batch of").click()
+    # A run says which group it belongs to.
+    expect(page.locator("#run-status").get_by_role("link", name="compare")).to_have_attribute(
+        "href", "/compare?run_group=recorded"
+    )
 
 
 def test_batches_and_migration_are_the_servers(page: Page, admin: Client, runs: dict[str, str]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from bapo.analysis.comparison import ComparedRun, flattened, groups_of
+from bapo.analysis.comparison import ComparedRun, flattened, groups_of, shown_name
 from bapo.analysis.rollout_estimate import rollout_estimate
 from bapo.analysis.what_if.forecast import what_if
 from bapo.analysis.what_if.recording import read_recording
@@ -32,7 +32,7 @@ from bapo.run.run_folder import read_config
 from bapo.tasks import build_task
 from frontend.components.config_form.inputs import METHOD, TASK
 from frontend.components.config_form.methods import field_text, own_bases
-from frontend.pages.compare.looks import shown_name, styles
+from frontend.pages.compare.looks import styles
 from frontend.pages.run.charts import charts_of
 from frontend.pages.run.what_if_controls import control_kinds
 

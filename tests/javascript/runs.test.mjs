@@ -5,7 +5,7 @@ import { equal, open } from "./page.mjs";
 
 process.env.TZ = "America/New_York";
 
-const SCRIPTS = ["runs.js", "runs_bulk.js", "runs_columns.js", "runs_filters.js", "view.js"];
+const SCRIPTS = ["runs.js", "runs_bulk.js", "runs_columns.js", "runs_filters.js", "runs_story.js", "view.js"];
 const PRESETS = { all: [], active: ["queued", "starting", "running"] };
 
 function list(options = {}) {

@@ -26,6 +26,7 @@ def submit_demo(client: Client) -> None:
             group=DEMO_GROUP,
             # The first one starts first where there is only one slot.
             priority=50 + len(DEMO_RUNS) - number,
-            notes="Submitted by the first start. The other run of the group has the same seed and data.",
+            notes="Which learns more in 150 steps, BAPO or GRPO? Same model, same seed, same problems.\n\n"
+            "Submitted by the first start.",
         )
         client.create_run(body, idempotency_key=f"demo-{number}")

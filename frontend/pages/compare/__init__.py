@@ -12,6 +12,7 @@ from frontend.components.attributes import attributes
 from frontend.components.card import page_title
 from frontend.components.controls import small_select
 from frontend.components.icon import icon
+from frontend.components.run_group import runs_of_group
 from frontend.pages.compare import drawing
 from frontend.pages.compare.controls import controls
 from frontend.pages.compare.picker import nothing_chosen, run_picker
@@ -22,6 +23,8 @@ from frontend.session import Api
 async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> Any:
     """Returns the page; what it shows follows."""
     view = view_of(query)
+    if not view.runs and (group := query.get("run_group")):
+        view = view._replace(runs=tuple(run.id for run in await runs_of_group(api.client(), group)))
     view = view._replace(runs=view.runs[:MOST_RUNS])
     recent = [] if view.runs else (await api.client().runs(limit=50)).items
     options = [{"value": run_id, "label": run_id} for run_id in view.runs]
@@ -55,6 +58,7 @@ async def layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -> An
 
 def _body(view: View) -> list[Any]:
     return [
+        html.P(id="compare-outcome", className="compare-outcome"),
         controls(view, (), view.metrics),
         html.Div(id="compare-legend", className="compare-legend", role="group", **attributes(aria_label="Groups")),
         html.Div(id="compare-state", className="compare-state", role="status"),

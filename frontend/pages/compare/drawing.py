@@ -146,6 +146,7 @@ def _register_curves(app: Dash, api: Api) -> None:
 
 def _register_tables(app: Dash, api: Api) -> None:
     @app.callback(
+        Output("compare-outcome", "children"),
         Output("compare-results", "children"),
         Output("compare-reached", "children"),
         Output("compare-paired", "children"),
@@ -177,7 +178,7 @@ def _register_tables(app: Dash, api: Api) -> None:
     ) -> Any:
         view = _view(*states)
         if not drawn or not drawn["runs"]:
-            return (None, None, None, None, *[no_update] * 9)
+            return (None, None, None, None, None, *[no_update] * 9)
         labels = drawn["labels"]
         wanted = view._replace(
             dataset=dataset,
@@ -187,9 +188,10 @@ def _register_tables(app: Dash, api: Api) -> None:
         try:
             found = await compared(api.client(), wanted)
         except FAILURES as error:
-            return (error_text(error), None, None, None, *[no_update] * 9)
+            return (None, error_text(error), None, None, None, *[no_update] * 9)
         others = [label for label in labels if label != found.reference]
         return (
+            found.outcome_text,
             lean(tables.results(found)),
             lean(tables.reached(found)),
             lean(tables.paired(found)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bapo.config.method import method_name
+from bapo.analysis.comparison import shown_name
 from bapo.figures.methods import LineStyle, styles_of
 from bapo.figures.theme import Palette
 
@@ -14,12 +14,6 @@ def styles(labels: Sequence[str], palette: Palette) -> dict[str, LineStyle]:
     names = shown_names(labels)
     found = styles_of(list(names.values()), palette)
     return {label: found[name] for label, name in names.items()}
-
-
-def shown_name(label: str) -> str:
-    """Returns the label with the method's name: `bapo w/o X2 · c1 0.25` → "BAPO w/o X2 · c1 0.25"."""
-    head, separator, rest = label.partition(" · ")
-    return method_name(head) + separator + rest
 
 
 def shown_names(labels: Sequence[str]) -> Mapping[str, str]:

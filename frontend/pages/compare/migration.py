@@ -8,6 +8,7 @@ from typing import Any
 
 from dash import html
 
+from bapo.analysis.comparison import shown_name
 from bapo.api.compare import CurveGroup
 from bapo.api.difficulty import Migration
 from bapo.client import ApiError, AsyncClient
@@ -15,7 +16,6 @@ from bapo.figures import formatting
 from bapo.figures.methods import LineStyle
 from bapo.figures.migration_difference import migration_difference_data, migration_difference_figure
 from bapo.figures.theme import Palette
-from frontend.pages.compare.looks import shown_name
 from frontend.pages.compare.panels import card
 
 MOST_OF_A_GROUP = 10

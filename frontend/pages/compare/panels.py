@@ -10,6 +10,7 @@ import dash_mantine_components as dmc
 import plotly.graph_objects as go
 from dash import dcc, html
 
+from bapo.analysis.comparison import shown_name
 from bapo.api.compare import ComparedCurves, CurveGroup
 from bapo.figures import formatting
 from bapo.figures.formatting import config_value
@@ -19,7 +20,7 @@ from bapo.figures.theme import Palette, themed
 from frontend.components.attributes import attributes
 from frontend.components.chart_card import GRAPH_CONFIG
 from frontend.components.icon import IconName, icon
-from frontend.pages.compare.looks import shown_name, shown_names
+from frontend.pages.compare.looks import shown_names
 from frontend.pages.compare.view import SMOOTH_STRETCHES, View, api_address
 from frontend.symbols import short_name
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from dash import dcc, html
 
-from bapo.analysis.comparison import SEED_FIELDS, value_text
+from bapo.analysis.comparison import SEED_FIELDS, shown_name, value_text
 from bapo.analysis.savings_text import SAVINGS_NOTE, Side, savings_text
 from bapo.analysis.seed_disagreement import seed_disagreement_text
 from bapo.api.compare import (
@@ -20,6 +20,7 @@ from bapo.api.compare import (
 )
 from bapo.api.difficulty import MigrationRate, MigrationSummary
 from bapo.figures import formatting
+from frontend.components.markdown import first_line, plain
 from frontend.pages.compare.cells import (
     NONE,
     Cell,
@@ -35,7 +36,6 @@ from frontend.pages.compare.cells import (
     share,
     table,
 )
-from frontend.pages.compare.looks import shown_name
 from frontend.pages.compare.panels import budget_text
 
 _COSTS = (
@@ -170,7 +170,9 @@ def _moves(rates: MigrationSummary | None) -> tuple[MigrationRate | None, Migrat
 
 def _run_name(run: ComparedRunInfo) -> Cell:
     link = dcc.Link(run.name, href=f"/runs/{run.id}", className="compare-link")
-    return Cell(link, run.name, run.status.value if run.status.value != "succeeded" else "", run.name)
+    note = first_line(run.notes_start)
+    named = [link, html.Span(plain(note), className="compare-run-note", title=run.notes_start)] if note else link
+    return Cell(named, run.name, run.status.value if run.status.value != "succeeded" else "", run.name)
 
 
 def reached(comparison: Comparison) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import dash_mantine_components as dmc
 from dash import dcc, html
@@ -124,6 +125,7 @@ def status_row(run: RunDetail, now: datetime | None = None) -> list[Any]:
         *([_fact("compute", _compute(run))] if run.attempt else []),
         *([_fact("size", formatting.size(run.storage_bytes))] if run.storage_bytes else []),
         *_origin(run),
+        *_group(run),
         *(
             _fact("changed", f"{short_name(field)} {course_text(course)}")
             for field, course in courses(flatten(run.config), run.applied_changes).items()
@@ -137,6 +139,20 @@ def status_row(run: RunDetail, now: datetime | None = None) -> list[Any]:
     return facts
 
 
+def _group(run: RunDetail) -> list[Any]:
+    """Returns the group that the run belongs to, with a link to its runs and one to their comparison."""
+    if run.group is None:
+        return []
+    compare = dcc.Link("compare", href=f"/compare?run_group={quote(run.group, safe='')}", className="fact-link")
+    # The list reads several groups, separated by commas, from its address.
+    filtered = f"/runs?group={quote(quote(run.group, safe=''))}"
+    return [_fact("group", html.Span([_named_link(run.group, filtered), " ", compare]))]
+
+
+def _named_link(name: str, href: str) -> dcc.Link:
+    return dcc.Link(name, href=href, className="fact-link parent-link", title=name)
+
+
 def _origin(run: RunDetail) -> list[Any]:
     """Returns the run that this one was cloned or forked from."""
     step = "" if run.fork_step is None else f" at step {run.fork_step:,}"
@@ -144,8 +160,7 @@ def _origin(run: RunDetail) -> list[Any]:
     if run.parent_id is None:
         return [_fact(label, f"a deleted run{step}")] if step else []
     name = run.parent_name or "its parent"
-    link = dcc.Link(name, href=f"/runs/{run.parent_id}", className="fact-link parent-link", title=name)
-    return [_fact(label, html.Span([link, step]))]
+    return [_fact(label, html.Span([_named_link(name, f"/runs/{run.parent_id}"), step]))]
 
 
 def _compute(run: RunDetail) -> str:

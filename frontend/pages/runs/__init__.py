@@ -17,7 +17,7 @@ from frontend.components.confirm import answer, confirm_dialog, confirmed, quest
 from frontend.components.controls import menu_of
 from frontend.components.icon import icon
 from frontend.components.notices import link_button, notice
-from frontend.pages.runs import bulk, filters, views
+from frontend.pages.runs import bulk, filters, story, views
 from frontend.pages.runs.columns import CHOICES, COLUMNS, definition
 from frontend.session import Api
 
@@ -43,16 +43,19 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
             dcc.Store(id="runs-poke"),
             dcc.Store(id="runs-shows"),
             dcc.Store(id="runs-view-saved"),
+            dcc.Store(id="runs-story-asked"),
             filters.store(),
             html.Div(
                 [
                     page_title("Runs"),
                     html.Span("", id="runs-shown", className="runs-shown", role="status"),
+                    story.show_button(),
                     html.Div(link_button("New run", "/new", leftSection=icon("plus", 16)), className="runs-new"),
                 ],
                 className="runs-head",
             ),
             html.Div(_first_run(), id="runs-first", hidden=True),
+            story.box(),
             html.Div(
                 [
                     html.Div(
@@ -189,6 +192,7 @@ def register(app: Dash, api: Api) -> None:
     agreed, asked = Input(confirmed("runs"), "n_clicks"), State(question("runs"), "data")
     in_browser("confirmed", Output(answer("runs"), "data"), agreed, asked)
     views.register(app, api)
+    story.register(app, api)
 
 
 def _clicked(button: str) -> tuple[Output, Input]:

@@ -45,6 +45,7 @@ def run_row(run: RunSummary, now: datetime) -> dict[str, Any]:
         "eval_best_text": formatting.percent(run.eval_best),
         "num_rollouts_text": formatting.count(run.num_rollouts),
         "owner_text": run.owner,
+        "group": run.group,
         "group_text": run.group or formatting.MISSING,
         "project_text": run.project,
         "notes_text": run.notes_start,

@@ -42,6 +42,13 @@ def test_one_run_gives_no_interval(ours: list[float], baseline: list[float]) -> 
     assert (found.low, found.high) == (None, None)
 
 
+def test_a_baseline_run_that_spent_nothing_leaves_the_share_without_an_interval() -> None:
+    # 1 - (2 + 4) / (0 + 8) = 0.25; drawn twice, the first pair would be 1 - 4/0.
+    found = savings(runs([2, 4]), runs([0, 8]))
+    assert found is not None
+    assert (found.value, found.low, found.high) == (pytest.approx(0.25), None, None)
+
+
 def test_a_baseline_that_never_gets_there_gives_the_least_that_was_saved() -> None:
     # The second run spent 6 without reaching it: 1 - 6/10 at least.
     found = savings(runs([2, 4]), [*runs([4]), Expense(2, 6, has_reached=False)])

@@ -19,7 +19,7 @@ def said(ours: Side = OURS, baseline: Side = GRPO, hours: Any = HOURS, cost: Any
 
 
 def alone(saved: Savings, **changes: Any) -> Savings:
-    return saved.model_copy(update={"low": None, "high": None, **changes})
+    return saved.model_copy(update={"low": None, "high": None, "n": 1, **changes})
 
 
 def test_hours_cost_and_interval_are_said() -> None:

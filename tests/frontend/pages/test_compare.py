@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bapo.analysis.comparison import shown_name
 from bapo.analysis.result import AppliedChange
 from bapo.api.compare import (
     ChangeOnAxis,
@@ -26,7 +27,7 @@ from bapo.figures.theme import LIGHT
 from frontend.pages.compare.cells import NONE, hours, money, points, range_of, rate, share
 from frontend.pages.compare.controls import group_options
 from frontend.pages.compare.drawing import compared
-from frontend.pages.compare.looks import shown_name, styles
+from frontend.pages.compare.looks import styles
 from frontend.pages.compare.panels import curves_note, marks_of_groups, metric_of, usual_metrics
 from frontend.pages.compare.tables import _values
 from frontend.pages.compare.view import View, api_address, view_of
