@@ -119,6 +119,11 @@ def test_one_update_on_a_batch_of_mixed_age_has_the_same_gradient(
     ]
     stats = assert_equal_updates(verl_engine, batch, run_config(), tmp_path)
     assert stats.ratio_max > 1.05  # the batch is off policy
+    # The gap is that of the new groups alone, from vLLM's kernels to those of the training process.
+    trained = [group for group in new if not group.is_homogeneous]
+    assert stats.logprob_gap.num_tokens == sum(group.payload.num_tokens for group in new)
+    assert 0 < stats.logprob_gap.mean <= stats.logprob_gap.max < 1e-4
+    assert stats.logprob_gap.outside_clip_range == 0
 
 
 def test_parts_of_groups_with_given_advantages_have_the_same_gradient(
@@ -155,7 +160,7 @@ def test_ratios_of_whole_responses_are_to_log_probabilities_of_the_training_proc
     from bapo.engines.verl.rows import Rows  # noqa: PLC0415
     from bapo.engines.verl.worker import ROLLOUT  # noqa: PLC0415
 
-    _off_policy_groups(verl_engine, problems)
+    off_policy = _off_policy_groups(verl_engine, problems)
     sequence = run_config(method={"type": "gspo"})
     for policy in Policy:
         with configured(verl_engine, sequence):

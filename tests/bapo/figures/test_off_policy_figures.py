@@ -83,6 +83,14 @@ def test_of_verls_phases_those_are_drawn_that_the_run_has() -> None:
     assert shown == {"weights to vLLM": [None, 0.125], "generating": [0.5, 0.25]}
 
 
+def test_the_gap_of_other_trainers_is_drawn_in_the_quantity_that_they_log() -> None:
+    columns = {"training/rollout_probs_diff_mean": [1e-3, 2e-3], "training/rollout_probs_diff_max": [0.1, 0.2]}
+    figure = OBSERVED_LOGPROB_GAP.figure(Series(steps=[1, 2], columns=columns), AXIS, LIGHT)
+    # Probabilities, not their logarithms, of which ours has two lines.
+    assert [trace.name for trace in figure.data] == ["mean |Δp|, as verl logs it", "largest |Δp|, as verl logs it"]
+    assert LOGPROB_GAP.keys == tuple(METRIC_NAMES[f"sampling/sampling_logp_difference/{name}"] for name in ("mean", "max"))
+
+
 def test_colours_that_come_round_again_are_dotted() -> None:
     series = Series(steps=[1], columns={key: [1.0] for key in VERL_PHASES.keys})
     figure = VERL_PHASES.figure(series, XAxis("step", [1], [1], 0), LIGHT)
