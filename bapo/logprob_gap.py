@@ -46,9 +46,9 @@ class GapSums:
 def gap_sums(differences: Float[Tensor, "tokens"], lengths: Sequence[int], objective: Objective) -> GapSums:
     """Sums over Δ = log π(token) as trained on - log π(token) as generated, both of the same weights.
 
-    A ratio that is 1 for equal implementations is e^Δ, or the response's e^mean(Δ) at `ratio_level` "sequence". It is
-    outside where it is below 1 - ε_low or above 1 + ε_high. Never so where the objective clips around, or by, the policy
-    before the update: both of its log-probabilities are the trainer's.
+    The ratio, which equal implementations would make 1, is e^Δ, or e^mean(Δ) of the response at `ratio_level`
+    "sequence". It is outside where it is below 1 - ε_low or above 1 + ε_high. None is where the objective clips the
+    ratio to the policy before the update, or around it: the trainer gives both log-probabilities.
     """
     if not len(differences):
         return GapSums()

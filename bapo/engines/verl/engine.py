@@ -159,8 +159,8 @@ class VerlEngine:
     def _recompute_logprobs(self, groups: Sequence[RolloutGroup], policy: Policy, step: int) -> None:
         """Replace vLLM's log-probabilities by those of the training processes under the same weights.
 
-        The difference between both, in bfloat16, alone takes ratios of whole responses out of a clip range of 3e-4. It is
-        recorded with the step's update.
+        The difference between both, in bfloat16, alone takes ratios of whole responses out of a clip range of 3e-4.
+        It is recorded with the step's update.
         """
         self._sleep()
         rows = Rows.of([BatchItem(group, BatchSource.FRESH) for group in groups])
@@ -312,7 +312,8 @@ class VerlEngine:
         if is_first:
             log_ratios = inputs.policy_logprobs - rollout_logprobs
             gap = gap_on_policy(log_ratios, lengths, rows.is_on_policy, objective)
-            sums |= {**distance_sums(log_ratios, lengths, rows.sources), **recorded_gap(gap), "gap_largest": gap.largest}
+            sums |= distance_sums(log_ratios, lengths, rows.sources) | recorded_gap(gap)
+            sums["gap_largest"] = gap.largest
         named = {f"bapo/{name}": float(value) for name, value in sums.items()}
         return {**named, "bapo/ratio_largest": largest_ratio(output), "grad_norm": 0.0}
 

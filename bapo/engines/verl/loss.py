@@ -153,7 +153,7 @@ def distance_sums(log_ratios: Tensor, lengths: list[int], sources: list[int]) ->
 def gap_on_policy(
     log_ratios: Tensor, lengths: Sequence[int], is_on_policy: Sequence[bool], objective: Objective
 ) -> GapSums:
-    """Returns the gap between vLLM and the training processes over the rows that the weights before the update generated.
+    """Returns the gap between vLLM and the training processes over rows that the weights before the update generated.
 
     Ratios of whole responses are to log-probabilities of the training processes, which show none.
     """

@@ -67,9 +67,9 @@ CHARTS = of_tab(
         "observed-logprob-gap",
         OBSERVED_LOGPROB_GAP,
         "Log-probability gap, rollout vs trainer",
-        "How far the probabilities of generating are from those of training, as the trainer logs it: TRL differences of "
-        "log-probabilities, verl those of probabilities. Numerical error where both have the same weights; a trainer that "
-        "generates ahead has staleness in it.",
+        "How far probabilities when generating are from those of the same tokens when training, as the trainer logs "
+        "it: TRL compares log-probabilities, verl probabilities. Numerical error, unless the trainer generates ahead "
+        "of its updates: then staleness is in it as well.",
         live="rebuild",
         height=220,
         only_recorded=True,
