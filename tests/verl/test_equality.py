@@ -188,11 +188,11 @@ def test_weights_go_to_vllm_only_where_it_does_not_hold_them(
     sent: list[str] = []
     trainer = verl_engine._trainer
     to_vllm = {name: getattr(trainer, f"hold_{name}_weights") for name in ("current", "rollout")}
-    for name in to_vllm:
+    for name, call in to_vllm.items():
 
-        def send(version: int, name: str = name) -> None:
+        def send(version: int, name: str = name, call: Any = call) -> None:
             sent.append(name)
-            to_vllm[name](version)
+            call(version)
 
         monkeypatch.setattr(trainer, f"hold_{name}_weights", send)
 

@@ -91,9 +91,9 @@ CHARTS = of_tab(
         "logprob-gap",
         LOGPROB_GAP,
         "Log-probability gap, rollout vs trainer",
-        "How far log-probabilities when generating (on verl: vLLM's) are from those of the same tokens and weights when "
-        "training: numerical error without staleness. Normal is a level mean, near 1e-6 in float32 and a few 1e-3 in "
-        "bfloat16. If it rises, or tokens leave the clip range by it, set engine.verl.dtype to float32.",
+        "How far log-probabilities when generating (on verl: vLLM's) are from those of the same tokens and weights "
+        "when training: numerical error without staleness. Normal is a level mean, near 1e-6 in float32 and a few "
+        "1e-3 in bfloat16. If it rises, or tokens leave the clip range by it, set engine.verl.dtype to float32.",
         height=220,
         empty="No tokens so far were trained on by the weights that generated them.",
         question="How much of the ratios is numerical error?",
