@@ -163,19 +163,20 @@ CLIPPED = MetricChart(
 LOGPROB_GAP = MetricChart(
     [
         Metric("bapo/logprob_gap/mean", "mean |Δ log p|", 0, width=2),
-        Metric("bapo/logprob_gap/max", "largest |Δ log p|", 0, "dot", 1.2),
+        # Another colour as well: known in some steps only, both are points.
+        Metric("bapo/logprob_gap/max", "largest |Δ log p|", 1, "dot", 1.2),
     ],
     # From 1e-7 in float32 to 1 where something is wrong.
-    titled("nats per token", type="log", exponentformat="power"),
+    titled("nats per token", type="log", exponentformat="power", dtick=1),
     "%{y:.2e}",
 )
 OBSERVED_LOGPROB_GAP = LOGPROB_GAP._replace(
     metrics=[
         *LOGPROB_GAP.metrics,
-        Metric("training/rollout_probs_diff_mean", "mean |Δp|, as verl logs it", 1, width=2),
-        Metric("training/rollout_probs_diff_max", "largest |Δp|, as verl logs it", 1, "dot", 1.2),
+        Metric("training/rollout_probs_diff_mean", "mean |Δp|, as verl logs it", 2, width=2),
+        Metric("training/rollout_probs_diff_max", "largest |Δp|, as verl logs it", 3, "dot", 1.2),
     ],
-    yaxis=titled("difference per token", type="log", exponentformat="power"),
+    yaxis=titled("difference per token", type="log", exponentformat="power", dtick=1),
     only_recorded=True,
 )
 """Of other trainers: TRL logs differences of log-probabilities, verl those of probabilities."""

@@ -94,7 +94,6 @@ CHARTS = of_tab(
         "How far log-probabilities when generating (on verl: vLLM's) are from those of the same tokens and weights "
         "when training: numerical error without staleness. Normal is a level mean, below 1e-5 in float32 and a few "
         "1e-3 in bfloat16. If it rises, or tokens leave the clip range by it, set engine.verl.dtype to float32.",
-        height=220,
         empty="No tokens so far were trained on by the weights that generated them.",
         question="How much of the ratios is numerical error?",
     ),
