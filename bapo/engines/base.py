@@ -121,6 +121,10 @@ class BatchItem:
         """Responses trained on."""
         return self.group.group_size if self.responses is None else len(self.responses)
 
+    def is_on_policy(self, step: int) -> bool:
+        """Whether the weights before the update of this step generated it."""
+        return self.group.policy_version == step - 1
+
 
 @dataclass(frozen=True, slots=True)
 class CriticStats:
@@ -138,6 +142,23 @@ class CriticStats:
     clip_fraction: float
     """Share of tokens whose gradient value clipping took."""
     learning_rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class LogprobGap:
+    """Distance between two implementations of one policy: the one that generates and the one that trains.
+
+    Δ is the difference of their log-probabilities of a token under the same weights, so that no staleness is in it.
+    """
+
+    mean: float
+    """mean|Δ|, nats per token."""
+    max: float
+    """The largest |Δ|."""
+    outside_clip_range: float
+    """Share of the tokens whose ratio Δ alone takes out of the clip range."""
+    num_tokens: int
+    """Tokens it was measured on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +191,9 @@ class UpdateStats:
     """KL(π_θ ‖ reference policy), nats per token; None where the loss has no such penalty."""
     critic: CriticStats | None = None
     """None where the method has no critic."""
+    logprob_gap: LogprobGap | None = None
+    """Over tokens whose log-probabilities before the update are known from both implementations without a forward pass
+    for it: those of groups that `BatchItem.is_on_policy`. None where there are none."""
 
 
 class Engine(Protocol):

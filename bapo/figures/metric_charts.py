@@ -152,6 +152,34 @@ RATIO_ENDS = MetricChart(
     titled("ratio ρ", rangemode="normal"),
     "%{y:.4f}",
 )
+CLIPPED = MetricChart(
+    [
+        Metric("actor/pg_clipfrac", "clipped tokens", 0),
+        Metric("bapo/logprob_gap/outside_clip_range", "outside by the gap alone", "reference", "dot", 1.2),
+    ],
+    titled("share of tokens", rangemode="tozero"),
+    "%{y:.4g}",
+)
+LOGPROB_GAP = MetricChart(
+    [
+        Metric("bapo/logprob_gap/mean", "mean |Δ log p|", 0, width=2),
+        # Another colour as well: known in some steps only, both are points.
+        Metric("bapo/logprob_gap/max", "largest |Δ log p|", 1, "dot", 1.2),
+    ],
+    # From 1e-7 in float32 to 1 where something is wrong.
+    titled("nats per token", type="log", exponentformat="power", dtick=1),
+    "%{y:.2e}",
+)
+OBSERVED_LOGPROB_GAP = LOGPROB_GAP._replace(
+    metrics=[
+        *LOGPROB_GAP.metrics,
+        Metric("training/rollout_probs_diff_mean", "mean |Δp|, as verl logs it", 2, width=2),
+        Metric("training/rollout_probs_diff_max", "largest |Δp|, as verl logs it", 3, "dot", 1.2),
+    ],
+    yaxis=titled("difference per token", type="log", exponentformat="power", dtick=1),
+    only_recorded=True,
+)
+"""Of other trainers: TRL logs differences of log-probabilities, verl those of probabilities."""
 ROLLOUT_LAG = MetricChart(
     [Metric("bapo/policy/rollout_staleness", "delay of α", "fresh")], titled("steps behind"), "%{y:d} steps"
 )

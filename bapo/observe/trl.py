@@ -33,8 +33,10 @@ METRIC_NAMES = {
     "clip_ratio/region_mean": "actor/pg_clipfrac",
     "clip_ratio/low_mean": "actor/pg_clipfrac_lower",
     "step_time": "timing_s/step",
+    "sampling/sampling_logp_difference/mean": "bapo/logprob_gap/mean",
+    "sampling/sampling_logp_difference/max": "bapo/logprob_gap/max",
 }
-"""What verl calls the same figure; all others keep TRL's name."""
+"""What verl or a trainer of ours calls the same figure; all others keep TRL's name."""
 ARGUMENTS = ("inputs", "prompts", "completions", "completion_ids_list")
 """Of TRL's `_calculate_rewards`."""
 PLACES = ("output_dir", "logging_dir", "run_name", "resume_from_checkpoint", "report_to")

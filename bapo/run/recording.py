@@ -10,7 +10,15 @@ from typing import Any
 from bapo.engines.base import BatchItem, Engine, Generation
 from bapo.loop import StepOutcome
 from bapo.methods.base import ComposedBatch, Method
-from bapo.records import Cost, CriticValues, SampledResponse, SampleRecord, StepRecord, UpdateValues
+from bapo.records import (
+    Cost,
+    CriticValues,
+    LogprobGapValues,
+    SampledResponse,
+    SampleRecord,
+    StepRecord,
+    UpdateValues,
+)
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks.base import Problem
 
@@ -98,11 +106,14 @@ def _update_values(outcome: StepOutcome, learning_rate: float) -> UpdateValues |
     values: dict[str, Any] = {
         name: getattr(outcome.update, name)
         for name in UpdateValues.model_fields
-        if name not in ("learning_rate", "critic")
+        if name not in ("learning_rate", "critic", "logprob_gap")
     }
-    critic = outcome.update.critic
+    critic, gap = outcome.update.critic, outcome.update.logprob_gap
     return UpdateValues(
-        learning_rate=learning_rate, critic=None if critic is None else CriticValues(**asdict(critic)), **values
+        learning_rate=learning_rate,
+        critic=None if critic is None else CriticValues(**asdict(critic)),
+        logprob_gap=None if gap is None else LogprobGapValues(**asdict(gap)),
+        **values,
     )
 
 

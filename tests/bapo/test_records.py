@@ -16,6 +16,7 @@ from bapo.records import (
     EvaluationRecord,
     EventRecord,
     Interval,
+    LogprobGapValues,
     PromptVisit,
     Record,
     SampledResponse,
@@ -202,6 +203,18 @@ def test_metrics_of_a_critic_have_verls_names_and_are_only_there_with_one() -> N
     del expected["critic/vf_explained_var"]
     without = CriticValues.model_validate(values | {"explained_variance": None})
     assert critic_metrics(critic=without) == expected | rewards
+
+
+def test_the_gap_between_implementations_is_only_there_where_it_was_measured() -> None:
+    gap = LogprobGapValues(mean=0.002, max=0.05, outside_clip_range=0.0, num_tokens=40)
+    values = metrics(step(update=update(logprob_gap=gap)))
+    assert {name: value for name, value in values.items() if "gap" in name} == {
+        "bapo/logprob_gap/mean": 0.002,
+        "bapo/logprob_gap/max": 0.05,
+        "bapo/logprob_gap/outside_clip_range": 0,
+        "bapo/logprob_gap/num_tokens": 40,
+    }
+    assert not any("gap" in name for name in metrics(step()))
 
 
 def test_a_skipped_step_has_no_figures_of_an_update() -> None:

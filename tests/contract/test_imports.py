@@ -9,7 +9,7 @@ import pytest
 
 WITH_TENSORS = (
     *("bapo.engines.local", "bapo.engines.shaping", "bapo.engines.verl."),
-    *("bapo.advantages", "bapo.critic", "bapo.losses"),
+    *("bapo.advantages", "bapo.critic", "bapo.logprob_gap", "bapo.losses"),
     # Adapters import the trainer that they observe, whose process they run in.
     *("bapo.observe.trl", "bapo.observe.verl"),
 )

@@ -242,6 +242,9 @@ def test_the_private_names_of_trl_are_as_the_adapter_uses_them() -> None:
                                  "eos_token_ids")
                     if f"self.{name} =" in source or f"self.{name}:" in source
                 ],
+                "logs_gap": all(
+                    f'"sampling/sampling_logp_difference/{kind}"' in source for kind in ("mean", "max")
+                ),
                 "gathers": "return rewards_per_func" in inspect.getsource(trainer._calculate_rewards)
                 and "= gather(rewards_per_func)" in inspect.getsource(trainer._calculate_rewards),
             }
@@ -262,6 +265,8 @@ def test_the_private_names_of_trl_are_as_the_adapter_uses_them() -> None:
             "eos_token_ids",
         ], name
         assert found["gathers"], name
+        # RLOO trains on its own log-probabilities alone.
+        assert found["logs_gap"] == (name == "GRPOTrainer")
 
 
 def test_the_example_runs(tmp_path: Path) -> None:

@@ -119,6 +119,10 @@ def test_one_update_on_a_batch_of_mixed_age_has_the_same_gradient(
     ]
     stats = assert_equal_updates(verl_engine, batch, run_config(), tmp_path)
     assert stats.ratio_max > 1.05  # the batch is off policy
+    # The gap is that of the new groups alone, from vLLM's kernels to those of the training process.
+    assert stats.logprob_gap.num_tokens == sum(group.payload.num_tokens for group in new)
+    assert 0 < stats.logprob_gap.mean <= stats.logprob_gap.max < 1e-4
+    assert stats.logprob_gap.outside_clip_range == 0
 
 
 def test_parts_of_groups_with_given_advantages_have_the_same_gradient(
@@ -157,6 +161,7 @@ def test_ratios_of_whole_responses_are_to_log_probabilities_of_the_training_proc
 
     _off_policy_groups(verl_engine, problems)
     sequence = run_config(method={"type": "gspo"})
+    answered: list[RolloutGroup] = []
     for policy in Policy:
         with configured(verl_engine, sequence):
             groups = verl_engine.generate(problems, group_size=2, policy=policy, step=10, purpose="rollout").groups
@@ -168,6 +173,56 @@ def test_ratios_of_whole_responses_are_to_log_probabilities_of_the_training_proc
             torch.equal(one, other)
             for one, other in zip(again, rows(groups)["rollout_log_probs"].unbind(), strict=True)
         )
+        answered += groups
+    # What was replaced shows the gap, α's as well; the update has none to measure, for both are the trainer's.
+    with configured(verl_engine, sequence):
+        gap = verl_engine.update([BatchItem(group, BatchSource.FRESH) for group in groups], step=10).logprob_gap
+        assert gap.num_tokens == sum(group.payload.num_tokens for group in answered)
+        assert 0 < gap.mean <= gap.max < 1e-4
+        assert verl_engine.update([BatchItem(groups[0], BatchSource.FRESH)], step=11).logprob_gap is None
+
+
+def test_weights_go_to_vllm_only_where_it_does_not_hold_them(
+    verl_engine: Any, problems: Sequence[Problem], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str] = []
+    trainer = verl_engine._trainer
+    to_vllm = {name: getattr(trainer, f"hold_{name}_weights") for name in ("current", "rollout")}
+    for name, call in to_vllm.items():
+
+        def send(version: int, name: str = name, call: Any = call) -> None:
+            sent.append(name)
+            call(version)
+
+        monkeypatch.setattr(trainer, f"hold_{name}_weights", send)
+
+    def generate(*policies: Policy) -> list[str]:
+        """What was sent for a generation with each of these policies in turn."""
+        sent.clear()
+        for policy in policies:
+            generated = verl_engine.generate(problems[:2], group_size=2, policy=policy, step=1, purpose="tracking")
+            # A step's record has the time of what was sent, and nothing where nothing was.
+            assert ("verl/update_weights" in generated.stats.timing) == bool(sent) or len(policies) > 1
+        return [*sent]
+
+    def update() -> None:
+        verl_engine.update([BatchItem(group, BatchSource.FRESH) for group in answered], step=1)
+
+    answered = verl_engine.generate(problems[:2], group_size=2, policy=Policy.CURRENT, step=1, purpose="sent").groups
+    verl_engine.sync_rollout_policy(20)
+    # α is the current policy, whose weights vLLM holds; they stay α's after an update.
+    assert generate(Policy.ROLLOUT, Policy.CURRENT) == []
+    update()
+    assert generate(Policy.ROLLOUT, Policy.ROLLOUT) == []
+    # The current weights once, for a re-evaluation or an evaluation, and α again behind them.
+    assert generate(Policy.CURRENT, Policy.CURRENT, Policy.ROLLOUT, Policy.ROLLOUT) == ["current", "rollout"]
+    # α has changed.
+    verl_engine.sync_rollout_policy(21)
+    assert generate(Policy.ROLLOUT, Policy.ROLLOUT, Policy.CURRENT) == ["current"]
+    # As on a GPU, where vLLM gives up its weights for an update.
+    monkeypatch.setattr(verl_engine, "_sleeps", True)
+    update()
+    assert generate(Policy.ROLLOUT, Policy.ROLLOUT) == ["rollout"]
 
 
 def test_a_penalty_on_long_responses_has_the_same_gradient(

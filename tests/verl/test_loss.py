@@ -31,6 +31,8 @@ def _data(rows: list[dict[str, list[float]]], *, num_tokens: int, num_responses:
         loss.NUM_RESPONSES: num_responses,
         loss.MEASURE_DISTANCE: True,
         loss.SOURCE_FIELD: torch.tensor([0 for _ in rows]),
+        # The first row, and rows of padding, which are copies of one.
+        loss.ON_POLICY_FIELD: torch.tensor([index != 1 for index in range(len(rows))]),
     }
 
 
@@ -76,6 +78,8 @@ def test_a_worked_loss_on_two_responses_and_a_row_of_padding() -> None:
     assert sums["bapo/tv_sequence_sum_fresh"] == pytest.approx(distance, abs=1e-6)
     assert sums["bapo/tv_sequence_count_fresh"] == 2
     assert sums["bapo/tv_token_count_reused"] == 0
+    # Of the first response alone, whose differences are 0 and -0.5; e^-0.5 = 0.61 is below 0.8.
+    assert [sums[f"bapo/gap_{name}"] for name in ("tokens", "total", "largest", "outside")] == [2, 0.5, 0.5, 1]
 
 
 def test_a_reference_and_the_policy_before_the_update_come_with_the_rows() -> None:

@@ -76,6 +76,9 @@ def test_the_line_to_vllm_is_registered_under_its_name() -> None:
         ("verl.workers.rollout.base:get_rollout_class", "_ROLLOUT_REGISTRY["),
         ("verl.workers.engine_workers:ActorRolloutRefWorker.init_model", "self.actor = self.actor_worker_cls("),
         ("verl.utils.fsdp_utils:offload_fsdp2_model_to_cpu", "non_blocking=True"),
+        # What a chart of observed runs draws.
+        ("verl.utils.debug.metrics:calculate_debug_metrics", '"training/rollout_probs_diff_mean": torch.mean('),
+        ("verl.utils.debug.metrics:calculate_debug_metrics", '"training/rollout_probs_diff_max": torch.max('),
     ],
 )
 def test_upstream_still_reads_and_sets_what_we_rely_on(path: str, text: str) -> None:

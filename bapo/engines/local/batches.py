@@ -24,6 +24,8 @@ class TrainingGroup:
     source: BatchSource
     advantages: Tensor
     """Â of each response token, on the CPU."""
+    is_on_policy: bool = False
+    """Whether the weights before the update generated it."""
 
     @property
     def num_tokens(self) -> int:
@@ -32,14 +34,19 @@ class TrainingGroup:
 
 
 def training_group(
-    payload: GroupPayload, source: BatchSource, advantages: tuple[float, ...] | None = None
+    payload: GroupPayload,
+    source: BatchSource,
+    advantages: tuple[float, ...] | None = None,
+    *,
+    is_on_policy: bool = False,
 ) -> TrainingGroup:
     """The group with these advantages of its responses, or those of its rewards relative to itself (Eq. 2)."""
     if advantages is None:
         of_responses = group_advantages(torch.tensor([payload.rewards], dtype=torch.float32))[0]
     else:
         of_responses = torch.tensor(advantages)
-    return TrainingGroup(payload, source, of_responses.repeat_interleave(torch.tensor(payload.sampled.lengths)))
+    of_tokens = of_responses.repeat_interleave(torch.tensor(payload.sampled.lengths))
+    return TrainingGroup(payload, source, of_tokens, is_on_policy)
 
 
 def mini_batches(

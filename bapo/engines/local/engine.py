@@ -159,7 +159,7 @@ class LocalEngine:
     def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:
         """Train on X1 ∪ X2 ∪ X3. Raises ValueError on an empty batch."""
         self._keep_rollout_weights()
-        groups = [_training_group(item) for item in shaped_batch(batch, self._config, _responses)]
+        groups = [_training_group(item, step) for item in shaped_batch(batch, self._config, _responses)]
         return self._updater.update(groups, step=step, passes=passes)
 
     def _keep_rollout_weights(self) -> None:
@@ -275,8 +275,9 @@ def _responses(item: BatchItem) -> list[_Response]:
     return [_Response(*each) for each in zip(payload.rewards, sampled.lengths, sampled.ended, strict=True)]
 
 
-def _training_group(item: BatchItem) -> TrainingGroup:
-    return training_group(_trained_payload(item), item.source, item.advantages)
+def _training_group(item: BatchItem, step: int) -> TrainingGroup:
+    payload = _trained_payload(item)
+    return training_group(payload, item.source, item.advantages, is_on_policy=item.is_on_policy(step))
 
 
 def _trained_payload(item: BatchItem) -> GroupPayload:

@@ -55,7 +55,7 @@ class Updater:
             is_warm_up = self._critic.warms_up(step)
         batches = [[groups[position] for position in each] for each in positions]
         one_pass = batches[: len(batches) // passes]
-        stats = UpdateStatsCollector()
+        stats = UpdateStatsCollector(self._objective)
         reference = {} if self._reference is None else self._logprobs(self._reference, one_pass)
         # The first mini-batch's own forward pass is one before the update; the others need one of their own.
         current = self._logprobs(self._model, one_pass if self._objective.needs_current else one_pass[1:])

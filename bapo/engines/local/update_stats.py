@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from bapo.config.objective import Objective
 from bapo.engines.base import CriticStats, UpdateStats
 from bapo.engines.local.batches import TrainingGroup
+from bapo.logprob_gap import GapSums, gap_sums
 from bapo.losses import LossOutput
 from bapo.records import RATIO_BIN_EDGES
 from bapo.rollout import BatchSource
@@ -24,6 +26,7 @@ def rollout_logprobs(groups: Sequence[TrainingGroup]) -> Tensor:
 class UpdateStatsCollector:
     """Collects per-token values over a step; everything on the CPU."""
 
+    objective: Objective
     losses: list[float] = field(default_factory=list)
     grad_norms: list[float] = field(default_factory=list)
     ratios: list[Tensor] = field(default_factory=list)
@@ -33,14 +36,18 @@ class UpdateStatsCollector:
     entropies: list[Tensor] = field(default_factory=list)
     token_distances: dict[BatchSource, list[Tensor]] = field(default_factory=dict)
     sequence_distances: dict[BatchSource, list[Tensor]] = field(default_factory=dict)
+    gap: GapSums = field(default_factory=GapSums)
 
     def add_before(self, groups: Sequence[TrainingGroup], logprobs: Tensor) -> None:
-        """|ρ - 1| of tokens and of whole responses before the update."""
+        """|ρ - 1| of tokens and of whole responses before the update; what is on policy shows the gap."""
         log_ratios = logprobs.cpu() - rollout_logprobs(groups)
         for group, part in zip(groups, torch.split(log_ratios, [group.num_tokens for group in groups]), strict=True):
-            sums = torch.stack([each.sum() for each in torch.split(part, list(group.payload.sampled.lengths))])
+            lengths = list(group.payload.sampled.lengths)
+            sums = torch.stack([each.sum() for each in torch.split(part, lengths)])
             for distances, values in ((self.token_distances, part), (self.sequence_distances, sums)):
                 distances.setdefault(group.source, []).append(values.clamp(-20, 20).expm1().abs())
+            if group.is_on_policy:
+                self.gap += gap_sums(part, lengths, self.objective)
 
     def add_trained(self, output: LossOutput, entropies: Tensor) -> None:
         """The tokens of one forward and backward pass."""
@@ -77,6 +84,7 @@ class UpdateStatsCollector:
             tv_tokens=_half_means(self.token_distances),
             tv_sequences=_half_means(self.sequence_distances),
             critic=critic,
+            logprob_gap=self.gap.gap(),
         )
 
 

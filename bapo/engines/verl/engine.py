@@ -34,8 +34,10 @@ from bapo.engines.verl.loss import (
     BapoLoss,
     BapoValueLoss,
     distance_sums,
+    gap_on_policy,
     largest_ratio,
     logprob_fields,
+    recorded_gap,
     recorded_sums,
 )
 from bapo.engines.verl.number_format import name_number_format
@@ -46,6 +48,7 @@ from bapo.engines.verl.settings import verl_settings
 from bapo.engines.verl.stats import generation_stats, update_stats
 from bapo.engines.verl.trainer import BapoTrainer
 from bapo.engines.verl.worker import REFERENCE, ROLLOUT
+from bapo.logprob_gap import GapSums, gap_sums
 from bapo.losses import LossInputs, policy_loss, token_weights
 from bapo.rollout import BatchSource, RolloutGroup
 from bapo.tasks.base import Problem, Task
@@ -87,6 +90,8 @@ class VerlEngine:
         self._rollout = 0
         self._held: int | None = None
         self._rollout_version = 0
+        # Measured where log-probabilities are computed again, and the step that generated the responses.
+        self._recomputed = (0, GapSums())
         self._critic: VerlCritic | None = None
         self._cluster = Cluster(config, on_cpu=on_cpu)
         try:
@@ -130,7 +135,7 @@ class VerlEngine:
             for problem, payload in zip(problems, payloads, strict=True)
         ]
         if self._config.objective.ratio_level == "sequence" and purpose.partition(":")[0] in TRAINED_PURPOSES:
-            self._recompute_logprobs(groups, policy)
+            self._recompute_logprobs(groups, policy, step)
         return Generation(groups, generation_stats(payloads, self._phases.take()))
 
     def greedy(self, problems: Sequence[Problem]) -> Sequence[int]:
@@ -151,19 +156,27 @@ class VerlEngine:
             for text, each in zip(texts, payload.responses, strict=True)
         ]
 
-    def _recompute_logprobs(self, groups: Sequence[RolloutGroup], policy: Policy) -> None:
+    def _recompute_logprobs(self, groups: Sequence[RolloutGroup], policy: Policy, step: int) -> None:
         """Replace vLLM's log-probabilities by those of the training processes under the same weights.
 
         The difference between both, in bfloat16, alone takes ratios of whole responses out of a clip range of 3e-4.
+        It is recorded with the step's update.
         """
         self._sleep()
         rows = Rows.of([BatchItem(group, BatchSource.FRESH) for group in groups])
+        data = tq.kv_batch_get(keys=rows.keys, partition_id=PARTITION, select_fields=["rollout_log_probs"])
         is_delayed = policy is Policy.ROLLOUT and self._rollout != self._current
         with (
             self._cluster.plain_errors("recomputing log-probabilities failed"),
             self._trainer.weights_of(ROLLOUT) if is_delayed else nullcontext(),
         ):
-            self._trainer.put_logprobs(rows, "rollout_log_probs")
+            logprobs = self._trainer.put_logprobs(rows, "rollout_log_probs")
+        gap = gap_sums(logprobs - data["rollout_log_probs"].values(), rows.response_lengths, self._config.objective)
+        self._recomputed = (step, self._recomputed_in(step) + gap)
+
+    def _recomputed_in(self, step: int) -> GapSums:
+        known, gap = self._recomputed
+        return gap if known == step else GapSums()
 
     def _hold(self, policy: Policy, version: int) -> None:
         """Have vLLM hold the policy's weights; those that it holds already are not sent again."""
@@ -238,26 +251,31 @@ class VerlEngine:
         with self._cluster.plain_errors("the update failed"):
             if self._critic is not None:
                 critic_stats = self._critic.update(batch, batches)
-            later = self._distances_of_later(one_pass[1:])
+            later, gap = self._distances_of_later(one_pass[1:], step)
             self._put_logprobs(batch)
             if self._critic is not None and self._critic.warms_up(step):
-                sums = [self._measure(items, is_first=index == 0) for index, items in enumerate(one_pass)]
+                sums = [self._measure(items, step, is_first=index == 0) for index, items in enumerate(one_pass)]
             else:
                 if self._rollout == self._current:
                     self._trainer.actor_rollout_wg.keep_weights(ROLLOUT)
-                sums = [self._train(items, is_first=index == 0) for index, items in enumerate(batches)]
+                sums = [self._train(items, step, is_first=index == 0) for index, items in enumerate(batches)]
                 self._current += 1
         num_skipped = sum(not self._has_gradient(item) for item in batch)
         return update_stats(
-            sums, later, num_groups_skipped=num_skipped, timing=self._phases.take(), critic=critic_stats
+            sums,
+            later,
+            gap + self._recomputed_in(step),
+            num_groups_skipped=num_skipped,
+            timing=self._phases.take(),
+            critic=critic_stats,
         )
 
-    def _train(self, items: Sequence[BatchItem], *, is_first: bool) -> dict[str, float]:
+    def _train(self, items: Sequence[BatchItem], step: int, *, is_first: bool) -> dict[str, float]:
         """One optimizer step on a mini-batch."""
         # Where no group has a gradient, Adam still moves by its momentum: one group, with advantages 0, sees to that.
         trained = [item for item in items if self._has_gradient(item)]
         sums = self._trainer.update_mini_batch(
-            Rows.of(trained or items[:1]),
+            Rows.of(trained or items[:1], step=step),
             num_tokens=sum(response.length for item in items for response in responses_of(item)),
             num_responses=sum(item.num_responses for item in items),
             measure_distance=is_first,
@@ -270,9 +288,9 @@ class VerlEngine:
             return {"bapo/tokens": 0.0, "bapo/loss": 0.0, "grad_norm": sums["grad_norm"]}
         return sums
 
-    def _measure(self, items: Sequence[BatchItem], *, is_first: bool) -> dict[str, float]:
+    def _measure(self, items: Sequence[BatchItem], step: int, *, is_first: bool) -> dict[str, float]:
         """Measures the statistics of an update on the mini-batch without making one."""
-        rows = Rows.of(items)
+        rows = Rows.of(items, step=step)
         logprobs, entropies = self._trainer.logprobs(rows, entropies=True)
         objective = self._config.objective
         known = logprob_fields(objective)
@@ -292,7 +310,10 @@ class VerlEngine:
         output = policy_loss(inputs, objective)
         sums = recorded_sums(output, inputs.entropies)
         if is_first:
-            sums |= distance_sums(inputs.policy_logprobs - rollout_logprobs, lengths, rows.sources)
+            log_ratios = inputs.policy_logprobs - rollout_logprobs
+            gap = gap_on_policy(log_ratios, lengths, rows.is_on_policy, objective)
+            sums |= distance_sums(log_ratios, lengths, rows.sources) | recorded_gap(gap)
+            sums["gap_largest"] = gap.largest
         named = {f"bapo/{name}": float(value) for name, value in sums.items()}
         return {**named, "bapo/ratio_largest": largest_ratio(output), "grad_norm": 0.0}
 
@@ -305,16 +326,22 @@ class VerlEngine:
             with self._trainer.weights_of(REFERENCE):
                 self._trainer.put_logprobs(rows, REFERENCE_FIELD)
 
-    def _distances_of_later(self, batches: Sequence[Sequence[BatchItem]]) -> dict[str, float]:
-        """|ρ - 1| before the update in the mini-batches after the first, which need a forward pass of their own."""
+    def _distances_of_later(
+        self, batches: Sequence[Sequence[BatchItem]], step: int
+    ) -> tuple[dict[str, float], GapSums]:
+        """|ρ - 1| and the gap before the update in the mini-batches after the first, which need a forward pass of their
+        own."""
         items = [item for batch in batches for item in batch if self._has_gradient(item)]
         if not items:
-            return {}
-        rows = Rows.of(items)
+            return {}, GapSums()
+        rows = Rows.of(items, step=step)
         logprobs, _ = self._trainer.logprobs(rows)
         data = tq.kv_batch_get(keys=rows.keys, partition_id=PARTITION, select_fields=["rollout_log_probs"])
         log_ratios = torch.cat(logprobs) - data["rollout_log_probs"].values()
-        return distance_sums(log_ratios, rows.response_lengths, rows.sources)
+        return (
+            distance_sums(log_ratios, rows.response_lengths, rows.sources),
+            gap_on_policy(log_ratios, rows.response_lengths, rows.is_on_policy, self._config.objective),
+        )
 
     def _has_gradient(self, item: BatchItem) -> bool:
         """Without advantages, KL penalty and entropy bonus, the loss of a group is constant."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from verl.utils.metric.utils import AggregationType, Metric
 
 from bapo.config.objective import Objective
 from bapo.critic import value_loss
+from bapo.logprob_gap import GapSums, gap_sums
 from bapo.losses import LossInputs, LossOutput, policy_loss, token_weights
 from bapo.records import RATIO_BIN_EDGES
 from bapo.rollout import BatchSource
@@ -19,6 +20,8 @@ from bapo.rollout import BatchSource
 SOURCES = tuple(BatchSource)
 SOURCE_FIELD = "bapo_source"
 """Row field: position in SOURCES."""
+ON_POLICY_FIELD = "bapo_on_policy"
+"""Row field: whether the weights before the step's update generated the response."""
 REFERENCE_FIELD = "reference_log_probs"
 """Row field: of the reference policy, where the objective needs it."""
 CURRENT_FIELD = "current_log_probs"
@@ -62,10 +65,15 @@ class BapoLoss:
             self.objective,
         )
         sums = recorded_sums(output, entropies)
+        largest = {"ratio_largest": largest_ratio(output)}
         if data[MEASURE_DISTANCE]:
-            sums |= distance_sums((logprobs.detach() - rollout_logprobs).cpu(), lengths, data[SOURCE_FIELD].tolist())
+            log_ratios = (logprobs.detach() - rollout_logprobs).cpu()
+            sums |= distance_sums(log_ratios, lengths, data[SOURCE_FIELD].tolist())
+            gap = gap_on_policy(log_ratios, lengths, data[ON_POLICY_FIELD].tolist(), self.objective)
+            sums |= recorded_gap(gap)
+            largest["gap_largest"] = gap.largest
         metrics = _summed(sums, data["dp_size"])
-        metrics["bapo/ratio_largest"] = Metric(AggregationType.MAX, largest_ratio(output))
+        metrics |= {f"bapo/{name}": Metric(AggregationType.MAX, value) for name, value in largest.items()}
         return output.loss * data["dp_size"], metrics
 
 
@@ -140,6 +148,29 @@ def distance_sums(log_ratios: Tensor, lengths: list[int], sources: list[int]) ->
             sums[f"tv_{name}_sum_{source}"] = float(distances.sum())
             sums[f"tv_{name}_count_{source}"] = float(len(distances))
     return sums
+
+
+def gap_on_policy(
+    log_ratios: Tensor, lengths: Sequence[int], is_on_policy: Sequence[bool], objective: Objective
+) -> GapSums:
+    """Returns the gap between vLLM and the training processes over rows that the weights before the update generated.
+
+    Ratios of whole responses are to log-probabilities of the training processes, which show none.
+    """
+    if objective.ratio_level == "sequence":
+        return GapSums()
+    parts = torch.split(log_ratios, list(lengths))
+    own = [part for part, is_own in zip(parts, is_on_policy, strict=True) if is_own]
+    return gap_sums(torch.cat(own), [len(part) for part in own], objective) if own else GapSums()
+
+
+def recorded_gap(gap: GapSums) -> dict[str, float]:
+    """Returns what adds up over the parts of a mini-batch."""
+    return {
+        "gap_tokens": float(gap.num_tokens),
+        "gap_total": gap.total,
+        "gap_outside": float(gap.num_outside),
+    }
 
 
 def _response_tokens(data: Any) -> tuple[Tensor, list[int]]:

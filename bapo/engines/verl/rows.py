@@ -23,11 +23,13 @@ class Rows:
     response_lengths: list[int]
     advantages: list[float | None]
     """Where the method says what they are; None where they follow from the rewards of the item's rows."""
+    is_on_policy: list[bool]
+    """Whether the weights before the step's update generated them; False outside an update."""
 
     @classmethod
-    def of(cls, items: Sequence[BatchItem]) -> Rows:
-        """The rows of the responses that these items train on."""
-        rows = cls([], [], [], [], [])
+    def of(cls, items: Sequence[BatchItem], *, step: int | None = None) -> Rows:
+        """The rows of the responses that these items train on, in the update of a step."""
+        rows = cls([], [], [], [], [], [])
         for item in items:
             responses = responses_of(item)
             keys = _payload(item).keys
@@ -36,6 +38,7 @@ class Rows:
             rows.sources.extend([SOURCES.index(item.source)] * len(responses))
             rows.response_lengths.extend(response.length for response in responses)
             rows.advantages.extend(item.advantages or [None] * len(responses))
+            rows.is_on_policy.extend([step is not None and item.is_on_policy(step)] * len(responses))
         return rows
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from bapo.engines.base import CriticStats, GenerationStats, UpdateStats
 from bapo.engines.verl.payload import GroupPayload
+from bapo.logprob_gap import GapSums
 from bapo.records import RATIO_BIN_EDGES
 from bapo.rollout import BatchSource
 
@@ -27,6 +28,7 @@ def generation_stats(payloads: Sequence[GroupPayload], timing: Mapping[str, floa
 def update_stats(
     batches: Sequence[Mapping[str, float]],
     later: Mapping[str, float],
+    gap: GapSums,
     *,
     num_groups_skipped: int,
     timing: Mapping[str, float],
@@ -34,7 +36,7 @@ def update_stats(
 ) -> UpdateStats:
     """Token means of the mini-batches' sums, which `BapoLoss` names; `later` holds distances of the later ones.
 
-    Where all groups were skipped: no deviation, ratio 1.
+    `gap` is what was measured outside the mini-batches. Where all groups were skipped: no deviation, ratio 1.
     """
 
     def total(name: str) -> float:
@@ -56,6 +58,12 @@ def update_stats(
                 found[source] = distance / count / 2
         return found
 
+    gap += GapSums(
+        int(total("gap_tokens")),
+        total("gap_total"),
+        max(sums.get("bapo/gap_largest", 0.0) for sums in batches),
+        int(total("gap_outside")),
+    )
     return UpdateStats(
         loss=total("loss") / len(batches),
         entropy=mean("entropy"),
@@ -73,4 +81,5 @@ def update_stats(
         tv_sequences=half_means("sequence"),
         timing=timing,
         critic=critic,
+        logprob_gap=gap.gap(),
     )

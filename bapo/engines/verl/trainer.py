@@ -24,7 +24,15 @@ from bapo.advantages import group_advantages
 from bapo.config.task import TaskSection
 from bapo.engines.verl.agent_loop import AGENT_NAME, PARTITION, BapoAgentLoopManager, ResponseSummary
 from bapo.engines.verl.critic_worker import BapoCriticWorker
-from bapo.engines.verl.loss import MEASURE_DISTANCE, NUM_RESPONSES, NUM_TOKENS, SOURCE_FIELD, BapoLoss, BapoValueLoss
+from bapo.engines.verl.loss import (
+    MEASURE_DISTANCE,
+    NUM_RESPONSES,
+    NUM_TOKENS,
+    ON_POLICY_FIELD,
+    SOURCE_FIELD,
+    BapoLoss,
+    BapoValueLoss,
+)
 from bapo.engines.verl.messages import message_content
 from bapo.engines.verl.phases import Phases
 from bapo.engines.verl.rows import Rows
@@ -43,7 +51,7 @@ INPUT_FIELDS = [
     "rollout_log_probs",
 ]
 """What a forward pass reads of the rows."""
-TRAINED_FIELDS = [*INPUT_FIELDS, "advantages", SOURCE_FIELD]
+TRAINED_FIELDS = [*INPUT_FIELDS, "advantages", SOURCE_FIELD, ON_POLICY_FIELD]
 """What an update of the policy reads."""
 TARGET_FIELDS = ("advantages", "returns", "values")
 """What the critic gives the rows."""
@@ -191,7 +199,9 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
         tq.kv_batch_put(
             keys=rows.keys,
             partition_id=PARTITION,
-            fields=tu.get_tensordict({SOURCE_FIELD: torch.tensor(rows.sources)}),
+            fields=tu.get_tensordict(
+                {SOURCE_FIELD: torch.tensor(rows.sources), ON_POLICY_FIELD: torch.tensor(rows.is_on_policy)}
+            ),
         )
         batch = self._balanced(rows.keys, rows.lengths)
         # After balancing, so that the rows which that may add have one as well.
@@ -267,11 +277,12 @@ class BapoTrainer(PPOTrainerSync):  # type: ignore[misc]
         finally:
             self.actor_rollout_wg.exchange_weights(policy)
 
-    def put_logprobs(self, rows: Rows, field: str) -> None:
-        """Put log π of each row's response tokens under the weights that the training processes hold."""
+    def put_logprobs(self, rows: Rows, field: str) -> Tensor:
+        """Put log π of each row's response tokens under the weights that the training processes hold; return them."""
         logprobs, _ = self.logprobs(rows)
         nested = torch.nested.as_nested_tensor(logprobs, layout=torch.jagged)
         tq.kv_batch_put(keys=rows.keys, partition_id=PARTITION, fields=tu.get_tensordict({field: nested}))
+        return torch.cat(logprobs)
 
     # ------------------------------------------------------------ critic
 

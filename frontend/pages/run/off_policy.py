@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from dash import html
@@ -11,9 +12,9 @@ from frontend.pages.run.charting import chart_panel
 from frontend.pages.run.charts.off_policy import constants_of
 
 
-def off_policy_panel(run: RunDetail) -> list[Any]:
-    """Returns the charts, and below them what they say together."""
-    return [*chart_panel(run, "off-policy"), reading_of(run)]
+def off_policy_panel(run: RunDetail, recorded: Collection[str]) -> list[Any]:
+    """Returns the charts, and below them what they say together; `recorded` are the metrics that the run has."""
+    return [*chart_panel(run, "off-policy", recorded), reading_of(run)]
 
 
 def reading_of(run: RunDetail) -> html.P:

@@ -58,6 +58,10 @@ async def _system(client: AsyncClient, run: RunDetail, __: Mapping[str, str]) ->
     return chart_panel(run, "system", (await client.metric_keys(run.id)).items)
 
 
+async def _off_policy(client: AsyncClient, run: RunDetail, _: Mapping[str, str]) -> Any:
+    return off_policy_panel(run, (await client.metric_keys(run.id)).items)
+
+
 def _history(_: RunDetail, query: Mapping[str, str]) -> html.Div:
     return html.Div(id="history", **attributes(data_mark=query.get("mark", "")))
 
@@ -75,7 +79,7 @@ TABS: tuple[Tab, ...] = (
     Tab("what-if", "What-if", what_if_panel),
     Tab("prompts", "Prompts", _of_run(prompts_panel)),
     Tab("samples", "Samples", _of_run(samples_panel)),
-    Tab("off-policy", "Off-policy", _of_run(lambda run, _: off_policy_panel(run)), has_axis=True),
+    Tab("off-policy", "Off-policy", _off_policy, has_axis=True),
     Tab("system", "System", _system, has_axis=True),
     Tab("log", "Log", _of_run(log_panel)),
     Tab("config", "Config", _of_run(config_panel)),

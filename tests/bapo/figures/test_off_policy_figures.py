@@ -7,7 +7,7 @@ import pytest
 from bapo.api.records import RatioSeries, Series, StalenessSeries
 from bapo.figures.axes import XAxis
 from bapo.figures.lines import Line, lines_figure
-from bapo.figures.metric_charts import DIFFICULT_TURNOVER, VERL_PHASES
+from bapo.figures.metric_charts import DIFFICULT_TURNOVER, OBSERVED_LOGPROB_GAP, VERL_PHASES
 from bapo.figures.ratio_distribution import bin_names, ratio_distribution_data, ratio_distribution_figure
 from bapo.figures.staleness import staleness_course, staleness_totals, staleness_totals_figure
 from bapo.figures.theme import LIGHT
@@ -81,6 +81,13 @@ def test_of_verls_phases_those_are_drawn_that_the_run_has() -> None:
     figure = VERL_PHASES.figure(Series(steps=[1, 2], columns=columns), AXIS, LIGHT)
     shown = {trace.name: list(trace.y) for trace in figure.data}
     assert shown == {"weights to vLLM": [None, 0.125], "generating": [0.5, 0.25]}
+
+
+def test_the_gap_of_other_trainers_is_drawn_in_the_quantity_that_they_log() -> None:
+    columns = {"training/rollout_probs_diff_mean": [1e-3, 2e-3], "training/rollout_probs_diff_max": [0.1, 0.2]}
+    figure = OBSERVED_LOGPROB_GAP.figure(Series(steps=[1, 2], columns=columns), AXIS, LIGHT)
+    # Probabilities, not their logarithms, which ours and TRL's are.
+    assert [trace.name for trace in figure.data] == ["mean |Δp|, as verl logs it", "largest |Δp|, as verl logs it"]
 
 
 def test_colours_that_come_round_again_are_dotted() -> None:

@@ -4,7 +4,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bapo.config import resolve
-from bapo.engines.base import BatchItem, Engine, Generation, GenerationStats, ResponseSample, UpdateStats
+from bapo.engines.base import (
+    BatchItem,
+    Engine,
+    Generation,
+    GenerationStats,
+    LogprobGap,
+    ResponseSample,
+    UpdateStats,
+)
 from bapo.loop import StepOutcome
 from bapo.methods.bapo import Bapo
 from bapo.methods.base import ComposedBatch
@@ -18,7 +26,7 @@ from tests.bapo.methods import replaying
 UPDATE = UpdateStats(
     loss=0.5, entropy=1.0, grad_norm=2.0, kl=0.1, clip_fraction=0.2, ratio_mean=1.0, ratio_max=1.5,
     ratio_histogram=[0] * 13, num_mini_batches=2, num_tokens=64, num_groups_skipped=1,
-    tv_tokens={BatchSource.FRESH: 0.25},
+    tv_tokens={BatchSource.FRESH: 0.25}, logprob_gap=LogprobGap(0.001, 0.02, 0.0, 12),
 )  # fmt: skip
 
 
@@ -110,6 +118,9 @@ def test_a_step_record_holds_the_whole_step() -> None:
         "f": None, "w": "all_wrong", "d": "still_difficult", "h": None, "r": None,
     }  # fmt: skip
     assert made.update is not None
+    gap = made.update.logprob_gap
+    assert gap is not None
+    assert (gap.mean, gap.max, gap.num_tokens) == (0.001, 0.02, 12)
     assert (made.update.loss, made.update.learning_rate, made.update.tv_tokens) == (
         0.5,
         0.001,

@@ -26,6 +26,7 @@ from frontend.pages.run.data import RunData, load
 from frontend.pages.run.header import action_style, progress, reason, status_row
 from frontend.pages.run.history import audit_detail
 from frontend.pages.run.live import delta, news
+from frontend.pages.run.off_policy import off_policy_panel
 from frontend.pages.run.tiles import NOTHING, TileData, evaluation_key, tiles
 from frontend.pages.run.what_if import what_if_panel
 from tests.backend.fake_worker import FakeWorker
@@ -192,6 +193,19 @@ def test_news_tell_the_progress_always_and_the_tiles_on_request(ask: Any, run_id
 
 def test_every_chart_has_a_name_of_its_own() -> None:
     assert len(BY_NAME) == len(CHARTS)
+
+
+def test_the_tab_off_policy_shows_the_kl_to_a_reference_where_it_is_recorded(run_detail: RunDetail) -> None:
+    with_reference, without = (
+        off_policy_panel(run_detail, ["actor/ppo_kl", *more])[0].data["charts"] for more in (["actor/kl_loss"], [])
+    )
+    assert set(with_reference) - set(without) == {"kl-reference"}
+
+
+def test_what_other_trainers_log_of_the_gap_is_on_the_overview(run_detail: RunDetail) -> None:
+    recorded = ["training/rollout_probs_diff_mean"]
+    observed, own = (chart_panel(run_detail, "overview", names)[0].data["charts"] for names in (recorded, []))
+    assert set(observed) - set(own) == {"observed-logprob-gap"}
 
 
 def test_grpo_has_no_chart_of_buffers() -> None:

@@ -9,7 +9,14 @@ from bapo.api.runs import RunDetail
 from bapo.config import RunConfig
 from bapo.config.method import BapoConfig
 from bapo.figures import ratio_distribution, staleness, tv_bounds
-from bapo.figures.metric_charts import RATIO_ENDS, RESPONSE_DISTANCES, ROLLOUT_LAG, TOKEN_DISTANCES
+from bapo.figures.metric_charts import (
+    CLIPPED,
+    LOGPROB_GAP,
+    RATIO_ENDS,
+    RESPONSE_DISTANCES,
+    ROLLOUT_LAG,
+    TOKEN_DISTANCES,
+)
 from bapo.figures.theme import Palette
 from bapo.theory import TheoryConstants, theory_constants
 from frontend.pages.run.charts.base import Chart, metric_chart, of_tab, scalar_chart
@@ -65,12 +72,13 @@ CHARTS = of_tab(
         smoothing="never",
         question="How far off-policy is the data?",
     ),
-    scalar_chart(
+    metric_chart(
         "clip-fraction",
-        "actor/pg_clipfrac",
+        CLIPPED,
         "Clipped tokens",
-        "Share of tokens whose ratio left the clip range, so that they gave no gradient.",
-        "share of tokens",
+        "Share of tokens whose ratio left the clip range, so that they gave no gradient. Dotted: the share that the "
+        "numerical gap alone (below) takes out of the range, measured on tokens without staleness.",
+        height=220,
     ),
     metric_chart(
         "ratio-ends",
@@ -78,6 +86,16 @@ CHARTS = of_tab(
         "Mean and largest ratio",
         "The mean stays near 1 by its definition; the largest shows the outliers that clipping is for.",
         height=220,
+    ),
+    metric_chart(
+        "logprob-gap",
+        LOGPROB_GAP,
+        "Log-probability gap, rollout vs trainer",
+        "How far log-probabilities when generating (on verl: vLLM's) are from those of the same tokens and weights "
+        "when training: numerical error without staleness. Normal is a level mean, below 1e-5 in float32 and a few "
+        "1e-3 in bfloat16. If it rises, or tokens leave the clip range by it, set engine.verl.dtype to float32.",
+        empty="No tokens so far were trained on by the weights that generated them.",
+        question="How much of the ratios is numerical error?",
     ),
     Chart(
         "staleness",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bapo.figures import evaluations, lengths
-from bapo.figures.metric_charts import REWARDS
+from bapo.figures.metric_charts import OBSERVED_LOGPROB_GAP, REWARDS
 from frontend.pages.run.charts.base import Chart, metric_chart, of_tab, scalar_chart
 
 CHARTS = of_tab(
@@ -62,5 +62,17 @@ CHARTS = of_tab(
         "How far the trained policy has moved from the policies that generated its batch.",
         "nats per token",
         from_zero=False,
+    ),
+    metric_chart(
+        "observed-logprob-gap",
+        OBSERVED_LOGPROB_GAP,
+        "Log-probability gap, rollout vs trainer",
+        "How far probabilities when generating are from those of the same tokens when training, as the trainer logs "
+        "it: TRL compares log-probabilities, verl probabilities. Numerical error, unless the trainer generates ahead "
+        "of its updates: then staleness is in it as well.",
+        live="rebuild",
+        height=220,
+        only_recorded=True,
+        question="How much of the ratios is numerical error?",
     ),
 )

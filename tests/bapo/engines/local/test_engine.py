@@ -152,8 +152,14 @@ def test_on_policy_groups_have_ratio_one(engine: LocalEngine) -> None:
     assert stats.ratio_max == pytest.approx(1, abs=2e-5)
     assert stats.clip_fraction == 0
     assert stats.tv_tokens[BatchSource.FRESH] < 1e-5
+    # What is left is the numerical error between sampling with a cache and the pass of training.
+    gap = stats.logprob_gap
+    assert gap is not None
+    assert 0 < gap.mean <= gap.max < 2e-5
+    assert (gap.outside_clip_range, gap.num_tokens) == (0, stats.num_tokens)
     off_policy = engine.update(items(generate(engine, step=2)), step=2)
     assert off_policy.tv_tokens[BatchSource.FRESH] > 1e-3
+    assert off_policy.logprob_gap is None
 
 
 def test_greedy_answers_are_rewarded(engine: LocalEngine, toy_folder: Path) -> None:

@@ -1,6 +1,7 @@
 import copy
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -290,6 +291,19 @@ def test_total_variation_is_measured_before_the_update_whatever_the_mini_batches
     assert split.num_mini_batches == 3
     for one, other in ((whole.tv_tokens, split.tv_tokens), (whole.tv_sequences, split.tv_sequences)):
         assert other == {source: pytest.approx(value, rel=1e-4) for source, value in one.items()}
+    # So is the gap: here two of four trained groups are on policy.
+    toy_model.load_state_dict(weights)
+    marked = [replace(group, is_on_policy=index < 3) for index, group in enumerate(groups)]
+    on_policy = updated(toy_model, marked, run_config(training__mini_batch_size=2)).logprob_gap
+    trained = [group for group in marked[:3] if group.advantages.any()]
+    assert on_policy is not None
+    assert on_policy.num_tokens == sum(group.num_tokens for group in trained)
+    toy_model.load_state_dict(weights)
+    with torch.no_grad():
+        logprobs, _ = plain_logprobs(toy_model, trained, run_config())
+    behaviour = torch.cat([group.payload.sampled.logprobs for group in trained])
+    assert on_policy.mean == pytest.approx(float((logprobs - behaviour).abs().mean()), rel=1e-4)
+    assert whole.logprob_gap is None
     # The ratios of the later mini-batches are those after the first steps.
     assert split.ratio_mean != pytest.approx(whole.ratio_mean, rel=1e-3)
 
