@@ -96,7 +96,13 @@ def own_files(suffix: str) -> list[Path]:
 
 
 class Pages(Dash):
-    """Dash whose pages load no script that they do not need (assets/_components.js)."""
+    """Dash whose pages load no script that they do not need (assets/_components.js), and open no WebSocket."""
+
+    def _config(self) -> dict[str, Any]:
+        # Dash's own script would start a worker on every page to connect to an address that the gate refuses.
+        untyped: Any = super()
+        config: dict[str, Any] = untyped._config()
+        return {name: value for name, value in config.items() if name != "websocket"}
 
     def interpolate_index(self, **parts: str) -> str:  # type: ignore[override]
         """Returns the document that a page begins with."""

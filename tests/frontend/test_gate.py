@@ -361,6 +361,8 @@ def test_pages_load_no_script_that_they_do_not_need(member: httpx.Client) -> Non
     [table] = set(lists) - set(queue)
     assert table.startswith("dash_ag_grid/")
     assert f'data-table="/_dash-component-suites/{table}"' in member.get("/queue").text
+    # Nor a worker for WebSockets, which the gate refuses.
+    assert "_dash-ws" not in member.get("/queue").text
 
 
 def test_a_page_comes_with_the_frame_that_it_stands_in(member: httpx.Client, address: str) -> None:
