@@ -155,6 +155,8 @@ def _report(run: _Run) -> bool:
         print(*lines[-LINES_OF_A_FAILURE:], sep="\n")
     last = next((line for line in reversed(lines) if " passed" in line), "")
     took = f"{run.seconds:.0f} s, {run.cpu_seconds:.0f} s of CPU"
+    if run.process.returncode < 0:
+        took += f", ended by {signal.Signals(-run.process.returncode).name}"
     print(f"bapo: {run.check.title}: {'good' if succeeded else 'FAILED'} ({took}) {last.strip('= ')}")
     sys.stdout.flush()
     return succeeded

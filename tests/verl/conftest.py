@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -59,6 +61,24 @@ def verl_engine(task: Task) -> Iterator[Any]:
         yield engine
         engine.close()
     assert set(psutil.Process().children(recursive=True)) <= before
+
+
+_exit_status = 0
+
+
+def pytest_sessionfinish(exitstatus: int) -> None:
+    """Remember how the tests ended."""
+    global _exit_status  # noqa: PLW0603 - the hook below is not told
+    _exit_status = int(exitstatus)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure() -> None:
+    """Leave at once where Ray was used: its threads may crash while the interpreter ends, when all is reported."""
+    if "ray" in sys.modules:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(_exit_status)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
