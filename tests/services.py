@@ -172,7 +172,7 @@ class BackendServer:
 
     def http(self) -> httpx.Client:
         """A bare client without credentials."""
-        return httpx.Client(base_url=self.url)
+        return httpx.Client(base_url=self.url, timeout=60)
 
 
 @contextmanager

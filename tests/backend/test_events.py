@@ -215,7 +215,7 @@ def test_streams_say_that_they_are_alive(
     monkeypatch.setattr("backend.events.endpoints.SILENCE_SECONDS", 0.02)
     headers = {"Authorization": f"Bearer {backend_server.admin_token}"}
     address = f"{backend_server.url}/api/v1/runs/{run.id}/events"
-    with httpx.stream("GET", address, headers=headers) as answer:
+    with httpx.stream("GET", address, headers=headers, timeout=60) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
         assert any(line == ": still here" for line in answer.iter_lines())
 

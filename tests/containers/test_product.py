@@ -22,7 +22,7 @@ def test_a_newcomer_logs_in_and_trains_through_celery(product: Product) -> None:
     assert all(product.is_healthy(service) for service in SERVICES)
     code = product("exec", "-T", "backend", "python", "-m", "backend", "login-code").strip()
     address = f"http://127.0.0.1:{product.port}"
-    with httpx.Client(base_url=address, follow_redirects=True) as browser:
+    with httpx.Client(base_url=address, follow_redirects=True, timeout=60) as browser:
         assert browser.get("/runs").url.path == "/login"
         assert browser.get("/login", params={"code": code}).url.path == "/runs"
     with product.client() as client:

@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("--examples", type=int, default=500)
     options = parser.parse_args()
     person, worker = (bearer(path.read_text().strip()) for path in (options.token_file, options.worker_token_file))
-    description = httpx.get(f"{options.url}/api/v1/openapi.json", headers=person).raise_for_status().json()
+    description = httpx.get(f"{options.url}/api/v1/openapi.json", headers=person, timeout=60).raise_for_status().json()
     print(explore(options.url, description, {"": person, "work": worker}, options.examples))
 
 

@@ -32,11 +32,11 @@ def client(stack: Stack) -> Iterator[Client]:
 def test_the_link_logs_in_once(stack: Stack) -> None:
     link = re.search(r"(http://\S+/login\?code=\S+)", stack.output)
     assert link is not None
-    with httpx.Client(follow_redirects=True) as browser:
+    with httpx.Client(follow_redirects=True, timeout=60) as browser:
         page = browser.get(link[1])
         assert page.status_code == 200
         assert page.url.path == "/runs"
-    with httpx.Client(follow_redirects=True) as browser:
+    with httpx.Client(follow_redirects=True, timeout=60) as browser:
         assert browser.get(link[1]).url.path != "/runs"
 
 

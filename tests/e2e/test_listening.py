@@ -75,7 +75,7 @@ def test_a_worker_on_another_address_joins_and_trains(make_stack: Callable[[], S
         redis.Redis(host="127.0.0.1", port=broker_port).ping()
     for process in stack.processes():
         assert not any(password in part for part in process.cmdline())
-    assert httpx.get(f"{stack.url}/healthz", headers={"Host": "evil.example"}).status_code == 421
+    assert httpx.get(f"{stack.url}/healthz", headers={"Host": "evil.example"}, timeout=60).status_code == 421
 
     # The worker of this machine makes room for the other one.
     local = stack.service("worker")

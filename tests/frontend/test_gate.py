@@ -40,7 +40,7 @@ def address(backend_server: BackendServer) -> Iterator[str]:
 @pytest.fixture
 def visitor(address: str) -> Iterator[httpx.Client]:
     """A browser that has not logged in."""
-    with httpx.Client(base_url=address) as client:
+    with httpx.Client(base_url=address, timeout=60) as client:
         yield client
 
 
@@ -162,7 +162,7 @@ def test_the_login_link_works_once_and_leads_to_the_runs(visitor: httpx.Client, 
     assert cookie.startswith(f"{SESSION_COOKIE}=")
     assert "HttpOnly" in cookie
     assert visitor.get("/runs").status_code == 200
-    again = httpx.get(f"{visitor.base_url}/login", params={"code": code})
+    again = httpx.get(f"{visitor.base_url}/login", params={"code": code}, timeout=60)
     assert again.status_code == 401
 
 
@@ -197,8 +197,8 @@ def test_host_names_lose_their_port() -> None:
 
 def test_the_api_is_behind_the_same_address_with_the_browsers_cookie(member: httpx.Client) -> None:
     assert member.get("/api/v1/me").json()["role"] == "admin"
-    assert httpx.get(f"{member.base_url}/api/v1/me").status_code == 401
-    assert httpx.get(f"{member.base_url}/healthz").is_success
+    assert httpx.get(f"{member.base_url}/api/v1/me", timeout=60).status_code == 401
+    assert httpx.get(f"{member.base_url}/healthz", timeout=60).is_success
 
 
 def test_live_news_need_a_session_and_a_sound_question(visitor: httpx.Client, backend_server: BackendServer) -> None:
@@ -291,7 +291,7 @@ def test_files_that_name_no_version_are_asked_for_again(member: httpx.Client) ->
 def test_without_a_server_pages_say_so_and_try_again() -> None:
     settings = FrontendSettings(backend_url="http://127.0.0.1:1")
     cookies = {SESSION_COOKIE: "any"}
-    with serving(create_app(settings)) as url, httpx.Client(base_url=url, cookies=cookies) as client:
+    with serving(create_app(settings)) as url, httpx.Client(base_url=url, cookies=cookies, timeout=60) as client:
         page = client.get("/runs")
         assert page.status_code == 503
         assert '<meta http-equiv="refresh"' in page.text

@@ -15,7 +15,7 @@ from tests.services import BackendServer, wait_until
 
 def _answers(url: str) -> bool:
     try:
-        return httpx.get(url).is_success
+        return httpx.get(url, timeout=60).is_success
     except httpx.TransportError:
         return False
 

@@ -118,7 +118,7 @@ def test_what_belongs_to_the_backend(path: str, expected: bool) -> None:
 
 
 def test_method_path_query_and_body_arrive_unchanged(address: str) -> None:
-    response = httpx.request("PATCH", f"{address}/api/a%2Fb%20c?x=1&y=%2F", content=b"hello")
+    response = httpx.request("PATCH", f"{address}/api/a%2Fb%20c?x=1&y=%2F", content=b"hello", timeout=60)
     said = _said(response)
     assert (said["method"], said["raw_path"], said["query"], said["body"]) == (
         "PATCH",
@@ -133,13 +133,16 @@ def test_a_body_of_unknown_length_is_streamed(address: str) -> None:
         yield b"one "
         yield b"two"
 
-    assert _said(httpx.post(f"{address}/api/echo", content=parts()))["body"] == "one two"
+    assert _said(httpx.post(f"{address}/api/echo", content=parts(), timeout=60))["body"] == "one two"
 
 
 @pytest.mark.parametrize("method", ["GET", "OPTIONS"])
 def test_a_body_arrives_also_where_none_is_usual(address: str, method: str) -> None:
-    assert _said(httpx.request(method, f"{address}/api/echo", content=b"hello"))["body"] == "hello"
-    assert _said(httpx.request(method, f"{address}/api/echo", content=iter([b"hel", b"lo"])))["body"] == "hello"
+    assert _said(httpx.request(method, f"{address}/api/echo", content=b"hello", timeout=60))["body"] == "hello"
+    assert (
+        _said(httpx.request(method, f"{address}/api/echo", content=iter([b"hel", b"lo"]), timeout=60))["body"]
+        == "hello"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -174,13 +177,13 @@ def test_the_answer_to_a_body_without_an_end_comes_before_its_end(
 
 
 def test_a_request_without_a_body_has_none(address: str) -> None:
-    headers = dict(_said(httpx.post(f"{address}/api/echo"))["headers"])
+    headers = dict(_said(httpx.post(f"{address}/api/echo", timeout=60))["headers"])
     assert headers["content-length"] == "0"
-    assert "content-length" not in dict(_said(httpx.get(f"{address}/api/echo"))["headers"])
+    assert "content-length" not in dict(_said(httpx.get(f"{address}/api/echo", timeout=60))["headers"])
 
 
 def test_status_and_headers_of_the_answer_pass_but_those_of_one_hop_do_not(address: str) -> None:
-    response = httpx.get(f"{address}/api/echo")
+    response = httpx.get(f"{address}/api/echo", timeout=60)
     assert response.status_code == 207
     assert response.headers.get_list("set-cookie") == ["a=1; HttpOnly", "b=2"]
     assert response.headers["x-request-id"] == "r1"
@@ -199,7 +202,7 @@ def test_headers_of_one_hop_and_forged_forwarding_do_not_reach_the_backend(addre
         "Cookie": "bapo_session=s",
         "Authorization": "Bearer t",
     }
-    arrived = _said(httpx.get(f"{address}/api/echo", headers=headers))["headers"]
+    arrived = _said(httpx.get(f"{address}/api/echo", headers=headers, timeout=60))["headers"]
     names = [name for name, _ in arrived]
     values = dict(arrived)
     assert not {"connection", "x-secret-hop", "te", "proxy-authorization", "forwarded"} & set(names)
@@ -210,7 +213,7 @@ def test_headers_of_one_hop_and_forged_forwarding_do_not_reach_the_backend(addre
 
 
 def test_no_encoding_is_asked_for_that_the_client_did_not_ask_for(address: str) -> None:
-    with httpx.Client() as client:
+    with httpx.Client(timeout=60) as client:
         client.headers = httpx.Headers()
         request = client.build_request("GET", f"{address}/api/echo")
         del request.headers["accept-encoding"]
@@ -219,7 +222,7 @@ def test_no_encoding_is_asked_for_that_the_client_did_not_ask_for(address: str) 
 
 def test_events_pass_as_they_come_and_leaving_ends_the_stream_upstream(address: str, upstream: Upstream) -> None:
     before = upstream.streams_ended
-    with httpx.stream("GET", f"{address}/api/stream") as response:
+    with httpx.stream("GET", f"{address}/api/stream", timeout=60) as response:
         # The upstream never ends this answer by itself.
         assert next(response.iter_raw()) == b"data: first\n\n"
         assert response.headers["content-type"] == "text/event-stream"
@@ -229,12 +232,12 @@ def test_events_pass_as_they_come_and_leaving_ends_the_stream_upstream(address: 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_an_answer_that_breaks_off_is_not_made_to_look_complete(address: str) -> None:
     with pytest.raises(httpx.RemoteProtocolError):
-        httpx.get(f"{address}/api/broken")
+        httpx.get(f"{address}/api/broken", timeout=60)
 
 
 def test_a_backend_that_is_away_is_a_502_that_says_what_to_do() -> None:
     with serving(Relay("http://127.0.0.1:1")) as proxy:
-        response = httpx.get(f"{proxy}/api/v1/runs")
+        response = httpx.get(f"{proxy}/api/v1/runs", timeout=60)
     assert response.status_code == 502
     body = ErrorBody.model_validate_json(response.content)
     assert body.code == "backend_unreachable"

@@ -62,7 +62,7 @@ def test_a_field_groups_the_runs(browser: httpx.Client, run_ids: list[str]) -> N
 
 
 def test_nobody_gets_a_report_without_a_login(dashboard: str, run_ids: list[str]) -> None:
-    with httpx.Client(base_url=dashboard) as stranger:
+    with httpx.Client(base_url=dashboard, timeout=60) as stranger:
         answer = stranger.get(REPORT, params={"runs": run_ids[0]})
     assert answer.status_code == 303
     assert answer.headers["location"].startswith("/login")

@@ -227,7 +227,7 @@ def test_every_path_of_the_dashboard_is_declared_and_closed(dashboard: str) -> N
     }
     paths |= {"/live/runs", "/reports/x", "/nothing", "/api/v1/runs", "/api/v1/nothing", "/healthz/x"}
     open_paths = set()
-    with httpx.Client(base_url=dashboard) as http:
+    with httpx.Client(base_url=dashboard, timeout=60) as http:
         for path in sorted(paths | OPEN_PAGES):
             for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
                 answer = http.request(method, path, headers={"Origin": dashboard})

@@ -33,9 +33,9 @@ def serving(state: WorkerState = STATE, token_file: Path | None = None) -> Itera
 
 def test_metrics_tell_slots_trainers_and_lag() -> None:
     with serving() as url:
-        families = text_string_to_metric_families(httpx.get(f"{url}/metrics").text)
+        families = text_string_to_metric_families(httpx.get(f"{url}/metrics", timeout=60).text)
         found = {sample.name: sample.value for family in families for sample in family.samples}
-        assert httpx.get(f"{url}/elsewhere").status_code == 404
+        assert httpx.get(f"{url}/elsewhere", timeout=60).status_code == 404
     assert found["bapo_worker_slots"] == 2
     assert found["bapo_worker_trainers"] == 1
     assert found["bapo_worker_upload_lag_bytes"] == 17
@@ -46,17 +46,19 @@ def test_metrics_tell_slots_trainers_and_lag() -> None:
 def test_health_follows_the_heartbeat(age: float | None, status: int) -> None:
     state = WorkerState(1, 0, 0, age, 0)
     with serving(state) as url:
-        assert httpx.get(f"{url}/healthz").status_code == status
+        assert httpx.get(f"{url}/healthz", timeout=60).status_code == status
 
 
 def test_a_token_guards_the_metrics(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("t" * 43 + "\n")
     with serving(token_file=file) as url:
-        assert httpx.get(f"{url}/metrics").status_code == 401
-        assert httpx.get(f"{url}/metrics", headers={"Authorization": "Bearer wrong"}).status_code == 401
-        assert httpx.get(f"{url}/metrics", headers={"Authorization": f"Bearer {'t' * 43}"}).status_code == 200
-        assert httpx.get(f"{url}/healthz").status_code == 200
+        assert httpx.get(f"{url}/metrics", timeout=60).status_code == 401
+        assert httpx.get(f"{url}/metrics", headers={"Authorization": "Bearer wrong"}, timeout=60).status_code == 401
+        assert (
+            httpx.get(f"{url}/metrics", headers={"Authorization": f"Bearer {'t' * 43}"}, timeout=60).status_code == 200
+        )
+        assert httpx.get(f"{url}/healthz", timeout=60).status_code == 200
 
 
 def test_other_machines_are_not_let_in_without_a_token() -> None:

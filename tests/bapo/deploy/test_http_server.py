@@ -41,7 +41,7 @@ def status_of(answer: bytes) -> int:
 
 
 def test_a_head_of_the_usual_size_is_served(address: httpx.URL) -> None:
-    with httpx.Client(base_url=address) as client:
+    with httpx.Client(base_url=address, timeout=60) as client:
         for _ in range(3):
             assert client.get("/", headers={"X-Long": "x" * 30_000}).text == "hello"
 
