@@ -94,6 +94,8 @@ def test_every_step_of_a_run_by_keyboard(
     expect(page.locator("#change-requests [data-control=pending]")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("button", name="Change parameters")).to_be_focused()
+    # It slides away: until then it covers the page, and keys are its own.
+    expect(page.get_by_role("dialog")).to_have_count(0)
 
     # Read: a chart as a table, in reach of the palette, from where the focus comes back.
     wait_until(lambda: points_of(page, "entropy") == played.simulation.last_step, WAIT_MILLISECONDS / 1000)
