@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bapo.analysis.outcome import Contender, Standing, outcome
-from bapo.analysis.result import Outcome
+from bapo.analysis.outcome import Contender, outcome
+from bapo.analysis.result import Outcome, Standing
 from bapo.api.compare import ComparedGroup, ComparedRunInfo, EqualBudget, EvaluationResult, MeanEstimate
 from bapo.api.runs import TERMINAL_STATUSES, RunStatus
 

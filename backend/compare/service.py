@@ -154,7 +154,8 @@ def compare(session: Session, chosen: Chosen, question: Question, prices: Prices
         )
         for number, group in enumerate(chosen.groups)
     ]
-    shown = outcome_of(dataset, groups, groups[reference].label, infos, equal_budget(budget, evaluated))
+    shared = equal_budget(budget, evaluated)
+    shown = outcome_of(dataset, groups, groups[reference].label, infos, shared)
     return Comparison(
         runs=[infos[run_id] for run_id in ids],
         groups=groups,
@@ -165,7 +166,7 @@ def compare(session: Session, chosen: Chosen, question: Question, prices: Prices
         datasets=datasets,
         dataset=dataset,
         reach=question.reach,
-        budget=equal_budget(budget, evaluated),
+        budget=shared,
         currency=prices.currency,
         outcome=shown,
         outcome_text=outcome_text(shown),

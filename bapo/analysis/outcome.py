@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from bapo.analysis.result import MeanEstimate, Outcome, OutcomeSide, SeedDisagreement, Verdict
+from bapo.analysis.result import MeanEstimate, Outcome, OutcomeSide, SeedDisagreement, Standing, Verdict
 
 
 class Contender(NamedTuple):
@@ -20,21 +20,6 @@ class Contender(NamedTuple):
     """Mean difference to the reference group over the seeds that both have."""
     disagreement: SeedDisagreement | None
     """Of that difference."""
-
-
-class Standing(NamedTuple):
-    """Where the accuracies of a comparison were taken."""
-
-    is_running: bool
-    axis: Literal["step", "rollouts", "time"]
-    position: float | None
-    """None: each run's last evaluation."""
-    is_cut: bool
-    """Whether a run was evaluated beyond that position."""
-    num_steps: int | None
-    """Length of the runs; None where they differ in it."""
-    final_steps: tuple[int, int] | None
-    """First and last of the steps of the last evaluations."""
 
 
 def outcome(dataset: str | None, contenders: Sequence[Contender], reference: str, standing: Standing) -> Outcome:
@@ -69,7 +54,7 @@ def outcome(dataset: str | None, contenders: Sequence[Contender], reference: str
         disagreement=disagreement,
         num_groups=len(sides),
         unevaluated=[each.label for each in contenders if each.accuracy is None],
-        **standing._asdict(),
+        **dict(standing),
     )
 
 

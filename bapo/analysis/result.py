@@ -104,7 +104,23 @@ class OutcomeSide(Result):
     """Runs that were evaluated."""
 
 
-class Outcome(Result):
+class Standing(Result):
+    """Where the accuracies of a comparison were taken."""
+
+    is_running: bool
+    """Whether a run may still change it."""
+    axis: Literal["step", "rollouts", "time"]
+    position: float | None
+    """Where on that axis the accuracies are taken; None: each run's last evaluation."""
+    is_cut: bool
+    """Whether a run was evaluated beyond that position."""
+    num_steps: int | None
+    """Length of the runs; None where they differ in it."""
+    final_steps: tuple[int, int] | None
+    """First and last of the steps of the last evaluations; None without an evaluation."""
+
+
+class Outcome(Standing):
     """The outcome of a comparison: the group with the highest accuracy, and the one that it is held against."""
 
     verdict: Verdict
@@ -121,17 +137,6 @@ class Outcome(Result):
     """Groups that were evaluated: chance favours the best of many."""
     unevaluated: Sequence[str]
     """Labels of the other groups."""
-    is_running: bool
-    """Whether a run may still change it."""
-    axis: Literal["step", "rollouts", "time"]
-    position: float | None
-    """Where on that axis the accuracies are taken; None: each run's last evaluation."""
-    is_cut: bool
-    """Whether a run was evaluated beyond that position."""
-    num_steps: int | None
-    """Length of the runs; None where they differ in it."""
-    final_steps: tuple[int, int] | None
-    """First and last of the steps of the last evaluations; None without an evaluation."""
 
 
 class AppliedChange(Result):

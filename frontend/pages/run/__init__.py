@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
+from typing import Any
 
 import dash_mantine_components as dmc
 from dash import Dash, dcc, html
 
+from bapo.api.runs import RunDetail
+from bapo.client import AsyncClient
 from bapo.figures.axes import X_KINDS
 from frontend.clientside import clientside
 from frontend.components.actions import FAILURES
@@ -86,10 +90,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
         id="run-axis",
         className="run-axis",
     )
-    try:
-        opened = await panels.panel(client, run, tab, query)
-    except FAILURES as error:
-        opened = error_notice(error)
+    opened, notices = await asyncio.gather(_opened(client, run, tab, query), alerts.panel(client, run.id))
     content = html.Div(
         [
             dcc.Store(id="run-id", data=run.id),
@@ -102,7 +103,7 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
             html.Div(id="run-progress", className="run-progress"),
             html.Div(identity.written(run), id="run-written", className="run-written"),
             html.Div(reason(run), id="run-reason"),
-            html.Div(await alerts.panel(client, run.id), id="run-alerts", className="run-alerts"),
+            html.Div(notices, id="run-alerts", className="run-alerts"),
             button_store(acknowledging("run")),
             # Drawn by the browser, which asks for them again and again.
             html.Div(
@@ -124,6 +125,14 @@ async def layout(api: Api, path: Mapping[str, str], query: Mapping[str, str]) ->
         className="run-page",
     )
     return Living(content, run.last_event_id)
+
+
+async def _opened(client: AsyncClient, run: RunDetail, tab: str, query: Mapping[str, str]) -> Any:
+    """Returns what the open tab shows, or why it cannot be shown."""
+    try:
+        return await panels.panel(client, run, tab, query)
+    except FAILURES as error:
+        return error_notice(error)
 
 
 def register(app: Dash, api: Api) -> None:

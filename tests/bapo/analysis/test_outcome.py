@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from bapo.analysis.comparison import estimate
-from bapo.analysis.outcome import Contender, Standing, outcome
+from bapo.analysis.outcome import Contender, outcome
 from bapo.analysis.outcome_text import outcome_text
-from bapo.analysis.result import MeanEstimate, Verdict
+from bapo.analysis.result import MeanEstimate, Standing, Verdict
 from bapo.analysis.seed_disagreement import seed_disagreement
 
 ENDED = Standing(is_running=False, axis="step", position=150.0, is_cut=False, num_steps=150, final_steps=(150, 150))
@@ -28,7 +28,7 @@ def seeds(label: str, accuracies: list[float], differences: list[float] | None =
 
 
 def told(*contenders: Contender, **standing: Any) -> tuple[Verdict, str]:
-    found = outcome("CD-34", contenders, "grpo", ENDED._replace(**standing))
+    found = outcome("CD-34", contenders, "grpo", ENDED.model_copy(update=standing))
     return found.verdict, outcome_text(found).replace("\u202f", " ")
 
 
