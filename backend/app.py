@@ -14,6 +14,7 @@ import backend.alerts.endpoints
 import backend.artifacts.endpoints
 import backend.audit.endpoints
 import backend.auth.endpoints
+import backend.auth.openid.endpoints
 import backend.checkpoints.endpoints
 import backend.compare.endpoints
 import backend.configs.endpoints
@@ -41,6 +42,7 @@ import backend.samples.endpoints
 import backend.storage.endpoints
 import backend.studies.endpoints
 import backend.submissions.endpoints
+import backend.uploads.endpoints
 import backend.views.endpoints
 import backend.walk.endpoints
 import backend.webhooks.endpoints
@@ -48,6 +50,7 @@ import backend.what_if.endpoints
 import backend.workers.endpoints
 from backend.alerts.following import AlertFollower
 from backend.auth import bootstrap
+from backend.auth.openid.provider import Provider
 from backend.auth.passwords import Passwords
 from backend.auth.service import authenticate
 from backend.dispatch.dispatcher import Dispatcher
@@ -68,6 +71,7 @@ from backend.ops.maintenance import MaintenanceThread
 from backend.ops.metrics.middleware import RequestMetrics
 from backend.ops.readiness import ReadinessCache
 from backend.studies.following import StudyFollower
+from backend.uploads.checking import UploadChecker
 from backend.visits.cache import VisitCache
 from backend.webhooks.delivering import Deliverer
 from backend.what_if.cache import RecordingCache
@@ -77,6 +81,7 @@ from bapo.api.events import StreamEvent
 
 ROUTERS = (
     backend.auth.endpoints.router,
+    backend.auth.openid.endpoints.router,
     backend.account.endpoints.router,
     backend.people.endpoints.router,
     backend.projects.endpoints.router,
@@ -99,6 +104,7 @@ ROUTERS = (
     backend.imports.endpoints.router,
     backend.queue.endpoints.router,
     backend.resources.endpoints.router,
+    backend.uploads.endpoints.router,
     backend.studies.endpoints.router,
     backend.prices.endpoints.router,
     backend.storage.endpoints.router,
@@ -145,7 +151,9 @@ def create_app(settings: Settings) -> FastAPI:
     dispatcher = Dispatcher(database, settings)
     revisions = RevisionReader(database)
     caches = (VisitCache(), RecordingCache(), FindingsCache(), ReadinessCache())
-    parts = (hub, dispatcher, Passwords(), revisions, *caches)
+    checker = UploadChecker(database, settings)
+    providers = [Provider(settings)] if settings.oidc_issuer else []
+    parts = (hub, dispatcher, Passwords(), revisions, checker, *caches, *providers)
     context = Context(settings, database, callers, Visibility(database), parts)
 
     maintenance = MaintenanceThread(database, settings)
@@ -153,7 +161,7 @@ def create_app(settings: Settings) -> FastAPI:
     follower = AlertFollower(database, settings.public_url, deliverer.wake)
     studies = StudyFollower(database)
     findings = FindingsWatcher(database, context)
-    background = (dispatcher, maintenance, follower, deliverer, studies, findings)
+    background = (dispatcher, maintenance, follower, deliverer, studies, findings, checker)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -170,6 +178,8 @@ def create_app(settings: Settings) -> FastAPI:
             yield
             for thread in background:
                 await anyio.to_thread.run_sync(thread.end)
+        for provider in providers:
+            provider.close()
         await revisions.close()
         database.close()
 

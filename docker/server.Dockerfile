@@ -13,7 +13,7 @@ RUN /opt/bapo/bin/pip install --no-deps --no-build-isolation --force-reinstall .
 
 FROM ${PYTHON_IMAGE}
 RUN useradd --system --uid 10001 --user-group --home-dir /var/lib/bapo --create-home --shell /usr/sbin/nologin bapo \
-    && mkdir -p /var/lib/bapo/admin /var/lib/bapo/worker-token /var/lib/bapo/runs /var/lib/bapo/resources \
+    && mkdir -p /var/lib/bapo/admin /var/lib/bapo/worker-token /var/lib/bapo/runs /var/lib/bapo/artifacts /var/lib/bapo/resources \
     && chown -R bapo:bapo /var/lib/bapo && chmod 700 /var/lib/bapo/admin /var/lib/bapo/worker-token
 COPY --from=build /opt/bapo /opt/bapo
 ENV PATH=/opt/bapo/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PYTHONSAFEPATH=1 HOME=/tmp

@@ -20,12 +20,13 @@ from frontend.answers import problem, unreachable
 from frontend.bodies import MAX_CALL_BYTES, BodyError, read_body, replayed
 from frontend.documents import DOCUMENTS_PREFIX, document_of
 from frontend.live import LIVE_PREFIX, live
-from frontend.login import HOME, login, login_url, logout, set_password
+from frontend.login import HOME, SINGLE_SIGN_ON_PATH, login, login_url, logout, set_password
 from frontend.plain_page import unavailable
 from frontend.proxy import ApiProxy, is_proxied
 from frontend.reports.runs import REPORTS_PREFIX, reports
 from frontend.session import REQUEST_ID, REQUEST_ID_HEADER, SESSION, Api
 from frontend.settings import FrontendSettings, host_name
+from frontend.single_sign_on import CALLBACK_PATH, come_back, leave
 
 LOG = logging.getLogger(__name__)
 
@@ -150,6 +151,11 @@ class Gate:
             await answer(scope, receive, self._guarded(send))
         elif scope["path"] == "/login":
             await (await login(request, self._api))(scope, receive, self._guarded(send))
+        elif scope["path"] == SINGLE_SIGN_ON_PATH and scope["method"] == "GET":
+            answer = await leave(request, self._api, is_https=self._is_https)
+            await answer(scope, receive, self._guarded(send))
+        elif scope["path"] == CALLBACK_PATH and scope["method"] == "GET":
+            await (await come_back(request, self._api))(scope, receive, self._guarded(send))
         elif scope["path"] == "/set-password":
             await (await set_password(request, self._api))(scope, receive, self._guarded(send))
         elif scope["path"] == "/logout" and scope["method"] == "POST":

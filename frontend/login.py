@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import parse_qs, quote
 
 import httpx
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from bapo.api.accounts import MAX_PASSWORD, MIN_PASSWORD, Login, PasswordSet
-from bapo.client import SESSION_COOKIE, ApiError, error_of
+from bapo.api.accounts import MAX_PASSWORD, MIN_PASSWORD, Login, LoginMethods, PasswordSet
+from bapo.client import SESSION_COOKIE, SIGN_IN_COOKIE, ApiError, error_of
 from frontend.bodies import MAX_FORM_BYTES, BodyError, read_body
 from frontend.plain_page import document, unavailable
 from frontend.session import Api
 
 HOME = "/runs"
+SINGLE_SIGN_ON_PATH = "/login/single-sign-on"
 
 
 def local_path(path: str | None) -> str:
@@ -39,7 +40,7 @@ async def login(request: Request, api: Api) -> Response:
     if request.method == "GET":
         code = request.query_params.get("code")
         if not code:
-            return _page(next_path)
+            return await login_page(api, next_path)
         return await _log_in(request, api, Login(code=code[:200]), next_path)
     return await _log_in_by_form(request, api, next_path)
 
@@ -48,17 +49,18 @@ async def _log_in_by_form(request: Request, api: Api, next_path: str) -> Respons
     try:
         form = await _form(request, too_long="this is too long for a code or token: paste nothing else")
     except BodyError as error:
-        return _page(next_path, error.remedy, status=error.status)
+        return await login_page(api, next_path, error.remedy, status=error.status)
     if "password" in form:
         name = form.get("name", "").strip()[:200]
         try:
             body = Login(name=name, password=form["password"])
         except ValidationError:
-            return _page(next_path, "this is too long for a password: paste nothing else", name=name, status=413)
+            problem = "this is too long for a password: paste nothing else"
+            return await login_page(api, next_path, problem, name=name, status=413)
         return await _log_in(request, api, body, next_path, name=name)
     secret = form.get("secret", "").strip()[:200]
     if not secret:
-        return _page(next_path, "paste a login code or a token", status=422)
+        return await login_page(api, next_path, "paste a login code or a token", status=422)
     answer = await _log_in(request, api, Login(token=secret), next_path)
     # People paste either into the one field there is; a code is tried only if it is no token.
     return await _log_in(request, api, Login(code=secret), next_path) if answer.status_code == 401 else answer
@@ -75,31 +77,31 @@ async def _form(request: Request, *, too_long: str) -> dict[str, str]:
 
 
 async def _log_in(request: Request, api: Api, body: Login, next_path: str, name: str = "") -> Response:
-    return await _exchange(
-        request,
-        api,
-        "/auth/login",
-        body,
-        next_path,
-        lambda problem, status, headers: _page(next_path, problem, name=name, status=status, headers=headers),
-    )
+    async def refused(problem: str, status: int, headers: Mapping[str, str]) -> Response:
+        return await login_page(api, next_path, problem, name=name, status=status, headers=headers)
+
+    return await exchange(request, api, "/auth/login", body, next_path, refused)
 
 
-Refused = Callable[[str, int, Mapping[str, str]], Response]
+Refused = Callable[[str, int, Mapping[str, str]], Awaitable[Response]]
+Target = str | Callable[[httpx.Response], str]
+"""Where the browser goes afterwards, or how the backend's answer says so."""
 
 
-async def _exchange(
-    request: Request, api: Api, path: str, body: BaseModel, next_path: str, refused: Refused
+async def exchange(
+    request: Request, api: Api, path: str, body: BaseModel | None, target: Target, refused: Refused
 ) -> Response:
+    """Posts to the backend for a browser without a session; hands on the cookies, or shows why it is refused."""
+    content = None if body is None else body.model_dump(exclude_none=True)
     try:
-        response = await api.http.post(path, json=body.model_dump(exclude_none=True), headers=_asker(request))
+        response = await api.http.post(path, json=content, headers=_asker(request))
     except httpx.TransportError:
         return unavailable()
     if not response.is_success:
         error = error_of(response)
         wait = {name: value for name, value in response.headers.items() if name == "retry-after"}
-        return refused(f"{error.body.remedy} (request {error.body.request_id})", error.status, wait)
-    redirect = RedirectResponse(next_path, status_code=303)
+        return await refused(f"{error.body.remedy} (request {error.body.request_id})", error.status, wait)
+    redirect = RedirectResponse(target if isinstance(target, str) else target(response), status_code=303)
     for cookie in response.headers.get_list("set-cookie"):
         redirect.headers.append("set-cookie", cookie)
     return redirect
@@ -110,8 +112,9 @@ def _asker(request: Request) -> dict[str, str]:
     headers = {"User-Agent": request.headers.get("user-agent", "")}
     if request.client is not None:
         headers["X-Forwarded-For"] = request.client.host
-    if (former := request.cookies.get(SESSION_COOKIE)) is not None:
-        headers["Cookie"] = f"{SESSION_COOKIE}={former}"
+    cookies = [(name, request.cookies.get(name)) for name in (SESSION_COOKIE, SIGN_IN_COOKIE)]
+    if given := "; ".join(f"{name}={value}" for name, value in cookies if value is not None):
+        headers["Cookie"] = given
     return headers
 
 
@@ -130,22 +133,20 @@ async def set_password(request: Request, api: Api) -> Response:
         body = PasswordSet(code=code, password=password)
     except ValidationError:
         return _password_page(code, f"a password has {MAX_PASSWORD} characters at most", status=422)
-    return await _exchange(
-        request,
-        api,
-        "/auth/password",
-        body,
-        HOME,
-        lambda problem, status, _: _password_page(code, problem, status=status),
-    )
+
+    async def refused(problem: str, status: int, _: Mapping[str, str]) -> Response:
+        return _password_page(code, problem, status=status)
+
+    return await exchange(request, api, "/auth/password", body, HOME, refused)
 
 
 async def logout(request: Request, api: Api) -> Response:
-    """Ends the session at the backend and deletes its cookie."""
+    """Ends the session at the backend and deletes its cookie; answers where the browser goes, in JSON."""
     session = request.cookies.get(SESSION_COOKIE)
+    address = None
     if session:
         try:
-            await api.client(session).logout()
+            address = (await api.client(session).logout()).provider_address
         except ApiError as error:
             # A session that has ended already needs no more ending.
             if error.status != 401:
@@ -153,12 +154,13 @@ async def logout(request: Request, api: Api) -> Response:
         except httpx.TransportError:
             return unavailable()
         api.forget(session)
-    answer = RedirectResponse("/login", status_code=303)
+    answer = JSONResponse({"address": address or "/login"})
     answer.delete_cookie(SESSION_COOKIE)
     return answer
 
 
-def _page(
+async def login_page(
+    api: Api,
     next_path: str,
     problem: str | None = None,
     *,
@@ -166,20 +168,16 @@ def _page(
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> HTMLResponse:
-    action = html.escape(f"/login?next={quote(next_path, safe='/')}", quote=True)
+    """The login page with the ways that the backend offers; a problem is shown above them."""
+    offered = await _methods(api)
+    target = quote(next_path, safe="/")
+    action = html.escape(f"/login?next={target}", quote=True)
     content = f"""
     <h1>BAPO</h1>
     <p class="lead">Off-policy RLVR, watched while it learns.</p>
     {_alert(problem)}
-    <form method="post" action="{action}">
-      <label for="name">Name</label>
-      <input id="name" name="name" autocomplete="username" spellcheck="false" autocapitalize="none" required
-             maxlength="200" value="{html.escape(name, quote=True)}" autofocus>
-      <label for="password">Password</label>
-      <input id="password" name="password" type="password" autocomplete="current-password" required
-             maxlength="{MAX_PASSWORD}">
-      <button type="submit">Log in</button>
-    </form>
+    {_single_sign_on(offered, target)}
+    {_password_form(offered, action, name)}
     <details>
       <summary>With a login code or token</summary>
       <form method="post" action="{action}">
@@ -189,14 +187,49 @@ def _page(
         <button type="submit">Log in with it</button>
       </form>
     </details>
-    <h2>No password yet, or forgotten?</h2>
+    <h2>{"No password yet, or forgotten?" if offered.password else "No way in?"}</h2>
     <ul>
-      <li>An administrator can create a one-time link for you to set one.</li>
+      {_PASSWORD_LINK if offered.password else ""}
       <li>The terminal in which BAPO was started shows a login link; on the server,
         <code>python -m backend login-code</code> prints a new code.</li>
       <li>The administrator's token is in the file <code>admin-token</code> of the data folder.</li>
     </ul>"""
     return HTMLResponse(document("Log in · BAPO", content), status_code=status, headers=headers)
+
+
+_PASSWORD_LINK = "<li>An administrator can create a one-time link for you to set one.</li>"  # noqa: S105
+ONLY_PASSWORDS = LoginMethods(password=True, single_sign_on=None)
+
+
+async def _methods(api: Api) -> LoginMethods:
+    try:
+        return await api.client("").login_methods()
+    except (ApiError, httpx.TransportError):
+        # The page says what is wrong when somebody tries.
+        return ONLY_PASSWORDS
+
+
+def _single_sign_on(offered: LoginMethods, target: str) -> str:
+    if offered.single_sign_on is None:
+        return ""
+    # A link: a form would not be let out to the provider by our own policy.
+    address = html.escape(f"{SINGLE_SIGN_ON_PATH}?next={target}", quote=True)
+    button = f'<a class="button" href="{address}">Sign in with {html.escape(offered.single_sign_on)}</a>'
+    return button + ('<p class="or">or with a password of this server</p>' if offered.password else "")
+
+
+def _password_form(offered: LoginMethods, action: str, name: str) -> str:
+    if not offered.password:
+        return ""
+    return f"""<form method="post" action="{action}">
+      <label for="name">Name</label>
+      <input id="name" name="name" autocomplete="username" spellcheck="false" autocapitalize="none" required
+             maxlength="200" value="{html.escape(name, quote=True)}" {"" if offered.single_sign_on else "autofocus"}>
+      <label for="password">Password</label>
+      <input id="password" name="password" type="password" autocomplete="current-password" required
+             maxlength="{MAX_PASSWORD}">
+      <button type="submit">Log in</button>
+    </form>"""
 
 
 def _password_page(code: str, problem: str | None = None, *, status: int = 200) -> HTMLResponse:

@@ -62,6 +62,11 @@ input {{ width: 100%; height: 40px; padding: 0 12px; font: inherit; color: inher
 input:focus-visible, button:focus-visible {{ outline: 2px solid var(--accent); outline-offset: 1px; }}
 button {{ width: 100%; height: 40px; margin-top: 12px; font: inherit; font-weight: 600; color: #fff;
   background: #2f6fd0; border: 0; border-radius: 8px; cursor: pointer; }}
+.button {{ display: flex; align-items: center; justify-content: center; min-height: 40px; padding: 4px 12px;
+  color: #fff; background: #2f6fd0; border-radius: 8px; font-weight: 600; text-align: center; text-decoration: none;
+  overflow-wrap: anywhere; }}
+.button:focus-visible {{ outline: 2px solid var(--accent); outline-offset: 1px; }}
+.or {{ margin: 20px 0 12px; font-size: 13px; color: var(--muted); text-align: center; }}
 ul {{ margin: 0; padding-left: 18px; font-size: 13px; color: var(--muted); }}
 li {{ margin: 4px 0; }}
 input + label {{ margin-top: 14px; }}

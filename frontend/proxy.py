@@ -19,6 +19,8 @@ LOG = logging.getLogger(__name__)
 
 PROXIED_PATHS = frozenset({"/healthz", "/readyz", "/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc", "/api"})
 PROXIED_PREFIX = "/api/"
+WAITING_PATH = "/api/v1/workers/deliveries"
+"""Where workers wait for runs: like a stream of events, such a request would hold up the end of this server."""
 
 HOP_BY_HOP = frozenset(
     {
@@ -61,7 +63,7 @@ class ApiProxy:
         self._ending = asyncio.Event()
 
     def end_streams(self) -> None:
-        """Ends the streams of events that are open, and every later one: the server is about to stop."""
+        """Ends the streams of events and the waiting that are open, and all later ones: the server is about to stop."""
         self._ending.set()
 
     async def close(self) -> None:
@@ -86,8 +88,8 @@ class ApiProxy:
             asyncio.create_task(self._answer(request, outgoing.send)),
             asyncio.create_task(_disconnected(receive, body_read)),
         ]
-        if _asks_for_events(scope):
-            tasks.append(asyncio.create_task(self._end(outgoing)))
+        if _asks_for_events(scope) or scope["path"] == WAITING_PATH:
+            tasks.append(asyncio.create_task(self._end(request, outgoing)))
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -99,9 +101,12 @@ class ApiProxy:
             if isinstance(result, Exception):
                 raise result
 
-    async def _end(self, outgoing: _Outgoing) -> None:
+    async def _end(self, request: httpx.Request, outgoing: _Outgoing) -> None:
         await self._ending.wait()
-        await outgoing.finish()
+        if outgoing.has_begun:
+            await outgoing.finish()
+        else:
+            await _refuse(outgoing.send, _request_id(request))
 
     def _url(self, scope: Scope) -> httpx.URL:
         target = scope.get("raw_path") or scope["path"].encode()
@@ -113,9 +118,8 @@ class ApiProxy:
         try:
             response = await self._transport.handle_async_request(request)
         except httpx.TransportError as error:
-            request_id = request.headers.get("X-Request-ID") or uuid.uuid4().hex
             LOG.warning("the backend does not answer", extra={"path": request.url.path, "cause": str(error)})
-            await _refuse(send, request_id)
+            await _refuse(send, _request_id(request))
             return
         try:
             headers = _without_hop_by_hop((name.lower(), value) for name, value in response.headers.raw)
@@ -124,6 +128,10 @@ class ApiProxy:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             await response.aclose()
+
+
+def _request_id(request: httpx.Request) -> str:
+    return request.headers.get("X-Request-ID") or uuid.uuid4().hex
 
 
 async def _relay(response: httpx.Response, send: Send) -> None:
@@ -147,8 +155,10 @@ class _Outgoing:
     def __init__(self, send: Send) -> None:
         self._send = send
         self._is_open = False
+        self.has_begun = False
 
     async def send(self, message: Message) -> None:
+        self.has_begun = True
         self._is_open = message["type"] == "http.response.start" or message.get("more_body", False)
         await self._send(message)
 

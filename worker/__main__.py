@@ -27,6 +27,13 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="train runs until SIGTERM or Ctrl-C, which return running ones to the queue")
     run.add_argument("--server", dest="server_url", help="address of the server, such as https://bapo.example.org")
+    run.add_argument(
+        "--allow-http",
+        dest="allow_http",
+        action="store_true",
+        default=None,
+        help="let the server's address be http:// on another machine, which is not encrypted",
+    )
     run.add_argument("--token-file", dest="worker_token_file", type=Path, help="file with the worker token")
     run.add_argument("--slots", dest="worker_slots", type=int, help="runs trained at a time; default: one per GPU")
     run.add_argument(

@@ -34,6 +34,7 @@ from bapo.run.artifacts import ArtifactError, PackedFile, pack, packed_as
 from bapo.run.checkpoint import CHECKPOINTS_FOLDER, CheckpointError, checkpoint_step
 from bapo.run.fork import ForkOrigin, begin_fork
 from worker.deleting import DeletingError, delete_part
+from worker.run_folders import folder_here
 
 PIECE_BYTES = 4 * 1024 * 1024
 TIMEOUT_SECONDS = 600.0
@@ -53,10 +54,11 @@ class MaintenanceJobThread(threading.Thread):
         self._folder = folder
         self._wake = threading.Event()
         self._worker_id = ""
+        self._runs_dir = Path()
 
-    def wake(self, worker_id: str) -> None:
-        """Start on new jobs."""
-        self._worker_id = worker_id
+    def wake(self, worker_id: str, runs_dir: Path) -> None:
+        """Start on new jobs; `runs_dir`: where the runs lie on this machine."""
+        self._worker_id, self._runs_dir = worker_id, runs_dir
         self._wake.set()
 
     def run(self) -> None:
@@ -78,7 +80,7 @@ class MaintenanceJobThread(threading.Thread):
         # First of all what another run may take away.
         for job in jobs.measure:
             if job.fork is not None:
-                _keep_for_fork(Path(job.run_dir), job.fork)
+                _keep_for_fork(self._run_folder(job), job.fork)
         for deletion in jobs.delete:
             self._delete(deletion)
         if jobs.measure:
@@ -87,12 +89,15 @@ class MaintenanceJobThread(threading.Thread):
         for packing in jobs.pack:
             self._pack(packing)
 
+    def _run_folder(self, job: PackJob | DeleteJob | MeasureJob) -> Path:
+        return folder_here(job.run_dir, self._runs_dir)
+
     # ------------------------------------------------------------ deleting and measuring
 
     def _delete(self, job: DeleteJob) -> None:
         reason = None
         try:
-            delete_part(Path(job.run_dir), job.part)
+            delete_part(self._run_folder(job), job.part)
             log.info("deleted: %s of %s", job.part, job.run_dir)
         except (DeletingError, OSError) as error:
             reason = str(error)[:2_000]
@@ -100,7 +105,7 @@ class MaintenanceJobThread(threading.Thread):
         self._client.note_deletion(job.deletion_id, DeletionOutcome(worker_id=self._worker_id, reason=reason))
 
     def _measure(self, jobs: list[MeasureJob]) -> None:
-        sizes = [folder_size(job.run_id, Path(job.run_dir)) for job in jobs]
+        sizes = [folder_size(job.run_id, self._run_folder(job)) for job in jobs]
         self._client.note_folder_sizes(FolderSizes(worker_id=self._worker_id, folders=sizes))
 
     # ------------------------------------------------------------ packing and uploading
@@ -132,7 +137,7 @@ class MaintenanceJobThread(threading.Thread):
             return path, known
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        return path, pack(Path(job.run_dir), job.kind, job.step, path, draw_report=draw_report)
+        return path, pack(self._run_folder(job), job.kind, job.step, path, draw_report=draw_report)
 
     def _upload(self, artifact_id: str, path: Path, packed: PackedFile) -> None:
         offset = 0
@@ -165,7 +170,8 @@ class MaintenanceJobThread(threading.Thread):
 
 def _keep_for_fork(run_folder: Path, source: ForkSource) -> None:
     try:
-        begin_fork(run_folder, Path(source.run_dir), ForkOrigin(run_id=source.run_id, step=source.step))
+        origin_folder = folder_here(source.run_dir, run_folder.parent)
+        begin_fork(run_folder, origin_folder, ForkOrigin(run_id=source.run_id, step=source.step))
     except (CheckpointError, OSError) as error:
         # The fork's own start says it to people, or finds room by then.
         log.warning("fork %s: %s", run_folder.name, error)

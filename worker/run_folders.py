@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from bapo.api.workers import Claim
@@ -13,6 +14,32 @@ from bapo.run.fork import ForkOrigin, begin_fork
 from bapo.run.journal import RECORDS_FILE, LineWriter, read_records
 from bapo.run.steering import open_requests
 from worker.attempts import Attempt, Ending
+from worker.errors import WorkerError
+
+
+def runs_dir_here(servers: Path, own: Path, *, is_shared: bool) -> Path:
+    """Where the runs lie on this machine: under the server's path, or in `own` where that cannot be had.
+
+    Raises WorkerError where the server's folder is shared: in another one nobody would find the checkpoints.
+    """
+    try:
+        servers.mkdir(parents=True, exist_ok=True)
+        problem = None if os.access(servers, os.W_OK | os.X_OK) else "permission denied"
+    except OSError as error:
+        problem = error.strerror or str(error)
+    if problem is None:
+        return servers
+    if is_shared:
+        raise WorkerError(
+            f"{servers}, the folder of the runs that all machines share, cannot be written here ({problem}): mount it, "
+            "or say where it is with --runs-dir"
+        )
+    return own
+
+
+def folder_here(run_dir: str, runs_dir: Path) -> Path:
+    """A run's folder on this machine, whose runs lie in `runs_dir`, of the server's path."""
+    return runs_dir / Path(run_dir).name
 
 
 def check_paths(config: RunConfig, run_folder: Path, claim: Claim) -> None:
@@ -22,8 +49,10 @@ def check_paths(config: RunConfig, run_folder: Path, claim: Claim) -> None:
     """
     roots = [Path(root).resolve() for root in claim.resource_roots]
     folders = PermittedFolders(roots, closed=[run_folder.resolve().parent])
-    named = named_paths(config).items()
-    refused = [(field, value, folders.refusal(kind, value)) for field, (kind, value) in named]
+    # Uploaded content is the server's own choice, and is compared with its checksum where it is fetched.
+    uploaded = {content.path for content in claim.contents}
+    named = [(field, *named) for field, named in named_paths(config).items() if named[1] not in uploaded]
+    refused = [(field, value, folders.refusal(kind, value)) for field, kind, value in named]
     problems = [ConfigProblem(field, value, remedy) for field, value, remedy in refused if remedy is not None]
     if problems:
         raise ConfigError(problems)
@@ -36,7 +65,7 @@ def prepare(run_folder: Path, claim: Claim) -> None:
     """
     if claim.fork is not None:
         origin = ForkOrigin(run_id=claim.fork.run_id, step=claim.fork.step)
-        begin_fork(run_folder, Path(claim.fork.run_dir), origin)
+        begin_fork(run_folder, folder_here(claim.fork.run_dir, run_folder.parent), origin)
     for request in open_requests(run_folder):
         if request.id in claim.settled:
             append_request(

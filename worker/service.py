@@ -15,15 +15,18 @@ from pathlib import Path
 
 import httpx
 
-from bapo.api.workers import AttemptHeartbeat, Claim, ClaimRequest, WorkerHeartbeat, WorkerRegistration, WorkerWelcome
-from bapo.client import ApiError, Client
-from worker import health, metrics
+from bapo.api.workers import AttemptHeartbeat, ClaimRequest, WorkerHeartbeat, WorkerRegistration, WorkerWelcome
+from bapo.client import ApiError, BapoError, Client
+from worker import health, metrics, polling
 from worker.attempts import Attempt, AttemptStore
 from worker.delivery import Delivery
 from worker.errors import WorkerError
 from worker.gpu_readings import GpuWatch
 from worker.maintenance_jobs import TIMEOUT_SECONDS, MaintenanceJobThread
 from worker.metrics import WorkerState
+from worker.polling import PolledDelivery
+from worker.refusals import lasting_refusal
+from worker.run_folders import folder_here, runs_dir_here
 from worker.settings import WorkerSettings
 from worker.supervision import REPORT_GRACE_SECONDS, AttemptSupervisor, StopLimits
 from worker.system import folder_of_runs, gpus, memory_gib, utilisation
@@ -45,13 +48,21 @@ def hold_folder(folder: Path) -> int:
     return descriptor
 
 
+def _client(settings: WorkerSettings, token: str, timeout_seconds: float) -> Client:
+    try:
+        return Client(settings.server_url, token=token, timeout_seconds=timeout_seconds)
+    except OSError as error:
+        remedy = "name a file of certificates in PEM format"
+        raise WorkerError(f"SSL_CERT_FILE or SSL_CERT_DIR cannot be used ({error}): {remedy}") from None
+
+
 class Worker:
     """A worker of one server."""
 
     def __init__(self, settings: WorkerSettings, token: str) -> None:
         self._settings = settings
         self._folder = settings.worker_folder.resolve()
-        self._client = Client(settings.server_url, token=token, timeout_seconds=15.0)
+        self._client = _client(settings, token, 15.0)
         self._store = AttemptStore(self._folder / "attempts")
         try:
             self._gpus = gpus(settings.gpu_indices)
@@ -60,12 +71,11 @@ class Worker:
         self._slots = settings.worker_slots or max(1, len(self._gpus))
         self._supervisors: dict[str, AttemptSupervisor] = {}
         self._stopping = threading.Event()
-        self._delivery: Delivery | None = None
+        self._delivery: Delivery | PolledDelivery | None = None
+        self._waiting_client = _client(settings, token, polling.TIMEOUT_SECONDS)
         self._worker_id = ""
-        self._jobs = MaintenanceJobThread(
-            Client(settings.server_url, token=token, timeout_seconds=TIMEOUT_SECONDS), self._folder / "outgoing"
-        )
-        self._runs_dir: Path | None = None
+        self._jobs = MaintenanceJobThread(_client(settings, token, TIMEOUT_SECONDS), self._folder / "outgoing")
+        self._runs_dir = Path()
         self._limits = StopLimits(settings.stop_limit_seconds, settings.drain_before)
         self._gpu_watch = GpuWatch()
 
@@ -123,33 +133,52 @@ class Worker:
             version=version("bapo-control-plane"),
             drain_before=self._settings.drain_before,
         )
+        if not self._settings.broker_url:
+            # Said only where it is so: earlier releases of the server know of brokers alone.
+            body = body.model_copy(update={"delivery": "https"})
         complained = False
         while not self._stopping.is_set():
             try:
                 welcome = self._client.register_worker(body)
-            except (httpx.TransportError, ApiError) as error:
-                if isinstance(error, ApiError) and error.status in (401, 403, 422):
-                    raise WorkerError(f"{self._settings.server_url} refuses this worker: {error}") from None
+            except BapoError as error:
+                refusal = lasting_refusal(self._settings.server_url, error)
+                if refusal is not None:
+                    raise refusal from None
                 if not complained:
-                    log.warning("%s cannot be reached, retrying: %s", self._settings.server_url, error)
+                    log.warning("not registered yet, retrying: %s", error)
                 complained = True
                 self._stopping.wait(RETRY_SECONDS)
                 continue
-            log.info("registered as %s with %d slots", self._settings.worker_name, self._slots)
+            source = "the broker" if self._settings.broker_url else "the server"
+            log.info("registered as %s with %d slots, runs come from %s", body.name, self._slots, source)
+            self._runs_dir = self._find_runs_dir(welcome)
             self._listen(welcome)
-            self._runs_dir = Path(welcome.runs_dir)
             return welcome
         return None
 
+    def _find_runs_dir(self, welcome: WorkerWelcome) -> Path:
+        if self._settings.worker_runs_dir is not None:
+            return self._settings.worker_runs_dir.resolve()
+        own = self._folder / "runs"
+        found = runs_dir_here(Path(welcome.runs_dir), own, is_shared=welcome.runs_dir_shared)
+        if found == own:
+            log.info("the server's folder of runs, %s, cannot be had here: runs lie in %s", welcome.runs_dir, own)
+        return found
+
     def _listen(self, welcome: WorkerWelcome) -> None:
-        """Receive deliveries from the queue that the server names; a new registration may change it."""
-        source = (self._settings.broker_url or welcome.broker_url, welcome.queue)
+        """Hear of runs from the broker, or from the server where none is named; a new registration may change where."""
+        broker_url = self._settings.broker_url
+        delivery = (
+            Delivery(broker_url, welcome.queue)
+            if broker_url
+            else PolledDelivery(self._waiting_client, welcome.worker_id)
+        )
         if self._delivery is not None:
-            if self._delivery.source == source:
+            if self._delivery.source == delivery.source:
                 return
             self._delivery.end()
-        self._delivery = Delivery(*source)
-        self._delivery.start()
+        self._delivery = delivery
+        delivery.start()
 
     def _beat(self, welcome: WorkerWelcome) -> None:
         while True:
@@ -191,11 +220,10 @@ class Worker:
             if pending.run_id in supervisors:
                 supervisors[pending.run_id].control(pending)
         if answer.has_chores:
-            self._jobs.wake(self._worker_id)
+            self._jobs.wake(self._worker_id, self._runs_dir)
 
     def _system(self) -> dict[str, float]:
-        folder = self._settings.worker_runs_dir or self._runs_dir
-        return utilisation() | self._gpu_watch.latest | ({} if folder is None else folder_of_runs(folder))
+        return utilisation() | self._gpu_watch.latest | folder_of_runs(self._runs_dir)
 
     # ------------------------------------------------------------ runs
 
@@ -219,16 +247,12 @@ class Worker:
             run_id=run_id,
             number=claim.attempt,
             fencing_token=claim.fencing_token,
-            run_folder=self._run_folder(claim),
+            run_folder=folder_here(claim.run_dir, self._runs_dir),
             gpus=None if claim.gpus is None else tuple(claim.gpus),
         )
         self._store.save(attempt)
         log.info("run %s, attempt %d: claimed", run_id, attempt.number)
         self._supervise(AttemptSupervisor(self._client, self._store, attempt, claim, self._limits))
-
-    def _run_folder(self, claim: Claim) -> Path:
-        here = self._settings.worker_runs_dir
-        return Path(claim.run_dir) if here is None else here.resolve() / claim.run_id
 
     def _supervise(self, supervisor: AttemptSupervisor) -> None:
         run_id = supervisor.attempt.run_id

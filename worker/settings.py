@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from bapo.deploy.settings import BrokerAddress, ServiceSettings, WebAddress, with_password
+from bapo.deploy.settings import BrokerAddress, ServiceSettings, WebAddress, is_this_machine, with_password
 from worker.machine_end import MachineEnd
 
 
@@ -17,6 +17,9 @@ class WorkerSettings(ServiceSettings):
 
     secret_fields: ClassVar[frozenset[str]] = frozenset({"worker_token"})
 
+    allow_http: bool = False
+    """Whether `BAPO_SERVER_URL` may be an http:// address of another machine, as in a private network: whoever listens
+    there can read the token."""
     server_url: WebAddress
     """Address of the server, such as https://bapo.example.org."""
     worker_token: str = ""
@@ -33,11 +36,13 @@ class WorkerSettings(ServiceSettings):
     worker_folder: Path = Path("bapo-worker")
     """Folder for the worker's state, which outlives a restart."""
     worker_runs_dir: Path | None = None
-    """Folder of the runs on this machine; by default the server's `BAPO_RUNS_DIR`."""
+    """Folder of the runs on this machine; by default the server's `BAPO_RUNS_DIR`, or `runs` in the worker's folder
+    where that cannot be made and is not shared."""
     broker_password_file: Path | None = None
     """File with the password of Redis, where `BAPO_BROKER_URL` holds none."""
     broker_url: BrokerAddress = ""
-    """Address of Redis from this machine; by default the one that the server names."""
+    """Address of Redis, for a worker beside the server. Without it the worker asks the server for its runs, over the
+    same HTTPS as everything else."""
     stop_limit_seconds: float = Field(default=600.0, ge=5, le=86_400, allow_inf_nan=False)
     """Most time that a trainer gets between SIGTERM and SIGKILL, whatever its steps take; set it 10 s below what the
     machine gives the worker."""
@@ -58,6 +63,16 @@ class WorkerSettings(ServiceSettings):
         if not self.worker_gpus:
             return None
         return [] if self.worker_gpus == "none" else [int(index) for index in self.worker_gpus.split(",")]
+
+    @field_validator("server_url")
+    @classmethod
+    def _keeps_the_token_secret(cls, url: str, info: ValidationInfo) -> str:
+        if url.startswith("http://") and not is_this_machine(url) and not info.data.get("allow_http"):
+            raise ValueError(
+                "it is not encrypted, and others on the way could read the token: give its https:// address, or "
+                "--allow-http (BAPO_ALLOW_HTTP=true) in a private network"
+            )
+        return url
 
     @field_validator("worker_gpus")
     @classmethod

@@ -23,6 +23,7 @@ from bapo.run.run_folder import claim_config, read_config
 from bapo.run.stop_time import StopTime, StopWatch, grace_seconds
 from bapo.run.trainer import cannot_write
 from worker.attempts import Attempt, AttemptStore, Ending
+from worker.contents import fetch_contents
 from worker.run_folders import check_paths, prepare, record_stop
 from worker.trainer_process import (
     TrainerProcess,
@@ -203,6 +204,7 @@ class AttemptSupervisor(threading.Thread):
             try:
                 config = resolve(self._claim.config).config
                 check_paths(config, self.attempt.run_folder, self._claim)
+                fetch_contents(self._client, self.attempt.run_id, self._claim.contents)
                 claim_config(self.attempt.run_folder, config)
                 prepare(self.attempt.run_folder, self._claim)
                 for left in trainers_of(self.attempt.run_folder):

@@ -6,39 +6,19 @@ from fastapi import Request, Response
 
 from backend.auth import login as logins
 from backend.auth import repository, service
-from backend.auth.address import client_address
-from backend.kit.context import Context, ContextOf, DbSession, new_router
+from backend.auth.cookies import asker_of, set_session_cookie
+from backend.auth.openid import flow
+from backend.kit.context import ContextOf, DbSession, new_router
 from backend.kit.errors import Problem
 from backend.kit.permissions import Anybody, Reader
-from bapo.api.accounts import Login, PasswordSet, UserInfo
+from bapo.api.accounts import LoggedOut, Login, PasswordSet, UserInfo
 from bapo.client import SESSION_COOKIE
 
 router = new_router("account")
 
-MAX_USER_AGENT = 300
 _BAD_CODE = "this code or token is invalid, used or expired: get a new login link with `python -m backend login-code`"
 _BAD_NAME = "wrong name or password: check both, or ask an administrator for a password link"
 """The same for unknown and for disabled users."""
-
-
-def _asker(request: Request, context: Context) -> logins.Asker:
-    visit = service.Visit(
-        context.settings.session_seconds,
-        request.headers.get("user-agent", "")[:MAX_USER_AGENT].replace("\x00", ""),
-        request.cookies.get(SESSION_COOKIE),
-    )
-    return logins.Asker(client_address(request, context.settings), visit)
-
-
-def _set_cookie(response: Response, context: Context, secret: str) -> None:
-    response.set_cookie(
-        SESSION_COOKIE,
-        secret,
-        max_age=int(context.settings.session_seconds),
-        httponly=True,
-        samesite="lax",
-        secure=context.settings.public_url.startswith("https:"),
-    )
 
 
 @router.post("/auth/login", summary="Log in")
@@ -49,7 +29,7 @@ async def login(
 
     A code works once and for a limited time. Too many failed attempts get 429 with `Retry-After`.
     """
-    found = await logins.login(context, body or Login(), _asker(request, context))
+    found = await logins.login(context, body or Login(), asker_of(request, context))
     if found is None:
         raise Problem(
             401,
@@ -57,7 +37,7 @@ async def login(
             _BAD_NAME if body is not None and body.password is not None else _BAD_CODE,
         )
     info, secret = found
-    _set_cookie(response, context, secret)
+    set_session_cookie(response, context, secret)
     return info
 
 
@@ -66,17 +46,21 @@ async def set_password(
     _: Anybody, request: Request, context: ContextOf, response: Response, body: PasswordSet
 ) -> UserInfo:
     """Needs no old password. Ends all sessions of the user and sets the cookie of a new one."""
-    info, secret = await logins.set_password(context, body, _asker(request, context))
-    _set_cookie(response, context, secret)
+    info, secret = await logins.set_password(context, body, asker_of(request, context))
+    set_session_cookie(response, context, secret)
     return info
 
 
-@router.post("/auth/logout", status_code=204, summary="Log out")
-def logout(caller: Reader, context: ContextOf, session: DbSession, response: Response) -> None:
-    """End the current session. Tokens stay valid."""
-    repository.remove_session(session, caller.secret_hash)
+@router.post("/auth/logout", summary="Log out")
+def logout(caller: Reader, context: ContextOf, session: DbSession, response: Response) -> LoggedOut:
+    """End the current session. Tokens stay valid.
+
+    After a login by single sign-on, the answer names the address at which the provider's session ends too.
+    """
+    id_token = repository.remove_session(session, caller.secret_hash)
     context.callers.forget(caller.secret_hash)
     response.delete_cookie(SESSION_COOKIE, httponly=True, samesite="lax")
+    return LoggedOut(provider_address=flow.logout_address(context, id_token))
 
 
 @router.get("/me", summary="Get the current user")

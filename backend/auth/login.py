@@ -38,7 +38,9 @@ class Asker:
     visit: Visit
 
 
-async def _in_transaction(context: Context, work: Callable[[Session], T]) -> T:
+async def in_transaction(context: Context, work: Callable[[Session], T]) -> T:
+    """Do database work in a thread, and commit it."""
+
     def run() -> T:
         with context.database.session() as session, session.begin():
             return work(session)
@@ -58,14 +60,17 @@ async def login(context: Context, body: Login, asker: Asker) -> Entry | None:
         if user is None:
             return None
         how = "code" if body.code is not None else "token"
-        return _enter(session, user, asker, how)
+        return enter(session, user, asker, how)
 
-    return await _in_transaction(context, work)
+    return await in_transaction(context, work)
 
 
 async def _by_password(context: Context, name: str, password: str, asker: Asker) -> Entry | None:
-    attempt_id = await _in_transaction(context, partial(throttle.begin, name=name, address=asker.address))
-    user_id, stored = await _in_transaction(context, partial(_stored, name=name))
+    if not context.settings.local_passwords:
+        remedy = "this server takes no passwords: use single sign-on, or a token or one-time code"
+        raise Problem(403, "no_passwords", remedy)
+    attempt_id = await in_transaction(context, partial(throttle.begin, name=name, address=asker.address))
+    user_id, stored = await in_transaction(context, partial(_stored, name=name))
     # The same work whoever it is, and whether there is anybody.
     if not await context.part(Passwords).is_right(stored, password) or user_id is None or stored is None:
         return None
@@ -79,9 +84,9 @@ async def _by_password(context: Context, name: str, password: str, asker: Asker)
         if renewed is not None:
             user.password_hash = renewed
         throttle.succeeded(session, attempt_id, name, asker.address)
-        return _enter(session, user, asker, "password")
+        return enter(session, user, asker, "password")
 
-    return await _in_transaction(context, work)
+    return await in_transaction(context, work)
 
 
 def _stored(session: Session, name: str) -> tuple[str | None, str | None]:
@@ -89,7 +94,8 @@ def _stored(session: Session, name: str) -> tuple[str | None, str | None]:
     return (None, None) if user is None else (user.id, user.password_hash)
 
 
-def _enter(session: Session, user: User, asker: Asker, how: str) -> Entry:
+def enter(session: Session, user: User, asker: Asker, how: str) -> Entry:
+    """Begin a login of this user, with an entry in the audit trail that says how."""
     caller, secret = service.begin_session(session, user, asker.visit)
     add_audit(session, None, user.name, "logged_in", {"with": how, "address": asker.address})
     session.flush()
@@ -99,7 +105,7 @@ def _enter(session: Session, user: User, asker: Asker, how: str) -> Entry:
 
 async def set_password(context: Context, body: PasswordSet, asker: Asker) -> Entry:
     """Use up a link's code. Raises Problem 401 for one that is not good, 422 for a weak password, which leaves it."""
-    name = await _in_transaction(context, partial(_owner_of_link, code=body.code))
+    name = await in_transaction(context, partial(_owner_of_link, code=body.code))
     passwords.check_strength(body.password, name, "password")
     new = await context.part(Passwords).hashed(body.password)
 
@@ -112,9 +118,9 @@ async def set_password(context: Context, body: PasswordSet, asker: Asker) -> Ent
         repository.end_sessions(session, user.id)
         repository.end_login_codes(session, user.id)
         add_audit(session, None, user.name, "password_set", {"with": "link"})
-        return user.id, _enter(session, user, asker, "link")
+        return user.id, enter(session, user, asker, "link")
 
-    user_id, entry = await _in_transaction(context, work)
+    user_id, entry = await in_transaction(context, work)
     context.callers.forget_user(user_id)
     return entry
 
@@ -133,13 +139,13 @@ def _bad_link() -> Problem:
 async def change_password(context: Context, body: PasswordChange, caller: Principal, asker: Asker) -> None:
     """Raises Problem 403 where the old one is wrong, 422 for a weak one, 429 after too many wrong ones."""
     passwords.check_strength(body.new, caller.name, "new")
-    _, stored = await _in_transaction(context, partial(_stored, name=caller.name))
+    _, stored = await in_transaction(context, partial(_stored, name=caller.name))
     if stored is not None:
         # A stolen session must not find out the password either.
-        attempt_id = await _in_transaction(context, partial(throttle.begin, name=caller.name, address=asker.address))
+        attempt_id = await in_transaction(context, partial(throttle.begin, name=caller.name, address=asker.address))
         if not await context.part(Passwords).is_right(stored, body.old or ""):
             raise Problem(403, "wrong_password", "wrong old password: type it again", field="old")
-        await _in_transaction(
+        await in_transaction(
             context,
             partial(throttle.succeeded, attempt_id=attempt_id, name=caller.name, address=asker.address),
         )
@@ -161,5 +167,5 @@ async def change_password(context: Context, body: PasswordChange, caller: Princi
         detail = {"with": "old password", "sessions_ended": ended, "tokens_revoked": revoked}
         add_audit(session, None, user.name, "password_set", detail)
 
-    await _in_transaction(context, work)
+    await in_transaction(context, work)
     context.callers.forget_user(caller.id)

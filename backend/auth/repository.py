@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import delete, false, func, or_, select, true, update
+from sqlalchemy import delete, exists, false, func, or_, select, true, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session as DbSession
 
-from backend.models import ApiToken, LoginCode, Membership, Project, Session, User
+from backend.models import ApiToken, LoginCode, Membership, Project, ProviderIdentity, Session, User
 from bapo.api.accounts import Role, Scope
 
 NOTED_USE = timedelta(minutes=1)
@@ -64,6 +64,17 @@ def session_user(session: DbSession, secret_hash: str) -> User | None:
     return user
 
 
+def like(session: DbSession, name: str) -> User | None:
+    """A user, disabled or not, whose name differs in capital letters at most."""
+    return session.scalars(select(User).where(func.lower(User.name) == name.lower()).limit(1)).one_or_none()
+
+
+def lock_administrators(session: DbSession) -> Sequence[User]:
+    """The administrators who are not disabled, held against every other change of theirs."""
+    query = select(User).where(User.role == "admin", User.disabled_at.is_(None)).order_by(User.id).with_for_update()
+    return session.scalars(query.execution_options(populate_existing=True)).all()
+
+
 def projects(session: DbSession) -> Sequence[Project]:
     """All that the session sees, by name."""
     return session.scalars(select(Project).order_by(func.lower(Project.name), Project.id)).all()
@@ -76,10 +87,11 @@ def memberships(session: DbSession, user_id: str) -> Sequence[tuple[str, Role]]:
     return found
 
 
-def set_membership(session: DbSession, project_id: str, user_id: str, role: Role) -> None:
-    """Add a member, or change their role."""
-    query = insert(Membership).values(project_id=project_id, user_id=user_id, role=role)
-    session.execute(query.on_conflict_do_update(constraint="pk_memberships", set_={"role": role}))
+def set_membership(session: DbSession, project_id: str, user_id: str, role: Role, *, from_claim: bool = False) -> None:
+    """Add a member, or change their role; `from_claim` where the provider of single sign-on says so."""
+    query = insert(Membership).values(project_id=project_id, user_id=user_id, role=role, from_claim=from_claim)
+    changes = {"role": role, "from_claim": from_claim}
+    session.execute(query.on_conflict_do_update(constraint="pk_memberships", set_=changes))
 
 
 def take_login_code(session: DbSession, secret_hash: str, purpose: str) -> str | None:
@@ -109,10 +121,17 @@ def add_login_code(session: DbSession, secret_hash: str, user_id: str, seconds: 
     session.add(LoginCode(secret_hash=secret_hash, user_id=user_id, expires_at=_after(seconds), purpose=purpose))
 
 
-def add_session(session: DbSession, secret_hash: str, user_id: str, seconds: float, user_agent: str) -> None:
+def add_session(
+    session: DbSession, secret_hash: str, user_id: str, seconds: float, user_agent: str, id_token: str | None
+) -> None:
     """Store a login, and forget the expired ones."""
     session.execute(delete(Session).where(Session.expires_at < func.now()))
-    session.add(Session(secret_hash=secret_hash, user_id=user_id, expires_at=_after(seconds), user_agent=user_agent))
+    expires_at = _after(seconds)
+    session.add(
+        Session(
+            secret_hash=secret_hash, user_id=user_id, expires_at=expires_at, user_agent=user_agent, id_token=id_token
+        )
+    )
 
 
 def sessions(session: DbSession, user_id: str) -> Sequence[Session]:
@@ -144,6 +163,11 @@ def has_password(session: DbSession, user_id: str) -> bool:
     return session.scalars(select(User.password_hash.is_not(None)).where(User.id == user_id)).one()
 
 
+def has_identity(session: DbSession, user_id: str) -> bool:
+    """Whether the user has signed in by single sign-on."""
+    return session.scalars(select(exists().where(ProviderIdentity.user_id == user_id))).one()
+
+
 def tokens(session: DbSession, kind: str, user_id: str | None) -> Sequence[tuple[ApiToken, bool]]:
     """Tokens of a user or of workers that are not revoked, the newest first, and whether they have expired."""
     expired = func.coalesce(ApiToken.expires_at <= func.now(), false())
@@ -168,9 +192,10 @@ def revoke_tokens(
     return session.scalars(query.values(revoked_at=func.now()).returning(ApiToken)).all()
 
 
-def remove_session(session: DbSession, secret_hash: str) -> None:
-    """Forget a login."""
-    session.execute(delete(Session).where(Session.secret_hash == secret_hash))
+def remove_session(session: DbSession, secret_hash: str) -> str | None:
+    """Forget a login; its ID token where it was one by single sign-on."""
+    query = delete(Session).where(Session.secret_hash == secret_hash).returning(Session.id_token)
+    return session.scalars(query).one_or_none()
 
 
 def ensure_project(session: DbSession, name: str) -> Project:

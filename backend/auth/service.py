@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from sqlalchemy.orm import Session
 
 from backend.auth import repository
-from backend.kit.principal import Principal, hash_of, new_secret
+from backend.kit.principal import RANK, Principal, hash_of, new_secret
 from backend.models import User
 from bapo.api.accounts import MembershipInfo, Role, Scope, UserInfo
 
@@ -44,6 +43,7 @@ def user_info(session: Session, caller: Principal) -> UserInfo:
         projects=found,
         may_manage_account=caller.is_whole,
         has_password=repository.has_password(session, caller.id),
+        has_single_sign_on=repository.has_identity(session, caller.id),
     )
 
 
@@ -65,6 +65,8 @@ class Visit:
     user_agent: str
     former_secret: str | None
     """Of the session that the browser had before."""
+    id_token: str | None = None
+    """Of a login by single sign-on; empty where it is too long to be sent back."""
 
 
 def begin_session(session: Session, user: User, visit: Visit) -> tuple[Principal, str]:
@@ -72,7 +74,7 @@ def begin_session(session: Session, user: User, visit: Visit) -> tuple[Principal
     if visit.former_secret is not None:
         repository.remove_session(session, hash_of(visit.former_secret))
     secret = new_secret()
-    repository.add_session(session, hash_of(secret), user.id, visit.seconds, visit.user_agent)
+    repository.add_session(session, hash_of(secret), user.id, visit.seconds, visit.user_agent, visit.id_token)
     return _principal(session, user, hash_of(secret), None), secret
 
 
@@ -85,11 +87,8 @@ def new_login_code(
     return code
 
 
-_RANK: Mapping[str, int] = {"viewer": 0, "member": 1, "admin": 2}
-
-
 def _least(*roles: Role) -> Role:
-    return min(roles, key=lambda role: _RANK[role])
+    return min(roles, key=lambda role: RANK[role])
 
 
 def _most(scopes: frozenset[Scope] | None) -> Role:

@@ -9,9 +9,12 @@ from sqlalchemy.orm import Session
 from backend.control import editing, stopping, waiting
 from backend.kit.errors import Problem
 from backend.kit.principal import Principal
+from backend.kit.project_scope import show_trash
+from backend.kit.settings import Settings
 from backend.models import Run
 from backend.runs import access, repository
-from bapo.api.runs import MAX_TAGS, BulkAction, BulkAnswer, BulkRequest, BulkResult, RunUpdate
+from backend.runs.listing import matching_ids
+from bapo.api.runs import MAX_TAGS, BulkAction, BulkAnswer, BulkRequest, BulkResult, Matching, RunUpdate
 
 _Steer = Callable[[Session, Run, Principal], None]
 
@@ -32,31 +35,50 @@ _STEERING: Mapping[BulkAction, _Steer] = {
     "release": waiting.release,
     "archive": _archive,
     "unarchive": _unarchive,
-    "delete": editing.delete,
+    "purge": editing.purge,
 }
 
 
-def perform(session: Session, request: BulkRequest, caller: Principal) -> BulkAnswer:
+def perform(session: Session, request: BulkRequest, caller: Principal, settings: Settings) -> BulkAnswer:
     """Do it to each run that allows it; every refusal comes before anything of that run has changed."""
+    if request.action in ("restore", "purge") or (request.matching and request.matching.filters.trash == "only"):
+        show_trash(session)
+    run_ids = list(dict.fromkeys(request.run_ids)) or _matching(session, request.matching, caller)
     results: dict[str, BulkResult] = {}
     # Locks are taken in one order, so that two requests never wait for each other.
-    for run_id in sorted(set(request.run_ids)):
+    for run_id in sorted(run_ids):
         try:
-            _perform(session, run_id, request, caller)
+            _perform(session, run_id, request, caller, settings)
             results[run_id] = BulkResult(run_id=run_id, done=True)
         except Problem as problem:
             results[run_id] = BulkResult(run_id=run_id, done=False, code=problem.code, reason=problem.remedy)
-    ordered = [results[run_id] for run_id in dict.fromkeys(request.run_ids)]
+    ordered = [results[run_id] for run_id in run_ids]
     return BulkAnswer(results=ordered, num_done=sum(result.done for result in ordered))
 
 
-def _perform(session: Session, run_id: str, request: BulkRequest, caller: Principal) -> None:
+def _matching(session: Session, matching: Matching | None, caller: Principal) -> list[str]:
+    """All runs that the filter finds. Raises Problem 409 where these are not as many as somebody agreed to."""
+    assert matching is not None, "a request names runs or a filter"
+    found = matching_ids(session, matching.filters, "id", caller.id)
+    if len(found) != matching.expected:
+        remedy = f"{len(found):,} runs match by now: look at them, and ask again with that number"
+        raise Problem(409, "other_number", remedy, field="matching.expected", value=matching.expected)
+    return found
+
+
+def _perform(session: Session, run_id: str, request: BulkRequest, caller: Principal, settings: Settings) -> None:
     if request.action in ("star", "unstar"):
         # A star is the caller's own, whoever's the run is.
         repository.get(session, run_id)
         repository.set_star(session, run_id, caller.id, is_starred=request.action == "star")
         return
     run = access.lock_own(session, run_id, caller)
+    if request.action == "delete":
+        editing.trash(session, run, caller, settings)
+        return
+    if request.action == "restore":
+        editing.restore(session, run, caller)
+        return
     if request.action == "stop":
         stopping.stop(session, run, caller, request.when)
         return

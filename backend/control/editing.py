@@ -1,4 +1,4 @@
-"""Edits name, tags and notes of a run, archives it and deletes it."""
+"""Edits name, tags and notes of a run, archives it, moves it to the trash and takes it out again."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from backend.audit.repository import add_audit
 from backend.control.waiting import set_priority
 from backend.kit.database import clock
 from backend.kit.errors import Problem
-from backend.kit.events import announce_status
+from backend.kit.events import announce_deletion, announce_status
 from backend.kit.principal import Principal
+from backend.kit.settings import Settings
 from backend.models import Run
 from backend.runs import states
 from backend.runs.access import require
 from backend.storage import deletion
+from backend.storage.repository import folder_notice
 from bapo.api.runs import RunUpdate
 
 
@@ -52,7 +54,30 @@ def archive(session: Session, run: Run, caller: Principal, *, is_archived: bool)
     announce_status(session, run)
 
 
-def delete(session: Session, run: Run, caller: Principal) -> None:
+def trash(session: Session, run: Run, caller: Principal, settings: Settings) -> None:
+    """Move a draft or an ended run to the trash; where that keeps nothing, delete it."""
+    if not settings.trash_days:
+        purge(session, run, caller)
+        return
+    require(run, "delete")
+    run.trashed_at, run.trashed_by = clock(session), caller.name
+    add_audit(session, run.id, caller.name, "trashed", {"name": run.name})
+    announce_deletion(session, run.id)
+
+
+def restore(session: Session, run: Run, caller: Principal) -> str | None:
+    """Take a run out of the trash; what it lacks, if anything. Raises Problem 409 for one that is not in it."""
+    if run.trashed_at is None:
+        raise Problem(
+            409, "not_in_trash", "the run is not in the trash: there is nothing to restore", field="id", value=run.id
+        )
+    run.trashed_at, run.trashed_by = None, None
+    add_audit(session, run.id, caller.name, "restored", {"name": run.name})
+    announce_status(session, run)
+    return folder_notice(session, run)
+
+
+def purge(session: Session, run: Run, caller: Principal) -> None:
     """Delete a draft or an ended run with all that it has recorded, its downloads and its folder."""
     require(run, "delete")
     deletion.delete_run(session, run, caller.name)

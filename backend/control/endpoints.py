@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from backend.control import bulk, editing, steering, stopping, waiting
+from backend.kit import project_scope
 from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.idempotency import IdempotencyKey, once
 from backend.kit.permissions import Writer
@@ -13,6 +14,7 @@ from bapo.api.runs import (
     ControlInfo,
     ParameterChange,
     PauseRequest,
+    RestoreAnswer,
     RunDetail,
     RunUpdate,
     StopAnswer,
@@ -24,14 +26,22 @@ router = new_router("runs")
 
 @router.post("/runs/bulk", summary="Change several runs")
 def change_runs(
-    caller: Writer, session: DbSession, body: BulkRequest, idempotency_key: IdempotencyKey = None
+    caller: Writer,
+    session: DbSession,
+    settings: SettingsOf,
+    body: BulkRequest,
+    idempotency_key: IdempotencyKey = None,
 ) -> BulkAnswer:
     """Apply one action to several runs. Runs that refuse are returned with the reason; the others are changed.
 
     A repeated request with the same idempotency key changes nothing and gets the first response.
     """
     request = f"bulk {body.model_dump_json()}"
-    return once(session, caller, idempotency_key, request, BulkAnswer, lambda: bulk.perform(session, body, caller))
+
+    def perform() -> BulkAnswer:
+        return bulk.perform(session, body, caller, settings)
+
+    return once(session, caller, idempotency_key, request, BulkAnswer, perform)
 
 
 @router.patch("/runs/{run_id}", summary="Update a run")
@@ -42,11 +52,28 @@ def update_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id:
 
 
 @router.delete("/runs/{run_id}", status_code=204, summary="Delete a run")
-def delete_run(caller: Writer, session: DbSession, run_id: str) -> None:
-    """Delete a draft or a finished run. Records and downloads go at once, its folder once a worker on its machine is
-    online.
+def delete_run(
+    caller: Writer, session: DbSession, settings: SettingsOf, run_id: str, permanently: bool = False
+) -> None:
+    """Move a draft or a finished run to the trash. It can be restored for as many days as the deployment sets, and is
+    then deleted.
+
+    `permanently` deletes it now, in the trash or not: records and downloads at once, its folder once a worker on its
+    machine is online.
     """
-    editing.delete(session, access.lock_own(session, run_id, caller), caller)
+    if permanently:
+        project_scope.show_trash(session)
+        editing.purge(session, access.lock_own(session, run_id, caller), caller)
+    else:
+        editing.trash(session, access.lock_own(session, run_id, caller), caller, settings)
+
+
+@router.post("/runs/{run_id}/restore", summary="Restore a run from the trash")
+def restore_run(caller: Writer, session: DbSession, settings: SettingsOf, run_id: str) -> RestoreAnswer:
+    """Take a run out of the trash, with everything that it recorded."""
+    project_scope.show_trash(session)
+    notice = editing.restore(session, access.lock_own(session, run_id, caller), caller)
+    return RestoreAnswer(**presentation.run_detail(session, settings, run_id, caller).model_dump(), notice=notice)
 
 
 @router.post("/runs/{run_id}/start", summary="Start a draft")

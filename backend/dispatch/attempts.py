@@ -17,6 +17,7 @@ from backend.runs import lifecycle
 from backend.runs import repository as runs
 from backend.runs.access import current_attempt
 from backend.runs.fork_source import fork_source
+from backend.uploads import contents
 from backend.workers import repository
 from backend.workers.administration import worker_of
 from bapo.api.runs import RunStatus
@@ -72,6 +73,7 @@ def claim(session: Session, run_id: str, worker_id: str, caller: Principal, sett
         # Of a cluster, Ray says what each of its processes sees; a machine without GPUs has nothing to hide.
         gpus=attempt.gpus if worker.gpus and not run.num_cluster_gpus else None,
         resource_roots=[str(root) for root in settings.permitted_folders.roots],
+        contents=contents.of_run(session, run),
     )
 
 

@@ -32,8 +32,6 @@ DISPATCH_LOCK = 0x6261706F03
 INTERVAL_SECONDS = 1.0
 LONGEST_ROUND_SECONDS = 5.0
 """Between two looks of a server that is busy, and no longer there after that."""
-RESEND_SECONDS = 5.0
-"""A promised run that is not claimed by then is sent again."""
 PRUNE_INTERVAL_SECONDS = 600.0
 
 
@@ -101,7 +99,7 @@ class Dispatcher(LeaderThread):
         with self._database.session() as session, session.begin():
             self._assign(session)
         with self._database.session() as session:
-            messages = repository.unsent(session, RESEND_SECONDS)
+            messages = repository.unsent_to_queues(session)
         for message in messages:
             if not self.broker.send(message.run_id, message.queue):
                 break
@@ -159,3 +157,4 @@ class Dispatcher(LeaderThread):
             )
         )
         add_audit(session, run.id, lifecycle.SYSTEM, "assigned", {"attempt": run.attempt + 1})
+        events.announce_assignment(session, capacity.machine.id)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from backend.dispatch import attempts
+from fastapi import Request
+
+from backend.dispatch import attempts, deliveries
 from backend.dispatch.dispatcher import Dispatcher
 from backend.kit.context import ContextOf, DbSession, SettingsOf, new_router
 from backend.kit.permissions import WorkerCaller
@@ -11,6 +13,8 @@ from backend.runs import presentation
 from backend.runs import repository as runs
 from bapo.api.runs import RunSummary
 from bapo.api.workers import (
+    AssignedRuns,
+    AssignedRunsRequest,
     AttemptOutcome,
     BatchAccepted,
     Claim,
@@ -35,8 +39,9 @@ def register_worker(
     return WorkerWelcome(
         worker_id=worker.id,
         queue=worker.queue,
-        broker_url=context.settings.worker_broker_url or context.settings.broker_url,
+        broker_url=context.settings.broker_url if body.delivery == "broker" else "",
         runs_dir=str(context.settings.runs_dir),
+        runs_dir_shared=context.settings.runs_dir_shared,
         heartbeat_seconds=context.settings.heartbeat_seconds,
     )
 
@@ -45,6 +50,17 @@ def register_worker(
 def heartbeat(caller: WorkerCaller, session: DbSession, settings: SettingsOf, body: WorkerHeartbeat) -> HeartbeatAnswer:
     """Extends the leases of the attempts named. Returns pending requests, and the attempts that the worker has lost."""
     return attempts.heartbeat(session, body, caller, settings)
+
+
+@router.post("/workers/deliveries", summary="Wait for runs")
+async def wait_for_runs(
+    caller: WorkerCaller, context: ContextOf, request: Request, body: AssignedRunsRequest
+) -> AssignedRuns:
+    """Returns the runs to claim as soon as some are assigned to the worker; none after `wait_seconds`: ask again.
+
+    For workers that listen to no broker. An answer may come twice; the claim decides.
+    """
+    return AssignedRuns(run_ids=await deliveries.wait_for_runs(context, request, body, caller))
 
 
 @router.post("/workers/runs/{run_id}/claim", summary="Claim a run")

@@ -124,6 +124,7 @@ def _beginning(context: Context, caller: Principal, run_id: str | None, last_eve
     """Events that the reader missed; for a new reader of one run, its status."""
     with context.database.session() as session:
         project_scope.limit(session, caller.memberships)
+        project_scope.hide_trash(session)
         if last_event_id is not None:
             return list(events.events_after(session, last_event_id, run_id))
         if run_id is None:

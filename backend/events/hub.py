@@ -1,11 +1,11 @@
-"""Listens to the event log once per process, and queues events for every open stream."""
+"""Listens to the event log once per process: queues events for every open stream, and wakes workers that wait."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 import anyio.to_thread
 import psycopg
@@ -58,6 +58,7 @@ class EventHub:
         self._subscriptions: set[Subscription] = set()
         self._observers: list[Callable[[StreamEvent], None]] = []
         self._deletion_observers: list[Callable[[str], None]] = []
+        self._waiting_workers: dict[str, list[asyncio.Event]] = {}
         self._last_id = 0
         self._listening = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -71,6 +72,26 @@ class EventHub:
     def observe_deletions(self, observer: Callable[[str], None]) -> None:
         """Call this in the event loop with the identifier of every run that is deleted."""
         self._deletion_observers.append(observer)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the server is about to stop: nobody should begin to wait."""
+        return self._closed
+
+    @contextmanager
+    def assignments(self, worker_id: str) -> Iterator[asyncio.Event]:
+        """Set whenever a run is assigned to this worker from now on, and when the server is about to stop."""
+        woken = asyncio.Event()
+        if self._closed:
+            woken.set()
+        waiting = self._waiting_workers.setdefault(worker_id, [])
+        waiting.append(woken)
+        try:
+            yield woken
+        finally:
+            waiting.remove(woken)
+            if not waiting:
+                del self._waiting_workers[worker_id]
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -87,8 +108,10 @@ class EventHub:
                 await self._task
 
     def close_streams(self) -> None:
-        """End all streams, so that the server can stop."""
+        """End all streams and all waiting, so that the server can stop."""
         self._closed = True
+        for worker_id in self._waiting_workers:
+            self._wake(worker_id)
         for subscription in self._subscriptions:
             subscription.close()
 
@@ -122,8 +145,8 @@ class EventHub:
     async def _listen_once(self) -> None:
         connection = await psycopg.AsyncConnection.connect(self._database.psycopg_url, autocommit=True)
         async with connection:
-            await connection.execute(f"LISTEN {events.CHANNEL}")
-            await connection.execute(f"LISTEN {events.DELETED_CHANNEL}")
+            for channel in (events.CHANNEL, events.DELETED_CHANNEL, events.ASSIGNED_CHANNEL):
+                await connection.execute(f"LISTEN {channel}")
             # What was committed while nobody listened. The first time there is nothing to make up for.
             missed = await anyio.to_thread.run_sync(self._missed)
             for event in missed:
@@ -132,6 +155,8 @@ class EventHub:
             async for notification in connection.notifies():
                 if notification.channel == events.DELETED_CHANNEL:
                     self._end_of(notification.payload)
+                elif notification.channel == events.ASSIGNED_CHANNEL:
+                    self._wake(notification.payload)
                 else:
                     self._deliver(StreamEvent.model_validate_json(notification.payload))
 
@@ -147,6 +172,10 @@ class EventHub:
         for subscription in self._subscriptions:
             if subscription.run_id == run_id:
                 subscription.close()
+
+    def _wake(self, worker_id: str) -> None:
+        for woken in self._waiting_workers.get(worker_id, ()):
+            woken.set()
 
     def _deliver(self, event: StreamEvent) -> None:
         if event.id <= self._last_id:

@@ -18,7 +18,7 @@ from backend.resources.references import uses
 from backend.resources.repository import note_use
 from backend.runs import lifecycle
 from backend.runs import repository as runs
-from backend.runs.access import lock_own
+from backend.runs.access import lock_own, require_out_of_trash
 from backend.submissions.submission import new_run
 from backend.workers.repository import extend_lease, next_fencing_token
 from bapo.api.imports import ImportCreate, ImportInfo
@@ -33,6 +33,8 @@ def begin(session: Session, body: ImportCreate, caller: Principal, settings: Set
     """Make a run for a folder, or find the one that it was imported into. Raises ConfigError for a bad config."""
     project_id = choice.for_new(session, caller, body.project).id
     known = runs.with_import_source(session, project_id, body.source)
+    if known is not None:
+        require_out_of_trash(known, "source", body.source)
     run = _create(session, body, caller, project_id) if known is None else lock_own(session, known.id, caller)
     if known is not None:
         _take_config(run, body)

@@ -71,6 +71,8 @@ async def _session(request: Request) -> Session:
     caller: Principal | None = request.scope["state"]["principal"]
     if caller is not None:
         project_scope.limit(session, caller.memberships)
+        if caller.role != "worker":
+            project_scope.hide_trash(session)
     return session
 
 

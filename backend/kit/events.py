@@ -16,6 +16,8 @@ from bapo.api.runs import RunStatus
 CHANNEL = "bapo_stream"
 DELETED_CHANNEL = "bapo_deleted"
 """Identifiers of runs that are deleted, of which no row is left to tell."""
+ASSIGNED_CHANNEL = "bapo_assigned"
+"""Identifiers of workers to which a run was assigned: those that ask the server for their runs wait for it."""
 STREAM_LOCK = 0x6261706F02
 """Advisory lock of the event log."""
 REPLAY_LIMIT = 5_000
@@ -45,6 +47,11 @@ def announce_status(session: Session, run: Run, before: RunStatus | None = None)
 def announce_deletion(session: Session, run_id: str) -> None:
     """Tell every server process, once the transaction is committed."""
     session.execute(select(func.pg_notify(DELETED_CHANNEL, run_id)))
+
+
+def announce_assignment(session: Session, worker_id: str) -> None:
+    """Tell the server process in which this worker may be waiting, once the transaction is committed."""
+    session.execute(select(func.pg_notify(ASSIGNED_CHANNEL, worker_id)))
 
 
 def status_data(run: Run) -> dict[str, Any]:

@@ -18,7 +18,7 @@ REQUESTS = Counter(
 )
 REQUEST_SECONDS = Histogram(
     "bapo_http_request_seconds",
-    "Response time, except event streams.",
+    "Response time, except of event streams and of workers that wait for runs.",
     ["method", "route"],
     buckets=_LATENCIES,
     registry=REGISTRY,
@@ -31,7 +31,7 @@ INGEST_POINTS = Counter("bapo_ingest_points", "Metric values stored.", registry=
 
 DELIVERIES = Counter(
     "bapo_deliveries",
-    "Runs sent to a worker's queue; failed: the broker did not answer.",
+    "Runs sent to workers, by the broker or over HTTPS; failed: the broker did not answer.",
     ["result"],
     registry=REGISTRY,
 )

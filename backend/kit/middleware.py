@@ -26,7 +26,13 @@ from bapo.deploy.service_log import about, bind
 LOG = logging.getLogger(__name__)
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-OPEN_PATHS = frozenset({"/healthz", "/readyz", "/metrics", "/api/v1/auth/login", "/api/v1/auth/password"})
+OPEN_PATHS = frozenset(
+    {
+        *("/healthz", "/readyz", "/metrics"),
+        *("/api/v1/auth/login", "/api/v1/auth/password", "/api/v1/auth/methods"),
+        *("/api/v1/auth/single-sign-on", "/api/v1/auth/single-sign-on/return"),
+    }
+)
 """Reached without a login: the health checks, the metrics, which have a token of their own, and the logins, which take
 theirs in their bodies."""
 
@@ -34,8 +40,10 @@ MAX_BODY_BYTES = 2_000_000
 MAX_BATCH_BYTES = 64_000_000
 """Of a batch of journal lines."""
 MAX_PIECE_BYTES = 16_000_000
-"""Of a packed artifact."""
+"""Of a packed artifact, or of an upload."""
 SLOW_SECONDS = 1.0
+OPEN_ENDED = ("/events", "/workers/deliveries")
+"""Ends of addresses whose requests last until something happens: their time says nothing about the server."""
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -86,7 +94,7 @@ def _note(scope: Scope, status: int, seconds: float) -> None:
     facts = {"method": scope["method"], "path": scope["path"], "status": status, "seconds": round(seconds, 3)}
     facts |= {"request_id": scope["state"]["request_id"], **subjects(scope)}
     principal = scope["state"].get("principal")
-    if seconds > SLOW_SECONDS and not scope["path"].endswith("/events"):
+    if seconds > SLOW_SECONDS and not scope["path"].endswith(OPEN_ENDED):
         LOG.warning("slow request", extra=facts)
     elif scope["method"] not in SAFE_METHODS and principal is not None and principal.role != "worker":
         LOG.info("request", extra=facts)
@@ -225,4 +233,5 @@ class BodyLimit:
 def _limit_of(path: str) -> int:
     if path.endswith("/records"):
         return MAX_BATCH_BYTES
-    return MAX_PIECE_BYTES if path.startswith("/api/v1/workers/artifacts/") else MAX_BODY_BYTES
+    is_piece = path.startswith(("/api/v1/workers/artifacts/", "/api/v1/uploads/")) and path.endswith("/content")
+    return MAX_PIECE_BYTES if is_piece else MAX_BODY_BYTES

@@ -1,4 +1,4 @@
-"""Limits a database session to the caller's projects: rows of other projects do not exist for it."""
+"""Limits a database session to the caller's projects, and to runs outside the trash: other rows do not exist for it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ from typing import Any
 from sqlalchemy import event
 from sqlalchemy.orm import ORMExecuteState, Session, with_loader_criteria
 
-from backend.models import Base, Project
+from backend.models import Base, Project, Run
 
 _SCOPE = "scope"
+_TRASH = "trash"
+_NOT_TRASHED = with_loader_criteria(Run, Run.trashed_at.is_(None), include_aliases=True)
 ALL_PROJECTS = "all_projects"
 """Execution option of the few queries that look at all projects and show nothing of what they find there:
 `select(...).execution_options(all_projects=True)`."""
+
+WITH_TRASH = "with_trash"
+"""Execution option of the few queries that must find runs in the trash, such as by a key that stays taken."""
 
 
 def limit(session: Session, project_ids: Collection[str] | None) -> None:
@@ -29,6 +34,16 @@ def limit(session: Session, project_ids: Collection[str] | None) -> None:
     session.info[_SCOPE] = tuple(options)
 
 
+def hide_trash(session: Session) -> None:
+    """Leave runs in the trash out of the session's ORM queries, as if they were deleted already."""
+    session.info[_TRASH] = (_NOT_TRASHED,)
+
+
+def show_trash(session: Session) -> None:
+    """Have the session find runs in the trash too: to list, restore and delete them."""
+    session.info.pop(_TRASH, None)
+
+
 @cache
 def owned_entities() -> tuple[type[Any], ...]:
     """Everything that belongs to a project: runs, groups, views, resources, rules, and whatever comes to have one."""
@@ -36,10 +51,14 @@ def owned_entities() -> tuple[type[Any], ...]:
 
 
 def _only_visible(state: ORMExecuteState) -> None:
-    options = state.session.info.get(_SCOPE)
-    if options is None or state.is_insert or state.execution_options.get(ALL_PROJECTS):
+    if state.is_insert:
         return
-    state.statement = state.statement.options(*options)
+    options = () if state.execution_options.get(ALL_PROJECTS) else state.session.info.get(_SCOPE, ())
+    # What is loaded later of a run that has just been moved to the trash is that run's still.
+    if not state.is_column_load and not state.execution_options.get(WITH_TRASH):
+        options += state.session.info.get(_TRASH, ())
+    if options:
+        state.statement = state.statement.options(*options)
 
 
 def scope_queries(session_class: type[Session]) -> None:

@@ -1,6 +1,16 @@
 """The tables. Importing this package registers all of them with `Base.metadata`."""
 
-from backend.models.accounts import ApiToken, LoginAttempt, LoginCode, Membership, Project, Session, User
+from backend.models.accounts import (
+    ApiToken,
+    LoginAttempt,
+    LoginCode,
+    Membership,
+    PendingSignIn,
+    Project,
+    ProviderIdentity,
+    Session,
+    User,
+)
 from backend.models.alerts import Alert, AlertFollower, AlertRule, AlertWatch
 from backend.models.artifacts import Artifact, FolderDeletion, RunStorage
 from backend.models.base import Base
@@ -13,6 +23,7 @@ from backend.models.records import (
     MetricKey,
     MetricTail,
     PromptText,
+    RunMetrics,
     Sample,
     SparseRecord,
     StepRow,
@@ -22,6 +33,7 @@ from backend.models.resources import Resource, RunResource
 from backend.models.runs import Attempt, AuditRow, Control, Run, RunGroup, RunStar
 from backend.models.stream import StreamRow
 from backend.models.studies import Study, StudyRun
+from backend.models.uploads import ResourceVersion, Upload
 from backend.models.views import SavedView
 from backend.models.webhooks import Delivery, Webhook
 from backend.models.workers import Worker
@@ -48,13 +60,17 @@ __all__ = [
     "MetricChunk",
     "MetricKey",
     "MetricTail",
+    "PendingSignIn",
     "PriceRow",
     "Project",
     "PromptText",
+    "ProviderIdentity",
     "Resource",
+    "ResourceVersion",
     "Run",
     "RunFindings",
     "RunGroup",
+    "RunMetrics",
     "RunResource",
     "RunStar",
     "RunStorage",
@@ -66,6 +82,7 @@ __all__ = [
     "StreamRow",
     "Study",
     "StudyRun",
+    "Upload",
     "User",
     "Webhook",
     "Worker",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Identity, Index, Text, func, text
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.models.base import Base, new_id
@@ -32,6 +33,8 @@ class User(Base):
 
     id: Mapped[str] = mapped_column(primary_key=True, default=new_id)
     name: Mapped[str] = mapped_column(unique=True)
+    email: Mapped[str | None]
+    """As an administrator or the provider of single sign-on says; nobody logs in with it."""
     role: Mapped[str]
     """The most that they may do on this server; `Membership` says what they may do where."""
     password_hash: Mapped[str | None]
@@ -41,6 +44,8 @@ class User(Base):
     disabled_at: Mapped[datetime | None]
     max_running: Mapped[int | None]
     """Most of this person's runs that workers hold at a time; None: as the server is set."""
+    run_list: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    """`RunListLayouts` of this person; None before they changed anything."""
 
 
 class Membership(Base):
@@ -52,7 +57,36 @@ class Membership(Base):
     project_id: Mapped[str] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"), primary_key=True)
     user_id: Mapped[str] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, index=True)
     role: Mapped[str]
+    from_claim: Mapped[bool] = mapped_column(server_default=text("false"))
+    """Whether a claim of single sign-on gave it, which then also takes it away; else a person did."""
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class ProviderIdentity(Base):
+    """A person as the provider of single sign-on knows them."""
+
+    __tablename__ = "identities"
+
+    issuer: Mapped[str] = mapped_column(primary_key=True)
+    subject: Mapped[str] = mapped_column(primary_key=True)
+    """Unique at the issuer, and never given to somebody else; names and addresses are."""
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    last_login_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class PendingSignIn(Base):
+    """A sign-in that has gone to the provider and may come back once."""
+
+    __tablename__ = "pending_sign_ins"
+    __table_args__ = (Index("ix_pending_sign_ins_address", "address"),)
+
+    state_hash: Mapped[str] = mapped_column(primary_key=True)
+    browser_hash: Mapped[str]
+    """Of the secret in the cookie of the browser that began it; nonce and code verifier are made of that secret."""
+    issuer: Mapped[str]
+    address: Mapped[str]
+    expires_at: Mapped[datetime]
 
 
 class Session(Base):
@@ -69,6 +103,8 @@ class Session(Base):
     last_seen_at: Mapped[datetime] = mapped_column(server_default=func.now())
     user_agent: Mapped[str] = mapped_column(server_default="")
     """As the browser names itself."""
+    id_token: Mapped[str | None]
+    """Of a login by single sign-on, to end the provider's session with; it opens nothing."""
 
 
 class LoginCode(Base):

@@ -72,6 +72,15 @@ class MetricKey(Base):
     key: Mapped[str] = mapped_column(primary_key=True)
 
 
+class RunMetrics(Base):
+    """The newest value of each metric of a run, by which lists of runs are sorted, filtered and grouped."""
+
+    __tablename__ = "run_metrics"
+
+    run_id: Mapped[str] = mapped_column(ForeignKey(RUN_ID, ondelete="CASCADE"), primary_key=True)
+    latest: Mapped[dict[str, Any]]
+
+
 class SparseRecord(Base):
     """Evaluations, tracking samplings and events: few per run, kept whole."""
 

@@ -22,11 +22,11 @@ from sqlalchemy import (
     inspect,
     text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, JSON
+from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, JSON, JSONB
 from sqlalchemy.orm import Mapped, Mapper, mapped_column
 
 from backend.models.base import Base, new_id
-from backend.models.search_text import search_text
+from backend.models.search_text import leaves, search_text
 from bapo.api.runs import RunStatus
 
 STATUS = Enum(
@@ -65,6 +65,7 @@ class Run(Base):
         Index("ix_runs_project_status_created", "project_id", "status", "created_at"),
         Index("ix_runs_queue", text("priority DESC"), "queued_at", postgresql_where=text("status = 'queued'")),
         Index("ix_runs_tags", "tags", postgresql_using="gin"),
+        Index("ix_runs_trashed", "trashed_at", postgresql_where=text("trashed_at IS NOT NULL")),
         Index(
             "uq_runs_idempotency",
             "owner_id",
@@ -152,17 +153,23 @@ class Run(Base):
     """First step of the best evaluation of that name."""
     archived_at: Mapped[datetime | None]
     """Lists leave archived runs out unless they are asked for them."""
+    trashed_at: Mapped[datetime | None]
+    """Since when it waits in the trash, where only the trash shows it (`backend/kit/project_scope.py`)."""
+    trashed_by: Mapped[str | None]
     search_text: Mapped[str] = mapped_column(server_default="")
-    """Kept up to date by `_keep_search_text`."""
+    """Kept up to date by `_keep_derived`; so is the next."""
+    fields: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default=text("'{}'"), deferred=True)
+    """The config's values by dotted field, by which lists of runs are sorted, filtered and grouped."""
 
 
 @event.listens_for(Run, "before_insert")
 @event.listens_for(Run, "before_update")
-def _keep_search_text(_: Mapper[Run], __: Connection, run: Run) -> None:
+def _keep_derived(_: Mapper[Run], __: Connection, run: Run) -> None:
     # The column's default would come too late.
     run.id = run.id or new_id()
     changes = inspect(run).attrs
     if any(changes[field].history.has_changes() for field in ("name", "notes", "tags", "recipe", "config")):
+        run.fields = dict(leaves(run.config))
         run.search_text = search_text(run.id, run.name, run.notes or "", run.tags or (), run.recipe, run.config)
 
 
@@ -192,7 +199,7 @@ class Attempt(Base):
     fencing_token: Mapped[int | None] = mapped_column(BigInteger)
     assigned_at: Mapped[datetime] = mapped_column(server_default=func.now())
     sent_at: Mapped[datetime | None]
-    """When the broker last took the message."""
+    """When the broker last took the message, or the worker was last told."""
     num_sent: Mapped[int] = mapped_column(server_default="0")
     claimed_at: Mapped[datetime | None]
     lease_expires_at: Mapped[datetime | None]

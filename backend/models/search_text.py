@@ -22,7 +22,7 @@ def search_text(
     defaults = _defaults(config.get("method", {}).get("type", ""))
     told = [
         f"{path}={_text(value)}"
-        for path, value in _leaves(config)
+        for path, value in leaves(config)
         if path in ALWAYS or path not in defaults or defaults[path] != value
     ]
     return "\n".join([name, run_id, *tags, *([recipe] if recipe else []), *told, notes]).lower()
@@ -35,13 +35,14 @@ def _defaults(method: str) -> Mapping[str, Any]:
     except ValidationError:
         # A method that this version no longer has.
         config = RunConfig()
-    return dict(_leaves(config.model_dump(mode="json")))
+    return dict(leaves(config.model_dump(mode="json")))
 
 
-def _leaves(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def leaves(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The fields of a config by their dotted names."""
     for name, value in content.items():
         if isinstance(value, Mapping):
-            yield from _leaves(value, f"{prefix}{name}.")
+            yield from leaves(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKey, func, text
+from sqlalchemy import CheckConstraint, ForeignKey, func, text
 from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION, JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -16,6 +16,7 @@ class Worker(Base):
     """A worker, known by its name over restarts."""
 
     __tablename__ = "workers"
+    __table_args__ = (CheckConstraint("delivery IN ('broker', 'https')", name="delivery"),)
 
     id: Mapped[str] = mapped_column(primary_key=True, default=new_id)
     name: Mapped[str] = mapped_column(unique=True)
@@ -28,6 +29,9 @@ class Worker(Base):
     """Main memory; None where it has not said."""
     version: Mapped[str]
     queue: Mapped[str]
+    """Its Celery queue; nothing is sent there where it asks for its runs over HTTPS."""
+    delivery: Mapped[str] = mapped_column(server_default="broker")
+    """How it hears of its runs, as `bapo.api.workers.Delivery`."""
     registered_at: Mapped[datetime] = mapped_column(server_default=func.now())
     last_seen_at: Mapped[datetime] = mapped_column(server_default=func.now())
     draining_at: Mapped[datetime | None]

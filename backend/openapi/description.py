@@ -37,6 +37,7 @@ TAGS = [
     {"name": "findings", "description": "What is wrong with a run's data, and what to do about it."},
     {"name": "views", "description": "Saved views of the run list."},
     {"name": "resources", "description": "Registered data sets, models and verifiers."},
+    {"name": "uploads", "description": "Data sets and models of one's own: received in parts, checked, registered."},
     {"name": "alerts", "description": "Alerts and alert rules."},
     {"name": "webhooks", "description": "Messages to other services."},
     {"name": "projects", "description": "Projects and their members."},

@@ -9,6 +9,7 @@ from backend.kit.database import Database
 from backend.kit.leadership import LeaderThread
 from backend.kit.settings import Settings
 from backend.storage import repository, retention
+from backend.uploads import service as uploads
 
 MAINTENANCE_LOCK = 0x6261706F04
 """Advisory lock of the one server that does this."""
@@ -42,9 +43,10 @@ class MaintenanceThread(LeaderThread):
             self._next_round = time.monotonic() + ROUND_SECONDS
 
     def run_maintenance(self) -> None:
-        """Expire downloads, apply the retention rules, measure."""
+        """Expire downloads and uploads, apply the retention rules, measure."""
         self._maker.expire()
         self._maker.sweep()
+        uploads.expire(self._database, self._settings)
         retention.carry_out(self._database, self._settings)
         with self._database.session() as session, session.begin():
             repository.mark_folders_due(session)

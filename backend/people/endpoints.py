@@ -26,7 +26,7 @@ def create_person(caller: Administrator, session: DbSession, settings: SettingsO
 def update_person(
     caller: Administrator, session: DbSession, context: ContextOf, user_id: str, body: PersonUpdate
 ) -> PersonInfo:
-    """Change a user's role, disable or enable them. Disabling ends their sessions, links and tokens.
+    """Change a user's role or e-mail address, disable or enable them. Disabling ends their sessions, links and tokens.
 
     The last administrator cannot be disabled or demoted.
     """

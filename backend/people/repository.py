@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import func, select, union_all
 from sqlalchemy.orm import Session as DbSession
 
-from backend.models import ApiToken, Membership, Project, Session, User
+from backend.models import ApiToken, Membership, Project, ProviderIdentity, Session, User
 from bapo.api.accounts import MembershipInfo
 
 
@@ -20,17 +20,6 @@ def people(session: DbSession) -> Sequence[User]:
 def get(session: DbSession, user_id: str) -> User | None:
     """One user."""
     return session.get(User, user_id)
-
-
-def like(session: DbSession, name: str) -> User | None:
-    """A user whose name differs in capital letters at most."""
-    return session.scalars(select(User).where(func.lower(User.name) == name.lower()).limit(1)).one_or_none()
-
-
-def lock_administrators(session: DbSession) -> Sequence[User]:
-    """The administrators who are not disabled, held against every other change of theirs."""
-    query = select(User).where(User.role == "admin", User.disabled_at.is_(None)).order_by(User.id).with_for_update()
-    return session.scalars(query.execution_options(populate_existing=True)).all()
 
 
 def projects_of(session: DbSession, user_ids: Sequence[str]) -> Mapping[str, list[MembershipInfo]]:
@@ -45,6 +34,19 @@ def projects_of(session: DbSession, user_ids: Sequence[str]) -> Mapping[str, lis
     for user_id, role, project in session.execute(query):
         info = {"id": project.id, "name": project.name, "role": role, "is_archived": project.archived_at is not None}
         found.setdefault(user_id, []).append(MembershipInfo.model_validate(info))
+    return found
+
+
+def identities_of(session: DbSession, user_ids: Sequence[str]) -> Mapping[str, list[ProviderIdentity]]:
+    """Identities at providers of single sign-on by user, the latest login first."""
+    query = (
+        select(ProviderIdentity)
+        .where(ProviderIdentity.user_id.in_(user_ids))
+        .order_by(ProviderIdentity.last_login_at.desc())
+    )
+    found: dict[str, list[ProviderIdentity]] = {}
+    for identity in session.scalars(query):
+        found.setdefault(identity.user_id, []).append(identity)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -19,7 +20,7 @@ from backend.models import User
 from backend.people import repository
 from backend.projects import service as projects
 from backend.runs.lifecycle import SYSTEM
-from bapo.api.people import NewPerson, PasswordLink, PersonCreate, PersonInfo, PersonUpdate
+from bapo.api.people import IdentityInfo, NewPerson, PasswordLink, PersonCreate, PersonInfo, PersonUpdate
 
 LINK_PATH = "/set-password"
 
@@ -28,12 +29,14 @@ def infos(session: Session, users: Sequence[User]) -> list[PersonInfo]:
     """Users as the API shows them."""
     ids = [user.id for user in users]
     memberships, seen = repository.projects_of(session, ids), repository.last_seen(session, ids)
+    identities = repository.identities_of(session, ids)
     return [
         rendered(
             PersonInfo,
             user,
             last_seen_at=seen.get(user.id),
             has_password=user.password_hash is not None,
+            identities=[rendered(IdentityInfo, each) for each in identities.get(user.id, ())],
             projects=memberships.get(user.id, []),
         )
         for user in users
@@ -42,16 +45,19 @@ def infos(session: Session, users: Sequence[User]) -> list[PersonInfo]:
 
 def create(session: Session, body: PersonCreate, caller: Principal, settings: Settings) -> NewPerson:
     """A user and the link with which they set a password. Raises Problem 409 for a name that is taken, 422."""
-    if body.name.lower() == SYSTEM or repository.like(session, body.name) is not None:
+    if body.name.lower() == SYSTEM or accounts.like(session, body.name) is not None:
         remedy = "this name is taken, or differs from another only in case: choose another"
         raise Problem(409, "name_taken", remedy, field="name", value=body.name)
-    user = User(name=body.name, role=body.role)
+    user = User(name=body.name, role=body.role, email=body.email)
     session.add(user)
     session.flush()
     for position, wanted in enumerate(body.projects):
         project = projects.named(session, wanted.project, field=f"projects.{position}.project")
         accounts.set_membership(session, project.id, user.id, wanted.role)
-    detail = {"name": body.name, "role": body.role, "projects": [each.model_dump() for each in body.projects]}
+    detail: dict[str, Any] = {"name": body.name, "role": body.role}
+    detail["projects"] = [each.model_dump() for each in body.projects]
+    if body.email is not None:
+        detail["email"] = body.email
     add_audit(session, None, caller.name, "person_created", detail)
     link = _link(session, user, settings)
     session.refresh(user)
@@ -79,8 +85,8 @@ def get(session: Session, user_id: str) -> User:
 
 
 def update(session: Session, user_id: str, body: PersonUpdate, caller: Principal) -> User:
-    """Change role, disable, enable. Raises Problem 404, and 409 for the last administrator."""
-    administrators = repository.lock_administrators(session)
+    """Change role or e-mail address, disable, enable. Raises Problem 404, and 409 for the last administrator."""
+    administrators = accounts.lock_administrators(session)
     user = get(session, user_id)
     session.refresh(user)
     loses = body.disabled is True or body.role in ("viewer", "member")
@@ -96,6 +102,10 @@ def update(session: Session, user_id: str, body: PersonUpdate, caller: Principal
         detail = {"name": user.name, "before": user.role, "role": body.role}
         user.role = body.role
         add_audit(session, None, caller.name, "role_changed", detail)
+    if body.email is not None and (body.email or None) != user.email:
+        changed = {"name": user.name, "before": user.email, "email": body.email or None}
+        user.email = body.email or None
+        add_audit(session, None, caller.name, "email_changed", changed)
     if body.disabled is True and user.disabled_at is None:
         user.disabled_at = clock(session)
         ended = accounts.end_sessions(session, user.id)

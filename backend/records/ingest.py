@@ -77,7 +77,7 @@ def _store_records(session: Session, run: Run, attempt: int, loaded: Sequence[Lo
     if attempt < run.attempt:
         for step in repository.steps_of_later_attempts(session, run.id, attempt, list(steps)):
             del steps[step]
-    lines, names = _store_steps(session, run, attempt, steps)
+    lines, latest = _store_steps(session, run, attempt, steps)
     lines += [parse(line, run, attempt) for line in loaded if line.step is None]
     lines.sort(key=lambda line: line.position)
     sparse = [_sparse_row(run.id, attempt, line) for line in lines if not isinstance(line.record, StepRecord)]
@@ -85,8 +85,10 @@ def _store_records(session: Session, run: Run, attempt: int, loaded: Sequence[Lo
         repository.upsert_sparse(session, sparse)
         points = sum(len(row["metrics"]) for row in sparse)
         instruments.count_on_commit(session, instruments.INGEST_POINTS, points)
-        names = names.union(*(row["metrics"] for row in sparse))
-    metric_keys.add(session, run.id, names)
+        for row in sorted(sparse, key=lambda row: row["step"]):
+            latest |= row["metrics"]
+    metric_keys.add(session, run.id, latest.keys())
+    metric_keys.keep_latest(session, run.id, latest)
     for line in lines:
         _follow(session, run, line.record)
     _follow_steps(session, run, [line.record for line in lines if isinstance(line.record, StepRecord)])
@@ -98,13 +100,13 @@ def _store_records(session: Session, run: Run, attempt: int, loaded: Sequence[Lo
 
 def _store_steps(
     session: Session, run: Run, attempt: int, loaded: Mapping[int, Loaded]
-) -> tuple[list[Parsed], frozenset[str]]:
-    """Store steps over what is there of them; what their lines say, and the names of their metrics.
+) -> tuple[list[Parsed], dict[str, float]]:
+    """Store steps over what is there of them; what their lines say, and the newest value of each of their metrics.
 
     Each line is parsed while PostgreSQL takes in the one before. What turns out to be no record is left out.
     """
     if not loaded:
-        return [], frozenset()
+        return [], {}
     touched = {chunks.chunk_of(step) for step in loaded}
     chunks.dissolve(session, run.id, {chunk for chunk in touched if chunks.last_step(chunk) <= run.step})
     newest = max(run.step, *loaded)
@@ -136,7 +138,10 @@ def _store_steps(
         else:
             chunks.give_back(session, run.id, chunk)
     instruments.count_on_commit(session, instruments.INGEST_POINTS, sum(map(len, values.values())))
-    return lines, frozenset().union(*values.values())
+    latest: dict[str, float] = {}
+    for _, each in sorted(values.items()):
+        latest |= each
+    return lines, latest
 
 
 def _step_columns(attempt: int, record: StepRecord, line: Parsed) -> repository.StepColumns:

@@ -1,15 +1,16 @@
-"""Tracks which metrics a run has."""
+"""Tracks which metrics a run has, and the newest value of each."""
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from backend.models import MetricKey
+from backend.models import MetricKey, RunMetrics
 
 REMEMBERED_RUNS = 1_000
 
@@ -43,6 +44,15 @@ def add(session: Session, run_id: str, keys: Collection[str]) -> None:
     rows = [{"run_id": run_id, "key": key} for key in sorted(set(keys) - stored)]
     if rows:
         session.connection().execute(insert(MetricKey).on_conflict_do_nothing(), rows)
+
+
+def keep_latest(session: Session, run_id: str, latest: Mapping[str, float]) -> None:
+    """Keep the newest values beside those of metrics that this batch lacks; what is no finite number is left out."""
+    values = {key: value for key, value in latest.items() if math.isfinite(value)}
+    if values:
+        query = insert(RunMetrics).values(run_id=run_id, latest=values)
+        merged = RunMetrics.latest.op("||")(query.excluded.latest)
+        session.execute(query.on_conflict_do_update(index_elements=["run_id"], set_={"latest": merged}))
 
 
 def read(session: Session, run_id: str) -> Sequence[str]:

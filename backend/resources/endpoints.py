@@ -27,7 +27,7 @@ Kind = Annotated[ResourceKind | None, Query(description="Defaults to all kinds."
 @router.get("/resources", summary="List resources")
 def list_resources(caller: Reader, session: DbSession, settings: SettingsOf, kind: Kind = None) -> ResourcePage:
     """List data sets, models and verifiers by kind and name, with their contents and the number of their runs."""
-    items = [service.info(row, caller) for row in repository.resources(session, kind)]
+    items = service.infos(session, repository.resources(session, kind), caller)
     return ResourcePage(items=items, roots=[str(root) for root in settings.permitted_folders.roots])
 
 
@@ -70,5 +70,7 @@ def list_resource_runs(_: Reader, session: DbSession, resource_id: str) -> Resou
 
 @router.delete("/resources/{resource_id}", status_code=204, summary="Remove a resource")
 def remove_resource(caller: Writer, session: DbSession, resource_id: str) -> None:
-    """Remove the name. The file and the runs that used it stay."""
+    """Remove the name. A registered file and the runs that used it stay; uploaded content is deleted once no run refers
+    to it.
+    """
     service.remove(session, resource_id, caller)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy.orm import Session
 
 from backend.kit.database import permitted_folders
+from backend.models import Resource
 from backend.resources import repository
 from bapo.api.resources import ResourceKind
 from bapo.config import ConfigProblem, RunConfig, apply_changes
@@ -15,6 +17,7 @@ from bapo.config.paths import named_paths, path_fields
 from bapo.config.resolve import ExplicitConfig, flatten
 from bapo.config.verifiers import is_file_reference
 
+_VERSION = re.compile(r"[1-9]\d{0,8}")
 _KIND_NAMES: Mapping[ResourceKind, str] = {"model": "model", "dataset": "data set", "verifier": "verifier"}
 
 
@@ -49,10 +52,16 @@ def _path(
     path = value
     known = f"use one of {_known(session, project_id, kind)}"
     if value.startswith("@"):
-        resource = repository.named(session, project_id, kind, value.removeprefix("@"))
+        name, _, number = value.removeprefix("@").partition(":")
+        resource = repository.named(session, project_id, kind, name)
         if resource is None:
             return ConfigProblem(field, value, f"no {_KIND_NAMES[kind]} is registered under this name: {known}")
         path = resource.path + (f":{resource.function}" if resource.function else "")
+        if number:
+            version = repository.version(session, resource.id, int(number)) if _VERSION.fullmatch(number) else None
+            if version is None:
+                return ConfigProblem(field, value, f"@{name} has no such version: {_versions(session, resource)}")
+            path = version.path
     elif (
         kind == "verifier"
         and is_file_reference(value)
@@ -60,9 +69,17 @@ def _path(
     ):
         remedy = f"workers run only files that an administrator registered in the project: {known}"
         return ConfigProblem(field, value, remedy)
+    if repository.is_content(session, project_id, path):
+        # Of the project's own uploads; they lie where nothing else may be named.
+        return path
     # A link on the way, or the permitted folders, may have changed since it was registered.
     refusal = permitted_folders(session).refusal(kind, path)
     return path if refusal is None else ConfigProblem(field, value, refusal)
+
+
+def _versions(session: Session, resource: Resource) -> str:
+    numbers = [str(version.number) for version, _ in repository.versions(session, [resource.id])]
+    return f"use one of {', '.join(numbers)}, or @{resource.name} alone" if numbers else f"use @{resource.name} alone"
 
 
 def _known(session: Session, project_id: str | None, kind: ResourceKind) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Select, delete, func, select
+from sqlalchemy import ColumnElement, Select, delete, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from backend.kit.errors import existing
-from backend.models import Project, Resource, Run, RunResource, User
+from backend.models import Project, Resource, ResourceVersion, Run, RunResource, User
 from bapo.api.resources import ResourceKind, ResourceRun
 
 MOST_RUNS = 200
@@ -30,11 +30,18 @@ def _reference() -> ColumnElement[str]:
     return Resource.path + func.coalesce(":" + Resource.function, "")
 
 
+def _is_used() -> ColumnElement[bool]:
+    """Whether a run's config names the resource, in whichever version."""
+    paths = select(ResourceVersion.path).where(ResourceVersion.resource_id == Resource.id).correlate(Resource)
+    return or_(RunResource.reference == _reference(), RunResource.reference.in_(paths))
+
+
 def _rows() -> Select[Resource, str, int, str]:
     uses = (
         select(func.count(func.distinct(RunResource.run_id)))
         .join(Run, Run.id == RunResource.run_id)
-        .where(RunResource.reference == _reference())
+        .where(_is_used())
+        .correlate(Resource)
         .scalar_subquery()
     )
     return (
@@ -64,6 +71,29 @@ def named(session: Session, project_id: str | None, kind: ResourceKind, name: st
     return session.scalars(query).one_or_none()
 
 
+def version(session: Session, resource_id: str, number: int) -> ResourceVersion | None:
+    """A version of an uploaded resource."""
+    query = select(ResourceVersion).where(ResourceVersion.resource_id == resource_id, ResourceVersion.number == number)
+    return session.scalars(query).one_or_none()
+
+
+def versions(session: Session, resource_ids: Sequence[str]) -> Sequence[tuple[ResourceVersion, str]]:
+    """All versions of these resources with who uploaded them, the newest first."""
+    query = (
+        select(ResourceVersion, User.name)
+        .join(User, User.id == ResourceVersion.owner_id)
+        .where(ResourceVersion.resource_id.in_(resource_ids))
+        .order_by(ResourceVersion.number.desc())
+    )
+    return session.execute(query).all()
+
+
+def is_content(session: Session, project_id: str | None, path: str) -> bool:
+    """Whether this is the content of an upload of the project, under a name or not."""
+    query = select(ResourceVersion.id).where(ResourceVersion.project_id == project_id, ResourceVersion.path == path)
+    return session.scalars(query).first() is not None
+
+
 def names(session: Session, project_id: str | None, kind: ResourceKind) -> Sequence[str]:
     """Names of all of a kind in a project."""
     query = select(Resource.name).where(Resource.project_id == project_id, Resource.kind == kind)
@@ -78,9 +108,11 @@ def names_by_path(session: Session, kind: ResourceKind) -> Mapping[str, str]:
 
 def num_rows(session: Session) -> Mapping[str, int]:
     """Path → rows, of the registered data sets."""
-    rows = Resource.details["num_rows"].as_integer()
-    query = select(Resource.path, rows).where(Resource.kind == "dataset", rows.is_not(None))
-    return dict(session.execute(query).all())
+    found: dict[str, int] = {}
+    for table in (ResourceVersion, Resource):
+        rows = table.details["num_rows"].as_integer()
+        found |= dict(session.execute(select(table.path, rows).where(rows.is_not(None))).all())
+    return found
 
 
 def is_registered(session: Session, project_id: str | None, kind: ResourceKind, reference: str) -> bool:
@@ -103,15 +135,16 @@ def note_use(session: Session, run_id: str, references: Mapping[str, str]) -> No
 
 def runs_with(session: Session, resource: Resource) -> list[ResourceRun]:
     """Runs that use it, newest first."""
-    reference = resource.path + (f":{resource.function}" if resource.function else "")
     query = (
-        select(Run.id, Run.name, Run.status, RunResource.field, Run.created_at)
+        select(Run.id, Run.name, Run.status, RunResource.field, ResourceVersion.number, Run.created_at)
         .join(Run, Run.id == RunResource.run_id)
-        .where(RunResource.reference == reference)
+        .join(Resource, Resource.id == resource.id)
+        .outerjoin(ResourceVersion, ResourceVersion.path == RunResource.reference)
+        .where(_is_used())
         .order_by(Run.created_at.desc(), Run.id)
         .limit(MOST_RUNS)
     )
     return [
-        ResourceRun(id=run_id, name=name, status=status.value, field=field, created_at=created_at)
-        for run_id, name, status, field, created_at in session.execute(query)
+        ResourceRun(id=run_id, name=name, status=status.value, field=field, version=number, created_at=created_at)
+        for run_id, name, status, field, number, created_at in session.execute(query)
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from sqlalchemy.exc import IntegrityError
@@ -12,10 +13,18 @@ from backend.kit.errors import Problem
 from backend.kit.principal import Principal
 from backend.kit.rendering import rendered
 from backend.models import Resource
+from backend.models import ResourceVersion as ResourceVersionRow
 from backend.projects import choice
 from backend.resources import contents, repository, roots
 from backend.resources.repository import ResourceRow
-from bapo.api.resources import ResourceCreate, ResourceFile, ResourceInfo, ResourceKind, ResourcePreview
+from bapo.api.resources import (
+    ResourceCreate,
+    ResourceFile,
+    ResourceInfo,
+    ResourceKind,
+    ResourcePreview,
+    ResourceVersion,
+)
 from bapo.config.paths import PermittedFolders, path_fields
 
 
@@ -50,8 +59,8 @@ def register(session: Session, body: ResourceCreate, caller: Principal, folders:
     return resource.id
 
 
-def info(row: ResourceRow, caller: Principal) -> ResourceInfo:
-    """Render a resource for the API."""
+def info(row: ResourceRow, caller: Principal, versions: Sequence[tuple[ResourceVersionRow, str]] = ()) -> ResourceInfo:
+    """Render a resource for the API; `versions`: of all resources, those of uploads with their authors."""
     resource = row.resource
     kind: ResourceKind = resource.kind  # type: ignore[assignment]
     return rendered(
@@ -61,15 +70,31 @@ def info(row: ResourceRow, caller: Principal) -> ResourceInfo:
         fields=[field for field, wanted in path_fields().items() if wanted == kind],
         is_present=roots.fits(Path(resource.path), kind),
         may_remove=_may_remove(resource, caller),
+        versions=[
+            rendered(ResourceVersion, version, author=author)
+            for version, author in versions
+            if version.resource_id == resource.id
+        ],
     )
+
+
+def infos(session: Session, rows: Sequence[ResourceRow], caller: Principal) -> list[ResourceInfo]:
+    """Render resources with their versions."""
+    versions = repository.versions(session, [row.resource.id for row in rows])
+    return [info(row, caller, versions) for row in rows]
 
 
 def preview(session: Session, resource_id: str, folders: PermittedFolders, offset: int, limit: int) -> ResourcePreview:
     """Preview a resource. Raises Problem 404, and 422 if the file is gone or no longer permitted."""
     resource = repository.row(session, resource_id).resource
     kind: ResourceKind = resource.kind  # type: ignore[assignment]
-    # The permitted folders, or a link on the way, may have changed since.
-    path = roots.permitted(resource.path, folders, kind)
+    if repository.is_content(session, resource.project_id, resource.path):
+        path = Path(resource.path)
+        if not roots.fits(path, kind):
+            raise Problem(422, "invalid_request", "the content is gone: upload it again", field="path", value=str(path))
+    else:
+        # The permitted folders, or a link on the way, may have changed since.
+        path = roots.permitted(resource.path, folders, kind)
     num_rows = resource.details.get("num_rows")
     return contents.preview(path, kind, offset=offset, limit=limit, num_rows=num_rows)
 

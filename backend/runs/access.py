@@ -31,6 +31,13 @@ def require(run: Run, action: states.Action) -> None:
         raise Problem(409, "illegal_transition", remedy, field="status", value=run.status.value)
 
 
+def require_out_of_trash(run: Run, field: str, value: str) -> None:
+    """Raises Problem 409 where what was asked for would find a run that is in the trash."""
+    if run.trashed_at is not None:
+        remedy = f"this was used for run {run.id}, which is in the trash: restore that run, or delete it for good first"
+        raise Problem(409, "in_trash", remedy, field=field, value=value)
+
+
 def current_attempt(session: Session, run: Run, fencing_token: int) -> Attempt:
     """The run's newest attempt, if that is its token. Raises Problem 409. The run must be locked."""
     attempt = repository.attempt(session, run)

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import Query, Response
 
 from backend.audit.repository import audit_of_run
-from backend.kit import events
+from backend.kit import events, project_scope
 from backend.kit.context import DbSession, SettingsOf, new_router
 from backend.kit.permissions import Reader
 from backend.prices.in_force import prices_in_force
-from backend.runs import export, filters, listing, presentation, repository
-from bapo.api.runs import History, RunDetail, RunExport, RunFacets, RunPage, RunQuery
+from backend.runs import discovery, export, filters, grouping, listing, presentation, repository
+from bapo.api.runs import (
+    History,
+    RunColumns,
+    RunDetail,
+    RunExport,
+    RunFacets,
+    RunGrouping,
+    RunGroups,
+    RunPage,
+    RunQuery,
+)
 
 router = new_router("runs")
 
@@ -20,6 +31,8 @@ router = new_router("runs")
 @router.get("/runs", summary="List runs")
 def list_runs(caller: Reader, session: DbSession, settings: SettingsOf, query: Annotated[RunQuery, Query()]) -> RunPage:
     """List runs, filtered and sorted. `total` counts all matches. Archived runs are left out unless requested."""
+    if query.trash == "only":
+        project_scope.show_trash(session)
     page = listing.list_runs(session, query, caller.id)
     prices = prices_in_force(session, settings)
     items = [presentation.summary(row, prices) for row in page.rows]
@@ -38,19 +51,35 @@ def export_runs(
     """Export all runs that match the filter. Text that a spreadsheet would run as a formula is prefixed with an
     apostrophe.
     """
-    prices, parts = prices_in_force(session, settings), [export.header()]
+    if query.trash == "only":
+        project_scope.show_trash(session)
+    prices, parts = prices_in_force(session, settings), [export.header(query.columns)]
     for run_ids in export.batches(listing.matching_ids(session, query, query.sort, caller.id), 500):
-        rows = listing.rows_by_id(session, run_ids, caller.id)
-        parts.append(export.lines([presentation.summary(row, prices) for row in rows]))
+        rows = listing.rows_by_id(session, run_ids, caller.id, query.columns)
+        parts.append(export.lines([presentation.summary(row, prices) for row in rows], query.columns))
         session.expunge_all()
     headers = {"Content-Disposition": 'attachment; filename="runs.csv"'}
     return Response("".join(parts), media_type="text/csv", headers=headers)
 
 
 @router.get("/runs/facets", summary="Get filter options")
-def get_facets(_: Reader, session: DbSession) -> RunFacets:
-    """Methods, tags, owners, groups and projects, each with its number of runs."""
-    return filters.facets(session)
+def get_facets(_: Reader, session: DbSession, settings: SettingsOf) -> RunFacets:
+    """Methods, tags, owners, groups and projects, each with its number of runs; and what the trash holds."""
+    return filters.facets(session, settings.trash_days)
+
+
+@router.get("/runs/groups", summary="List runs in groups")
+def list_groups(caller: Reader, session: DbSession, query: Annotated[RunGrouping, Query()]) -> RunGroups:
+    """Runs grouped by a column, with number, states, mean and spread of each group. The largest group comes first."""
+    return grouping.groups(session, query, caller.id)
+
+
+@router.get("/runs/columns", summary="List config fields and metrics of runs")
+def get_columns(
+    _: Reader, session: DbSession, project: Annotated[Sequence[str], Query(max_length=100)] = ()
+) -> RunColumns:
+    """Columns beyond the built-in ones, of the newest runs of these projects, or of all that the caller sees."""
+    return discovery.recorded_columns(session, project)
 
 
 @router.get("/runs/{run_id}", summary="Get a run")

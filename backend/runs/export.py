@@ -21,14 +21,16 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A spreadsheet would take a text that begins so for a formula."""
 
 
-def header() -> str:
-    """The line of column names."""
-    return csv_lines([COLUMNS])
+def header(recorded: Sequence[str]) -> str:
+    """The line of column names; config fields and metrics last."""
+    return csv_lines([[*COLUMNS, *recorded]])
 
 
-def lines(runs: Sequence[RunSummary]) -> str:
+def lines(runs: Sequence[RunSummary], recorded: Sequence[str]) -> str:
     """One line for each run; shares are plain numbers, times ISO 8601 in UTC."""
-    return csv_lines([[getattr(run, column) for column in COLUMNS] for run in runs])
+    built_in = ([getattr(run, column) for column in COLUMNS] for run in runs)
+    values = ([run.values.get(column) for column in recorded] for run in runs)
+    return csv_lines([[*one, *other] for one, other in zip(built_in, values, strict=True)])
 
 
 def csv_lines(rows: Sequence[Sequence[Any]]) -> str:
@@ -47,7 +49,7 @@ def _cell(value: Any) -> str:
         case datetime():
             return value.isoformat(timespec="seconds")
         case list() | tuple():
-            return _text(", ".join(value))
+            return _text(", ".join(map(str, value)))
         case str():
             return _text(value)
         case _:

@@ -8,11 +8,15 @@ from sqlalchemy.orm import Session
 from sqlalchemy.types import Text
 
 from backend.models import Project, Run, RunGroup, RunStar, User
+from backend.runs import where
 from bapo.api.runs import NamedCount, RunFacets, RunFilters
 
 
 def conditions(filters: RunFilters, viewer_id: str) -> list[ColumnElement[bool]]:
-    """Conditions that a run must meet; the session itself hides what the caller may not see."""
+    """Conditions that a run must meet; the session itself hides what the caller may not see.
+
+    Raises Problem 422 for a `where` that is no condition, and for an unknown column.
+    """
     found: list[ColumnElement[bool]] = []
     if filters.project:
         found.append(Run.project_id.in_(select(Project.id).where(Project.name.in_(filters.project))))
@@ -28,8 +32,12 @@ def conditions(filters: RunFilters, viewer_id: str) -> list[ColumnElement[bool]]
         found.append(Run.group_id.in_(select(RunGroup.id).where(RunGroup.name.in_(filters.group))))
     if filters.starred:
         found.append(Run.id.in_(select(RunStar.run_id).where(RunStar.user_id == viewer_id)))
-    if filters.archived != "shown":
+    if filters.archived != "shown" and filters.trash == "hidden":
         found.append(Run.archived_at.is_(None) if filters.archived == "hidden" else Run.archived_at.is_not(None))
+    if filters.trash == "only":
+        # Whose session finds them: it leaves them out otherwise.
+        found.append(Run.trashed_at.is_not(None))
+    found += map(where.condition, filters.where)
     return [*found, *_ranges(filters), *(_matches(word) for word in (filters.search or "").split())]
 
 
@@ -61,19 +69,22 @@ def _matches(word: str) -> ColumnElement[bool]:
 MOST_NAMES = 500
 
 
-def facets(session: Session) -> RunFacets:
+def facets(session: Session, trash_days: float) -> RunFacets:
     """Methods, tags, owners, groups and projects of the runs that the session sees, the most frequent first."""
     tags = select(func.unnest(Run.tags).label("tag")).subquery()
     owners = select(User.name).join(Run, Run.owner_id == User.id).subquery()
     groups = select(RunGroup.name).join(Run, Run.group_id == RunGroup.id)
     methods = select(Run.method).subquery()
     projects = select(Project.name).join(Run, Run.project_id == Project.id).subquery()
+    trashed = select(func.count()).select_from(Run).where(Run.trashed_at.is_not(None))
     return RunFacets(
         methods=_counted(session, methods.c.method),
         tags=_counted(session, tags.c.tag),
         owners=_counted(session, owners.c.name),
         groups=_counted(session, groups.subquery().c.name),
         projects=_counted(session, projects.c.name),
+        num_trashed=session.scalars(trashed.execution_options(with_trash=True)).one(),
+        trash_days=trash_days,
     )
 
 

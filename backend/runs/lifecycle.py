@@ -9,13 +9,14 @@ from sqlalchemy.orm import Session
 from backend.audit.repository import add_audit
 from backend.kit.database import clock
 from backend.kit.events import announce_status
+from backend.kit.principal import SYSTEM_NAME
 from backend.kit.settings import Settings
 from backend.models import Attempt, Run
 from backend.runs import repository, states
 from bapo.api.runs import RunStatus
 from bapo.run.control import StopMoment
 
-SYSTEM = "system"
+SYSTEM = SYSTEM_NAME
 """Author of what nobody asked for."""
 
 

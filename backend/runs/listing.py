@@ -8,52 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, TypeVarTuple
 
-from sqlalchemy import ColumnElement, Select, cast, extract, func, literal, select, tuple_
-from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION
+from sqlalchemy import ColumnElement, Select, cast, func, literal, select, tuple_
 from sqlalchemy.orm import Session
-from sqlalchemy.types import DateTime, Text
+from sqlalchemy.types import Text
 
 from backend.kit.cursors import decode_texts, encode
 from backend.kit.errors import Problem
-from backend.models import Project, Run, RunGroup, User
+from backend.models import Run
+from backend.runs import columns
 from backend.runs import filters as run_filters
-from backend.runs import usage
 from backend.runs.repository import RunRow, completed, rows
 from bapo.api.runs import RunFilters, RunQuery
 
 Columns = TypeVarTuple("Columns")
-
-NO_NUMBER = literal(float("-inf"), DOUBLE_PRECISION)
-NO_TIME = literal(datetime(1, 1, 1, tzinfo=UTC), DateTime(timezone=True))
-
-# Sorting by an expression that is never NULL lets one comparison of rows continue a page.
-_NUMBERS = (
-    *("step", "num_steps", "priority", "attempt", "num_rollouts", "reward_mean"),
-    *("eval_base", "eval_latest", "eval_best", "eval_best_step"),
-)
-_TIMES = ("created_at", "started_at", "finished_at", "archived_at")
-_TEXTS = ("name", "status", "method", "id")
-_owner = select(User.name).where(User.id == Run.owner_id).scalar_subquery()
-_group = select(RunGroup.name).where(RunGroup.id == Run.group_id).scalar_subquery()
-_project = select(Project.name).where(Project.id == Run.project_id).scalar_subquery()
-_seconds = extract("epoch", func.coalesce(Run.finished_at, func.now()) - Run.started_at)
-SORTABLE: dict[str, ColumnElement[Any]] = {
-    **{name: func.coalesce(cast(getattr(Run, name), DOUBLE_PRECISION), NO_NUMBER) for name in _NUMBERS},
-    **{name: func.coalesce(getattr(Run, name), NO_TIME) for name in _TIMES},
-    **{name: cast(getattr(Run, name), Text) for name in _TEXTS},
-    "progress": cast(Run.step, DOUBLE_PRECISION) / func.greatest(Run.num_steps, 1),
-    "eval_change": func.coalesce(Run.eval_latest - Run.eval_base, NO_NUMBER),
-    "duration": func.coalesce(cast(_seconds, DOUBLE_PRECISION), NO_NUMBER),
-    "compute_hours": func.coalesce(usage.hours_of(Run.id), NO_NUMBER),
-    "owner": cast(_owner, Text),
-    "project": cast(_project, Text),
-    "group": func.coalesce(cast(_group, Text), ""),
-    # Never NULL as it is, and so the index on it serves.
-    "created_at": Run.created_at.expression,
-}
 
 
 @dataclass(frozen=True)
@@ -93,7 +62,7 @@ def list_runs(session: Session, query: RunQuery, viewer_id: str) -> RunRows:
     has_more = len(page) > query.limit
     page = page[: query.limit]
     return RunRows(
-        rows=rows_by_id(session, [row[0] for row in page], viewer_id),
+        rows=rows_by_id(session, [row[0] for row in page], viewer_id, query.columns),
         total=num_matches,
         next_cursor=encode(f"runs {query.sort}", [page[-1][1], page[-1][0]]) if has_more else None,
     )
@@ -110,11 +79,32 @@ def _ordered(query: Select[*Columns], column: ColumnElement[Any], is_descending:
     return query.order_by(*([column.desc(), Run.id.desc()] if is_descending else [column.asc(), Run.id.asc()]))
 
 
-def rows_by_id(session: Session, run_ids: Sequence[str], viewer_id: str) -> list[RunRow]:
-    """The existing runs among these, in the given order, without their configs."""
+def rows_by_id(session: Session, run_ids: Sequence[str], viewer_id: str, recorded: Sequence[str] = ()) -> list[RunRow]:
+    """The existing runs among these, in the given order, without their configs but with these fields and metrics.
+
+    Raises Problem 422 for a column that is neither.
+    """
     found = session.execute(rows(with_config=False).where(Run.id.in_(run_ids))).all()
     by_id = {row[0].id: RunRow(*row) for row in found}
-    return completed(session, [by_id[run_id] for run_id in run_ids if run_id in by_id], viewer_id)
+    present = [by_id[run_id] for run_id in run_ids if run_id in by_id]
+    values = _values(session, [row.run.id for row in present], recorded)
+    return [row._replace(values=values.get(row.run.id, {})) for row in completed(session, present, viewer_id)]
+
+
+def _values(session: Session, run_ids: Sequence[str], recorded: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Values of these columns, by run; a run lacks those that it has none of."""
+    names = list(dict.fromkeys(recorded))
+    for name in names:
+        if not columns.is_recorded(name):
+            remedy = "every row has the built-in columns: ask for config.FIELD and metric.KEY alone"
+            raise Problem(422, "invalid_request", remedy, field="columns", value=name)
+    if not names or not run_ids:
+        return {}
+    query = select(Run.id, *(columns.column(name, "columns").expression for name in names)).where(Run.id.in_(run_ids))
+    return {
+        run_id: {name: value for name, value in zip(names, found, strict=True) if value is not None}
+        for run_id, *found in session.execute(query)
+    }
 
 
 def check_sort(sort: str) -> None:
@@ -123,8 +113,4 @@ def check_sort(sort: str) -> None:
 
 
 def _order(sort: str) -> tuple[ColumnElement[Any], bool]:
-    name = sort.removeprefix("-")
-    if name not in SORTABLE:
-        remedy = f"sort by one of {', '.join(sorted(SORTABLE))}, with - before it for descending"
-        raise Problem(422, "invalid_request", remedy, field="sort", value=sort)
-    return SORTABLE[name], sort.startswith("-")
+    return columns.column(sort.removeprefix("-"), "sort").expression, sort.startswith("-")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple, cast
+from types import MappingProxyType
+from typing import Any, NamedTuple, cast
 
 from sqlalchemy import ColumnElement, Select, case, delete, func, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, defer
 
 from backend.kit import events
-from backend.kit.errors import existing
+from backend.kit.errors import Problem, existing
 from backend.models import (
     Attempt,
     Control,
@@ -44,6 +45,8 @@ class RunRow(NamedTuple):
     num_findings: int | None = None
     """None before the run was looked at."""
     gravest_finding: str | None = None
+    values: Mapping[str, Any] = MappingProxyType({})
+    """Config fields and metrics that were asked for, by column."""
 
 
 def rows(*, with_config: bool = True) -> Select[Run, str, str | None, str]:
@@ -89,8 +92,11 @@ def _found_in(session: Session, run_ids: Sequence[str]) -> dict[str, Sequence[di
 
 def row(session: Session, run_id: str, viewer_id: str) -> RunRow:
     """One run for this caller. Raises Problem 404."""
-    found = existing(session.execute(rows().where(Run.id == run_id)).one_or_none(), "run", run_id)
-    return completed(session, [RunRow(*found)], viewer_id)[0]
+    found = session.execute(rows().where(Run.id == run_id)).one_or_none()
+    if found is None and is_in_trash(session, run_id):
+        remedy = "this run is in the trash: restore it to see it"
+        raise Problem(404, "in_trash", remedy, field="id", value=run_id)
+    return completed(session, [RunRow(*existing(found, "run", run_id))], viewer_id)[0]
 
 
 def set_star(session: Session, run_id: str, user_id: str, *, is_starred: bool) -> None:
@@ -115,13 +121,19 @@ def lock(session: Session, run_id: str) -> Run:
 def with_idempotency_key(session: Session, owner_id: str, key: str) -> Run | None:
     """The run that an earlier request with this key made, in whichever project."""
     query = select(Run).where(Run.owner_id == owner_id, Run.idempotency_key == key)
-    return session.scalars(query.execution_options(all_projects=True)).one_or_none()
+    return session.scalars(query.execution_options(all_projects=True, with_trash=True)).one_or_none()
 
 
 def with_import_source(session: Session, project_id: str, source: str) -> Run | None:
     """The run that this folder was imported into."""
     query = select(Run).where(Run.project_id == project_id, Run.import_source == source)
-    return session.scalars(query).one_or_none()
+    return session.scalars(query.execution_options(with_trash=True)).one_or_none()
+
+
+def is_in_trash(session: Session, run_id: str) -> bool:
+    """Whether a run that this session does not find waits in the trash."""
+    query = select(Run.id).where(Run.id == run_id, Run.trashed_at.is_not(None))
+    return session.scalars(query.execution_options(with_trash=True)).one_or_none() is not None
 
 
 def ensure_group(session: Session, project_id: str, name: str) -> str:

@@ -37,10 +37,11 @@ def leave_to_worker(session: Session, run: Run, part: str, author: str) -> None:
     session.add(FolderDeletion(run_id=run.id, run_name=run.name, part=part, host=run.host, author=author))
 
 
-def preview(session: Session, run_ids: Sequence[str], caller: Principal) -> DeletionPreview:
+def preview(session: Session, run_ids: Sequence[str], caller: Principal, trash_days: float) -> DeletionPreview:
     """Lists what a deletion would remove. Raises Problem 404 for a missing run."""
     items = [_item(session, _run(session, run_id), caller) for run_id in dict.fromkeys(run_ids)]
-    return DeletionPreview(items=items, num_bytes=sum(item.num_bytes for item in items if item.refusal is None))
+    num_bytes = sum(item.num_bytes for item in items if item.refusal is None)
+    return DeletionPreview(items=items, num_bytes=num_bytes, trash_days=trash_days)
 
 
 def _run(session: Session, run_id: str) -> Run:

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import Query
 
 from backend.audit.repository import add_audit
+from backend.kit import project_scope
 from backend.kit.context import ContextOf, DbSession, SettingsOf, new_router
 from backend.kit.permissions import Administrator, Writer
 from backend.storage import deletion, service
@@ -19,7 +20,10 @@ router = new_router("storage")
 def get_storage(
     _: Administrator, session: DbSession, settings: SettingsOf, limit: Annotated[int, Query(ge=1, le=500)] = 50
 ) -> StorageState:
-    """The largest runs, the retention rules with what they would delete now, and folders waiting to be deleted."""
+    """The largest runs, those in the trash included, the retention rules with what they would delete now, and folders
+    waiting to be deleted.
+    """
+    project_scope.show_trash(session)
     return service.state(session, settings, limit)
 
 
@@ -38,6 +42,11 @@ def compact_database(caller: Administrator, session: DbSession, context: Context
 
 
 @router.post("/runs/deletion", summary="Preview a deletion")
-def preview_deletion(caller: Writer, session: DbSession, body: DeletionRequest) -> DeletionPreview:
-    """Steps, samples, checkpoints, downloads and bytes that would be removed, and the runs that depend on them."""
-    return deletion.preview(session, body.run_ids, caller)
+def preview_deletion(
+    caller: Writer, session: DbSession, settings: SettingsOf, body: DeletionRequest
+) -> DeletionPreview:
+    """Steps, samples, checkpoints, downloads and bytes that would be removed, and the runs that depend on them; of runs
+    in the trash too.
+    """
+    project_scope.show_trash(session)
+    return deletion.preview(session, body.run_ids, caller, settings.trash_days)

@@ -102,6 +102,20 @@ def _bytes_of(table: Table, run_ids: Sequence[str]) -> Select[str, int]:
     return query.where(table.c.run_id.in_(run_ids)).group_by(table.c.run_id)
 
 
+def folder_notice(session: Session, run: Run) -> str | None:
+    """What is missing of a run that comes back, as far as its folder is measured; has it measured again."""
+    storage = session.get(RunStorage, run.id)
+    if run.host is None or storage is None:
+        return None
+    storage.is_folder_due = True
+    if storage.folder_measured_at is None or storage.folder_bytes:
+        return None
+    return (
+        f"its folder is no longer on {run.host}: records, charts and responses are complete, checkpoints are gone, and "
+        "it can be cloned but not continued"
+    )
+
+
 # ---------------------------------------------------------------- for administrators
 
 DATABASE_BYTES = text("SELECT pg_database_size(current_database())")
@@ -151,15 +165,34 @@ class Totals(NamedTuple):
     folder_bytes: int
     record_bytes: int
     artifact_bytes: int
+    num_trashed: int
+    trash_bytes: int
 
 
 def totals(session: Session) -> Totals:
-    """Total measured sizes of all runs."""
+    """Total measured sizes of all runs, and of those in the trash."""
     num_runs = session.scalars(select(func.count()).select_from(Run)).one()
     sums = select(func.sum(RunStorage.folder_bytes), func.sum(RunStorage.database_bytes))
     folder_bytes, record_bytes = session.execute(sums).one()
     artifacts = select(func.sum(Artifact.num_bytes)).where(Artifact.state == "ready")
-    return Totals(num_runs, int(folder_bytes or 0), int(record_bytes or 0), int(session.scalars(artifacts).one() or 0))
+    downloads = _artifact_bytes().subquery()
+    parts = (RunStorage.folder_bytes, RunStorage.database_bytes, downloads.c.bytes)
+    of_trash = (
+        select(func.count(), *(func.coalesce(func.sum(part), 0) for part in parts))
+        .select_from(Run)
+        .join(RunStorage, RunStorage.run_id == Run.id, isouter=True)
+        .join(downloads, downloads.c.run_id == Run.id, isouter=True)
+        .where(Run.trashed_at.is_not(None))
+    )
+    num_trashed, *trash_bytes = session.execute(of_trash).one()
+    return Totals(
+        num_runs,
+        int(folder_bytes or 0),
+        int(record_bytes or 0),
+        int(session.scalars(artifacts).one() or 0),
+        num_trashed,
+        sum(map(int, trash_bytes)),
+    )
 
 
 def database_bytes(session: Session) -> int:

@@ -36,6 +36,7 @@ def days_of(settings: Settings) -> Mapping[RetainedPart, float | None]:
         "log": settings.retention_log_days,
         "checkpoints": settings.retention_checkpoints_days,
         "archived": settings.retention_archived_days,
+        "trash": settings.trash_days,
         "artifacts": settings.artifact_days,
     }
 
@@ -82,11 +83,15 @@ def carry_out(database: Database, settings: Settings) -> int:
 
 
 def _due(part: RetainedPart, days: float) -> Select[str]:
+    if part == "trash":
+        # Whoever moved it there decided: neither star nor tag keeps it.
+        due = Run.trashed_at < seconds_from_now(-days * _DAY_SECONDS)
+        return select(Run.id).where(due, Run.status.in_(_DELETABLE)).order_by(Run.trashed_at)
     since = Run.archived_at if part == "archived" else Run.finished_at
     query = (
         select(Run.id)
         .join(RunStorage, RunStorage.run_id == Run.id, isouter=True)
-        .where(since < seconds_from_now(-days * _DAY_SECONDS), ~is_kept())
+        .where(since < seconds_from_now(-days * _DAY_SECONDS), Run.trashed_at.is_(None), ~is_kept())
         .order_by(since)
     )
     match part:
@@ -131,9 +136,15 @@ def _note(session: Session, run: Run, part: str) -> None:
 
 
 def _take_run(session: Session, run: Run) -> None:
-    deletion.delete_run(session, run, lifecycle.SYSTEM)
+    deletion.delete_run(session, run, run.trashed_by or lifecycle.SYSTEM)
 
 
 _TAKE: Mapping[str, Callable[[Session, Run], None]] = MappingProxyType(
-    {"samples": _take_samples, "log": _take_log, "checkpoints": _take_checkpoints, "archived": _take_run}
+    {
+        "samples": _take_samples,
+        "log": _take_log,
+        "checkpoints": _take_checkpoints,
+        "archived": _take_run,
+        "trash": _take_run,
+    }
 )

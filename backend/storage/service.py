@@ -36,6 +36,8 @@ def state(session: Session, settings: Settings, limit: int) -> StorageState:
         database_bytes=repository.database_bytes(session),
         artifact_bytes=totals.artifact_bytes,
         artifact_quota_bytes=settings.artifact_quota_bytes,
+        num_trashed=totals.num_trashed,
+        trash_bytes=totals.trash_bytes,
         deletions=[rendered(PendingDeletion, each) for each in repository.pending_deletions(session)],
         retention=retention.plan(session, settings),
     )

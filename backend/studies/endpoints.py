@@ -99,6 +99,8 @@ def get_study_report(_: Reader, session: DbSession, answers: AnswersOf, study_id
 
 
 @router.post("/studies/{study_id}/actions", summary="Apply an action to all runs of a study")
-def change_study(caller: Writer, session: DbSession, study_id: str, body: StudyActionRequest) -> StudyActionAnswer:
+def change_study(
+    caller: Writer, session: DbSession, settings: SettingsOf, study_id: str, body: StudyActionRequest
+) -> StudyActionAnswer:
     """Start, stop, pause, resume, hold, release or retry all runs that allow it. The others are counted."""
-    return service.perform(session, study_id, body, caller)
+    return service.perform(session, study_id, body, caller, settings)

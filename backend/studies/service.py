@@ -14,6 +14,7 @@ from backend.configs import service as configs
 from backend.control import bulk
 from backend.kit.errors import Problem
 from backend.kit.principal import Principal
+from backend.kit.settings import Settings
 from backend.models import Study, StudyRun
 from backend.projects import choice
 from backend.runs import states
@@ -314,7 +315,9 @@ def _allows(made: MadeRun, action: StudyAction) -> bool:
 # ---------------------------------------------------------------- steering
 
 
-def perform(session: Session, study_id: str, request: StudyActionRequest, caller: Principal) -> StudyActionAnswer:
+def perform(
+    session: Session, study_id: str, request: StudyActionRequest, caller: Principal, settings: Settings
+) -> StudyActionAnswer:
     """Apply an action to each run whose state allows it. Raises Problem 404."""
     studies.get(session, study_id)
     made = studies.made_runs(session, study_id)
@@ -325,7 +328,7 @@ def perform(session: Session, study_id: str, request: StudyActionRequest, caller
         body = BulkRequest.model_validate(
             {"run_ids": chosen[begin : begin + MAX_BULK], "action": request.action, "when": request.when}
         )
-        answer = bulk.perform(session, body, caller)
+        answer = bulk.perform(session, body, caller, settings)
         refused |= {each.run_id: each.reason or "" for each in answer.results if not each.done}
         done += answer.num_done
     return StudyActionAnswer(num_done=done, num_left=len(made) - len(chosen), refused=refused)

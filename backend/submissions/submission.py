@@ -19,6 +19,7 @@ from backend.projects import choice
 from backend.resources.references import uses
 from backend.resources.repository import note_use
 from backend.runs import lifecycle, repository
+from backend.runs.access import require_out_of_trash
 from bapo.api.runs import RunCreate, RunStatus
 from bapo.config import RunConfig
 
@@ -80,6 +81,7 @@ def _same(run: Run, key: str, digest: str, caller: Principal) -> Run:
     if run.request_hash != digest:
         remedy = f"this key was used for run {run.id} with a different body: use a new key"
         raise Problem(409, "idempotency_key_reused", remedy, field="Idempotency-Key", value=key)
+    require_out_of_trash(run, "Idempotency-Key", key)
     return run
 
 

@@ -1,11 +1,11 @@
-"""Routes for saved views."""
+"""Routes for saved views, and for how each person's run list looks."""
 
 from __future__ import annotations
 
 from backend.kit.context import DbSession, new_router
 from backend.kit.permissions import Reader, Writer
 from backend.views import repository, service
-from bapo.api.views import ViewInfo, ViewPage, ViewWrite
+from bapo.api.views import RunListLayouts, ViewInfo, ViewPage, ViewWrite
 
 router = new_router("views")
 
@@ -39,3 +39,15 @@ def replace_view(caller: Writer, session: DbSession, view_id: str, body: ViewWri
 def delete_view(caller: Writer, session: DbSession, view_id: str) -> None:
     """Requires the view's owner."""
     service.delete(session, view_id, caller)
+
+
+@router.get("/account/run-list", summary="Get the look of the caller's run list")
+def get_run_list(caller: Reader, session: DbSession) -> RunListLayouts:
+    """Columns, widths and order that the caller chose last, in whichever browser."""
+    return service.layouts(session, caller)
+
+
+@router.put("/account/run-list", summary="Set the look of the caller's run list")
+def set_run_list(caller: Reader, session: DbSession, body: RunListLayouts) -> RunListLayouts:
+    """Keep columns, widths and order of the run list for the caller."""
+    return service.keep_layouts(session, caller, body)

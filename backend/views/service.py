@@ -1,4 +1,4 @@
-"""Creates, replaces and deletes saved views."""
+"""Creates, replaces and deletes saved views; keeps how each person's run list looks."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from backend.kit.database import clock
 from backend.kit.errors import Problem
 from backend.kit.principal import Principal
 from backend.kit.rendering import rendered
-from backend.models import SavedView
+from backend.models import SavedView, User
 from backend.projects import choice
 from backend.runs.listing import check_sort
 from backend.views import repository
 from backend.views.repository import ViewRow
 from bapo.api.runs import RunFilters
-from bapo.api.views import ViewInfo, ViewWrite
+from bapo.api.views import RunListLayouts, ViewInfo, ViewWrite
 
 
 def info(row: ViewRow, caller: Principal) -> ViewInfo:
@@ -72,3 +72,18 @@ def _store(session: Session, view: SavedView, body: ViewWrite) -> None:
         raise Problem(
             409, "name_taken", "you have a view with this name: choose another name", field="name", value=body.name
         ) from error
+
+
+def layouts(session: Session, caller: Principal) -> RunListLayouts:
+    """How this person's run list looks, without what this version does not know."""
+    kept = session.get_one(User, caller.id).run_list
+    return RunListLayouts() if kept is None else RunListLayouts.model_validate(kept, extra="ignore")
+
+
+def keep_layouts(session: Session, caller: Principal, body: RunListLayouts) -> RunListLayouts:
+    """Keep it. Raises Problem 422 for an order by an unknown column."""
+    for layout in (body.wide, body.narrow):
+        if layout.sort is not None:
+            check_sort(layout.sort)
+    session.get_one(User, caller.id).run_list = body.model_dump(mode="json", exclude_defaults=True)
+    return body

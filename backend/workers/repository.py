@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlalchemy import delete, extract, func, select, update
+from sqlalchemy import ColumnElement, delete, extract, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -26,6 +26,7 @@ def register(session: Session, token_id: str, body: WorkerRegistration) -> Worke
         "memory_gib": body.memory_gib,
         "version": body.version,
         "drain_before": body.drain_before,
+        "delivery": body.delivery,
         "token_id": token_id,
     }
     valid = select(ApiToken.id).where(ApiToken.id == Worker.token_id, ApiToken.revoked_at.is_(None))
@@ -242,28 +243,41 @@ def gpus_held_by_others(session: Session, attempt: Attempt) -> set[int]:
     return {index for gpus in session.scalars(query) for index in gpus}
 
 
+RESEND_SECONDS = 5.0
+"""A promised run that is not claimed by then is sent again."""
+
+
 class Message(NamedTuple):
-    """A run to be sent to a worker's queue."""
+    """A run that its worker is to look at."""
 
     run_id: str
     number: int
     queue: str
 
 
-def unsent(session: Session, resend_seconds: float) -> list[Message]:
-    """Promised runs that were not sent, or not claimed for a while."""
+def unsent_to_queues(session: Session) -> list[Message]:
+    """Promised runs of workers that listen to the broker, not sent or not claimed for a while."""
+    return _unsent(session, Worker.delivery == "broker")
+
+
+def unsent_to(session: Session, worker: Worker) -> list[Message]:
+    """Promised runs of this worker, likewise."""
+    return _unsent(session, Worker.id == worker.id)
+
+
+def _unsent(session: Session, whose: ColumnElement[bool]) -> list[Message]:
     query = (
         select(Attempt.run_id, Attempt.number, Worker.queue)
         .join(Worker, Attempt.worker_id == Worker.id)
-        .where(Attempt.state == "assigned")
-        .where(Attempt.sent_at.is_(None) | (Attempt.sent_at < seconds_from_now(-resend_seconds)))
+        .where(Attempt.state == "assigned", whose)
+        .where(Attempt.sent_at.is_(None) | (Attempt.sent_at < seconds_from_now(-RESEND_SECONDS)))
         .order_by(Attempt.assigned_at)
     )
     return [Message(*row) for row in session.execute(query)]
 
 
 def mark_sent(session: Session, message: Message) -> None:
-    """The broker has it."""
+    """The broker has it, or the worker's own request is answered with it."""
     query = update(Attempt).where(Attempt.run_id == message.run_id, Attempt.number == message.number)
     query = query.values(sent_at=func.now(), num_sent=Attempt.num_sent + 1)
     session.execute(query.execution_options(synchronize_session=False))

@@ -42,6 +42,8 @@ class UserInfo(Body):
     may_manage_account: bool = True
     """False for a token without the scope `admin`, which may not change passwords or create tokens."""
     has_password: bool = False
+    has_single_sign_on: bool = False
+    """Whether the caller has signed in by single sign-on."""
 
 
 class Login(Body):
@@ -51,6 +53,40 @@ class Login(Body):
     token: str | None = Field(default=None, max_length=200)
     name: Text | None = Field(default=None, max_length=200)
     password: Text | None = Field(default=None, max_length=MAX_PASSWORD, repr=False)
+
+
+class LoginMethods(Body):
+    """Ways to log in, besides one-time codes and tokens."""
+
+    password: bool
+    """Whether passwords of this server are taken."""
+    single_sign_on: str | None
+    """What the provider of single sign-on is called; null where there is none."""
+
+
+class SignInBegun(Body):
+    """A sign-in on its way to the provider."""
+
+    address: str = Field(examples=["https://sso.example.org/authorize?client_id=bapo&response_type=code"])
+    """Where the browser goes."""
+
+
+class SignInReturn(Body):
+    """What the provider has added to the address at which the browser came back."""
+
+    state: Text = Field(max_length=200, examples=["the state of that address"], repr=False)
+    code: Text | None = Field(default=None, max_length=4_000, repr=False)
+    error: Text | None = Field(default=None, max_length=200)
+    """Instead of a code, where the provider did not sign anybody in."""
+    iss: Text | None = Field(default=None, max_length=2_000)
+    """The issuer that answers, where the provider names it."""
+
+
+class LoggedOut(Body):
+    """The end of a session."""
+
+    provider_address: str | None = None
+    """Where a browser ends the session at the provider of single sign-on too; null if there is no such session."""
 
 
 class PasswordSet(Body):

@@ -15,6 +15,10 @@ NAME_PATTERN = r"^[^\W_]([\w .@+-]*[\w.+-])?$"
 """Letters and digits, with spaces and . @ + - _ in between: a name must not look like another in an audit trail."""
 
 
+EMAIL_PATTERN = r"[^@\s]+@[^@\s]+"
+MAX_EMAIL = 320
+
+
 class MembershipWrite(Body):
     """A role in a project."""
 
@@ -28,6 +32,8 @@ class PersonCreate(Body):
     name: Text = Field(min_length=1, max_length=100, pattern=NAME_PATTERN, examples=["ada"])
     role: Role = "member"
     """The user's highest role anywhere; an administrator may do everything."""
+    email: Text | None = Field(default=None, max_length=MAX_EMAIL, pattern=f"^{EMAIL_PATTERN}$")
+    """With `BAPO_OIDC_LINK_BY_EMAIL`, a first sign-in with this verified address opens this account."""
     projects: Sequence[MembershipWrite] = Field(default=(), max_length=1_000)
 
 
@@ -37,6 +43,17 @@ class PersonUpdate(Body):
     role: Role | None = None
     disabled: StrictBool | None = None
     """Disabling ends the user's sessions and tokens."""
+    email: Text | None = Field(default=None, max_length=MAX_EMAIL, pattern=f"^({EMAIL_PATTERN})?$")
+    """Empty to remove it."""
+
+
+class IdentityInfo(Body):
+    """A user as a provider of single sign-on knows them."""
+
+    issuer: str
+    subject: str
+    """The user's identifier there."""
+    last_login_at: datetime
 
 
 class PersonInfo(Body):
@@ -50,6 +67,10 @@ class PersonInfo(Body):
     last_seen_at: datetime | None
     """Latest use of a session or token, to the minute."""
     has_password: bool
+    email: str | None = None
+    """As an administrator or the provider of single sign-on has given it."""
+    identities: Sequence[IdentityInfo] = ()
+    """At providers of single sign-on."""
     projects: Sequence[MembershipInfo]
 
 

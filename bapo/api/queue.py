@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from bapo.api.base import Body, Text
 from bapo.api.runs import RunStatus
-from bapo.api.workers import GpuInfo
+from bapo.api.workers import Delivery, GpuInfo
 
 
 class WaitingRun(Body):
@@ -117,6 +117,8 @@ class WorkerSlots(Body):
     """Whether it also gives back its runs while it drains."""
     drain_before: datetime | None = None
     """When its machine ends: until then it gives its runs back, and takes none that would not fit."""
+    delivery: Delivery = "broker"
+    """How it hears of its runs."""
 
 
 class QueueState(Body):

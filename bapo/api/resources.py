@@ -10,15 +10,17 @@ from pydantic import Field
 
 from bapo.api.base import Body, Page, Text
 from bapo.config.section import PathKind
+from bapo.own_data.report import DataReport
 
 ResourceKind = PathKind
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 
 class ResourceCreate(Body):
     """Register a file or folder under a name."""
 
     kind: ResourceKind
-    name: Text = Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", examples=["planning"])
+    name: Text = Field(min_length=1, max_length=100, pattern=NAME_PATTERN, examples=["planning"])
     """Configs refer to it as `@name`."""
     path: Text = Field(min_length=1, max_length=4_000, examples=["/data/countdown/train.parquet"])
     """File or folder in one of the deployment's permitted folders, at the path that workers see."""
@@ -27,6 +29,24 @@ class ResourceCreate(Body):
     description: Text = Field(default="", max_length=10_000)
     project: Text | None = Field(default=None, max_length=200)
     """Project whose runs may use it; empty: the caller's only or first one."""
+
+
+class ResourceVersion(Body):
+    """A version of an uploaded data set or model; configs name it as `@name:number`."""
+
+    number: int
+    sha256: str
+    """Of the content: the same content is the same version."""
+    path: str
+    num_bytes: int
+    file_name: str
+    """Name of the uploaded file."""
+    licence: str
+    author: str
+    created_at: datetime
+    details: dict[str, Any]
+    report: DataReport | None = None
+    """What the check found before it was registered."""
 
 
 class ResourceInfo(Body):
@@ -52,6 +72,8 @@ class ResourceInfo(Body):
     """Whether the caller may remove it."""
     project: str = ""
     """Project whose runs may use it."""
+    versions: Sequence[ResourceVersion] = ()
+    """Of what was uploaded, the newest first; `@name` stands for the newest."""
 
 
 class ResourcePage(Page):
@@ -70,6 +92,8 @@ class ResourceRun(Body):
     status: str
     field: str
     """The config field that names it."""
+    version: int | None = None
+    """Of an uploaded resource, the version that the run uses."""
     created_at: datetime
 
 

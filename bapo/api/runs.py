@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
@@ -38,7 +38,9 @@ RECENT_STEPS = 10
 """Steps over which noisy figures of a run are averaged, the newest included: as many as r_tot does."""
 MAX_TAGS = 50
 MAX_BULK = 500
-"""Most runs of one request."""
+"""Most runs that one request names."""
+MAX_MATCHING = 10_000
+"""Most runs of one request that a filter finds."""
 
 TERMINAL_STATUSES = frozenset({RunStatus.CANCELLED, RunStatus.SUCCEEDED, RunStatus.FAILED})
 """Nothing happens to a run in one of these by itself; a failed one can be tried again by hand."""
@@ -75,6 +77,16 @@ class RunUpdate(Body):
     """Lists leave out archived runs. A waiting or active run cannot be archived."""
 
 
+Condition = Annotated[Text, StringConstraints(max_length=1_000)]
+"""A condition on a column of the run list."""
+ColumnName = Annotated[Text, StringConstraints(min_length=1, max_length=300)]
+CONFIG_COLUMN, METRIC_COLUMN = "config.", "metric."
+"""How columns begin that are config fields and metrics: their values come with a run where they are asked for."""
+"""A column of the run list: a built-in name, `config.` before a field, or `metric.` before a key."""
+SORT_CHARACTERS = 301
+MAX_COLUMNS = 50
+
+
 class RunFilters(Body):
     """Filters of the run list; omitted filters match every run."""
 
@@ -106,13 +118,22 @@ class RunFilters(Body):
     min_best: float | None = Field(default=None, ge=0, le=1)
     """Lowest best evaluation, as a share."""
     max_best: float | None = Field(default=None, ge=0, le=1)
+    trash: Literal["hidden", "only"] = "hidden"
+    """Whether to list the runs in the trash instead."""
+    where: Sequence[Condition] = Field(default=(), max_length=20, examples=[["config.method.c1>=0.25", "name~wide"]])
+    """All of these. COLUMN is any column that the list can be sorted by: `COLUMN = A, B` is one of these, or `!=` none;
+    `>=`, `<=`, `>`, `<` compare numbers and times; `COLUMN ~ TEXT` contains the text; `COLUMN is missing`, `is
+    present`. A JSON list holds values with commas: `COLUMN = ["a, b"]`."""
 
 
 class RunQuery(RunFilters):
     """A page of the run list."""
 
-    sort: str = Field(default="-created_at", max_length=100)
-    """Column, prefixed with - for descending."""
+    sort: str = Field(default="-created_at", max_length=SORT_CHARACTERS)
+    """Column, prefixed with - for descending: a built-in one, `config.FIELD` or `metric.KEY` (its newest value). Where
+    it holds texts and numbers, missing values come first, then texts, numbers and truth values."""
+    columns: Sequence[ColumnName] = Field(default=(), max_length=MAX_COLUMNS, examples=[["config.method.c1"]])
+    """Config fields and metrics to return in each row's `values`."""
     cursor: str | None = Field(default=None, max_length=2_000)
     """`next_cursor` of the previous page; each run is returned once."""
     offset: int = Field(default=0, ge=0, le=10_000_000)
@@ -123,8 +144,10 @@ class RunQuery(RunFilters):
 class RunExport(RunFilters):
     """Filters and order of an export."""
 
-    sort: str = Field(default="-created_at", max_length=100)
+    sort: str = Field(default="-created_at", max_length=SORT_CHARACTERS)
     """Column, prefixed with - for descending."""
+    columns: Sequence[ColumnName] = Field(default=(), max_length=MAX_COLUMNS)
+    """Config fields and metrics to export after the built-in columns."""
 
 
 RunOrigin = Literal["trained here", "imported", "observed"]
@@ -187,6 +210,12 @@ class RunSummary(Body):
     """Severity of the gravest of them."""
     origin: RunOrigin = "trained here"
     """Trained by a worker of this server, imported from a folder, or observed while another trainer made it."""
+    trashed_at: datetime | None = None
+    """Since when it is in the trash; null if it is not."""
+    trashed_by: str | None = None
+    """Who moved it there."""
+    values: Mapping[str, Any] = {}
+    """Config fields and metrics that the list was asked for, by column; a column is left out where it has no value."""
 
 
 RunAction = Literal["start", "stop", "pause", "resume", "retry", "hold", "release", "change", "clone", "fork", "delete"]
@@ -257,6 +286,13 @@ class StopAnswer(RunDetail):
     a checkpoint, or nothing trains."""
 
 
+class RestoreAnswer(RunDetail):
+    """The run that is back from the trash."""
+
+    notice: str | None = None
+    """What is missing of it, such as its folder; null where it is complete."""
+
+
 class RunFork(Body):
     """A fork of a run at one of its checkpoints."""
 
@@ -281,6 +317,75 @@ class RunPage(Page):
     """Number of matching runs on all pages."""
 
 
+class ColumnInfo(Body):
+    """A config field or a metric that the run list can show, sort, filter and group by."""
+
+    name: str
+    """`config.FIELD` or `metric.KEY`."""
+    num_runs: int
+    """Runs that have it, of those looked at."""
+    varies: bool
+    """Whether they differ in it."""
+    is_mixed: bool = False
+    """Whether it is a number in some runs and a text in others: these sort before numbers."""
+
+
+class RunColumns(Body):
+    """Config fields and metrics of runs, those that vary first."""
+
+    items: Sequence[ColumnInfo]
+    num_runs: int
+    """Runs looked at: the newest of the filter."""
+
+
+class RunGrouping(RunFilters):
+    """Runs in groups: by which column, and the figures of each group."""
+
+    by: ColumnName = Field(examples=["method", "config.method.c1"])
+    """`method`, `study`, `group`, `tag`, `recipe`, `owner`, `config` (all but the seed), or any other column that holds
+    texts or numbers. A run with several tags is in several groups."""
+    metrics: Sequence[ColumnName] = Field(default=("eval_latest",), max_length=10)
+    """Columns with numbers whose mean, standard deviation, least and greatest value each group has."""
+    offset: int = Field(default=0, ge=0, le=1_000_000)
+    limit: int = Field(default=100, ge=1, le=500)
+
+
+class Aggregate(Body):
+    """A column over the runs of a group that have a number in it."""
+
+    num_runs: int
+    mean: float | None
+    std: float | None
+    """Standard deviation over the runs (n − 1); null for fewer than two."""
+    min: float | None
+    max: float | None
+
+
+class GroupedRuns(Body):
+    """A group of runs."""
+
+    value: Any
+    """What its runs have in common; null where they lack it."""
+    label: str
+    """The value as text; of `config` the fields in which the groups differ."""
+    where: str | None
+    """The condition that its runs meet, and no others; null where `tag` says it."""
+    tag: str | None = None
+    """The tag of its runs, to filter by."""
+    num_runs: int
+    states: dict[RunStatus, int]
+    aggregates: dict[str, Aggregate]
+    """By column."""
+
+
+class RunGroups(Body):
+    """Groups of the runs that match, the largest first."""
+
+    items: Sequence[GroupedRuns]
+    total: int
+    """Number of groups on all pages."""
+
+
 class NamedCount(Body):
     """A value and the number of runs that have it."""
 
@@ -296,6 +401,10 @@ class RunFacets(Body):
     owners: Sequence[NamedCount]
     groups: Sequence[NamedCount]
     projects: Sequence[NamedCount] = ()
+    num_trashed: int = 0
+    """Runs in the trash."""
+    trash_days: float = 0.0
+    """Days after which these are deleted for good."""
 
 
 BulkAction = Literal[
@@ -313,18 +422,37 @@ BulkAction = Literal[
     "tag",
     "untag",
     "delete",
+    "restore",
+    "purge",
 ]
+"""`delete` moves to the trash; `restore` takes out of it; `purge` deletes for good, in the trash or not."""
+
+
+class Matching(Body):
+    """All runs that a filter finds."""
+
+    filters: RunFilters
+    expected: int = Field(ge=1, le=MAX_MATCHING)
+    """Number of runs that somebody agreed to; another number is refused."""
 
 
 class BulkRequest(Body):
-    """One action for several runs."""
+    """One action for several runs: for those named, or for all that match a filter."""
 
-    run_ids: Sequence[Text] = Field(min_length=1, max_length=MAX_BULK, examples=[["kzx3f0a9qe"]])
+    run_ids: Sequence[Text] = Field(default=(), max_length=MAX_BULK, examples=[["kzx3f0a9qe"]])
+    matching: Matching | None = None
+    """Instead of `run_ids`."""
     action: BulkAction
     tag: Tag | None = None
     """For `tag` and `untag`."""
     when: StopMoment = "step"
     """For `stop` and `pause`, as for one run."""
+
+    @model_validator(mode="after")
+    def _runs_named_in_one_way(self) -> Self:
+        if bool(self.run_ids) == (self.matching is not None):
+            raise ValueError("give either `run_ids`, at least one, or `matching`")
+        return self
 
     @model_validator(mode="after")
     def _tag_where_one_is_needed(self) -> Self:

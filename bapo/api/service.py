@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from bapo.api.base import Body
+from bapo.api.workers import Delivery
 
 
 class ReadinessCheck(Body):
@@ -68,6 +69,24 @@ class SecretFile(Body):
     """Octal, such as `600`."""
 
 
+class SingleSignOnFacts(Body):
+    """The provider of single sign-on, as the server finds it."""
+
+    issuer: str
+    redirect_uri: str
+    """To be registered at the provider."""
+    problem: str | None = None
+    """Why its documents cannot be used; null where they can."""
+    client_problem: str | None = None
+    """Why it does not accept the client ID and secret; null where it does, or could not be asked."""
+    accepts_redirect: bool | None = None
+    """Whether it knows the redirect address; null where it does not say."""
+    ends_sessions: bool = False
+    """Whether a logout can end its session too."""
+    clock_skew_seconds: float | None = None
+    """Its clock minus the server's."""
+
+
 class WorkerFacts(Body):
     """A worker, as of its last heartbeat."""
 
@@ -83,6 +102,8 @@ class WorkerFacts(Body):
     """Whether its folder of runs is the server's."""
     runs_dir_free_bytes: int | None = None
     num_gpus: int = 0
+    delivery: Delivery = "broker"
+    """How it hears of its runs."""
 
 
 class Diagnosis(Body):
@@ -99,3 +120,5 @@ class Diagnosis(Body):
     runs_dir: FolderFacts
     secret_files: Sequence[SecretFile]
     workers: Sequence[WorkerFacts]
+    single_sign_on: SingleSignOnFacts | None = None
+    """Null where it is not set up."""

@@ -12,7 +12,7 @@ from bapo.api.base import Body, Text
 from bapo.api.maintenance_jobs import FolderPart
 from bapo.api.runs import MAX_BULK, RunStatus
 
-RetainedPart = Literal["samples", "log", "checkpoints", "artifacts", "archived"]
+RetainedPart = Literal["samples", "log", "checkpoints", "artifacts", "archived", "trash"]
 
 
 class RunSpace(Body):
@@ -32,6 +32,9 @@ class RunSpace(Body):
     """Part of the folder."""
     database_bytes: int | None
     artifact_bytes: int
+    trashed_at: datetime | None
+    """Since when it is in the trash; null if it is not."""
+    trashed_by: str | None
     is_kept: bool
     """Starred by somebody or tagged `keep`: never deleted automatically."""
 
@@ -56,7 +59,7 @@ class RetentionRule(Body):
 
     part: RetainedPart
     days: float | None
-    """Days after the end of a run, after archiving, or after a download was made; null: never."""
+    """Days after the end of a run, after archiving, after a download was made, or in the trash; null: never."""
     num_due: int
     """Number of runs or downloads that are due."""
     due: Sequence[str]
@@ -76,6 +79,10 @@ class StorageState(Body):
     """Size of the database on disk, including free space."""
     artifact_bytes: int
     artifact_quota_bytes: int
+    num_trashed: int
+    """Runs in the trash, which the totals include."""
+    trash_bytes: int
+    """What the trash holds: folders, records and downloads."""
     deletions: Sequence[PendingDeletion]
     retention: Sequence[RetentionRule]
 
@@ -118,3 +125,5 @@ class DeletionPreview(Body):
     items: Sequence[DeletionItem]
     num_bytes: int
     """Total of the runs that can be deleted."""
+    trash_days: float = 0.0
+    """Days that deleted runs wait in the trash; 0: they are deleted at once."""

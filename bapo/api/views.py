@@ -8,7 +8,7 @@ from datetime import datetime
 from pydantic import Field
 
 from bapo.api.base import Body, Text
-from bapo.api.runs import RunFilters
+from bapo.api.runs import SORT_CHARACTERS, ColumnName, RunFilters
 
 
 class ViewWrite(Body):
@@ -16,7 +16,7 @@ class ViewWrite(Body):
 
     name: Text = Field(min_length=1, max_length=100, examples=["BAPO, failed this week"])
     filters: RunFilters = RunFilters()
-    sort: Text = Field(default="-created_at", max_length=100)
+    sort: Text = Field(default="-created_at", max_length=SORT_CHARACTERS)
     columns: Sequence[Text] = Field(default=(), max_length=100)
     """Names of the columns in order; empty: the default columns."""
     project: Text | None = Field(default=None, max_length=200)
@@ -39,3 +39,28 @@ class ViewPage(Body):
 
     items: Sequence[ViewInfo]
     next_cursor: str | None = None
+
+
+class LayoutColumn(Body):
+    """A column of somebody's run list."""
+
+    name: ColumnName
+    width: int | None = Field(default=None, ge=30, le=2_000)
+    """Pixels; null: the usual width."""
+
+
+class RunListLayout(Body):
+    """Columns and order of somebody's run list, for windows of one kind."""
+
+    columns: Sequence[LayoutColumn] | None = Field(default=None, max_length=100)
+    """Columns that are shown, in their order; null: those that fit the window."""
+    sort: Text | None = Field(default=None, max_length=SORT_CHARACTERS)
+    """Null: the newest first."""
+
+
+class RunListLayouts(Body):
+    """How somebody's run list looks, in every browser that they use."""
+
+    wide: RunListLayout = RunListLayout()
+    narrow: RunListLayout = RunListLayout()
+    """On windows as narrow as a phone."""

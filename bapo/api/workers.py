@@ -11,6 +11,11 @@ from pydantic import Field, StrictBool, field_validator
 from bapo.api.base import Body, Page, Text
 from bapo.run.control import StopMoment
 
+Delivery = Literal["broker", "https"]
+"""How a worker hears of its runs: `broker`, by Celery from a queue of Redis; `https`, by asking the server."""
+LONGEST_WAIT_SECONDS = 20.0
+"""Of a worker's request for runs: less than any common proxy lets a request take (30 s and more)."""
+
 
 class GpuInfo(Body):
     """A GPU that a worker may use."""
@@ -41,6 +46,8 @@ class WorkerInfo(Body):
     """When its machine ends: until then it gives its runs back, and takes none that would not fit."""
     last_seen_at: datetime
     run_ids: Sequence[str]
+    delivery: Delivery = "broker"
+    """How it hears of its runs."""
     system: dict[str, float]
 
 
@@ -71,6 +78,8 @@ class WorkerRegistration(Body):
     version: Text
     drain_before: datetime | None = None
     """When its machine ends; null if that is not known."""
+    delivery: Delivery = "broker"
+    """How it hears of its runs; with `https` it asks for them by `POST /workers/deliveries`."""
 
     @field_validator("gpus")
     @classmethod
@@ -87,8 +96,27 @@ class WorkerWelcome(Body):
     queue: str
     """Its own Celery queue."""
     broker_url: str
+    """Of the broker, for workers of earlier releases that name none themselves; empty for a worker that needs none."""
     runs_dir: str
+    """The server's folder of run folders."""
+    runs_dir_shared: bool = False
+    """Whether that folder is mounted on all machines."""
     heartbeat_seconds: float
+
+
+class AssignedRunsRequest(Body):
+    """A worker asks which runs it should claim."""
+
+    worker_id: str
+    wait_seconds: float = Field(default=LONGEST_WAIT_SECONDS, ge=0, le=LONGEST_WAIT_SECONDS, allow_inf_nan=False)
+    """How long to wait where there is none yet."""
+
+
+class AssignedRuns(Body):
+    """Runs that were assigned to a worker. An answer that is lost is given again; a run is a worker's by its claim."""
+
+    run_ids: Sequence[str]
+    """Empty: ask again."""
 
 
 class ClaimRequest(Body):
@@ -103,6 +131,22 @@ class ForkSource(Body):
     run_id: str
     run_dir: str
     step: int
+
+
+class ContentFile(Body):
+    """A file of uploaded content."""
+
+    path: str
+    sha256: str
+    num_bytes: int
+
+
+class RunContent(Body):
+    """Uploaded data, or an uploaded model, that a config names."""
+
+    path: str
+    """The file or folder, as it stands in the config."""
+    files: Sequence[ContentFile]
 
 
 class Claim(Body):
@@ -126,6 +170,8 @@ class Claim(Body):
     is."""
     resource_roots: Sequence[str] = ()
     """Folders whose files the config may name; the worker checks it again, with its own links."""
+    contents: Sequence[RunContent] = ()
+    """What the config names of uploads; a worker that does not see these paths downloads the files to there."""
 
 
 class AttemptHeartbeat(Body):

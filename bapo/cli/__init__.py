@@ -18,7 +18,7 @@ PANELS = (
             LazyCommand("recipes", "describe:recipes", "List the recipes, or show one's complete config."),
             LazyCommand("config", "describe:config", "Explain the config fields: meaning, range, default."),
             LazyCommand("study", "studies:app", "Run and read studies: several runs read as one."),
-            LazyCommand("data", "data:app", "Prepare the paper's data sets.", "train"),
+            LazyCommand("data", "data:app", "Prepare the paper's data sets, upload your own.", "train"),
             LazyCommand(
                 "report",
                 "report:report",
@@ -78,7 +78,8 @@ PANELS = (
             LazyCommand("rename", "marks:rename", "Rename a run."),
             LazyCommand("archive", "marks:archive", "Archive runs."),
             LazyCommand("unarchive", "marks:unarchive", "Restore archived runs."),
-            LazyCommand("delete", "marks:delete", "Delete runs."),
+            LazyCommand("delete", "marks:delete", "Move runs to the trash."),
+            LazyCommand("trash", "trash:app", "List, restore or delete runs in the trash."),
         ),
     ),
     Panel(

@@ -1,4 +1,4 @@
-"""`bapo data`: convert published data sets to the files that tasks read."""
+"""`bapo data`: convert published data sets to the files that tasks read, and upload your own."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import Annotated
 
 import typer
 
+from bapo.cli.connection import Told, telling
 from bapo.cli.failures import Exit, RefusedError, plain_errors
 from bapo.cli.lazy import group
 from bapo.cli.output import JsonOption, clean, print_json, print_table, say, table
+from bapo.cli.uploading import Wishes, upload
+from bapo.client import Client
 from bapo.datasets.catalogue import PUBLISHED, PublishedData
 from bapo.datasets.hub import download
 from bapo.datasets.preparation import MANIFEST_FILE, Preparation, PreparationError, prepare
@@ -18,7 +21,7 @@ HUB = "hub"
 MOST_SHOWN = 20
 """Bad rows that are listed; the manifest has all."""
 
-app = group("Prepare the data sets of the paper for training and testing.")
+app = group("Prepare the data sets of the paper for training and testing, and upload your own.")
 
 
 def complete_datasets(incomplete: str) -> list[str]:
@@ -100,3 +103,31 @@ def _report(preparation: Preparation, folder: Path, *, is_new: bool) -> None:
     rest = len(preparation.bad_rows) - MOST_SHOWN
     if rest > 0:
         say(f"and {rest:,} more, listed in {folder / MANIFEST_FILE}")
+
+
+@app.command("upload")
+@telling
+def upload_dataset(
+    client: Client,
+    file: Annotated[Path, typer.Argument(help="A .jsonl, .csv or .parquet file, or a model as .zip.", dir_okay=False)],
+    name: Annotated[str, typer.Option("--name", help="Name to register it under; configs refer to it as @name.")],
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column",
+            metavar="OURS=THEIRS",
+            help="Which column is what, such as prompt=question. Default: by the columns' names.",
+        ),
+    ] = None,
+    verifier: Annotated[
+        str | None, typer.Option("--verifier", help="What judges the responses. Default: by the answers.")
+    ] = None,
+    licence: Annotated[str, typer.Option("--licence", help="Licence of the data or the model, to be noted.")] = "",
+    description: Annotated[str, typer.Option("--description", help="For those who will use it.")] = "",
+    project: Annotated[str | None, typer.Option("--project", help="Project whose runs may use it.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Register it although the check has warnings.")] = False,
+) -> Told:
+    """Upload a data set or a model, have it checked, and register it. The same command goes on after a cut."""
+    wishes = Wishes(name, tuple(column or ()), verifier, licence, description, project, accepts_warnings=yes)
+    made = upload(client, file, wishes)
+    return made, f"@{made.name} is version {made.version}{'' if made.is_new else ', which it was before'}"

@@ -119,6 +119,10 @@ def run_list(
     client: Client,
     filters: FilterOptions,
     sort: SortOption = "-created_at",
+    columns: Annotated[
+        str | None,
+        typer.Option(help="Config fields and metrics to add, separated by commas: config.FIELD, metric.KEY."),
+    ] = None,
     out: OutOption = None,
     form: FormatOption = None,
 ) -> None:
@@ -127,13 +131,14 @@ def run_list(
     [bold]bapo export runs --tag ablation -o ablation.csv[/bold]
     """
     given = filters.given()
+    recorded = [name.strip() for name in (columns or "").split(",") if name.strip()]
     if _format(out, form) is Format.CSV:
         # The server's own table, in which no text is a formula.
-        _write_text(client.runs_csv(RunFilters.model_validate(given), sort=sort), out)
+        _write_text(client.runs_csv(RunFilters.model_validate(given), sort=sort, columns=recorded), out)
         return
     rows = [
-        run.model_dump(mode="json")
-        for page in client.pages(client.runs, sort=sort, limit=500, **given)
+        run.model_dump(mode="json", exclude={"values"}) | {name: run.values.get(name) for name in recorded}
+        for page in client.pages(client.runs, sort=sort, limit=500, columns=recorded, **given)
         for run in page.items
     ]
     _write(list(rows[0]) if rows else [], rows, out, form)

@@ -54,7 +54,7 @@ def exit_code_of(error: BapoError) -> Exit:
 def lines_of(error: BapoError) -> list[str]:
     """Field, value and remedy of each problem, then the request id to look for in the server's log."""
     if isinstance(error, UnreachableError):
-        return [f"the server cannot be reached ({error.cause}): check that {error.address} is right and that it is up"]
+        return [f"the server cannot be reached ({error.cause}): {error.remedy}"]
     found = [f"{problem.field} = {problem.value!r}: {problem.remedy}" for problem in error.problems]
     if not found:
         found = [f"{error.field} = {error.value!r}: {error.remedy}" if error.field else error.remedy]

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from bapo.api.runs import BulkAction, BulkRequest, RunDetail
+from bapo.api.runs import BulkAction, BulkRequest, RunDetail, RunSummary
 from bapo.cli.connection import online
 from bapo.cli.failures import Exit
 from bapo.cli.naming import RunsArgument, find_runs
@@ -121,7 +121,7 @@ def each_run(
 
 def bulk(
     client: Client,
-    runs: Sequence[RunDetail],
+    runs: Sequence[RunSummary],
     action: BulkAction,
     done: str,
     *,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from bapo.analysis.number_format import counted
-from bapo.api.runs import RunUpdate
-from bapo.api.storage import DeletionItem, DeletionRequest
+from bapo.api.runs import RunSummary, RunUpdate
+from bapo.api.storage import DeletionItem, DeletionPreview, DeletionRequest
 from bapo.cli.artifacts import size_text
 from bapo.cli.connection import Told, online, telling
 from bapo.cli.failures import RefusedError
@@ -17,6 +18,8 @@ from bapo.cli.life import bulk
 from bapo.cli.naming import RunArgument, RunsArgument, find_run, find_runs
 from bapo.cli.output import JsonOption, clean, print_json, say
 from bapo.client import Client
+
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 
 @online
@@ -102,21 +105,32 @@ def unarchive(client: Client, runs: RunsArgument, as_json: JsonOption = False) -
 def delete(
     client: Client,
     runs: RunsArgument,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    now: Annotated[bool, typer.Option("--now", help="Delete for good instead, which cannot be undone.")] = False,
+    yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Delete drafts or ended runs with all their records. This cannot be undone."""
+    """Move drafts or ended runs to the trash, from where `bapo trash restore` takes them back."""
     found = find_runs(client, runs)
+    preview = client.preview_deletion(DeletionRequest(run_ids=[run.id for run in found]))
+    if not now and preview.trash_days:
+        bulk(client, found, "delete", f"in the trash for {preview.trash_days:g} days", as_json=as_json)
+    else:
+        delete_for_good(client, found, preview, yes=yes, as_json=as_json)
+
+
+def delete_for_good(
+    client: Client, found: Sequence[RunSummary], preview: DeletionPreview, *, yes: bool, as_json: bool
+) -> None:
+    """Delete these runs once somebody has agreed to what the server would take away."""
     if not yes:
-        # What the server would take away, and what stays behind.
-        for each in client.preview_deletion(DeletionRequest(run_ids=[run.id for run in found])).items:
+        for each in preview.items:
             say(_consequence(each))
         listed = ", ".join(f"{run.id} {clean(run.name)!r}" for run in found)
         if not sys.stdin.isatty():
             raise RefusedError(f"give --yes to confirm: this would permanently delete {listed}")
         if not typer.confirm(f"Permanently delete {listed} with all records?", err=True):
             raise RefusedError("nothing was deleted")
-    bulk(client, found, "delete", "deleted", as_json=as_json)
+    bulk(client, found, "purge", "deleted", as_json=as_json)
 
 
 def _consequence(item: DeletionItem) -> str:

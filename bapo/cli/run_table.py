@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
 from rich.text import Text
 
-from bapo.api.runs import RunSummary
+from bapo.api.runs import CONFIG_COLUMN, METRIC_COLUMN, GroupedRuns, RunSummary
 from bapo.cli.listing import Cell, Listing
 from bapo.cli.output import console, duration, number, percent, status_text, user_text
 
@@ -52,6 +57,43 @@ RUNS = Listing[RunSummary](
 NARROW = ("id", "name", "status", "step", "eval")
 WIDE = ("id", "name", "status", "step", "reward", "eval", "change", "eta", "owner", "created")
 WIDE_CHARACTERS = 110
+
+
+RECORDED = (CONFIG_COLUMN, METRIC_COLUMN)
+"""Columns that begin so are config fields and metrics, whose values come with a run where they are asked for."""
+
+
+def with_columns(recorded: Sequence[str]) -> Listing[RunSummary]:
+    """Returns the table with these config fields and metrics besides."""
+    added = {name: partial(_recorded, name) for name in recorded}
+    return replace(RUNS, columns={**RUNS.columns, **added}, right=(*RUNS.right, *recorded))
+
+
+def group_table(metrics: Sequence[str]) -> Listing[GroupedRuns]:
+    """Returns the table of groups: number, states, and mean ± standard deviation of these columns."""
+    return Listing[GroupedRuns](
+        {
+            "group": lambda group: group.label,
+            "runs": lambda group: group.num_runs,
+            "states": lambda group: ", ".join(f"{count} {status.value}" for status, count in group.states.items()),
+            **{name: partial(_spread, name) for name in metrics},
+        },
+        cut=("group", "states"),
+        right=metrics,
+        empty="no runs match",
+    )
+
+
+def _spread(name: str, group: GroupedRuns) -> Cell:
+    found = group.aggregates[name]
+    if found.mean is None:
+        return None
+    return f"{found.mean:.4g}" + ("" if found.std is None else f" ± {found.std:.2g}")
+
+
+def _recorded(name: str, run: RunSummary) -> Cell:
+    value = run.values.get(name)
+    return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
 def default_columns() -> tuple[str, ...]:

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from bapo.api.runs import RunPage, RunStatus, RunSummary
+from bapo.api.runs import RunFilters, RunPage, RunStatus, RunSummary
 from bapo.cli.complete import complete_columns
 from bapo.cli.connection import online
 from bapo.cli.output import JsonOption, print_json, say
-from bapo.cli.run_table import RUNS, default_columns
+from bapo.cli.run_table import RECORDED, RUNS, default_columns, group_table, with_columns
 from bapo.client import Client
 
 PAGE = 500
@@ -46,6 +46,15 @@ class FilterOptions:
     min_best: Annotated[
         float | None, typer.Option("--min-best", min=0, max=1, help="Best evaluation at least this, from 0 to 1.")
     ] = None
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--where",
+            metavar="CONDITION",
+            help="On any column, such as 'config.method.c1>=0.25', 'metric.actor/entropy<1', 'name~wide' or "
+            "'config.method.m is missing'; repeatable.",
+        ),
+    ] = None
 
     def given(self) -> dict[str, Any]:
         """The same as the client takes them, without those that are not set."""
@@ -57,7 +66,7 @@ class FilterOptions:
             "created_before": self.before,
             "min_best": self.min_best,
         }
-        names = ("status", "method", "tag", "owner", "group", "project")
+        names = ("status", "method", "tag", "owner", "group", "project", "where")
         filters |= {name: getattr(self, name) for name in names}
         return {name: value for name, value in filters.items() if value is not None}
 
@@ -65,7 +74,9 @@ class FilterOptions:
 SortOption = Annotated[
     str,
     typer.Option(
-        "--sort", help="Column such as created_at, name, step, eval_best, duration; put - before it to sort descending."
+        "--sort",
+        help="Column such as created_at, name, step, eval_best, duration, config.method.c1 or metric.actor/entropy; "
+        "put - before it to sort descending.",
     ),
 ]
 
@@ -79,7 +90,16 @@ def runs(
     columns: Annotated[
         str | None,
         typer.Option(
-            help=f"Columns to show, separated by commas: {', '.join(RUNS.columns)}.", autocompletion=complete_columns
+            help=f"Columns to show, separated by commas: {', '.join(RUNS.columns)}, config.FIELD or metric.KEY.",
+            autocompletion=complete_columns,
+        ),
+    ] = None,
+    group_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Show groups instead, with mean and standard deviation of the config fields and metrics in --columns: "
+            "by method, study, group, tag, config (all but the seed), config.FIELD, …",
         ),
     ] = None,
     ids: Annotated[bool, typer.Option("--ids", "-q", help="Print only ids, one per line, for other commands.")] = False,
@@ -91,13 +111,26 @@ def runs(
 
     [bold]bapo runs countdown method.c1=0.25 --sort -eval_best --columns id,name,best,hours[/bold]
 
+    [bold]bapo runs --where 'config.method.c1>=0.25' --columns id,name,config.method.c1 --sort config.method.c1[/bold]
+
+    [bold]bapo runs --tag ablation --group-by config --columns metric.actor/entropy[/bold]
+
     [bold]bapo stop $(bapo runs --ids --tag sweep --status running)[/bold]
     """
     chosen = default_columns() if columns is None else tuple(name.strip() for name in columns.split(","))
+    recorded = tuple(name for name in chosen if name.startswith(RECORDED))
     for name in chosen:
-        if name not in RUNS.columns:
-            raise typer.BadParameter(f"{name!r}: choose from {', '.join(RUNS.columns)}", param_hint="--columns")
-    page = first_runs(client, limit, sort=sort, **filters.given())
+        if name not in RUNS.columns and name not in recorded:
+            remedy = f"{name!r}: choose from {', '.join(RUNS.columns)}, config.FIELD and metric.KEY"
+            raise typer.BadParameter(remedy, param_hint="--columns")
+    if group_by is not None:
+        groups = client.run_groups(group_by, ("eval_best", *recorded), RunFilters.model_validate(filters.given()))
+        if as_json:
+            print_json(groups)
+        else:
+            group_table(("eval_best", *recorded)).print(groups.items)
+        return
+    page = first_runs(client, limit, sort=sort, columns=recorded, **filters.given())
     if as_json:
         print_json(page)
     elif ids:
@@ -106,7 +139,7 @@ def runs(
     elif not page.items:
         say("no runs match")
     else:
-        RUNS.print(page.items, chosen)
+        with_columns(recorded).print(page.items, chosen)
         if page.total > len(page.items):
             say(f"{len(page.items):,} of {page.total:,} runs: use --limit to show more, or search")
 

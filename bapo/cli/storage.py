@@ -29,6 +29,8 @@ def storage(
         f"(database {size_text(state.database_bytes)}), downloads {size_text(state.artifact_bytes)} "
         f"of {size_text(state.artifact_quota_bytes)}"
     )
+    if state.num_trashed:
+        say(f"of that the trash holds {counted(state.num_trashed, 'run')}, {size_text(state.trash_bytes)}")
     for rule in state.retention:
         when = "never" if rule.days is None else f"after {rule.days:g} days, {rule.num_due} due now"
         say(f"{rule.part}: {when}")

@@ -28,10 +28,6 @@ def up(
         str, typer.Option(help="Address to listen on; another one lets other machines in.")
     ] = "127.0.0.1",
     public_url: Annotated[str | None, typer.Option(help="Public address, such as https://bapo.example.org.")] = None,
-    broker_port: Annotated[
-        int | None,
-        typer.Option(min=1, max=65535, help="Port of Redis (with a password) for workers on other machines."),
-    ] = None,
 ) -> None:
     """Start PostgreSQL, Redis, backend, dashboard and a worker. Ctrl-C stops them all."""
     from bapo.deploy.up.folder import StartError  # noqa: PLC0415
@@ -44,7 +40,6 @@ def up(
         browser=browser,
         listen=listen,
         public_url=public_url,
-        broker_port=broker_port,
         slots=slots or min(SLOTS_WITHOUT_GPU, os.cpu_count() or 1),
     )
     try:

@@ -28,6 +28,11 @@ class RoleName(StrEnum):
     ADMIN = "admin"
 
 
+def _logins(user: PersonInfo) -> str:
+    ways = {"password": user.has_password, "single sign-on": bool(user.identities)}
+    return ", ".join(way for way, is_set_up in ways.items() if is_set_up) or NOTHING
+
+
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="User name.")]
 USERS = Listing[PersonInfo](
     {
@@ -35,7 +40,8 @@ USERS = Listing[PersonInfo](
         "role": lambda user: user.role,
         "projects": lambda user: ", ".join(f"{each.name} ({each.role})" for each in user.projects) or NOTHING,
         "seen": lambda user: user.last_seen_at,
-        "state": lambda user: "disabled" if user.disabled_at else "" if user.has_password else "no password yet",
+        "logs in by": _logins,
+        "state": lambda user: "disabled" if user.disabled_at else "",
     },
     cut=("name", "projects"),
 )
@@ -68,13 +74,14 @@ def add(
             "--project", metavar="PROJECT[:ROLE]", help="Add to this project, by default as member; repeatable."
         ),
     ] = None,
+    email: Annotated[str | None, typer.Option(help="E-mail address, for single sign-on.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Create a user and print the link with which they set a password. The link is shown only once.
 
     [bold]bapo users add ada --project planning --project default:viewer[/bold]
     """
-    body = PersonCreate.model_construct(name=name, role=role.value, projects=_memberships(projects or ()))
+    body = PersonCreate.model_construct(name=name, role=role.value, email=email, projects=_memberships(projects or ()))
     made = client.create_person(body)
     if as_json:
         print_json(made)
@@ -118,6 +125,18 @@ def change_role(
 ) -> Told:
     """Change a user's highest role."""
     return _updated(client, name, PersonUpdate(role=role.value))
+
+
+@app.command("email")
+@telling
+def change_email(
+    client: Client,
+    name: NameArgument,
+    email: Annotated[str, typer.Argument(help="E-mail address; empty to remove it.")],
+) -> Told:
+    """Set a user's e-mail address, by which a first single sign-on can find the account."""
+    now = client.update_person(find_user(client, name).id, PersonUpdate.model_construct(email=email))
+    return now, f"{now.name}: {now.email or 'no e-mail address'}"
 
 
 @app.command("disable")

@@ -28,8 +28,15 @@ def worker(
     ] = None,
     broker: Annotated[
         str | None,
-        typer.Option(envvar="BAPO_BROKER_URL", help="Address of Redis from this machine. Default: the server's."),
+        typer.Option(
+            envvar="BAPO_BROKER_URL",
+            help="Address of Redis, for a worker beside the server. Default: ask the server, over HTTPS.",
+        ),
     ] = None,
+    allow_http: Annotated[
+        bool,
+        typer.Option("--allow-http", help="Let the server be an http:// address of another machine: not encrypted."),
+    ] = False,
     folder: Annotated[Path, typer.Option(help="Folder for the worker's state.")] = Path("bapo-worker"),
     drain_before: Annotated[
         str | None,
@@ -39,7 +46,10 @@ def worker(
         ),
     ] = None,
 ) -> None:
-    """Train a server's runs on this machine. Ctrl-C returns running ones to the queue, after a checkpoint."""
+    """Train a server's runs on this machine; it needs the server's address and a worker token, nothing else.
+
+    Ctrl-C returns running runs to the queue, after a checkpoint.
+    """
     if token is None and token_file is None:
         raise typer.BadParameter("give --token, --token-file or the variable BAPO_WORKER_TOKEN", param_hint="--token")
     command = service_command("worker", "run", "--server", server)
@@ -48,6 +58,8 @@ def worker(
     command += ["--name", name or socket.gethostname(), "--folder", str(folder)]
     if runs_dir is not None:
         command += ["--runs-dir", str(runs_dir)]
+    if allow_http:
+        command += ["--allow-http"]
     if drain_before is not None:
         command += ["--drain-before", drain_before]
     if token_file is not None:

@@ -61,6 +61,7 @@ WORKERS = Listing[WorkerSlots](
         "slots": lambda worker: f"{len(worker.runs)}/{worker.slots}",
         "gpus": _gpus,
         "load": _load,
+        "runs by": lambda worker: "HTTPS" if worker.delivery == "https" else worker.delivery,
         "runs": lambda worker: ", ".join(f"{run.id} {run.step}/{run.num_steps}" for run in worker.runs) or None,
     },
     cut=("worker", "host", "gpus", "runs"),

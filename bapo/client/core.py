@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import os
+import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -40,6 +43,8 @@ STREAM_SILENCE_SECONDS = 60.0
 SCRIPT_RETRIES = 4
 """How often `from_environment` lets a request be sent again: over about 8 seconds."""
 SESSION_COOKIE = "bapo_session"
+SIGN_IN_COOKIE = "bapo_sign_in"
+"""Of a browser that has gone to the provider of single sign-on."""
 API = "/api/v1"
 
 OnCut = Callable[[BapoError | None], None]
@@ -211,7 +216,14 @@ def http_options(base_url: str, timeout_seconds: float) -> dict[str, Any]:
         # A pool of connections may serve several users: none may get another's session.
         "cookies": CookieJar(DefaultCookiePolicy(allowed_domains=[])),
         "limits": POOL,
+        "verify": _trusted_certificates(*(os.environ.get(name) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"))),
     }
+
+
+@functools.cache
+def _trusted_certificates(*_named: str | None) -> ssl.SSLContext:
+    """Read once per process and setting: reading them takes longer than many a request."""
+    return httpx.create_ssl_context()
 
 
 def address_of(http: httpx.Client | httpx.AsyncClient) -> str:

@@ -9,6 +9,7 @@ import httpx
 from pydantic import ValidationError
 
 from bapo.api.base import ErrorBody, FieldProblem
+from bapo.client.connection_failures import advice_for
 
 PASSING_STATUSES = frozenset({429, 502, 503, 504})
 """Asked too often, or somebody on the way to the database is away."""
@@ -53,12 +54,14 @@ class UnreachableError(BapoError, httpx.TransportError):
     """No answer came: the server is down, the address wrong, or the connection was cut."""
 
     code = "unreachable"
-    remedy = "check the server's address and that it is up"
     is_passing = True
+    is_lasting: bool
+    """Whether somebody has to change something first, such as the server's certificate."""
 
     def __init__(self, address: str, cause: str) -> None:
         self.address = address
         self.cause = cause
+        self.remedy, self.is_lasting = advice_for(address, cause)
         super().__init__(f"{address} cannot be reached ({cause}): {self.remedy}")
 
     def __reduce__(self) -> tuple[type[UnreachableError], tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import ipaddress
 import logging
 import os
 from collections.abc import Mapping
@@ -20,6 +21,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from bapo.deploy.service_log import LogFormat, LogLevel, mask
 
 PREFIX = "BAPO_"
+LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+"""Names of this machine, which need no encryption."""
 KNOWN_FILE = "variables.txt"
 """Written by `scripts/write_settings.py`: no service knows the settings of the others."""
 LOG = logging.getLogger(__name__)
@@ -46,6 +49,15 @@ def _web(url: str) -> str:
     return url
 
 
+def is_this_machine(url: str) -> bool:
+    """Whether an address is one of the loopback: what is sent there leaves the machine by no network."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
 def _public(url: str) -> str:
     path = urlsplit(url).path
     if path not in ("", "/"):
@@ -54,6 +66,33 @@ def _public(url: str) -> str:
             "https://bapo.example.org"
         )
     return url
+
+
+def _provider(url: str) -> str:
+    if not url:
+        return url
+    parts = urlsplit(url)
+    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK_HOSTS):
+        raise ValueError("an issuer is an https address: give it as the provider's discovery document names it")
+    if not parts.hostname or parts.query or parts.fragment or "@" in parts.netloc:
+        raise ValueError("an issuer is an address without ? and #, such as https://sso.example.org/realms/staff")
+    return url
+
+
+def secret_in(file: Path, what: str = "the secret") -> str:
+    """The secret that a file holds; `what` it is, for the message.
+
+    Raises ValueError where the file cannot be read or is empty.
+    """
+    try:
+        secret = file.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise ValueError(f"{what} cannot be read from {file}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{what} cannot be read from {file}: it is no text in UTF-8") from None
+    if not secret:
+        raise ValueError(f"{what} cannot be read from {file}: the file is empty")
+    return secret
 
 
 def with_password(url: str, file: Path | None) -> str:
@@ -68,12 +107,7 @@ def with_password(url: str, file: Path | None) -> str:
     user, _, host = host.rpartition("@")
     if ":" in user:
         raise ValueError(f"it holds a password, and so does {file}: give it in one of the two")
-    try:
-        password = file.read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise ValueError(f"its password cannot be read from {file}: {error.strerror or error}") from None
-    if not password:
-        raise ValueError(f"its password cannot be read from {file}: the file is empty")
+    password = secret_in(file, "its password")
     return f"{scheme}://{user}:{quote(password, safe='')}@{host}{slash}{path}"
 
 
@@ -83,6 +117,8 @@ WebAddress = Annotated[str, AfterValidator(_web)]
 """An address over HTTP or HTTPS."""
 PublicAddress = Annotated[WebAddress, AfterValidator(_public)]
 """The address under which people open the dashboard."""
+ProviderAddress = Annotated[str, AfterValidator(_provider)]
+"""The issuer of single sign-on; empty where there is none."""
 
 
 class SettingsError(ValueError):

@@ -20,6 +20,8 @@ SUMMARY_FILE = "summary.json"
 LOCK_FILE = ".trainer-lock"
 MARK_FILE = ".bapo-runs"
 """In the folder of all runs: a number that tells it from other folders of the same path."""
+UPLOADS_FOLDER = ".uploads"
+"""In the folder of all runs, which servers and workers share or copy: data and models that people uploaded."""
 RESTORING_FILE = ".restoring"
 """In the folder of all runs while a backup is restored into it, and after a restore that was cut short."""
 

@@ -3,7 +3,7 @@
 (function () {
   "use strict";
 
-  const { closeDialog, dialog, find, isCovered, make, setProps } = window.bapo;
+  const { button, closeDialog, dialog, find, isCovered, make, setProps } = window.bapo;
 
   const STORED = "bapo-single-keys";
   const SEQUENCE_MS = 1500;
@@ -161,7 +161,11 @@
     Object.assign(box, { type: "checkbox", checked: areOn(), autofocus: true });
     box.addEventListener("change", () => switchTo(box.checked));
     const off = make("label", "shortcut-switch", box, "Single keys work in this browser. Ctrl+K (on a Mac ⌘K) always does.");
-    dialog("Keyboard shortcuts", "shortcuts", [make("div", "sheet-body", off, make("div", "shortcut-columns", ...sections))]);
+    const tour = button("Take the tour", "tour-link", () => {
+      closeDialog();
+      window.bapoTour.start();
+    });
+    dialog("Keyboard shortcuts", "shortcuts", [make("div", "sheet-body", off, tour, make("div", "shortcut-columns", ...sections))]);
     return true;
   }
 

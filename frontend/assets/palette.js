@@ -84,6 +84,7 @@
       : [];
     return [
       ...pages, ...own,
+      { group: MORE, label: "Take the tour", act: () => window.bapoTour.start() },
       { group: MORE, label: "Keyboard shortcuts", keys: "?", act: help },
       { group: MORE, label: "Switch between light and dark", act: () => find("scheme-toggle").click() },
       ...documents,

@@ -20,6 +20,11 @@
     total: null,
     ticket: 0,
     page: null, // First rows, fetched before the table asks for them: it never stands empty in between.
+    base: null, // Definitions of the built-in columns.
+    made: null, // Config fields and metrics that the table has a column for, shown or not.
+    asked: [], // Those that are shown: their values come with the rows.
+    by: null, // Column that the runs are grouped by.
+    recorded: null, // All that there are, once somebody wanted to know.
     refreshing: false,
   };
   const runs = (window.bapoRuns = { state, DEFAULT_SORT });
@@ -29,7 +34,7 @@
   // Called with the filters' first values, which may come before the table is there.
   runs.begin = async () => {
     const box = find("runs-grid-box");
-    Object.assign(state, { box, api: null, filters: {}, sort: DEFAULT_SORT, view: null, total: null, page: null });
+    Object.assign(state, { box, api: null, filters: {}, sort: DEFAULT_SORT, view: null, total: null, page: null, base: null, made: null, asked: [], recorded: null, by: null });
     state.ticket += 1;
     const [api] = await Promise.all([window.dash_ag_grid.getApiAsync("runs-grid"), runs.restore()]);
     // The component gives the table a source of its own when that is ready; ours takes its place.
@@ -39,6 +44,7 @@
     runs.restoreColumns();
     for (const [event, listener] of Object.entries(listeners)) api.addEventListener(event, listener);
     runs.reload();
+    runs.tellTrashed();
   };
 
   const listeners = {
@@ -54,7 +60,7 @@
     selectionChanged: () => runs.selectionChanged(),
     cellKeyDown({ event, node }) {
       if (!node.data || event.ctrlKey || event.metaKey || event.altKey) return;
-      if (event.key === "Enter") visit(node.data.id);
+      if (event.key === "Enter" && !node.data.is_trashed) visit(node.data.id);
       if (event.key === "s") runs.star(node.data.id, !node.data.is_starred);
     },
     columnMoved: (event) => runs.columnsChanged(event),
@@ -76,6 +82,7 @@
       for (const part of Array.isArray(value) ? value : [value]) query.append(name, part);
     }
     query.set("sort", state.sort);
+    for (const name of state.asked ?? []) query.append("columns", name);
     return query;
   };
 
@@ -109,6 +116,7 @@
   // The list anew, from its top.
   runs.reload = async () => {
     if (!state.api) return;
+    if (state.by) return runs.loadGroups();
     const ticket = ++state.ticket;
     state.box.classList.add("updating");
     try {
@@ -131,6 +139,7 @@
   // Rows in sight, as they are now; what is chosen, scrolled to or open stays.
   runs.refresh = async () => {
     if (!state.api || state.refreshing) return;
+    if (state.by) return runs.loadGroups();
     if (!state.total) return runs.reload();
     const ticket = state.ticket;
     const first = Math.max(0, state.api.getFirstDisplayedRowIndex());
@@ -169,7 +178,7 @@
 
   // The keyboard goes to the next row, or to the first in sight where it has none yet.
   runs.step = (by) => {
-    if (!state.api || !state.total) return false;
+    if (!state.api || !state.total || state.by) return false;
     const focused = state.api.getFocusedCell();
     const next = focused ? focused.rowIndex + by : state.api.getFirstDisplayedRowIndex();
     const row = Math.max(0, Math.min(next, state.total - 1));
@@ -185,7 +194,9 @@
     setProps("runs-shown", { children: plural(total, "run") });
     setProps("runs-first", { hidden: !isNewHere });
     setProps("runs-table", { hidden: isNewHere });
-    setProps("runs-none", { hidden: total > 0 || isNewHere });
+    const isEmptyTrash = !total && runs.inTrash() && Object.keys(state.filters).length === 1;
+    setProps("runs-trash-empty", { hidden: !isEmptyTrash });
+    setProps("runs-none", { hidden: total > 0 || isNewHere || isEmptyTrash });
     state.box.hidden = !total;
     state.box.classList.remove("loading");
     fitHeight();
@@ -214,16 +225,18 @@
     if (text) state.box.classList.remove("loading");
   }
 
+  runs.problem = problem;
+
   runs.tell = (title, message, color = "red") =>
     setProps("notifications", {
       sendNotifications: [{ action: "show", title, message, color, autoClose: color === "red" ? 12000 : 5000, withBorder: true }],
     });
 
   // A request that changes something. Its answer, or null after a message.
-  runs.send = async (method, path, body) => {
+  runs.send = async (method, path, body, options) => {
     try {
       const content = body && { headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
-      const answer = await fetch(`/api/v1${path}`, { method, ...content });
+      const answer = await fetch(`/api/v1${path}`, { method, ...content, ...options });
       const text = await answer.text();
       const said = text ? JSON.parse(text) : {};
       if (answer.ok) return said;
@@ -250,7 +263,8 @@
 
   clientside.runs = {
     open(cell) {
-      if (cell && cell.rowId !== undefined && !NOT_OPENING.has(cell.colId) && runs.row(cell.rowId)?.data) visit(cell.rowId);
+      // A run in the trash has no page.
+      if (cell && !runs.inTrash() && cell.rowId !== undefined && !NOT_OPENING.has(cell.colId) && runs.row(cell.rowId)?.data) visit(cell.rowId);
       return noUpdate();
     },
     poked() {

@@ -5,10 +5,11 @@
 
   const runs = window.bapoRuns;
   const { state } = runs;
-  const { clientside, count, noUpdate, plural, setProps } = window.bapo;
+  const { clientside, count, noUpdate, plural, same, setProps } = window.bapo;
 
   const MOST = 500;
   const MOST_COMPARED = 50;
+  const MOST_MATCHING = 10_000;
   const NAMED = 5;
   const ENDED = ["succeeded", "failed", "cancelled"];
   const among = (...states) => (run) => states.includes(run.status);
@@ -25,10 +26,16 @@
     resume: among("paused"),
     stop: among("queued", "starting", "running", "pausing", "paused", "lost"),
     delete: among("draft", ...ENDED),
+    restore: (run) => run.is_trashed,
+    purge: (run) => run.is_trashed,
   };
+  // What is in the trash can only be taken out of it, or deleted for good.
+  const OF_TRASH = new Set(["restore", "purge"]);
+  const isPossible = (action, run) => Boolean(run.is_trashed) === OF_TRASH.has(action) && POSSIBLE[action](run);
   const DONE = {
     star: "Starred", unstar: "Unstarred", tag: "Tag added to", untag: "Tag removed from", archive: "Archived",
     unarchive: "Unarchived", pause: "Pausing", resume: "Queued again", stop: "Stopping", delete: "Deleted",
+    restore: "Restored", purge: "Deleted",
   };
   // Whether a run leaves the list, as it is filtered, once this was done to it.
   const byStatus = ({ status }) => Boolean(status);
@@ -40,7 +47,11 @@
     archive: ({ archived }) => !archived,
     unarchive: ({ archived }) => archived === "only",
     pause: byStatus, resume: byStatus, stop: byStatus,
-    delete: () => true,
+    delete: () => true, restore: () => true, purge: () => true,
+  };
+  const VERBS = {
+    star: "Star", unstar: "Unstar", tag: "Tag", untag: "Untag", archive: "Archive", unarchive: "Unarchive", pause: "Pause",
+    resume: "Resume", stop: "Stop", delete: "Delete", restore: "Restore", purge: "Delete",
   };
   const FINAL = {
     stop: {
@@ -48,15 +59,16 @@
       text: "Training ends at the next step boundary, after a checkpoint; waiting runs are cancelled immediately. The runs " +
         "are cancelled for good: to continue them later, pause them instead.",
     },
-    delete: {
-      verb: "Delete",
-      text: "", // What the server says would go.
-    },
+    // What the server says would go. Where there is a trash, nothing goes before it is emptied.
+    delete: { verb: "Delete", text: "" },
+    purge: { verb: "Delete", text: "" },
   };
 
+  let matching = null; // All that match the filters are chosen: the filters, and the number of runs then.
   const chosen = new Map(); // Identifier → what was last known of the run: rows out of sight are forgotten by the table.
 
   runs.selectionChanged = () => {
+    matching = null;
     const nodes = state.api.getSelectedNodes();
     const ids = new Set(nodes.map((node) => node.id));
     for (const id of chosen.keys()) if (!ids.has(id)) chosen.delete(id);
@@ -70,13 +82,16 @@
       if (node?.data) chosen.set(id, node.data);
     }
     const all = [...chosen.values()];
+    if (matching && (matching.expected !== state.total || !same(matching.filters, state.filters))) matching = null;
+    const canBeMore = !matching && all.length && state.total > all.length && state.total <= MOST_MATCHING;
     setProps("runs-bulk", { hidden: !all.length });
-    setProps("runs-chosen", { children: `${count(all.length)} selected` });
-    setProps("runs-compare", { disabled: all.length < 2 || all.length > MOST_COMPARED });
+    setProps("runs-chosen", { children: matching ? `All ${count(matching.expected)} that match selected` : `${count(all.length)} selected` });
+    setProps("runs-all", { children: `Select all ${count(state.total ?? 0)} that match`, style: canBeMore ? {} : { display: "none" } });
+    setProps("runs-compare", { disabled: matching || all.some((run) => run.is_trashed) || all.length < 2 || all.length > MOST_COMPARED });
     for (const action of Object.keys(POSSIBLE)) {
       if (action === "tag" || action === "untag") continue;
-      const isPossible = all.some(POSSIBLE[action]);
-      setProps({ type: "runs-bulk", action }, { style: isPossible ? {} : { display: "none" } });
+      const isShown = matching ? OF_TRASH.has(action) === runs.inTrash() : all.some((run) => isPossible(action, run));
+      setProps({ type: "runs-bulk", action }, { style: isShown ? {} : { display: "none" } });
     }
     runs.fitHeight();
   }
@@ -84,6 +99,7 @@
   function unselect() {
     state.api?.deselectAll();
     chosen.clear();
+    matching = null;
     draw();
   }
 
@@ -95,10 +111,13 @@
 
   async function perform(action, ids, tag) {
     const names = new Map([...chosen].map(([id, run]) => [id, run.name]));
-    const answer = await runs.send("POST", "/runs/bulk", { run_ids: ids, action, ...(tag ? { tag } : {}) });
+    const which = ids ? { run_ids: ids } : { matching };
+    const answer = await runs.send("POST", "/runs/bulk", { ...which, action, ...(tag ? { tag } : {}) });
     if (answer === null) return;
+    if (!ids) unselect();
     const refused = answer.results.filter((result) => !result.done);
-    if (answer.num_done) runs.tell(`${DONE[action]} ${plural(answer.num_done, "run")}`, tag ? `Tag: ${tag}` : "", "green");
+    if (action === "delete" && state.trashDays && answer.num_done) runs.offerUndo(answer.results.filter((result) => result.done).map((result) => result.run_id));
+    else if (answer.num_done) runs.tell(`${DONE[action]} ${plural(answer.num_done, "run")}`, tag ? `Tag: ${tag}` : "", "green");
     if (refused.length) {
       const reasons = refused.slice(0, NAMED).map(({ run_id: id, reason }) => `“${short(names.get(id) || id)}”: ${reason}`);
       if (refused.length > NAMED) reasons.push(`and ${refused.length - NAMED} more`);
@@ -151,10 +170,24 @@
     return sentences.join(" ");
   }
 
+  // Of all that match only their number is known: it is agreed to before anything is done to them.
+  function askOfAll(action, tag) {
+    const what = plural(matching.expected, "run");
+    const verb = VERBS[action] ?? action;
+    const isFinal = action === "purge" || (action === "delete" && !state.trashDays);
+    const question = {
+      title: `${verb} ${what}?`, subject: tag ? `Tag: ${tag}` : "All that match the filters, shown or not",
+      text: `${isFinal ? "They are deleted for good, for everybody, with folders and journals. " : ""}Runs that do not allow it stay as they are.`,
+      button: `${verb} ${what}`, colour: FINAL[action] ? "red" : "blue", data: { action, ids: null, tag },
+    };
+    if (isFinal) question.typed = String(matching.expected);
+    setProps({ type: "confirm-question", name: "runs" }, { data: question });
+  }
+
   async function ask(action, ids) {
     const { verb } = FINAL[action];
     let { text } = FINAL[action];
-    if (action === "delete") {
+    if (action === "purge" || action === "delete") {
       const preview = await runs.send("POST", "/runs/deletion", { run_ids: ids });
       if (preview === null) return;
       text = consequence(preview);
@@ -166,7 +199,7 @@
     setProps({ type: "confirm-question", name: "runs" }, { data: question });
   }
 
-  Object.assign(runs, { possible: POSSIBLE, leaves: LEAVES, size, consequence });
+  Object.assign(runs, { possible: POSSIBLE, isPossible, leaves: LEAVES, size, consequence });
   Object.assign(clientside.runs, {
     bulk(clicks, tag) {
       const trigger = clientside.callback_context.triggered_id;
@@ -177,16 +210,28 @@
         runs.tell("No tag given", "Type a tag, or choose one from the list.");
         return noUpdate();
       }
-      const ids = [...chosen.keys()].filter((id) => POSSIBLE[action](chosen.get(id)));
+      const given = action === "tag" || action === "untag" ? name : null;
+      if (matching) {
+        askOfAll(action, given);
+        return noUpdate();
+      }
+      const ids = [...chosen.keys()].filter((id) => isPossible(action, chosen.get(id)));
       if (ids.length > MOST) runs.tell("Too many at once", `Select at most ${MOST} runs.`);
-      else if (FINAL[action]) ask(action, ids);
-      else perform(action, ids, action === "tag" || action === "untag" ? name : null);
+      else if (FINAL[action] && !(action === "delete" && state.trashDays)) ask(action, ids);
+      else perform(action, ids, given);
       return noUpdate();
     },
     confirmed(clicks, question) {
       if (!clicks) return noUpdate();
-      perform(question.data.action, question.data.ids, null);
+      perform(question.data.action, question.data.ids, question.data.tag ?? null);
       return {};
+    },
+    selectAll(clicks) {
+      if (clicks && state.total) {
+        matching = { filters: state.filters, expected: state.total };
+        draw();
+      }
+      return noUpdate();
     },
     unselect() {
       unselect();

@@ -27,7 +27,7 @@
 
   cells.NameCell = cell((run) =>
     create("span", { className: "cell-name-box" },
-      create("a", {
+      run.is_trashed ? create("span", { className: "cell-name", title: run.name }, run.name) : create("a", {
         className: "cell-name", href: `/runs/${run.id}`, title: run.name,
         onClick: (event) => {
           if (event.ctrlKey || event.metaKey || event.shiftKey) return;

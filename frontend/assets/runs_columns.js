@@ -1,79 +1,126 @@
-// The run list's columns: which, how wide, in which order, and by which the runs are sorted; remembered by this
-// browser, for narrow windows apart from wide ones. Until somebody chooses, the window's width does.
+// The run list's columns: which, how wide, in which order, and by which the runs are sorted; the server remembers it for
+// each person, for narrow windows apart from wide ones. Until somebody chooses, the window's width does. Columns of config
+// fields and metrics are made when somebody wants them; their values come with the rows from then on.
 (function () {
   "use strict";
 
   const runs = window.bapoRuns;
   const { state } = runs;
-  const { clientside, find, noUpdate, setProps } = window.bapo;
+  const { clientside, noUpdate } = window.bapo;
 
   const NARROW = 700;
   const CHOICE = "ag-Grid-SelectionColumn";
   const ALWAYS = new Set([CHOICE, "name"]);
+  const RECORDED = /^(config|metric)\../;
+  const RECORDED_WIDTH = 130;
+  const SAVE_MS = 600; // Dragging an edge tells of every pixel.
+  const MISSING = "–";
+  const IN_TRASH = ["status", "name", "method", "trashed_at", "trashed_by", "storage_bytes"];
 
   const bucket = () => (innerWidth < NARROW ? "narrow" : "wide");
-  const key = () => `bapo-runs-${bucket()}`;
   let shown = null; // Bucket that the columns were placed for.
+  let saving = null;
 
-  function remembered() {
-    try {
-      return JSON.parse(localStorage.getItem(key())) || {};
-    } catch {
-      return {}; // Storage is forbidden, or holds what another version wrote.
-    }
-  }
+  const remembered = () => state.layouts?.[bucket()] ?? {};
 
   function keep(changes) {
-    try {
-      localStorage.setItem(key(), JSON.stringify({ ...remembered(), ...changes }));
-    } catch {
-      // Not remembered where storage is forbidden.
-    }
+    state.layouts = { ...state.layouts, [bucket()]: { ...remembered(), ...changes } };
+    clearTimeout(saving);
+    saving = setTimeout(save, SAVE_MS);
   }
+
+  function save() {
+    clearTimeout(saving);
+    saving = null;
+    runs.send("PUT", "/account/run-list", state.layouts, { keepalive: true });
+  }
+  // Whoever leaves at once has chosen all the same.
+  addEventListener("pagehide", () => { if (saving !== null) save(); });
 
   runs.rememberedSort = () => remembered().sort ?? null;
   runs.rememberSort = () => {
     if (!state.view) keep({ sort: state.sort });
   };
 
-  const all = () => Object.keys(state.widths);
+  const builtIn = () => Object.keys(state.widths);
+  const isRecorded = (name) => RECORDED.test(name);
+  const isKnown = (name) => name in state.widths || isRecorded(name);
   const usual = (name) => ALWAYS.has(name) || (state.widths[name] !== null && innerWidth >= state.widths[name]);
+
+  runs.titleOf = (name) => state.titles?.[name] ?? name.replace(/^(config|metric)\./, "");
+  runs.builtInColumns = builtIn;
+  runs.sortableColumns = () => state.sortable ?? builtIn();
+  runs.isRecorded = isRecorded;
 
   // The view's columns, else those that were chosen, else those that fit.
   function wanted() {
-    const named = state.columns?.filter((name) => name in state.widths);
-    if (named) {
-      const front = named.includes("name") ? named : ["name", ...named];
-      return [...front, ...all().filter((name) => !front.includes(name))].map((colId) => ({ colId, hide: !front.includes(colId) }));
-    }
-    const kept = remembered().columns?.filter((column) => column.colId in state.widths);
-    if (kept) {
-      const added = all().filter((name) => !kept.some((column) => column.colId === name));
-      return [...kept, ...added.map((colId) => ({ colId, hide: true }))];
-    }
-    return all().map((colId) => ({ colId, hide: !usual(colId) }));
+    if (runs.inTrash()) return IN_TRASH.filter((name) => usual(name) || innerWidth >= NARROW).map((name) => ({ name }));
+    const named = state.columns?.map((name) => ({ name })) ?? remembered().columns;
+    if (!named) return builtIn().filter(usual).map((name) => ({ name }));
+    const known = named.filter(({ name }) => isKnown(name));
+    return known.some(({ name }) => name === "name") ? known : [{ name: "name" }, ...known];
+  }
+
+  function definition(name) {
+    const isMixed = state.recorded?.find((column) => column.name === name)?.is_mixed;
+    return {
+      colId: name,
+      headerName: runs.titleOf(name),
+      headerTooltip: (name.startsWith("metric.") ? `${name.slice(7)}: newest value` : `${name.slice(7)}, as submitted`) +
+        (isMixed ? "; texts sort before numbers" : ""),
+      valueGetter: ({ data }) => data && (data[`${name}_text`] ?? MISSING),
+      width: RECORDED_WIDTH,
+      minWidth: 60,
+      type: name.startsWith("metric.") ? "rightAligned" : undefined,
+      hide: true,
+    };
+  }
+
+  // The table has a column for each field and metric that is shown, and gets those that it lacks.
+  function make(names) {
+    state.made ??= new Set();
+    const lacking = names.filter((name) => isRecorded(name) && !state.made.has(name));
+    if (!lacking.length) return;
+    state.base ??= state.api.getColumnDefs();
+    for (const name of lacking) state.made.add(name);
+    state.api.setGridOption("columnDefs", [...state.base, ...[...state.made].map(definition)]);
+  }
+
+  // Shows these columns, in this order, and no others.
+  function arrange(columns) {
+    const names = columns.map(({ name }) => name);
+    make(names);
+    const sorted = state.sort.replace(/^-/, "");
+    const hidden = [...builtIn(), ...(state.made ?? [])].filter((name) => !names.includes(name));
+    const all = [
+      { colId: CHOICE, hide: false },
+      ...columns.map(({ name, width }) => ({ colId: name, hide: false, ...(width ? { width } : {}) })),
+      ...hidden.map((name) => ({ colId: name, hide: true })),
+    ];
+    state.api.applyColumnState({
+      state: all.map((column) => ({
+        ...column,
+        // The name takes what the others leave.
+        ...(column.colId === "name" ? { flex: 1 } : {}),
+        sort: column.colId === sorted ? (state.sort.startsWith("-") ? "desc" : "asc") : null,
+      })),
+      applyOrder: true,
+    });
+    told();
   }
 
   runs.restoreColumns = () => {
     shown = bucket();
-    const sorted = state.sort.replace(/^-/, "");
-    const columns = [{ colId: CHOICE, hide: false }, ...wanted()].map((column) => ({
-      ...column,
-      // The name takes what the others leave.
-      ...(column.colId === "name" ? { flex: 1 } : {}),
-      sort: column.colId === sorted ? (state.sort.startsWith("-") ? "desc" : "asc") : null,
-    }));
-    state.api.applyColumnState({ state: columns, applyOrder: true });
-    told();
+    state.ofTrash = runs.inTrash();
+    arrange(wanted());
   };
 
-  runs.visibleColumns = () =>
-    state.api ? state.api.getColumnState().filter(({ colId, hide }) => !hide && colId !== CHOICE).map(({ colId }) => colId) : [];
-
-  const optional = () => runs.visibleColumns().filter((name) => !ALWAYS.has(name));
+  const layout = () =>
+    state.api ? state.api.getColumnState().filter(({ colId, hide }) => !hide && colId !== CHOICE) : [];
+  runs.visibleColumns = () => layout().map(({ colId }) => colId);
 
   function told() {
-    setProps("runs-columns", { value: optional() });
+    state.asked = runs.visibleColumns().filter(isRecorded);
     runs.publish();
     runs.fitHeight();
   }
@@ -90,29 +137,29 @@
   function chosen() {
     state.columns = null;
     runs.leaveView();
-    keep({ columns: state.api.getColumnState().filter(({ colId }) => colId !== CHOICE).map(({ colId, width, hide }) => ({ colId, width, hide })) });
+    // The trash always looks the same.
+    if (!runs.inTrash()) keep({ columns: layout().map(({ colId, width }) => ({ name: colId, width: Math.round(width) || null })) });
     runs.writeAddress();
     told();
   }
 
+  // Somebody chose these columns, in this order.
+  runs.chooseColumns = (names) => {
+    const widths = new Map(layout().map(({ colId, width }) => [colId, width]));
+    const before = state.asked ?? [];
+    arrange(names.map((name) => ({ name, width: widths.get(name) })));
+    chosen();
+    if (state.asked.some((name) => !before.includes(name))) state.api.refreshInfiniteCache();
+  };
+
   Object.assign(clientside.runs, {
-    chooseColumns(names) {
-      if (!state.api || state.box !== find("runs-grid-box")) return noUpdate();
-      const before = optional();
-      const added = names.filter((name) => !before.includes(name));
-      const removed = before.filter((name) => !names.includes(name));
-      if (!added.length && !removed.length) return noUpdate();
-      state.api.setColumnsVisible(added, true);
-      state.api.setColumnsVisible(removed, false);
-      chosen();
-      return noUpdate();
-    },
     resetColumns(clicks) {
       if (!clicks || !state.api) return noUpdate();
-      keep({ columns: undefined });
+      keep({ columns: null });
       state.columns = null;
       state.api.resetColumnState();
       runs.restoreColumns();
+      runs.drawPicker();
       return noUpdate();
     },
   });

@@ -6,15 +6,16 @@
   const { state } = runs;
   const { button, clientside, day, find, icon, make, noUpdate, same, setProps } = window.bapo;
 
-  const LISTS = ["status", "method", "tag", "owner", "group", "project"];
+  const LISTS = ["status", "method", "tag", "owner", "group", "project", "where"];
   const DATES = ["created_after", "created_before"];
   const STEPS = ["min_step", "max_step"];
+  const HIDING = ["archived", "trash"]; // Hidden unless asked for.
   const SHARES = ["min_best", "max_best"];
   const LABELS = {
     search: "search", status: "state", method: "method", tag: "tag", owner: "owner", group: "group",
     project: "project", starred: "starred",
     archived: "archived", created_after: "created from", created_before: "created before", min_step: "steps ≥",
-    max_step: "steps ≤", min_best: "best ≥", max_best: "best ≤",
+    max_step: "steps ≤", min_best: "best ≥", max_best: "best ≤", trash: "trash", where: "where",
   };
 
   let controls = {}; // Filter → component.
@@ -32,7 +33,7 @@
     for (const name of Object.keys(LABELS)) {
       const value = filters[name];
       const isEmpty = ["", null, undefined, false].includes(value) || (Array.isArray(value) && !value.length);
-      if (!isEmpty && !(name === "archived" && value === "hidden")) kept[name] = Array.isArray(value) ? value.toSorted() : value;
+      if (!isEmpty && !(HIDING.includes(name) && value === "hidden")) kept[name] = Array.isArray(value) ? value.toSorted() : value;
     }
     return kept;
   }
@@ -52,7 +53,7 @@
       else if (DATES.includes(name)) setProps(component, { value: value ? day(new Date(value)) : null });
       else if (SHARES.includes(name)) setProps(component, { value: value === undefined ? "" : Number((100 * value).toFixed(4)) });
       else if (STEPS.includes(name)) setProps(component, { value: value === undefined ? "" : value });
-      else setProps(component, { value: value || (name === "archived" ? "hidden" : "") });
+      else setProps(component, { value: value || (HIDING.includes(name) ? "hidden" : "") });
     }
   }
 
@@ -78,7 +79,7 @@
   }
 
   runs.writeAddress = () => {
-    const changes = { view: state.view?.id ?? null, sort: null };
+    const changes = { view: state.view?.id ?? null, sort: null, by: state.by };
     for (const name of Object.keys(LABELS)) changes[name] = null;
     if (!state.view) {
       if (state.sort !== runs.DEFAULT_SORT) changes.sort = state.sort;
@@ -100,6 +101,9 @@
   runs.restore = async () => {
     const query = window.bapoView.read();
     const id = query.get("view");
+    state.by = query.get("by");
+    setProps("runs-by", { value: state.by });
+    runs.showGrouping();
     if (id) {
       const view = await runs.send("GET", `/views/${encodeURIComponent(id)}`);
       if (view) {
@@ -131,6 +135,7 @@
     setProps("runs-view-name", { children: state.view ? `: ${state.view.name}` : "" });
     setProps("runs-shows", { data: { filters: state.filters, sort: state.sort, columns: runs.visibleColumns() } });
     drawChips();
+    runs.followTrash();
   }
   runs.publish = publish;
 
@@ -161,7 +166,7 @@
   }
 
   function chip(name, part) {
-    const text = name === "starred" ? "starred" : `${LABELS[name]}${name === "archived" || /≥|≤/.test(LABELS[name]) ? " " : ": "}${told(name, part)}`;
+    const text = name === "starred" ? "starred" : name === "where" ? part : `${LABELS[name]}${HIDING.includes(name) || /≥|≤/.test(LABELS[name]) ? " " : ": "}${told(name, part)}`;
     const element = button(make("span", "", text), "runs-chip", () => {
       const rest = Array.isArray(state.filters[name]) ? state.filters[name].filter((each) => each !== part) : null;
       filterBy({ ...state.filters, [name]: rest });
@@ -186,7 +191,11 @@
       controls = data.controls;
       presets = data.presets;
       state.widths = data.widths;
+      state.titles = data.titles;
+      state.sortable = data.sortable;
+      state.trashDays = data.trash_days;
       if (state.box !== find("runs-grid-box")) {
+        state.layouts = data.layouts;
         seen = Object.fromEntries(Object.keys(controls).map((name, index) => [name, parts[index]]));
         runs.begin();
         return noUpdate();
@@ -215,6 +224,28 @@
       }
       return noUpdate();
     },
+    async openFilters(isOpen) {
+      if (!isOpen) return noUpdate();
+      const choose = (names) => setProps("runs-where-column", { data: names.map((name) => ({ value: name, label: runs.titleOf(name) === name ? name : `${runs.titleOf(name)} · ${name}` })) });
+      const [known] = await Promise.allSettled([runs.learnColumns()]);
+      choose([...runs.sortableColumns(), ...(known.value ?? []).map(({ name }) => name)]);
+      return noUpdate();
+    },
+    operatorChosen(operator) {
+      return { display: operator.startsWith("is ") ? "none" : undefined };
+    },
+    addWhere(clicks, entered, column, operator, value) {
+      if (!clicks && !entered) return noUpdate();
+      const given = (value ?? "").trim();
+      const isWhole = operator.startsWith("is ");
+      const problem = !column ? "Choose a column." : !isWhole && !given ? "Give a value." : "";
+      setProps("runs-where-value", { error: problem });
+      if (problem) return noUpdate();
+      const condition = isWhole ? `${column} ${operator}` : `${column} ${operator} ${given}`;
+      setProps("runs-where-value", { value: "" });
+      filterBy({ ...state.filters, where: [...new Set([...(state.filters.where ?? []), condition])] });
+      return noUpdate();
+    },
     clear(panel, none) {
       if (panel || none) filterBy({});
       return noUpdate();
@@ -236,5 +267,6 @@
     await runs.restore();
     runs.restoreColumns();
     runs.reload();
+    runs.tellTrashed();
   });
 })();

@@ -40,7 +40,10 @@
 
     logout(clicks) {
       if (!clicks) return noUpdate();
-      fetch("/logout", { method: "POST", redirect: "manual" }).then(() => location.assign("/login"));
+      fetch("/logout", { method: "POST" })
+        .then((answer) => answer.json())
+        .then(({ address }) => location.assign(address)) // After single sign-on it is the provider's.
+        .catch(() => location.assign("/login"));
       return true;
     },
 

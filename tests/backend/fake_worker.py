@@ -11,10 +11,13 @@ import pytest
 
 from bapo.api.runs import RunDetail
 from bapo.api.workers import (
+    LONGEST_WAIT_SECONDS,
+    AssignedRunsRequest,
     AttemptHeartbeat,
     AttemptOutcome,
     Claim,
     ClaimRequest,
+    Delivery,
     GpuInfo,
     HeartbeatAnswer,
     WorkerHeartbeat,
@@ -39,6 +42,7 @@ class FakeWorker:
         gpus: Sequence[GpuInfo] = (),
         memory_gib: float | None = None,
         drain_before: datetime | None = None,
+        delivery: Delivery = "broker",
     ) -> None:
         self.client: Client = server.client(server.worker_token)
         self.body = WorkerRegistration(
@@ -49,6 +53,7 @@ class FakeWorker:
             memory_gib=memory_gib,
             version="0",
             drain_before=drain_before,
+            delivery=delivery,
         )
         self.welcome = self.client.register_worker(self.body)
         self.offsets: dict[tuple[str, int, str], int] = {}
@@ -67,6 +72,16 @@ class FakeWorker:
             if error.status != 409:
                 raise
             return None
+
+    def wait_for_runs(self, seconds: float = LONGEST_WAIT_SECONDS) -> list[str]:
+        """Ask the server, as a worker without a broker does."""
+        return list(self.client.wait_for_runs(AssignedRunsRequest(worker_id=self.id, wait_seconds=seconds)).run_ids)
+
+    def next_runs(self) -> list[str]:
+        """Ask until there are some."""
+        while not (run_ids := self.wait_for_runs()):
+            pass
+        return run_ids
 
     def claim(self, run_id: str) -> Claim:
         """Wait until the run is assigned, and claim it."""

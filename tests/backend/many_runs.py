@@ -7,18 +7,20 @@ import json
 from sqlalchemy import text
 
 from backend.kit.database import Database
+from backend.models.search_text import leaves
 from bapo.config.resolve import resolve
 
 _INSERT = text("""
     INSERT INTO runs (
-        id, project_id, owner_id, group_id, name, status, method, recipe, config, explicit, diff, tags, notes,
+        id, project_id, owner_id, group_id, name, status, method, recipe, config, fields, explicit, diff, tags, notes,
         created_at, started_at, finished_at, attempt, step, num_steps, num_rollouts, reward_mean,
         eval_name, eval_base, eval_latest, eval_best, eval_best_step, archived_at, search_text
     )
     SELECT
         'h' || lpad(number::text, 9, '0'), (SELECT id FROM projects), (SELECT id FROM users WHERE name = 'admin'),
         (SELECT id FROM run_groups WHERE name = 'sweep ' || number % 50), name, status, method, 'countdown-demo',
-        CAST(:config AS json), '{}', '{}', tags, notes, created, created, created + number % 600 * interval '1 minute',
+        CAST(:config AS json), CAST(:fields AS jsonb), '{}', '{}', tags, notes,
+        created, created, created + number % 600 * interval '1 minute',
         1, number % 151, 150, number * 256, number % 100 / 100.0, 'CD-34 avg@8', 0.2, 0.2 + number % 60 / 100.0,
         0.2 + number % 61 / 100.0, 100, CASE WHEN number % 20 = 0 THEN created END,
         lower(concat_ws(E'\n', name, 'h' || lpad(number::text, 9, '0'), array_to_string(tags, E'\n'),
@@ -58,6 +60,14 @@ def invent_runs(database: Database, count: int = 10_000) -> None:
                 FROM generate_series(0, 49) AS number
             """)
         )
-        session.execute(_INSERT, {"config": json.dumps(config), "padding": padding, "count": count})
+        session.execute(
+            _INSERT,
+            {
+                "config": json.dumps(config),
+                "fields": json.dumps(dict(leaves(config))),
+                "padding": padding,
+                "count": count,
+            },
+        )
         session.execute(_ATTEMPTS)
         session.execute(text("ANALYZE"))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bapo.api.runs import BulkRequest, RunCreate, RunDetail, RunStatus
+from bapo.api.runs import BulkRequest, Matching, RunCreate, RunDetail, RunFilters, RunStatus
 from bapo.client import ApiError, Client
+from tests.refusals import refuses
 from tests.services import BackendServer
 
 
@@ -64,9 +65,25 @@ def test_archive_and_back_again(admin: Client) -> None:
     assert admin.run(run.id).archived_at is None
 
 
+def test_all_that_match_a_filter_are_changed_if_they_are_as_many_as_agreed(admin: Client, member: Client) -> None:
+    runs = [draft(client, "matching all") for client in (admin, admin, member)]
+    filters = RunFilters(search="matching all", where=["status = draft"])
+    body = BulkRequest(matching=Matching(filters=filters, expected=2), action="tag", tag="all")
+    with refuses(409, "other_number", field="matching.expected"):
+        admin.bulk(body)
+    assert admin.runs(tag="all").total == 0
+    agreed = BulkRequest(matching=Matching(filters=filters, expected=3), action="tag", tag="all")
+    # What a member may not change is refused run by run.
+    assert member.bulk(agreed).num_done == 1
+    answer = admin.bulk(agreed)
+    assert (answer.num_done, {result.run_id for result in answer.results}) == (3, {run.id for run in runs})
+
+
 @pytest.mark.parametrize(
     "body",
     [
+        {"action": "star"},
+        {"run_ids": ["x"], "matching": {"filters": {}, "expected": 1}, "action": "star"},
         {"run_ids": [], "action": "star"},
         {"run_ids": ["x"] * 501, "action": "star"},
         {"run_ids": ["x"], "action": "tag"},

@@ -50,7 +50,7 @@ def test_an_error_says_field_value_and_remedy(admin: Client) -> None:
     with pytest.raises(ApiError) as refusal:
         admin.runs(sort="nonsense")
     text = str(refusal.value)
-    assert text.startswith("sort = 'nonsense': sort by one of")
+    assert text.startswith("sort = 'nonsense': there is no such column: use one of")
     assert "HTTP 422 invalid_request, request " in text
 
 

@@ -67,7 +67,7 @@ def unborn(admin: Client) -> Iterator[str]:
     info = admin.create_import(ImportCreate(name="unborn", source="unborn", config=CONFIG, attempts=1))
     admin.finish_import(info.run_id)
     yield info.run_id
-    admin.delete_run(info.run_id)
+    admin.delete_run(info.run_id, permanently=True)
 
 
 def cells(answer: Migration) -> dict[tuple[int, int], int]:

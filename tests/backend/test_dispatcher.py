@@ -135,7 +135,7 @@ def test_the_broker_may_be_away(server: BackendServer, people: Client, redis_ser
 def test_what_is_not_claimed_is_sent_again(
     server: BackendServer, people: Client, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backend.dispatch.dispatcher.RESEND_SECONDS", 0.1)
+    monkeypatch.setattr("backend.workers.repository.RESEND_SECONDS", 0.1)
     worker = FakeWorker(server)
     run = submit(people)
     wait_until(lambda: len(delivered(redis_server, worker)) >= 1)

@@ -130,7 +130,7 @@ def test_a_fork_outlives_its_parent(admin: Client, worker: FakeWorker) -> None:
     worker.upload(claim, [step(1), step(2), checkpoint(2)])
     worker.report(claim, "failed", "for the test")
     run = fork(admin, parent, 2)
-    admin.delete_run(parent.id)
+    admin.delete_run(parent.id, permanently=True)
     now = admin.run(run.id)
     assert (now.parent_id, now.fork_step, now.step) == (None, 2, 2)
     admin.start(run.id)

@@ -103,4 +103,4 @@ def test_an_imported_run_can_be_cloned_and_deleted(admin: Client) -> None:
     send(admin, info, [step(1), event("finished", 1)])
     run = admin.finish_import(info.run_id)
     assert set(run.allowed_actions) == {"clone", "delete"}
-    admin.delete_run(run.id)
+    admin.delete_run(run.id, permanently=True)

@@ -251,6 +251,16 @@ def test_projects_are_made_renamed_and_archived(admin: Client, member: Client) -
         member.project(project.id)
 
 
+def test_an_administrator_enters_corrects_and_removes_an_email_address(admin: Client) -> None:
+    person = admin.create_person(PersonCreate(name="edda", email="edda@example.com"))
+    assert person.email == "edda@example.com"
+    assert admin.update_person(person.id, PersonUpdate(email="edda@example.org")).email == "edda@example.org"
+    with refuses(422, "invalid_request", field="email"):
+        admin.update_person(person.id, PersonUpdate.model_construct(email="edda at example.org"))
+    assert admin.update_person(person.id, PersonUpdate(role="viewer")).email == "edda@example.org"
+    assert admin.update_person(person.id, PersonUpdate(email="")).email is None
+
+
 def test_everything_is_in_the_audit_trail_and_no_secret_is(admin: Client, member: Client) -> None:
     made = member.create_token(TokenCreate(name="audited"))
     page = admin.audit_trail(author="mel", action="token_created", limit=1)

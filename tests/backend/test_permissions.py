@@ -10,6 +10,13 @@ from backend.kit.permissions import Permission, declared_routes
 from backend.kit.settings import Settings
 from tests.services import BackendServer
 
+SIGNING_IN = {
+    ("GET", "/api/v1/auth/methods"),
+    ("POST", "/api/v1/auth/single-sign-on"),
+    ("POST", "/api/v1/auth/single-sign-on/return"),
+}
+"""What the login page needs: tests/security/test_single_sign_on.py."""
+
 
 @pytest.fixture
 def app(backend_server: BackendServer) -> FastAPI:
@@ -26,6 +33,7 @@ def test_every_route_declares_who_may_call_it(app: FastAPI) -> None:
         ("POST", "/api/v1/auth/login"),
         # With the code of a one-time link.
         ("POST", "/api/v1/auth/password"),
+        *SIGNING_IN,
     }
 
 
@@ -43,7 +51,8 @@ def test_every_change_takes_more_than_reading(app: FastAPI) -> None:
         ("POST", "/api/v1/runs/{run_id}/what-if"),
         ("POST", "/api/v1/alert-rules/preview"),
         ("POST", "/api/v1/studies/preview"),
-        # A star is the reader's own.
+        # The columns of the run list, and a star, are the reader's own.
+        ("PUT", "/api/v1/account/run-list"),
         ("PUT", "/api/v1/runs/{run_id}/star"),
         ("DELETE", "/api/v1/runs/{run_id}/star"),
     }
@@ -60,7 +69,7 @@ WATCHED = ("/healthz", "/readyz", "/metrics")
 
 
 def test_nothing_answers_without_credentials(app: FastAPI, backend_server: BackendServer) -> None:
-    elsewhere = (*WATCHED, "/api/v1/auth/password")
+    elsewhere = (*WATCHED, "/api/v1/auth/password", *(path for _, path in SIGNING_IN))
     paths = [(route.method, route.path) for route in declared_routes(app) if route.path not in elsewhere]
     paths += [("GET", "/"), ("GET", "/docs"), ("GET", "/openapi.json"), ("GET", "/api/v1/nothing"), ("TRACE", "/")]
     with backend_server.http() as http:
@@ -85,7 +94,7 @@ def test_a_workers_token_opens_only_the_workers_routes(app: FastAPI, backend_ser
 
 def test_no_persons_token_opens_the_workers_routes(app: FastAPI, backend_server: BackendServer) -> None:
     work = [route for route in declared_routes(app) if route.permission is Permission.WORK]
-    assert len(work) == 11
+    assert len(work) == 13
     with backend_server.http() as http:
         http.headers["Authorization"] = f"Bearer {backend_server.admin_token}"
         for route in work:

@@ -190,7 +190,7 @@ def test_search_takes_words_as_they_are(admin: Client, listed: list[RunDetail]) 
 @pytest.mark.parametrize(
     ("filters", "field"),
     [
-        ({"sort": "config"}, "sort"),
+        ({"sort": "secret"}, "sort"),
         ({"sort": "--name"}, "sort"),
         ({"cursor": "x"}, "cursor"),
         ({"cursor": "WyJuYW1lIiwgImEiXQ=="}, "cursor"),
@@ -260,7 +260,7 @@ def test_only_drafts_and_ended_runs_are_deleted(admin: Client) -> None:
     assert refused(admin.delete_run, run.id).status == 409
     admin.stop(run.id)
     child = admin.clone(run.id, RunCreate(name="child", start=False))
-    admin.delete_run(run.id)
+    admin.delete_run(run.id, permanently=True)
     assert refused(admin.run, run.id).status == 404
     assert admin.run(child.id).parent_id is None
 

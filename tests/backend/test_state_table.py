@@ -136,7 +136,7 @@ def test_an_action_leads_where_the_table_says_or_is_refused_with_why(stage: Stag
         run = untouched if end is status else stage.run_that_is(status)
         act(admin, run.id)
         if end is None:
-            with pytest.raises(ApiError, match="not_found"):
+            with pytest.raises(ApiError, match="in_trash"):
                 admin.run(run.id)
         else:
             wait_for_status(admin, run.id, end)

@@ -14,7 +14,7 @@ from backend.ops.migrate import alembic_config
 from backend.studies import service
 from tests.services import new_database
 
-BEFORE, AFTER = "0012", "0013"
+BEFORE, AFTER = "0012", "head"
 
 STUDY_FILE = """
 title = "Declared"

@@ -41,7 +41,7 @@ def test_a_checkpoint_is_prepared_downloaded_and_taken_away(
     played.advance(4)
     _write_checkpoint(played, backend_server)
     jobs = MaintenanceJobThread(worker.client, tmp_path / "outgoing")
-    jobs.wake(worker.id)
+    jobs.wake(worker.id, backend_server.settings.runs_dir)
     page.goto(f"/runs/{played.run.id}?tab=artifacts")
     row = page.locator("[data-step='4']")
     row.get_by_role("button", name="Prepare").click()
@@ -80,7 +80,7 @@ def test_an_administrator_sees_what_takes_up_space_and_gives_up_what_no_machine_
     gone = play(admin, worker, "on a machine that is gone")
     assert gone.claim is not None
     worker.report(gone.claim, "succeeded")
-    admin.delete_run(gone.run.id)
+    admin.delete_run(gone.run.id, permanently=True)
     page.goto("/storage")
     row = page.locator(f"[data-run='{large.run.id}']")
     expect(row.get_by_role("link", name="takes up most")).to_be_visible()

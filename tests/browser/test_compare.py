@@ -278,7 +278,7 @@ def test_a_running_run_goes_on_without_losing_the_zoom(
         ("bapo-seed-1", 6),
         ("still running", 6),
     ]
-    expect(page.locator("#compare-curves").get_by_text("where still running ends").first).to_be_visible()
+    expect(page.locator("#compare-curves").get_by_text("as far as still running goes").first).to_be_visible()
     expect(page.locator("[data-compare-name=config-differences]")).to_contain_text("0.125 → 1/4 from step 6")
     wait_until(lambda: page.evaluate(WATCHED), WAIT_MILLISECONDS / 1000)
     zoom = """() => Plotly.relayout(document.querySelector('[data-chart="critic/rewards/mean"] .js-plotly-plot'),

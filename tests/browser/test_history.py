@@ -9,7 +9,8 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from backend.kit.database import Database
-from bapo.api.runs import RunCreate, RunStatus
+from bapo.api.runs import RunCreate, RunFilters, RunStatus
+from bapo.api.views import RunListLayouts
 from bapo.client import Client
 from tests.backend.fake_worker import FakeWorker
 from tests.backend.many_runs import invent_runs
@@ -29,6 +30,12 @@ def history(backend_server: BackendServer, postgres_url: str) -> Iterator[None]:
     invent_runs(database, COUNT)
     yield
     database.close()
+
+
+@pytest.fixture(autouse=True)
+def usual_columns(admin: Client) -> None:
+    """Every test begins with the columns and the order of somebody who never chose any."""
+    admin.set_run_list_layouts(RunListLayouts())
 
 
 @pytest.fixture
@@ -128,11 +135,12 @@ def test_columns_are_chosen_and_remembered(listed: Page) -> None:
     header = page.get_by_role("columnheader", name="Compute")
     expect(header).to_have_count(0)
     page.get_by_role("button", name="Columns").click()
-    page.get_by_label("Compute").check()
-    page.get_by_label("Reward").uncheck()
+    page.get_by_label("Compute", exact=True).check()
+    page.get_by_label("Reward", exact=True).uncheck()
     expect(header).to_be_visible()
     page.keyboard.press("Escape")
-    page.get_by_role("columnheader", name="Best").click()
+    with page.expect_response("**/api/v1/account/run-list"):
+        page.get_by_role("columnheader", name="Best").click()
     expect(page.get_by_role("columnheader", name="Best")).to_have_attribute("aria-sort", "descending")
     page.goto("/runs")
     expect(header).to_be_visible()
@@ -143,6 +151,61 @@ def test_columns_are_chosen_and_remembered(listed: Page) -> None:
     page.get_by_role("button", name="Reset").click()
     expect(header).to_have_count(0)
     expect(page.get_by_role("columnheader", name="Reward")).to_be_visible()
+
+
+def test_any_config_field_is_a_column_to_sort_and_filter_by(listed: Page, visitor: Visitor, admin: Client) -> None:
+    page = listed
+    visitor.expected = ("status of 422",)
+    wide = admin.create_run(
+        RunCreate(name="sixteen", recipe="countdown-demo", changes={"rollout.group_size": 16}, start=False)
+    )
+    page.get_by_role("button", name="Columns").click()
+    page.get_by_label("Search columns").fill("rollout.group_size")
+    page.get_by_label("rollout.group_size", exact=True).check()
+    with page.expect_response("**/api/v1/account/run-list"):
+        page.get_by_role("button", name="Move rollout.group_size to the left").press("Enter")
+    page.keyboard.press("Escape")
+    header = page.get_by_role("columnheader", name="rollout.group_size")
+    header.click()
+    expect(row(page, 0)).to_contain_text("sixteen")
+    expect(row(page, 0).locator("[col-id='config.rollout.group_size']")).to_have_text("16")
+    expect(page).to_have_url(re.compile(r"sort=-config\.rollout\.group_size"))
+    # A condition on it, and on another column.
+    page.get_by_role("button", name="Filters").click()
+    page.get_by_label("Column of the condition").first.fill("rollout.group_size")
+    page.get_by_role("option", name=re.compile("config.rollout.group_size")).click()
+    page.get_by_label("Value of the condition").first.fill("16")
+    page.get_by_role("button", name="Add condition").click()
+    shown(page, admin.runs(where="config.rollout.group_size = 16", limit=1).total)
+    page.keyboard.press("Escape")
+    # Elsewhere, the same person finds column and condition again.
+    page.goto(page.url)
+    expect(header).to_be_visible()
+    expect(page.locator(".runs-chip")).to_have_text("config.rollout.group_size = 16")
+    page.goto("/runs?where=config.rollout.group_size+>=+many")
+    expect(page.locator("#runs-problem")).to_contain_text("'many' is no number")
+    admin.delete_run(wide.id, permanently=True)
+
+
+def test_runs_are_grouped_with_means_and_open_in_place(page: Page, history: None, admin: Client) -> None:
+    page.goto("/runs?search=paper+seed+9")
+    expect(row(page, 0)).to_be_visible()
+    page.get_by_label("Group by").first.click()
+    page.get_by_role("option", name="Method").click()
+    found = admin.run_groups("method", ["eval_best"], RunFilters(search="paper seed 9"))
+    expect(page.locator("#runs-shown")).to_have_text(f"{found.total} groups")
+    expect(page).to_have_url(re.compile("by=method"))
+    first = page.locator("#runs-groups tbody").first
+    largest = found.items[0]
+    expect(first).to_contain_text(f"{largest.num_runs:,}")
+    expect(first).to_contain_text(f"{100 * (largest.aggregates['eval_best'].mean or 0):.1f}")
+    toggle = first.get_by_role("button", name=largest.label)
+    toggle.press("Enter")
+    expect(toggle).to_have_attribute("aria-expanded", "true")
+    expect(first.locator(".runs-group-run a").first).to_have_attribute("href", re.compile("/runs/h"))
+    first.get_by_role("button", name="Show in list").click()
+    shown(page, largest.num_runs)
+    expect(page.locator(".runs-chip")).to_have_text(f'method = ["{largest.label}"]')
 
 
 def test_a_view_is_saved_and_opens_by_its_link(
@@ -224,19 +287,54 @@ def test_chosen_runs_are_tagged_starred_archived_and_deleted(listed: Page, admin
 
     choose(page, 0)
     doomed = names(page, 1)[0]
+    # What is deleted can be taken back at once.
     bar.get_by_role("button", name="Delete").click()
+    shown(page, len(found) - 4)
+    expect(bar).to_be_hidden()
+    undo = page.locator("#runs-undo")
+    expect(undo).to_contain_text("1 run moved to the trash")
+    undo.get_by_role("button", name="Undo").click()
+    shown(page, len(found) - 3)
+    expect(undo).to_be_hidden()
+    assert admin.runs(search=doomed, limit=1).total == 1
+    # The rows come after their number.
+    expect(row(page, 0)).to_contain_text(doomed)
+    choose(page, 0)
+    bar.get_by_role("button", name="Delete").click()
+    # From the trash it goes for good, after a word on what goes with it.
+    undo.get_by_role("link", name="Open the trash").click()
+    expect(page.locator("#runs-trash-note")).to_contain_text("14 days")
+    expect(row(page, 0)).to_contain_text(doomed)
+    choose(page, 0)
+    expect(bar.get_by_role("button", name="Restore")).to_be_visible()
+    bar.get_by_role("button", name="Delete now").click()
     # The table's tooltips are dialogs too.
     dialog = page.locator("[role=dialog][aria-modal=true]")
     expect(dialog).to_contain_text(doomed)
     expect(dialog).to_contain_text("folder")
     dialog.get_by_role("button", name="Cancel").click()
     expect(dialog).to_be_hidden()
-    assert admin.runs(search=doomed, limit=1).total == 1
-    bar.get_by_role("button", name="Delete").click()
+    assert admin.runs(trash="only", limit=1).total == 1
+    bar.get_by_role("button", name="Delete now").click()
     dialog.get_by_role("button", name="Delete this run").click()
-    shown(page, len(found) - 4)
-    expect(bar).to_be_hidden()
-    assert admin.runs(search=doomed, limit=1).total == 0
+    wait_until(lambda: admin.runs(trash="only", limit=1).total == 0)
+    expect(page.get_by_text("The trash is empty")).to_be_visible()
+
+
+def test_all_that_match_are_changed_after_their_number_is_agreed_to(listed: Page, admin: Client) -> None:
+    page = listed
+    page.locator("#runs-search").fill("narrow seed 77")
+    total = admin.runs(search="narrow seed 77", limit=1).total
+    shown(page, total)
+    choose(page, 0)
+    page.get_by_role("button", name=f"Select all {total} that match").click()
+    expect(page.locator("#runs-chosen")).to_have_text(f"All {total} that match selected")
+    page.locator("#runs-bulk").get_by_role("button", name="Archive", exact=True).click()
+    dialog = page.locator("[role=dialog][aria-modal=true]")
+    expect(dialog).to_contain_text(f"Archive {total} runs?")
+    dialog.get_by_role("button", name=f"Archive {total} runs").click()
+    expect(page.get_by_text("No run matches")).to_be_visible()
+    assert admin.runs(search="narrow seed 77", archived="only", limit=1).total >= total
 
 
 def test_what_is_refused_is_named_with_its_reason(visitor: Visitor, history: None, admin: Client) -> None:
@@ -249,7 +347,6 @@ def test_what_is_refused_is_named_with_its_reason(visitor: Visitor, history: Non
     page.route("**/live/runs?*", lambda route: route.abort())
     admin.start(run.id)
     page.locator("#runs-bulk").get_by_role("button", name="Delete").click()
-    page.get_by_role("dialog").get_by_role("button", name="Delete this run").click()
     expect(page.get_by_text("1 run refused")).to_be_visible()
     expect(page.get_by_text(re.compile("“refusing one”: a queued run does not allow"))).to_be_visible()
     page.unroute("**/live/runs?*")
@@ -258,13 +355,17 @@ def test_what_is_refused_is_named_with_its_reason(visitor: Visitor, history: Non
 def test_the_list_lives_and_keeps_what_is_chosen(page: Page, history: None, admin: Client, worker: FakeWorker) -> None:
     played = play(admin, worker, "living one")
     played.advance(2)
+    page.set_viewport_size({"width": 1560, "height": 900})
     page.goto("/runs")
     place = page.locator(".ag-row", has_text="living one")
     expect(place).to_contain_text("2 / 150")
+    corners = place.get_by_role("img", name=re.compile("^Reward from .* to .*")).locator("polyline")
+    expect(corners).to_have_attribute("points", re.compile(r"^\S+ \S+$"))
     choose(page, 1)
     page.evaluate("window.loadedOnce = true")
     played.advance(3)
     expect(place).to_contain_text("5 / 150")
+    expect(corners).to_have_attribute("points", re.compile(r"^(\S+ ){4}\S+$"))
     expect(page.locator("#runs-chosen")).to_have_text("1 selected")
     # A new run comes before the others; the chosen one stays chosen, a row further down.
     chosen = row(page, 1).locator(".cell-name").inner_text()

@@ -52,3 +52,10 @@ def test_members_are_added_to_a_project(page: Page, visitor: Visitor) -> None:
     page.get_by_label("Add a member").fill("ada")
     page.get_by_role("button", name="Add", exact=True).click()
     expect(page.locator("#members")).to_contain_text("ada")
+
+
+def test_the_page_of_worker_tokens_has_the_command_of_a_machine_that_joins(page: Page, visitor: Visitor) -> None:
+    page.goto("/worker-tokens")
+    origin = page.evaluate("location.origin")
+    expect(page.locator("#worker-join")).to_have_text(f"bapo worker --server {origin} --token-file worker-token")
+    expect(page.get_by_text("leads to the server on its own machine only")).to_be_visible()

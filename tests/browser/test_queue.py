@@ -136,13 +136,14 @@ def test_workers_show_their_gpus_and_are_drained_and_forgotten(
     page: Page, admin: Client, backend_server: BackendServer
 ) -> None:
     gpus = [GpuInfo(index=index, name="NVIDIA H200", memory_gib=139.8) for index in range(4)]
-    worker = FakeWorker(backend_server, name="gpu-box", slots=4, host="rack-3", gpus=gpus)
+    worker = FakeWorker(backend_server, name="gpu-box", slots=4, host="rack-3", gpus=gpus, delivery="https")
     body = RunCreate(name="has two GPUs", recipe="countdown-demo", changes={"resources.gpus": 2})
     worker.claim(admin.create_run(body).id)
     with worker.beating():
         page.goto("/workers")
         row = page.get_by_role("row", name=re.compile("gpu-box"))
         expect(row).to_contain_text("rack-3")
+        expect(row).to_contain_text("runs over HTTPS")
         expect(row).to_contain_text("1 of 4")
         expect(row).to_contain_text("online")
         expect(row.locator(".gpu-held")).to_have_count(2)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import zlib
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from bapo.api.runs import RunCreate
+from bapo.api.uploads import UploadCreate
 from bapo.client import Client
 from tests.browser.conftest import Visitor
 
@@ -38,7 +40,7 @@ def test_register_look_in_use_and_take_away(page: Page, visitor: Visitor, admin:
     about = page.get_by_role("link", name="About this page")
     expect(about).to_have_attribute("href", "/documents/docs/dashboard.md#data--models")
 
-    page.get_by_role("button", name="Register").click()
+    page.get_by_role("button", name="Register a path").click()
     dialog = page.get_by_role("dialog")
     path = dialog.get_by_label("File or folder")
     path.click()
@@ -47,11 +49,11 @@ def test_register_look_in_use_and_take_away(page: Page, visitor: Visitor, admin:
     visitor.expected = ("422",)
     dialog.get_by_label("Name").fill("not a name")
     dialog.get_by_label("Description").fill("forty problems")
-    dialog.get_by_role("button", name="Register").click()
+    dialog.get_by_role("button", name="Register", exact=True).click()
     expect(dialog.get_by_text("String should match pattern")).to_be_visible()
     expect(dialog.get_by_label("Description")).to_have_value("forty problems")
     dialog.get_by_label("Name").fill("planning")
-    dialog.get_by_role("button", name="Register").click()
+    dialog.get_by_role("button", name="Register", exact=True).click()
     expect(dialog).to_be_hidden()
 
     row = page.get_by_role("row", name="planning")
@@ -73,21 +75,70 @@ def test_register_look_in_use_and_take_away(page: Page, visitor: Visitor, admin:
 
 def test_a_verifier_shows_its_source_as_text(page: Page, roots: Path) -> None:
     page.goto("/data")
-    page.get_by_role("button", name="Register").click()
+    page.get_by_role("button", name="Register a path").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_text("Verifier", exact=True).click()
     expect(dialog.get_by_label("Function")).to_be_visible()
     dialog.get_by_label("File or folder").fill(str(roots / "mine.py"))
     dialog.get_by_label("Name").fill("mine")
-    dialog.get_by_role("button", name="Register").click()
+    dialog.get_by_role("button", name="Register", exact=True).click()
     expect(dialog).to_be_hidden()
     page.get_by_role("button", name="@mine").click()
     expect(page.locator(".resource-source")).to_contain_text("# <img src=x onerror=alert(1)>")
     assert page.locator(".resource-drawer img").count() == 0
 
     # The form that the drawer leads to knows it, and offers all names that are registered.
-    page.get_by_role("link", name="New run").last.click()
+    page.locator(".resource-drawer").get_by_role("link", name="Train with this").click()
     verifier = page.get_by_role("textbox", name="task.verifier")
     expect(verifier).to_have_value("@mine")
     verifier.fill("@")
     expect(page.get_by_role("option", name="@mine")).to_be_visible()
+
+
+def test_a_file_is_uploaded_checked_named_and_trained_on(
+    page: Page, visitor: Visitor, admin: Client, tmp_path: Path
+) -> None:
+    rows = [{"said": f"Ann has {n} pears and gets {n * n} more. How many?", "meant": n + n * n} for n in range(60)]
+    file = tmp_path / "pears.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in [*rows, rows[3]]))
+    pickle = tmp_path / "weights.jsonl"
+    pickle.write_bytes(b"\x80\x04\x95.")
+    # Cut after a hundred bytes, as by a browser that was closed.
+    content = file.read_bytes()
+    cut = admin.begin_upload(UploadCreate(file_name=file.name, num_bytes=len(content)))
+    admin.upload_part(cut.id, 0, zlib.crc32(content[:100]), content[:100])
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url) if request.method == "PUT" else None)
+
+    page.goto("/data")
+    expect(page.get_by_role("row", name="pears.jsonl")).to_contain_text("received in part: 100 B")
+    page.get_by_role("button", name="Upload", exact=True).click()
+    panel = page.locator(".upload-drawer")
+    choose = panel.get_by_label("Drop a file here, or choose one")
+    visitor.expected = ("422", "409")
+    choose.set_input_files(pickle)
+    expect(panel.get_by_role("alert")).to_contain_text("this is a pickle, which is never read")
+    choose.set_input_files(file)
+    # What had arrived is not sent again.
+    expect(panel.get_by_text("Which column is what?")).to_be_visible()
+    assert [url.partition("offset=")[2].partition("&")[0] for url in sent if cut.id in url] == ["100"]
+
+    for ours, theirs in (("Prompt", "said"), ("Answer", "meant")):
+        panel.get_by_role("textbox", name=ours).click()
+        page.get_by_role("option", name=theirs).click()
+    panel.get_by_role("button", name="Check again").click()
+    expect(panel.get_by_text("60 of 61 rows can be registered")).to_be_visible()
+    expect(panel).to_contain_text("1 row (2\u202f%) repeats the prompt of an earlier one")
+    expect(panel.get_by_label("Name")).to_have_value("pears")
+    panel.get_by_label("Licence").fill("CC BY 4.0")
+    panel.get_by_role("button", name="Register", exact=True).click()
+    expect(panel.get_by_text("read the warnings first")).to_be_visible()
+    panel.get_by_label("I have read the warnings above").check()
+    panel.get_by_role("button", name="Register", exact=True).click()
+    expect(panel).to_be_hidden()
+
+    row = page.get_by_role("row", name="@pears")
+    expect(row).to_contain_text("version 1 · CC BY 4.0")
+    row.get_by_role("link", name="Train on this").click()
+    expect(page.get_by_role("textbox", name="task.train_file")).to_have_value("@pears")
+    expect(page.get_by_role("textbox", name="task.verifier")).to_have_value("math")

@@ -201,7 +201,7 @@ class Faults:
     def _double_deliveries(self, fault: Fault) -> None:
         dice = random.Random(fault.pick)
         with self._server() as client:
-            queues = [f"worker-{worker.id}" for worker in self._workers(client)]
+            queues = [f"worker-{worker.id}" for worker in self._workers(client) if worker.delivery == "broker"]
             # All there are: ended, running and waiting ones.
             deliveries = [(run.id, queue) for run in client.runs(limit=50).items for queue in queues] * 2
         dice.shuffle(deliveries)

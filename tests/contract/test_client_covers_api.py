@@ -18,10 +18,15 @@ from tests.services import BackendServer
 NOT_IN_THE_TABLE = {
     # Their own methods: the login's answer carries a cookie, streams do not end.
     ("POST", "/auth/login"),
+    # Of the dashboard, for a browser with its cookies.
+    ("POST", "/auth/single-sign-on"),
+    ("POST", "/auth/single-sign-on/return"),
     ("GET", "/events"),
     ("GET", "/runs/*/events"),
     # A file that `bapo.client.downloads` streams.
     ("GET", "/runs/*/artifacts/*/content"),
+    # One that `worker.contents` streams.
+    ("GET", "/workers/runs/*/contents/*"),
     ("GET", "/openapi.json"),
     ("GET", "/docs"),
     # For machines that watch; `/metrics` beside the API has the name of a call within it.

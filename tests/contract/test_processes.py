@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 STARTED: dict[str, set[str]] = {
     "bapo/cli/train.py": {"bapo"},  # Itself, with the Python that has verl.
     "bapo/deploy/commands.py": {"backend", "frontend", "worker"},  # The one room that starts services.
+    "bapo/own_data/isolated.py": {"bapo.own_data"},
     "bapo/report/isolated.py": {"bapo.report"},
     "bapo/study/running.py": {"bapo.run.trainer"},
     "bapo/tasks/bounded.py": {"bapo.tasks.bounded_process"},

@@ -17,7 +17,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = ROOT / "docker-compose.yml"
-REMOTE = ROOT / "docker" / "compose.remote-workers.yml"
+SINGLE_SIGN_ON = ROOT / "docker" / "compose.single-sign-on.yml"
 
 _VARIABLE = re.compile(r"\$(?:(\$)|\{(\w+)(?::([?-])([^}]*))?\})")
 

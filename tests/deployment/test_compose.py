@@ -29,7 +29,16 @@ from bapo.deploy.up.postgres import binaries
 from bapo.deploy.up.redis import server_binary
 from frontend.settings import FrontendSettings
 from scripts.pin_images import pinned
-from tests.deployment.compose import COMPOSE, REMOTE, ROOT, Host, MissingVariableError, interpolate, read, resolved
+from tests.deployment.compose import (
+    COMPOSE,
+    ROOT,
+    SINGLE_SIGN_ON,
+    Host,
+    MissingVariableError,
+    interpolate,
+    read,
+    resolved,
+)
 from tests.distributions import brought
 from tests.services import wait_until
 from tests.stack import SMALL_RUN, ended
@@ -227,7 +236,7 @@ def test_a_worker_has_the_time_that_its_trainers_take_to_stop(file: File) -> Non
 
 
 def test_secrets_are_files_and_have_no_default(file: File) -> None:
-    assert not re.search(r"\$\{\w*(PASSWORD|TOKEN)", COMPOSE.read_text() + REMOTE.read_text())
+    assert not re.search(r"\$\{\w*(PASSWORD|TOKEN)", COMPOSE.read_text())
     assert {name: secret.file for name, secret in file.secrets.items()} == {
         "postgres-password": "/etc/bapo/secrets/postgres-password",
         "redis-password": "/etc/bapo/secrets/redis-password",
@@ -265,13 +274,47 @@ def test_our_services_take_their_environment(
     load(OURS[name])
 
 
-def test_remote_workers_are_let_in_only_where_an_address_is_named() -> None:
-    with pytest.raises(MissingVariableError):
-        resolved(GIVEN, REMOTE)
-    url = "redis://10.0.0.5:6379/0"
-    content = resolved({**GIVEN, "BAPO_BROKER_BIND": "10.0.0.5", "BAPO_WORKER_BROKER_URL": url}, REMOTE)
-    assert content["services"]["redis"]["ports"] == ["10.0.0.5:6379:6379"]
-    assert content["services"]["backend"]["environment"] == {"BAPO_WORKER_BROKER_URL": url}
+def test_what_the_backend_writes_lies_in_a_volume(file: File, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    service = file.services["backend"]
+    for secret in service.secrets:
+        (tmp_path / secret).write_text("secret")
+    for variable, value in service.environment.items():
+        monkeypatch.setenv(variable, value.replace("/run/secrets", str(tmp_path)))
+    settings = load(Settings)
+    writable = [Path(volume.split(":")[1]) for volume in service.volumes if not volume.endswith(":ro")]
+    files = (settings.admin_token_file, settings.worker_token_file, settings.metrics_token_file)
+    folders = [
+        settings.runs_dir,
+        settings.artifact_store,
+        settings.upload_store,
+        *(file.parent for file in files if file),
+    ]
+    # The rest of the container cannot be written.
+    assert service.read_only
+    for folder in folders:
+        assert any(folder.is_relative_to(place) for place in writable), folder
+
+
+def test_single_sign_on_takes_every_setting_of_it_and_a_secret_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "oidc-client-secret").write_text("secret")
+    given = {**GIVEN, "BAPO_OIDC_ISSUER": "https://sso.example.org", "BAPO_OIDC_CLIENT_ID": "bapo"}
+    content = resolved({**given, "BAPO_OIDC_NEW_ROLE": "member"}, SINGLE_SIGN_ON)
+    service = content["services"]["backend"]
+    environment = service["environment"]
+    fields = [field for field in Settings.model_fields if field.startswith("oidc_") or field == "local_passwords"]
+    assert set(environment) == {variable_of(field) for field in fields}
+    for variable, value in {**resolved(given)["services"]["backend"]["environment"], **environment}.items():
+        monkeypatch.setenv(variable, value.replace("/run/secrets", str(tmp_path)))
+    for secret in PASSWORDS:
+        (tmp_path / secret).write_text("secret")
+    settings = load(Settings)
+    assert (settings.oidc_new_role, settings.oidc_label, settings.local_passwords) == ("member", "single sign-on", True)
+    # The provider is outside; the others are where they were.
+    own = read()["services"]["backend"]
+    assert set(service["networks"]) - set(own["networks"]) == {"outside"}
+    assert set(service["secrets"]) - set(own["secrets"]) == {"oidc-client-secret"}
 
 
 def test_the_images_are_given_what_they_copy() -> None:
@@ -367,7 +410,7 @@ def host() -> Iterator[Host]:
     # Short, for sockets; open, for PostgreSQL's own account.
     folder = Path(tempfile.mkdtemp(prefix="bapo-c-"))
     folder.chmod(0o711)
-    for name in ("redis", "admin", "worker-token", "runs", "resources", "worker"):
+    for name in ("redis", "admin", "worker-token", "runs", "artifacts", "resources", "worker"):
         (folder / name).mkdir()
     (folder / "secrets").mkdir()
     for name, password in PASSWORDS.items():

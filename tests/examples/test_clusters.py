@@ -22,7 +22,7 @@ from bapo.api.runs import RunStatus
 from bapo.deploy.settings import known_variables, variable_of
 from bapo.run.checkpoint import CHECKPOINTS_FOLDER, checkpoint_name
 from tests.deployment.compose import ROOT
-from tests.services import BackendServer, RedisServer, new_database, running_backend, wait_until
+from tests.services import BackendServer, new_database, running_backend, wait_until
 from tests.stack import submit
 from worker.settings import WorkerSettings
 from worker.supervision import REPORT_GRACE_SECONDS
@@ -49,7 +49,8 @@ def test_the_settings_of_the_script_are_known_and_hold_no_secret() -> None:
     names = re.findall(r"^(\w+)=", text, re.MULTILINE)
     known = {variable_of(field) for field in WorkerSettings.model_fields}
     assert {name for name in names if name.startswith("BAPO_")} <= known
-    assert not {"BAPO_WORKER_TOKEN", "REDIS_PASSWORD"} & set(names)
+    # Address and token are all that it takes.
+    assert not {"BAPO_WORKER_TOKEN", "BAPO_BROKER_URL"} & set(names)
 
 
 @dataclass
@@ -203,11 +204,8 @@ def test_settings_that_others_may_read_are_refused(job: Job) -> None:
 
 
 @pytest.fixture
-def server(postgres_server: str, redis_server: RedisServer, tmp_path: Path) -> Iterator[BackendServer]:
-    with (
-        new_database(postgres_server) as url,
-        running_backend(url, tmp_path, redis_server.url, runs_dir_shared=True) as server,
-    ):
+def server(postgres_server: str, tmp_path: Path) -> Iterator[BackendServer]:
+    with new_database(postgres_server) as url, running_backend(url, tmp_path, runs_dir_shared=True) as server:
         yield server
 
 
@@ -296,6 +294,5 @@ def test_the_task_for_skypilot_starts_a_worker_with_its_settings(tmp_path: Path)
     settings = {name: value for name, value in given.items() if name != "BAPO_VERL_PYTHON"}
     fields = {variable_of(field): field for field in WorkerSettings.model_fields}
     loaded = WorkerSettings.model_validate({fields[name]: value for name, value in settings.items()})
-    assert loaded.broker_url == "rediss://:s3cret%2F@redis.example.org:6379/0?ssl_cert_reqs=required"
-    assert Path(given["BAPO_BROKER_PASSWORD_FILE"]).stat().st_mode & 0o077 == 0
-    assert "REDIS_PASSWORD" not in done.stdout
+    assert (loaded.server_url, loaded.worker_token) == (task.envs["BAPO_SERVER_URL"], "s3cret/")
+    assert loaded.broker_url == ""

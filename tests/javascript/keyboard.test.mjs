@@ -39,7 +39,8 @@ test("every page of the navigation has a letter of its own, and the palette has 
 
 test("the document lists every shortcut, as the sheet of help does", () => {
   const { SHORTCUTS } = opened().window.bapoKeys;
-  const rows = [...inRepository("docs/dashboard.md").matchAll(/^\| `([^|]+)` \| (.+) \|$/gm)].map(([, keys, label]) => [keys, label]);
+  const [, keyboard] = inRepository("docs/dashboard.md").split("\n## Keyboard\n");
+  const rows = [...keyboard.matchAll(/^\| `([^|]+)` \| (.+) \|$/gm)].map(([, keys, label]) => [keys, label]);
   equal(SHORTCUTS.map(({ keys, label, section }) => [keys, section === "Go to a page" ? `Go to ${label}` : label]), rows);
 });
 
@@ -215,4 +216,15 @@ test("flows and tables are rows already; a chart without data has none", () => {
   const cells = { values: [["BAPO", "GRPO"], [0.448, "<b>0.425</b>"]] };
   equal(charts.tablesOf(graph([{ type: "table", header: { values: ["method", "avg@8"] }, cells }], {}))[0].rows, [["BAPO", "0.448"], ["GRPO", "0.425"]]);
   equal(charts.tablesOf(graph([], {})), []);
+});
+
+test("every stop of the tour is a page of the navigation or of a run, and its document is there", () => {
+  const { bapoKeys: { PAGES }, bapoTour: { STOPS } } = open(["_dialog.js", "keys.js", "tour.js"]).window;
+  for (const { page, tab, document: path } of STOPS) {
+    assert.ok(page === "run" || PAGES.some(([, , href]) => href === page), page);
+    assert.ok(!tab || inRepository("frontend/pages/run/tabs.py").includes(`Tab("${tab}"`), tab);
+    const [file, section] = path.split("#");
+    const headings = [...inRepository(`docs/${file}`).matchAll(/^#+ (.+)$/gm)].map(([, text]) => text.toLowerCase().replaceAll(" ", "-"));
+    assert.ok(!section || headings.includes(section), path);
+  }
 });

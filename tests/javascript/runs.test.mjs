@@ -5,7 +5,7 @@ import { equal, open } from "./page.mjs";
 
 process.env.TZ = "America/New_York";
 
-const SCRIPTS = ["runs.js", "runs_bulk.js", "runs_columns.js", "runs_filters.js", "runs_story.js", "view.js"];
+const SCRIPTS = ["runs.js", "runs_bulk.js", "runs_columns.js", "runs_filters.js", "runs_groups.js", "runs_picker.js", "runs_story.js", "runs_trash.js", "view.js"];
 const PRESETS = { all: [], active: ["queued", "starting", "running"] };
 
 function list(options = {}) {
@@ -111,17 +111,50 @@ test("a view's columns come in its own order, the name first where it says nothi
   equal(columns({}, { widths: WIDTHS, columns: ["owner", "gone", "best"] }).shown(), [BOX, "name", "owner", "best"]);
 });
 
-test("columns that somebody chose are remembered, for narrow windows apart from wide ones", () => {
+test("columns that somebody chose are remembered by the server, for narrow windows apart from wide ones", () => {
   const first = columns({ width: 1200 }, { widths: WIDTHS });
   first.applied.push([{ colId: "name", width: 300, hide: false }, { colId: "owner", width: 90, hide: false }]);
   first.runs.columnsChanged({ source: "uiColumnMoved", finished: true });
-  const kept = JSON.parse(first.page.storage.get("bapo-runs-wide"));
-  assert.deepEqual(kept.columns.map(({ colId }) => colId), ["name", "owner"]);
+  first.page.pass(1_000);
+  const { path, body } = first.page.requests.at(-1);
+  assert.equal(path, "/api/v1/account/run-list");
+  equal(JSON.parse(body).wide.columns, [{ name: "name", width: 300 }, { name: "owner", width: 90 }]);
   first.runs.restoreColumns();
   equal(first.shown(), [BOX, "name", "owner"]);
   first.page.window.innerWidth = 500;
   first.runs.restoreColumns();
   equal(first.shown(), [BOX, "name", "status"]);
+});
+
+test("a config field gets a column when it is chosen, and its values are asked for with the rows", () => {
+  const { runs, applied, shown } = columns({}, { widths: WIDTHS });
+  const made = [];
+  let fetched = 0;
+  Object.assign(runs.state.api, {
+    getColumnDefs: () => [], setGridOption: (_, definitions) => made.push(...definitions), refreshInfiniteCache: () => { fetched += 1; },
+  });
+  runs.chooseColumns(["name", "config.method.c1"]);
+  equal(shown(), [BOX, "name", "config.method.c1"]);
+  assert.deepEqual(made.map(({ colId, headerName }) => [colId, headerName]), [["config.method.c1", "method.c1"]]);
+  assert.equal(made[0].valueGetter({ data: { "config.method.c1_text": "0.25" } }), "0.25");
+  assert.deepEqual(runs.parameters().getAll("columns"), ["config.method.c1"]);
+  assert.equal(fetched, 1);
+  assert.ok(applied.length);
+});
+
+test("a condition on any column stands in the address, and comes back from it", () => {
+  const { runs, filter, search } = list();
+  filter({ tag: [] });
+  runs.filterBy({ where: ["config.method.c1 >= 0.25", "name ~ a, b"] });
+  equal(runs.filtersOf(new URLSearchParams(search())), { where: ["config.method.c1 >= 0.25", "name ~ a, b"] });
+  assert.deepEqual(runs.parameters().getAll("where"), ["config.method.c1 >= 0.25", "name ~ a, b"]);
+});
+
+test("what is in the trash can only be restored or deleted for good", () => {
+  const { isPossible, possible } = list().runs;
+  const actions = (run) => Object.keys(possible).filter((action) => isPossible(action, run));
+  assert.deepEqual(actions({ status: "failed", is_trashed: true }), ["restore", "purge"]);
+  assert.ok(!actions({ status: "failed" }).includes("restore"));
 });
 
 test("the order stands at its column", () => {
@@ -169,4 +202,41 @@ test("what leaves the list as it is filtered is chosen no longer", () => {
   assert.deepEqual([leaves.unstar({}), leaves.unstar({ starred: true }), leaves.delete({})], [false, true, true]);
   assert.deepEqual([leaves.untag({ tag: ["a"] }, "a"), leaves.untag({ tag: ["a"] }, "b"), leaves.untag({}, "a")], [true, false, false]);
   assert.deepEqual([leaves.pause({}), leaves.stop({ status: ["running"] })], [false, true]);
+});
+
+const rewards = (values) => ({ steps: values.map((_, index) => index + 1), columns: { "critic/rewards/mean": values } });
+
+test("rows that are drawn together ask once for their lines, and again when a run has come further", async () => {
+  const query = "keys=critic%2Frewards%2Fmean&max_points=40";
+  const page = open(["runs_trend.js"], {
+    answers: {
+      [`/api/v1/metrics?run=a&run=b&${query}`]: { content: { series: { a: rewards([0.25, null, 0.5]), b: rewards([]) } } },
+      [`/api/v1/metrics?run=a&${query}`]: { content: { series: { a: rewards([0.25, null, 0.5, 0.75]) } } },
+    },
+  });
+  const { valuesOf } = page.window.bapoTrend;
+  const drawn = [valuesOf("a", "10"), valuesOf("b", "10"), valuesOf("a", "10")];
+  page.pass(50);
+  equal(await Promise.all(drawn), [[0.25, 0.5], [], [0.25, 0.5]]);
+  const further = valuesOf("a", "11");
+  page.pass(50);
+  equal(await further, [0.25, 0.5, 0.75]);
+  assert.equal(page.requests.length, 2);
+});
+
+test("a line that could not be fetched is asked for by the next row", async () => {
+  const page = open(["runs_trend.js"]);
+  const { valuesOf } = page.window.bapoTrend;
+  for (const requests of [1, 2]) {
+    const values = valuesOf("a", "10");
+    page.pass(50);
+    equal(await values, []);
+    assert.equal(page.requests.length, requests);
+  }
+});
+
+test("a line reaches from edge to edge, its least value at the bottom", () => {
+  const { corners } = open(["runs_trend.js"]).window.bapoTrend;
+  assert.equal(corners([0.2, 0.6, 0.4]), "2.0,20.0 44.0,2.0 86.0,11.0");
+  assert.equal(corners([0.3, 0.3]), "2.0,11.0 86.0,11.0");
 });

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 ROUTES = """
+read GET /api/v1/account/run-list
+read PUT /api/v1/account/run-list
 read GET /api/v1/alert-rules
 write POST /api/v1/alert-rules
 read POST /api/v1/alert-rules/preview
@@ -16,7 +18,10 @@ read GET /api/v1/alerts/{alert_id}
 admin GET /api/v1/audit
 open POST /api/v1/auth/login
 read POST /api/v1/auth/logout
+open GET /api/v1/auth/methods
 open POST /api/v1/auth/password
+open POST /api/v1/auth/single-sign-on
+open POST /api/v1/auth/single-sign-on/return
 read GET /api/v1/compare
 read GET /api/v1/compare/curves
 read GET /api/v1/config-fields
@@ -68,8 +73,10 @@ read GET /api/v1/runs
 write POST /api/v1/runs
 read GET /api/v1/runs.csv
 write POST /api/v1/runs/bulk
+read GET /api/v1/runs/columns
 write POST /api/v1/runs/deletion
 read GET /api/v1/runs/facets
+read GET /api/v1/runs/groups
 write DELETE /api/v1/runs/{run_id}
 read GET /api/v1/runs/{run_id}
 write PATCH /api/v1/runs/{run_id}
@@ -104,6 +111,7 @@ read GET /api/v1/runs/{run_id}/prompts/{prompt_id:path}
 read GET /api/v1/runs/{run_id}/ratios
 read GET /api/v1/runs/{run_id}/records
 write POST /api/v1/runs/{run_id}/release
+write POST /api/v1/runs/{run_id}/restore
 write POST /api/v1/runs/{run_id}/resume
 write POST /api/v1/runs/{run_id}/retry
 read GET /api/v1/runs/{run_id}/samples
@@ -124,6 +132,14 @@ read GET /api/v1/studies/shipped
 read GET /api/v1/studies/{study_id}
 write POST /api/v1/studies/{study_id}/actions
 read GET /api/v1/studies/{study_id}/report
+read GET /api/v1/uploads
+write POST /api/v1/uploads
+write DELETE /api/v1/uploads/{upload_id}
+read GET /api/v1/uploads/{upload_id}
+write POST /api/v1/uploads/{upload_id}/check
+write PUT /api/v1/uploads/{upload_id}/content
+write POST /api/v1/uploads/{upload_id}/finish
+write POST /api/v1/uploads/{upload_id}/register
 read GET /api/v1/views
 write POST /api/v1/views
 write DELETE /api/v1/views/{view_id}
@@ -147,10 +163,12 @@ work POST /api/v1/workers/artifacts/{artifact_id}/failure
 work POST /api/v1/workers/artifacts/{artifact_id}/finish
 work POST /api/v1/workers/chores
 work POST /api/v1/workers/deletions/{deletion_id}
+work POST /api/v1/workers/deliveries
 work POST /api/v1/workers/folders
 work POST /api/v1/workers/heartbeat
 work POST /api/v1/workers/register
 work POST /api/v1/workers/runs/{run_id}/claim
+work GET /api/v1/workers/runs/{run_id}/contents/{sha256}
 work POST /api/v1/workers/runs/{run_id}/outcome
 work POST /api/v1/workers/runs/{run_id}/records
 admin DELETE /api/v1/workers/{worker_id}
@@ -165,6 +183,7 @@ open GET /readyz
 OWN = {
     ("PATCH", "/api/v1/runs/{run_id}"),
     ("DELETE", "/api/v1/runs/{run_id}"),
+    ("POST", "/api/v1/runs/{run_id}/restore"),
     ("POST", "/api/v1/runs/{run_id}/start"),
     ("POST", "/api/v1/runs/{run_id}/stop"),
     ("POST", "/api/v1/runs/{run_id}/pause"),
@@ -197,5 +216,6 @@ DASH_PATHS = {
 }
 """What Dash serves behind the gate: all of it to those who have logged in only, and the WebSocket to nobody."""
 
-OPEN_PAGES = {"/login", "/set-password"}
-"""Pages of the dashboard without a login; they need nothing but themselves."""
+OPEN_PAGES = {"/login", "/login/callback", "/set-password"}
+"""Pages of the dashboard without a login; they need nothing but themselves. Where single sign-on is
+set up, `/login/single-sign-on` leads to the provider; without, there is no such page."""

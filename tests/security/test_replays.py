@@ -212,7 +212,7 @@ def test_a_deletion_of_another_machine_is_not_reported_done(
     client, worker_id = intruder
     claim = worker.begin(run)
     worker.report(claim, "succeeded")
-    admin.delete_run(run.id)
+    admin.delete_run(run.id, permanently=True)
     (waiting,) = [each for each in admin.storage().deletions if each.run_id == run.id]
     client.note_deletion(waiting.id, DeletionOutcome(worker_id=worker_id))
     assert waiting.id in {each.id for each in admin.storage().deletions}

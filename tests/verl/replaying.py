@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bapo.config import RunConfig, apply_changes, resolve
 from bapo.engines.base import BatchItem, Generation, GenerationStats, Policy, UpdateStats
@@ -18,6 +18,12 @@ from bapo.tasks import Problem, build_task
 
 NO_TOKENS = GenerationStats(0, 0.0, 0, 0.0)
 NO_UPDATE = UpdateStats(0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, (), 1, 0, 0)
+
+
+class Rewards(NamedTuple):
+    """What a method may ask of a group's responses."""
+
+    rewards: Sequence[int]
 
 
 class RecordedAccuracies:
@@ -40,9 +46,10 @@ class RecordedAccuracies:
         groups = []
         for problem in problems:
             visit = self._visits[step, source, problem.prompt_id]
-            groups.append(
-                RolloutGroup(problem.prompt_id, visit.num_correct, group_size, (visit.policy_version or 0), step, None)
-            )
+            # In what order responses were right is not recorded.
+            payload = Rewards([1] * visit.num_correct + [0] * (group_size - visit.num_correct))
+            version = visit.policy_version or 0
+            groups.append(RolloutGroup(problem.prompt_id, visit.num_correct, group_size, version, step, payload))
         return Generation(groups, NO_TOKENS)
 
     def update(self, batch: Sequence[BatchItem], *, step: int, passes: int = 1) -> UpdateStats:
@@ -80,15 +87,13 @@ def replayed_decisions(run_folder: Path, config: RunConfig) -> Mapping[int, dict
             method.reconfigure(config)
         outcome = loop.run_step(step)
         difficult, high_quality = method.buffers(step)
-        assert difficult is not None
-        assert high_quality is not None
         decided[step] = {
             "rollout_version": outcome.rollout_version,
             "counts": outcome.batch.counts.model_dump(),
             "prompts": [visit_fields(visit) for visit in outcome.batch.visits],
             "thresholds": outcome.thresholds.model_dump(),
-            "difficult_buffer": difficult.model_dump(),
-            "high_quality_buffer": high_quality.model_dump(),
+            "difficult_buffer": difficult and difficult.model_dump(),
+            "high_quality_buffer": high_quality and high_quality.model_dump(),
             "skipped": outcome.update is None,
         }
     return decided

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from bapo.config import RunConfig, apply_changes, resolve
+from bapo.config.method import METHODS
 from bapo.config.recipes import load_recipe
 from bapo.engines.base import BatchItem, Policy
 from bapo.rollout import BatchSource
 from bapo.tasks import build_task
 from tests.verl.comparing import assert_equal_updates, weights
+from tests.verl.short_runs import assert_it_trained, of_method, train_on
 
 GROUP_SIZE, NUM_PROBLEMS = 4, 8
 SETTINGS = {
@@ -118,3 +120,11 @@ def test_a_checkpoint_keeps_the_critic(engine: Any, batch: Sequence[BatchItem], 
     assert not torch.equal(torch.cat(engine._trainer.values(rows)), before)
     engine.load(tmp_path)
     torch.testing.assert_close(torch.cat(engine._trainer.values(rows)), before, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("name", [name for name, each in METHODS.classes.items() if each.has_critic])
+def test_a_method_with_a_critic_trains_stops_and_resumes(engine: Any, name: str, tmp_path: Path) -> None:
+    config = of_method(name)
+    records = train_on(engine, config, tmp_path / "run")
+    assert_it_trained(records, config, tmp_path / "run")
+    assert all(record.update is None or record.update.critic is not None for record in records)

@@ -26,10 +26,10 @@ STEPS = 30
 
 
 @pytest.fixture
-def jobs(worker: FakeWorker, tmp_path: Path) -> MaintenanceJobThread:
+def jobs(worker: FakeWorker, backend_server: BackendServer, tmp_path: Path) -> MaintenanceJobThread:
     """The real thing, not started: its rounds are the test's."""
     thread = MaintenanceJobThread(worker.client, tmp_path / "outgoing")
-    thread.wake(worker.id)
+    thread.wake(worker.id, backend_server.settings.runs_dir)
     return thread
 
 
@@ -74,7 +74,7 @@ def test_records_downloads_and_folder_go_and_the_audit_stays(
     assert list(item.children) == [child.id]
     assert folder.exists(), "a preview changes nothing"
 
-    admin.delete_run(run.id)
+    admin.delete_run(run.id, permanently=True)
     assert _rows_of(database, run.id) == 0
     (waiting,) = [each for each in admin.storage().deletions if each.run_id == run.id]
     assert (waiting.part, waiting.host, waiting.author) == ("folder", "box", "admin")
@@ -104,7 +104,7 @@ def test_space_in_the_database_comes_back(
 
     admin.compact_database()
     before = size()
-    request = BulkRequest(run_ids=[run.id for run in doomed], action="delete")
+    request = BulkRequest(run_ids=[run.id for run in doomed], action="purge")
     assert admin.bulk(request).num_done == 3
     report = admin.compact_database()
     assert report.after_bytes < report.before_bytes
@@ -118,7 +118,7 @@ def test_a_deletion_is_tried_until_it_is_done(
 ) -> None:
     jobs.work()
     run = _trained(admin, worker, backend_server)
-    admin.delete_run(run.id)
+    admin.delete_run(run.id, permanently=True)
     (task,) = worker.client.maintenance_jobs(MaintenanceJobsRequest(worker_id=worker.id)).delete
     refused = DeletionOutcome(worker_id=worker.id, reason="the disk is read-only")
     worker.client.note_deletion(task.deletion_id, refused)
@@ -144,7 +144,7 @@ def test_a_folder_stays_until_the_forks_that_need_it_have_begun(
     with database.session() as session, session.begin():
         session.execute(update(Run).where(Run.id == fork.id).values(forked_from=run.id, fork_step=5, step=5))
     assert list(admin.preview_deletion(DeletionRequest(run_ids=[run.id])).items[0].waiting_forks) == [fork.id]
-    admin.delete_run(run.id)
+    admin.delete_run(run.id, permanently=True)
     assert worker.client.maintenance_jobs(MaintenanceJobsRequest(worker_id=worker.id)).delete == []
     with database.session() as session, session.begin():
         session.execute(update(Run).where(Run.id == fork.id).values(step=6))
@@ -158,7 +158,7 @@ def test_a_machine_that_is_gone_is_given_up(
     run = _trained(admin, worker, backend_server)
     with database.session() as session, session.begin():
         session.execute(update(Run).where(Run.id == run.id).values(host="long gone"))
-    admin.delete_run(run.id)
+    admin.delete_run(run.id, permanently=True)
     assert worker.client.maintenance_jobs(MaintenanceJobsRequest(worker_id=worker.id)).delete == []
     (waiting,) = [each for each in admin.storage().deletions if each.host == "long gone"]
     admin.give_up_deletion(waiting.id)

@@ -16,7 +16,7 @@ import pytest
 from bapo.api.runs import RunCreate, RunStatus
 from bapo.api.workers import GpuInfo
 from bapo.client import Client
-from tests.services import BackendServer, RedisServer, new_database, running_backend, wait_until
+from tests.services import BackendServer, new_database, running_backend, wait_until
 from tests.stack import SMALL_RUN
 from worker.attempts import Attempt
 from worker.settings import WorkerSettings
@@ -57,13 +57,13 @@ def test_the_answer_of_the_driver_is_read(nvidia_smi: Callable[[str], None]) -> 
 
 @pytest.mark.parametrize(("text", "expected"), [("", None), ("none", []), ("0, 1", [0, 1]), ("3", [3])])
 def test_gpus_are_named_in_a_setting(text: str, expected: list[int] | None) -> None:
-    assert WorkerSettings(server_url="http://x", worker_gpus=text).gpu_indices == expected
+    assert WorkerSettings(server_url="https://x", worker_gpus=text).gpu_indices == expected
 
 
 @pytest.mark.parametrize("text", ["a", "0;1", "-1", "0,,1", "70000"])
 def test_other_texts_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="give indices separated by commas"):
-        WorkerSettings(server_url="http://x", worker_gpus=text)
+        WorkerSettings(server_url="https://x", worker_gpus=text)
 
 
 def test_an_attempt_of_an_earlier_release_keeps_its_gpu(tmp_path: Path) -> None:
@@ -89,8 +89,8 @@ def test_what_a_trainer_left_in_its_session_is_ended() -> None:
 
 
 @pytest.fixture
-def server(postgres_server: str, redis_server: RedisServer, tmp_path: Path) -> Iterator[BackendServer]:
-    with new_database(postgres_server) as url, running_backend(url, tmp_path, redis_server.url) as server:
+def server(postgres_server: str, tmp_path: Path) -> Iterator[BackendServer]:
+    with new_database(postgres_server) as url, running_backend(url, tmp_path) as server:
         yield server
 
 

@@ -28,10 +28,10 @@ MODEL = SHIPPED_MODELS / "countdown-base"
 
 
 @pytest.fixture
-def jobs(worker: FakeWorker, tmp_path: Path) -> MaintenanceJobThread:
+def jobs(worker: FakeWorker, backend_server: BackendServer, tmp_path: Path) -> MaintenanceJobThread:
     """The real thing, not started: its rounds are the test's."""
     thread = MaintenanceJobThread(worker.client, tmp_path / "outgoing")
-    thread.wake(worker.id)
+    thread.wake(worker.id, backend_server.settings.runs_dir)
     return thread
 
 
@@ -183,7 +183,7 @@ def test_a_fork_that_waits_keeps_the_checkpoint_that_its_parent_takes_away(
     draft = admin.fork(parent.id, RunFork(step=10, name="draft", start=False))
     jobs.work()
     assert (backend_server.settings.runs_dir / draft.id).is_dir()
-    admin.delete_run(draft.id)
+    admin.delete_run(draft.id, permanently=True)
     jobs.work()
     assert not (backend_server.settings.runs_dir / draft.id).exists()
 

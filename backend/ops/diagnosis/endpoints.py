@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from backend.auth.openid import flow
 from backend.dispatch.dispatcher import Dispatcher
 from backend.kit.context import ContextOf, DbSession, new_router
 from backend.kit.permissions import Administrator
@@ -13,5 +14,8 @@ router = new_router("service")
 
 @router.get("/diagnosis", summary="Diagnose the deployment")
 def diagnosis(_: Administrator, session: DbSession, context: ContextOf) -> Diagnosis:
-    """State of database, broker, folders and workers, for `bapo doctor`. Requires an administrator."""
-    return service.diagnose(session, context.settings, context.part(Dispatcher))
+    """State of database, broker, folders, workers and the provider of single sign-on, for `bapo doctor`.
+
+    Requires an administrator.
+    """
+    return service.diagnose(session, context.settings, context.part(Dispatcher), flow.provider_at(context))

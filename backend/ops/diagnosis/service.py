@@ -10,12 +10,14 @@ import stat
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import redis
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from backend.auth.openid.examination import examine
+from backend.auth.openid.provider import Provider
 from backend.dispatch.dispatcher import Dispatcher
 from backend.kit.settings import Settings
 from backend.ops.migrate import revisions
@@ -25,6 +27,7 @@ from backend.workers.freshness import fresh_seconds
 from backend.workers.repository import WorkerRow
 from bapo import __version__
 from bapo.api.service import BrokerFacts, DatabaseFacts, Diagnosis, FolderFacts, SecretFile, WorkerFacts
+from bapo.api.workers import Delivery
 from bapo.run.run_folder import MARK_FILE, mark_of
 
 _DATABASE = text("""
@@ -36,8 +39,8 @@ _DATABASE = text("""
 """)
 
 
-def diagnose(session: Session, settings: Settings, dispatcher: Dispatcher) -> Diagnosis:
-    """Ask the database, the broker and the disk."""
+def diagnose(session: Session, settings: Settings, dispatcher: Dispatcher, provider: Provider | None) -> Diagnosis:
+    """Ask the database, the broker, the disk and the provider of single sign-on."""
     row = session.execute(_DATABASE).one()
     found, needed = revisions(session.connection())
     mark = write_mark(settings.runs_dir)
@@ -60,6 +63,7 @@ def diagnose(session: Session, settings: Settings, dispatcher: Dispatcher) -> Di
         runs_dir=_folder(settings.runs_dir),
         secret_files=_secret_files(settings),
         workers=[_worker(each, row.now, mark) for each in workers.workers(session, fresh_seconds(settings))],
+        single_sign_on=None if provider is None else examine(provider, settings),
     )
 
 
@@ -125,6 +129,7 @@ def _worker(row: WorkerRow, now: datetime, mark: int | None) -> WorkerFacts:
         sees_runs_dir=None if seen is None or mark is None else int(seen) == mark,
         runs_dir_free_bytes=_whole(system, "runs_dir_free_bytes"),
         num_gpus=len(worker.gpus),
+        delivery=cast(Delivery, worker.delivery),
     )
 
 

@@ -7,6 +7,7 @@ import time
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.kit import instruments
+from backend.kit.middleware import OPEN_ENDED
 
 UNKNOWN_ROUTE = "none"
 """Of a request that no route took: its path is the caller's choice and would be a label without bound."""
@@ -25,16 +26,11 @@ class RequestMetrics:
             await self.app(scope, receive, send)
             return
         status = 500
-        is_stream = False
 
         async def noting(message: Message) -> None:
-            nonlocal status, is_stream
+            nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                is_stream = any(
-                    name == b"content-type" and value.startswith(b"text/event-stream")
-                    for name, value in message["headers"]
-                )
             await send(message)
 
         method = scope["method"] if scope["method"] in _METHODS else "other"
@@ -46,7 +42,7 @@ class RequestMetrics:
             instruments.REQUESTS_IN_PROGRESS.dec()
             route = route_of(scope)
             instruments.REQUESTS.labels(method, route, str(status)).inc()
-            if not is_stream:
+            if not scope["path"].endswith(OPEN_ENDED):
                 instruments.REQUEST_SECONDS.labels(method, route).observe(time.perf_counter() - begin)
 
 

@@ -13,6 +13,7 @@ from bapo.client.calls.resources import ResourceCalls
 from bapo.client.calls.runs import RunCalls
 from bapo.client.calls.storage import StorageCalls
 from bapo.client.calls.studies import StudyCalls
+from bapo.client.calls.uploads import UploadCalls
 from bapo.client.calls.webhooks import WebhookCalls
 from bapo.client.calls.workers import WorkerCalls
 
@@ -24,6 +25,7 @@ class Calls(
     RecordCalls,
     PromptCalls,
     ResourceCalls,
+    UploadCalls,
     StorageCalls,
     ArtifactCalls,
     StudyCalls,

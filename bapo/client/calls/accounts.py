@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from bapo.api.accounts import (
+    LoggedOut,
+    LoginMethods,
     NewToken,
     PasswordChange,
     PasswordSet,
@@ -39,8 +41,12 @@ class AccountCalls:
         """The caller."""
 
     @route("POST /auth/logout")
-    def logout(self) -> None:
+    def logout(self) -> LoggedOut:
         """End the session that the client's cookie stands for."""
+
+    @route("GET /auth/methods")
+    def login_methods(self) -> LoginMethods:
+        """Ways to log in."""
 
     @route("POST /auth/password")
     def set_password(self, body: PasswordSet) -> UserInfo:

@@ -13,20 +13,23 @@ from bapo.api.runs import (
     History,
     ParameterChange,
     PauseRequest,
+    RestoreAnswer,
+    RunColumns,
     RunCreate,
     RunDetail,
     RunFacets,
     RunFilters,
     RunFork,
+    RunGroups,
     RunPage,
     RunUpdate,
     StopAnswer,
     StopMoment,
     StopRequest,
 )
-from bapo.api.views import ViewInfo, ViewPage, ViewWrite
+from bapo.api.views import RunListLayouts, ViewInfo, ViewPage, ViewWrite
 from bapo.api.workers import BatchAccepted, RecordBatch
-from bapo.client.call import Call, Endpoint, post, route, run_path
+from bapo.client.call import Call, Endpoint, answer, post, route, run_path
 
 
 def query_of(filters: RunFilters) -> dict[str, Any]:
@@ -60,22 +63,45 @@ class RunCalls:
         max_step: int | None = None,
         min_best: float | None = None,
         max_best: float | None = None,
+        trash: str | None = None,
+        where: Sequence[str] | str | None = None,
+        columns: Sequence[str] | str | None = None,
         sort: str | None = None,
         cursor: str | None = None,
         offset: int | None = None,
         limit: int | None = None,
     ) -> RunPage:
-        """A page of runs; `sort` is a column, with `-` before it for descending, such as `-created_at`."""
+        """A page of runs; `sort` is a column, with `-` before it for descending, such as `-created_at`.
+
+        `where` are conditions on columns, such as `config.method.c1>=0.25`; `columns` are config fields and metrics,
+        which come in each run's `values`.
+        """
 
     @Endpoint
-    def runs_csv(self, filters: RunFilters | None = None, sort: str | None = None) -> Call[str]:
-        """All runs that the filters match, as CSV."""
+    def runs_csv(
+        self, filters: RunFilters | None = None, sort: str | None = None, columns: Sequence[str] = ()
+    ) -> Call[str]:
+        """All runs that the filters match, as CSV; with these config fields and metrics."""
         params = query_of(filters or RunFilters()) | ({} if sort is None else {"sort": sort})
+        params |= {"columns": list(columns)} if columns else {}
         return Call("GET", "/runs.csv", lambda response: response.text, params=params)
 
     @route("GET /runs/facets")
     def run_facets(self) -> RunFacets:
         """Methods, tags, owners and groups that there are to filter by."""
+
+    @Endpoint
+    def run_groups(
+        self, by: str, metrics: Sequence[str] = (), filters: RunFilters | None = None, offset: int = 0, limit: int = 100
+    ) -> Call[RunGroups]:
+        """Runs that the filters match, in groups: states, mean and spread of these columns."""
+        params = query_of(filters or RunFilters()) | {"by": by, "offset": offset, "limit": limit}
+        params |= {"metrics": list(metrics)} if metrics else {}
+        return Call("GET", "/runs/groups", answer(RunGroups), params=params)
+
+    @route("GET /runs/columns")
+    def run_columns(self, *, project: Sequence[str] | str | None = None) -> RunColumns:
+        """Config fields and metrics that lists of runs can show, sort and filter by."""
 
     @route("POST /runs/bulk")
     def bulk(self, body: BulkRequest, idempotency_key: str | None = None) -> BulkAnswer:
@@ -98,8 +124,12 @@ class RunCalls:
         """Change name, tags or notes, archive a run or take it out of the archive."""
 
     @route("DELETE /runs/{run_id}")
-    def delete_run(self, run_id: str) -> None:
-        """Delete a draft or an ended run, with its folder."""
+    def delete_run(self, run_id: str, permanently: bool | None = None) -> None:
+        """Move a draft or an ended run to the trash; `permanently`: delete it now, with its folder."""
+
+    @route("POST /runs/{run_id}/restore")
+    def restore_run(self, run_id: str) -> RestoreAnswer:
+        """Take a run out of the trash."""
 
     @route("POST /runs/{run_id}/start")
     def start(self, run_id: str) -> RunDetail:
@@ -178,6 +208,14 @@ class RunCalls:
     @route("PUT /views/{view_id}")
     def replace_view(self, view_id: str, body: ViewWrite) -> ViewInfo:
         """Change one's own view."""
+
+    @route("GET /account/run-list")
+    def run_list_layouts(self) -> RunListLayouts:
+        """How one's own run list looks: columns, widths, order."""
+
+    @route("PUT /account/run-list")
+    def set_run_list_layouts(self, body: RunListLayouts) -> RunListLayouts:
+        """Keep how one's own run list looks."""
 
     @route("DELETE /views/{view_id}")
     def delete_view(self, view_id: str) -> None:

@@ -7,6 +7,8 @@ from urllib.parse import quote
 from bapo.api.queue import LimitChange, QueueMove, QueueState, UserLimits
 from bapo.api.runs import RunSummary
 from bapo.api.workers import (
+    AssignedRuns,
+    AssignedRunsRequest,
     AttemptOutcome,
     BatchAccepted,
     Claim,
@@ -50,6 +52,10 @@ class WorkerCalls:
     @route("POST /workers/heartbeat")
     def heartbeat(self, body: WorkerHeartbeat) -> HeartbeatAnswer:
         """A worker says what it is running, and hears what to do."""
+
+    @route("POST /workers/deliveries")
+    def wait_for_runs(self, body: AssignedRunsRequest) -> AssignedRuns:
+        """Wait for assigned runs, for as long as the body says: the client's timeout must be longer."""
 
     @route("POST /workers/runs/{run_id}/claim")
     def claim(self, run_id: str, body: ClaimRequest) -> Claim:

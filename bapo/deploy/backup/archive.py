@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bapo import __version__
 from bapo.run.checkpoint import CHECKPOINTS_FOLDER
-from bapo.run.run_folder import LOCK_FILE
+from bapo.run.run_folder import LOCK_FILE, UPLOADS_FOLDER
 
 SCHEMA = 1
 MANIFEST = "manifest.json"
@@ -122,7 +122,7 @@ class BackupWriter:
         self._members[name] = Member(name=name, size=size, sha256=hashing.digest.hexdigest())
 
     def add_runs(self, runs_dir: Path) -> int:
-        """Add the folders of all runs; their number."""
+        """Add the folders of all runs, and the uploads beside them; the number of runs."""
         folders = sorted(path for path in runs_dir.iterdir() if path.is_dir()) if runs_dir.exists() else []
         for folder in folders:
             name = f"{RUNS}/{folder.name}"
@@ -131,7 +131,7 @@ class BackupWriter:
                 if not self.add_folder(f"{name}/{CHECKPOINTS_FOLDER}", folder / CHECKPOINTS_FOLDER):
                     break
             self.add_folder(name, folder, leave_out=CHECKPOINTS_FOLDER)
-        return len(folders)
+        return sum(folder.name != UPLOADS_FOLDER for folder in folders)
 
     def add_folder(self, name: str, folder: Path, leave_out: str | None = None) -> bool:
         """Add the files of a folder that are not in the backup yet; return whether there were any."""

@@ -68,7 +68,7 @@ def revision(url: str) -> str | None:
 def dump(url: str, file: Path) -> None:
     """Write a consistent dump, while others write."""
     # Logins are not kept: whoever has a backup shall not be logged in.
-    left_out = [f"--exclude-table-data={table}" for table in ("sessions", "login_codes")]
+    left_out = [f"--exclude-table-data={table}" for table in ("sessions", "login_codes", "pending_sign_ins")]
     _run("pg_dump", url, "--format=custom", "--no-owner", "--no-privileges", *left_out, "--file", str(file))
 
 

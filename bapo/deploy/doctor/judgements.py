@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
-from bapo.api.service import BrokerFacts, DatabaseFacts, Diagnosis, FolderFacts, Readiness, SecretFile, WorkerFacts
+from bapo.api.service import (
+    BrokerFacts,
+    DatabaseFacts,
+    Diagnosis,
+    FolderFacts,
+    Readiness,
+    SecretFile,
+    SingleSignOnFacts,
+    WorkerFacts,
+)
 from bapo.deploy.doctor.findings import Finding, failure, note, ok, skipped, warning
+from bapo.deploy.settings import LOOPBACK_HOSTS, is_this_machine
 
 CONNECTIONS_WARNING = 0.8
 CONNECTIONS_FAILURE = 0.95
@@ -19,7 +30,6 @@ CLOCK_FAILURE_SECONDS = 30.0
 OLDEST_POSTGRES = 15
 STREAM_SECONDS = 3.0
 """The first byte of an event stream is sent at once; if it arrives later, a proxy buffers it."""
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def versions(server: str, ours: str) -> Finding:
@@ -70,7 +80,7 @@ def broker(facts: BrokerFacts) -> Iterator[Finding]:
         yield failure(
             "broker",
             f"Redis does not answer: {facts.problem}",
-            "start it; check BAPO_BROKER_URL and its password. Queued runs wait until it is back",
+            "start it; check BAPO_BROKER_URL and its password. Until it is back, only workers over HTTPS get runs",
         )
         return
     yield ok("broker", f"Redis {facts.version} answers")
@@ -133,7 +143,8 @@ def _worker(worker: WorkerFacts, server_version: str, *, shared: bool) -> Iterat
     troubles = list(_troubles(name, worker, server_version, shared=shared))
     yield from troubles
     if not troubles:
-        yield ok(name, f"heard {worker.seconds_since_heartbeat:.0f} s ago, on {worker.host}, {worker.num_gpus} GPUs")
+        heard = f"heard {worker.seconds_since_heartbeat:.0f} s ago, on {worker.host}, {worker.num_gpus} GPUs"
+        yield ok(name, f"{heard}, runs {'over HTTPS' if worker.delivery == 'https' else 'from the broker'}")
 
 
 def _troubles(name: str, worker: WorkerFacts, server_version: str, *, shared: bool) -> Iterator[Finding]:
@@ -163,6 +174,42 @@ def _troubles(name: str, worker: WorkerFacts, server_version: str, *, shared: bo
             yield space
 
 
+def joining(public_url: str) -> Finding:
+    """What a worker on another machine needs of this server."""
+    if is_this_machine(public_url):
+        return note(
+            "workers elsewhere",
+            f"none can join: {public_url} is this machine only. They need an https address, set as BAPO_PUBLIC_URL",
+        )
+    options = f"--server {public_url} --token-file FILE"
+    flag = "" if public_url.startswith("https://") else " --allow-http"
+    return note(
+        "workers elsewhere",
+        f"need {public_url} and a worker token, no broker: `bapo worker {options}{flag}`; `bapo doctor {options}` "
+        "checks it from there",
+    )
+
+
+def token_on_the_way(url: str) -> Finding:
+    """Whether others could read a worker's token."""
+    if url.startswith("https://") or is_this_machine(url):
+        return ok("encryption", f"{url} is {'encrypted' if url.startswith('https://') else 'this machine only'}")
+    return warning(
+        "encryption",
+        f"{url} is not encrypted: others on the way can read the worker token",
+        "use the server's https address; in a private network a worker takes this one with --allow-http",
+    )
+
+
+def worker_token(status: int, remedy: str) -> Finding:
+    """The server's answer to a worker that asks for the runs of an unknown one, which changes nothing."""
+    if status == HTTPStatus.NOT_FOUND:
+        return ok("worker token", "known to the server, which hands out runs over HTTPS: a worker needs nothing else")
+    if status == HTTPStatus.METHOD_NOT_ALLOWED:
+        return failure("worker token", "the server is too old to hand out runs over HTTPS", "upgrade the server")
+    return failure("worker token", remedy, "create one on the page Worker tokens")
+
+
 def secret_files(files: Sequence[SecretFile]) -> Iterator[Finding]:
     """Files with tokens: their owner's only."""
     for file in files:
@@ -178,7 +225,7 @@ def addresses(asked: str, public_url: str, hosts: Sequence[str]) -> Iterator[Fin
     """The address in use, the public one, and TLS."""
     host = urlsplit(asked).hostname
     public = urlsplit(public_url)
-    if public.scheme != "https" and public.hostname not in LOOPBACK:
+    if public.scheme != "https" and public.hostname not in LOOPBACK_HOSTS:
         yield warning(
             "encryption",
             f"{public_url} is not encrypted: tokens and sessions are sent in the clear",
@@ -186,7 +233,7 @@ def addresses(asked: str, public_url: str, hosts: Sequence[str]) -> Iterator[Fin
         )
     else:
         yield ok("encryption", f"{public_url} is {'encrypted' if public.scheme == 'https' else 'this machine only'}")
-    if host not in LOOPBACK and host != public.hostname:
+    if host not in LOOPBACK_HOSTS and host != public.hostname:
         yield warning(
             "public address",
             f"asked at {host}, BAPO_PUBLIC_URL says {public.hostname}",
@@ -276,10 +323,42 @@ def diagnosis(found: Diagnosis, asked: str) -> Iterator[Finding]:
     yield from broker(found.broker)
     yield from runs_folder(found.runs_dir)
     yield from workers(found.workers, found.version, shared=found.runs_dir_shared)
+    yield joining(found.public_url)
     yield from secret_files(found.secret_files)
     yield from addresses(asked, found.public_url, found.hosts)
+    if found.single_sign_on is not None:
+        yield from single_sign_on(found.single_sign_on)
     if not found.dispatcher_alive:
         yield failure("dispatcher", "no server dispatches runs", "restart the server and read its log")
+
+
+def single_sign_on(found: SingleSignOnFacts) -> Iterator[Finding]:
+    """The provider of single sign-on: reachable, the one that is meant, and one that knows this server."""
+    if found.problem is not None:
+        yield failure(
+            "single sign-on", found.problem, "correct BAPO_OIDC_ISSUER, or reach the provider from the server"
+        )
+        return
+    yield ok("single sign-on", f"{found.issuer} answers, and names itself so")
+    if found.client_problem is not None:
+        remedy = "set BAPO_OIDC_CLIENT_ID and BAPO_OIDC_CLIENT_SECRET_FILE to what the provider shows for this client"
+        yield failure("single sign-on client", found.client_problem, remedy)
+    else:
+        yield ok("single sign-on client", "client ID and secret are not refused")
+    if found.accepts_redirect:
+        yield ok("single sign-on redirect", f"{found.redirect_uri} is registered")
+    elif found.accepts_redirect is None:
+        yield note("single sign-on redirect", f"the provider does not say whether {found.redirect_uri} is registered")
+    else:
+        remedy = f"register exactly this address there; its beginning is BAPO_PUBLIC_URL: {found.redirect_uri}"
+        yield failure("single sign-on redirect", "the provider refuses this client or its redirect address", remedy)
+    if not found.ends_sessions:
+        yield note("single sign-on logout", "the provider's session stays after a logout: it offers no way to end it")
+    skew = found.clock_skew_seconds
+    if skew is not None and abs(skew) > CLOCK_WARNING_SECONDS:
+        grade = failure if abs(skew) > CLOCK_FAILURE_SECONDS else warning
+        text = f"{skew:+.1f} s from the server's"
+        yield grade("single sign-on clock", text, "run a time service (chrony) on both machines")
 
 
 def no_diagnosis(why: str) -> Finding:

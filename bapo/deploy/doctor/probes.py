@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from http import HTTPStatus
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -16,7 +17,9 @@ from pydantic import ValidationError
 
 from bapo import __version__
 from bapo.api.service import Readiness, SecretFile
+from bapo.api.workers import AssignedRunsRequest
 from bapo.client import ApiError, Client
+from bapo.client.connection_failures import advice_for
 from bapo.config import ConfigError
 from bapo.deploy.doctor import judgements
 from bapo.deploy.doctor.findings import Finding, failure, note, ok, skipped, warning
@@ -33,7 +36,7 @@ def server(url: str, token: str | None) -> Iterator[Finding]:
     try:
         health = httpx.get(f"{url}/healthz", timeout=TIMEOUT_SECONDS)
     except httpx.TransportError as error:
-        yield failure("server", f"{url} does not answer ({error})", "check the address, and that the server is up")
+        yield failure("server", f"{url} does not answer ({error})", advice_for(url, str(error)).remedy)
         return
     try:
         server_version = str(health.json()["version"])
@@ -73,7 +76,12 @@ def _inside(url: str, token: str) -> Iterator[Finding]:
         try:
             me = client.me()
         except ApiError as error:
-            yield failure("login", str(error.body.remedy), "get a new token with `bapo login`")
+            if error.status == HTTPStatus.FORBIDDEN:
+                # No person's token, then.
+                yield judgements.token_on_the_way(url)
+                yield _as_worker(client)
+            else:
+                yield failure("login", str(error.body.remedy), "get a new token with `bapo login`")
             return
         yield ok("login", f"as {me.name}, {me.role}")
         yield judgements.stream(_first_byte(client))
@@ -83,6 +91,14 @@ def _inside(url: str, token: str) -> Iterator[Finding]:
             yield judgements.no_diagnosis(error.body.remedy)
             return
     yield from judgements.diagnosis(found, url)
+
+
+def _as_worker(client: Client) -> Finding:
+    try:
+        client.wait_for_runs(AssignedRunsRequest(worker_id="", wait_seconds=0.0))
+    except ApiError as error:
+        return judgements.worker_token(error.status, error.remedy)
+    raise AssertionError("no worker is without an identifier")
 
 
 def _first_byte(client: Client) -> float | None:
@@ -106,7 +122,7 @@ def local(data: Path) -> Iterator[Finding]:
     if not data.exists():
         yield note("data folder", f"{data} does not exist: `bapo up` creates it")
         return
-    tokens = [data / name for name in ("admin-token", "worker-token", "broker-password")]
+    tokens = [data / name for name in ("admin-token", "worker-token")]
     found = [SecretFile(path=str(file), mode=_mode(file)) for file in tokens if file.exists()]
     yield from judgements.secret_files(found)
     yield judgements.disk("disk of the data folder", shutil.disk_usage(data).free)

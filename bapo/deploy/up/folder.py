@@ -31,7 +31,6 @@ class DataFolder:
         self.redis = self.path / "redis"
         self.admin_token = self.path / "admin-token"
         self.worker_token = self.path / "worker-token"
-        self.broker_password = self.path / "broker-password"
         self.processes = self.path / "processes.json"
         self.started_before = self.path / "started-before"
         self._lock_file = self.path / "lock"

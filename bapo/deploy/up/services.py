@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from bapo.deploy.commands import service_command
 from bapo.deploy.up.child import ChildSpec
 from bapo.deploy.up.folder import DataFolder, StartError
-from bapo.deploy.up.redis import EVERYWHERE
 
 HOST = "127.0.0.1"
+EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not listened on
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,6 @@ class Addresses:
     """Address that the frontend listens on."""
     given_public_url: str | None = None
     """Public address, where a proxy stands in front or the machine has a name."""
-    worker_broker_url: str = ""
-    """Redis for workers on other machines; empty: there are none."""
 
     @property
     def local_url(self) -> str:
@@ -54,7 +52,7 @@ class Addresses:
         return f"http://{HOST}:{self.backend_port}"
 
 
-def check_port(port: int, host: str = HOST, option: str = "--port") -> None:
+def check_port(port: int, host: str = HOST) -> None:
     """Check that a port is free. Raises StartError."""
     try:
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
@@ -66,7 +64,7 @@ def check_port(port: int, host: str = HOST, option: str = "--port") -> None:
         ) from None
     except (OSError, OverflowError) as error:
         where = f"Port {port}" if host == HOST else f"Port {port} of {host}"
-        raise StartError(f"{where} cannot be used ({error}): choose another with {option}.") from None
+        raise StartError(f"{where} cannot be used ({error}): choose another with --port.") from None
 
 
 def free_port() -> int:
@@ -88,7 +86,6 @@ def backend_environment(folder: DataFolder, addresses: Addresses) -> dict[str, s
         "BAPO_WORKER_TOKEN_FILE": str(folder.worker_token),
         "BAPO_PUBLIC_URL": addresses.public_url,
         "BAPO_ALLOWED_HOSTS": addresses.allowed_hosts,
-        "BAPO_WORKER_BROKER_URL": addresses.worker_broker_url,
         "BAPO_RESOURCE_ROOTS": os.environ.get("BAPO_RESOURCE_ROOTS", str(folder.resources)),
     }
 
@@ -126,7 +123,6 @@ def worker_spec(folder: DataFolder, addresses: Addresses, *, slots: int) -> Chil
             *("--slots", str(slots)),
             *("--folder", str(folder.worker)),
         ),
-        # Others may be given another address of the same broker.
         environment={"BAPO_BROKER_URL": addresses.broker_url},
         # A trainer gets up to 600 s (BAPO_STOP_LIMIT_SECONDS), then the worker reports for up to 10 s.
         grace_seconds=630.0,

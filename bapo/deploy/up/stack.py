@@ -16,12 +16,14 @@ from urllib.parse import urlsplit
 import httpx
 
 from bapo.deploy.commands import service_command
+from bapo.deploy.settings import is_this_machine
 from bapo.deploy.up.child import Child
 from bapo.deploy.up.folder import DataFolder, StartError
 from bapo.deploy.up.leftovers import end_leftovers
 from bapo.deploy.up.postgres import EmbeddedPostgres
-from bapo.deploy.up.redis import EVERYWHERE, BrokerAddress, EmbeddedRedis
+from bapo.deploy.up.redis import EmbeddedRedis
 from bapo.deploy.up.services import (
+    EVERYWHERE,
     HOST,
     Addresses,
     backend_environment,
@@ -51,8 +53,6 @@ class UpOptions:
     listen: str = HOST
     """Address to listen on; any but the loopback lets other machines in."""
     public_url: str | None = None
-    broker_port: int | None = None
-    """Port of Redis for workers on other machines; None: no such workers."""
 
 
 class Stack:
@@ -83,8 +83,6 @@ class Stack:
             if left:
                 self._say(f"ended what an earlier start left running: {', '.join(left)}")
             check_port(self._options.port, self._options.listen)
-            if self._options.broker_port is not None:
-                check_port(self._options.broker_port, self._options.listen, "--broker-port")
             self._serve()
         finally:
             for number, handler in handlers.items():
@@ -106,8 +104,7 @@ class Stack:
         folder, supervisor = self._folder, self._supervisor
         self._say("starting PostgreSQL, Redis, backend, dashboard and a worker")
         options = self._options
-        broker_port = options.broker_port
-        redis = EmbeddedRedis(folder, None if broker_port is None else BrokerAddress(options.listen, broker_port))
+        redis = EmbeddedRedis(folder)
         postgres = EmbeddedPostgres(folder)
         addresses = Addresses(
             options.port,
@@ -116,7 +113,6 @@ class Stack:
             redis.url,
             options.listen,
             options.public_url,
-            redis.remote_url(broker_host(options)),
         )
         # The slowest to import, and independent of the others.
         frontend = supervisor.start(frontend_spec(addresses))
@@ -159,8 +155,9 @@ class Stack:
         self._say(f"open (once)   {link}")
         if self._options.listen != HOST and urlsplit(addresses.public_url).scheme != "https":
             self._say("NOT ENCRYPTED: others on the network can read tokens; put TLS in front (docs/deployment.md)")
-        if addresses.worker_broker_url:
-            self._say(f"workers join  bapo worker --server {addresses.public_url} --token-file worker-token")
+        if not is_this_machine(addresses.public_url):
+            flag = "" if addresses.public_url.startswith("https://") else " --allow-http"
+            self._say(f"workers join  bapo worker --server {addresses.public_url}{flag} --token-file worker-token")
         self._say("Ctrl-C stops everything")
         if self._options.browser and has_desktop():
             webbrowser.open(f"{addresses.public_url}/login?code={self._backend(addresses, 'login-code')}")
@@ -188,17 +185,6 @@ def check_listening(options: UpOptions) -> None:
             f"With --listen {options.listen} give the address that people open, with --public-url "
             "https://bapo.example.org, or listen on one address of this machine."
         )
-    if options.broker_port is not None and options.listen in (HOST, "localhost", "::1"):
-        raise StartError(
-            "--broker-port lets workers on other machines in: give an address that they can reach with --listen."
-        )
-
-
-def broker_host(options: UpOptions) -> str:
-    """The host name at which workers on other machines reach Redis."""
-    if options.listen not in EVERYWHERE:
-        return options.listen
-    return urlsplit(options.public_url or "").hostname or options.listen
 
 
 def has_desktop() -> bool:

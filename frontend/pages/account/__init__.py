@@ -59,15 +59,21 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
         allowDeselect=False,
         w=260,
     )
+    methods = await client.login_methods()
+    signs_in_with = (
+        f" · signs in with {methods.single_sign_on}" if me.has_single_sign_on and methods.single_sign_on else ""
+    )
+    # Its callbacks need the form even where a password is of no use.
+    password_style = {} if methods.password else {"display": "none"}
     cards = [
-        card(password_form(me.has_password), title="Password"),
+        card(password_form(me.has_password), title="Password", style=password_style),
         card(html.Div(session_table((await client.sessions()).items), id="sessions"), title="Sessions"),
         card(*await token_panel(client, TOKENS, scope), title="API tokens", look="account-wide"),
     ]
     return html.Div(
         [
             page_heading("Account"),
-            dmc.Text([html.B(me.name), f" · {me.role} on this server"], mb=4),
+            dmc.Text([html.B(me.name), f" · {me.role} on this server{signs_in_with}"], mb=4),
             dmc.Text(f"Projects: {projects}", size="sm", c="dimmed", mb="md", className="wrap-anywhere"),
             html.Div(cards, className="account-grid"),
         ]

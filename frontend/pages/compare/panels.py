@@ -167,7 +167,7 @@ def curves_note(curves: ComparedCurves, key: str, view: View) -> str:
     if curves.budget is not None and curves.budget.run_id is not None:
         names = {run_id: name for each in curves.groups for run_id, name in zip(each.run_ids, each.names, strict=True)}
         shortest = names[curves.budget.run_id]
-        parts.append(f"cut off at {budget_text(curves.budget.x, curves.budget.until)}, where {shortest} ends")
+        parts.append(f"cut off at {budget_text(curves.budget.x, curves.budget.until)}, as far as {shortest} goes")
     if curves.is_interpolated:
         parts.append("interpolated linearly to common positions")
     shown, whole = (sum(sizes) for sizes in zip(*((len(each.x), each.num_positions) for each in found), strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,7 +25,8 @@ worker_tokens_layout = worker_tokens.layout
 
 ROLES = (
     "A role limits what a user may do on this server: viewers look, members submit runs and may administer projects, "
-    "administrators may do everything. Roles within a project are set on the page Projects."
+    "administrators may do everything. Roles within a project are set on the page Projects. Where claims of single "
+    "sign-on give roles, a role set here holds until the next sign-in."
 )
 
 
@@ -45,7 +47,8 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
 
 
 async def _table(client: AsyncClient) -> Any:
-    return people_table((await client.people()).items, (await client.me()).id)
+    people, me, methods = await asyncio.gather(client.people(), client.me(), client.login_methods())
+    return people_table(people.items, me.id, methods.single_sign_on or "single sign-on")
 
 
 def _show_link(origin: str | None, name: str, link: PasswordLink) -> None:
@@ -67,23 +70,25 @@ def register(app: Dash, api: Api) -> None:
 
 
 def _creating(app: Dash, api: Api) -> None:
-    states = [State(f"person-{each}", "value") for each in ("name", "role", "projects")]
+    states = [State(f"person-{each}", "value") for each in ("name", "email", "role", "projects")]
 
     @when_submitted(
         app,
         "person-submit",
-        fields={"name": "person-name"},
+        fields={"name": "person-name", "email": "person-email"},
         problem="person-problem",
         states=[*states, State("public-origin", "data")],
     )
-    async def create(name: str, role: Any, projects: list[str] | None, origin: str | None) -> None:
+    async def create(name: str, email: str, role: Any, projects: list[str] | None, origin: str | None) -> None:
         there = "viewer" if role == "viewer" else "member"
         memberships = [MembershipWrite(project=project, role=there) for project in projects or ()]
-        body = PersonCreate.model_construct(name=(name or "").strip(), role=role, projects=memberships)
+        address = (email or "").strip() or None
+        body = PersonCreate.model_construct(name=(name or "").strip(), email=address, role=role, projects=memberships)
         client = api.client()
         made = await client.create_person(body)
         set_props("person-dialog", {"opened": False})
-        set_props("person-name", {"value": ""})
+        for each in ("name", "email"):
+            set_props(f"person-{each}", {"value": ""})
         _show_link(origin, made.name, made.link)
         show("people", await _table(client))
 

@@ -19,13 +19,24 @@ from frontend.components.table import cell, row, table
 HEAD = ("Name", "Role", "Projects", "Last seen", "Logs in by", "")
 
 
-def people_table(people: Sequence[PersonInfo], own_id: str) -> Any:
-    """Returns all users; nobody can disable themselves by mistake."""
+def people_table(people: Sequence[PersonInfo], own_id: str, single_sign_on: str) -> Any:
+    """Returns all users; nobody can disable themselves by mistake. `single_sign_on`: what it is called here."""
     now = datetime.now(UTC)
-    return table(HEAD, [_row(each, own_id, now) for each in people], "people-table", highlightOnHover=True)
+    rows = [_row(each, own_id, now, single_sign_on) for each in people]
+    return table(HEAD, rows, "people-table", highlightOnHover=True)
 
 
-def _row(person: PersonInfo, own_id: str, now: datetime) -> dmc.TableTr:
+def _logins(person: PersonInfo, single_sign_on: str, now: datetime) -> Any:
+    ways = ["password"] if person.has_password else []
+    if person.identities:
+        last = person.identities[0]
+        title = f"{last.subject} at {last.issuer}"
+        lately = html.Div(["signed in ", moment(last.last_login_at, now=now)], className="queue-detail")
+        return [html.Span(", ".join([*ways, single_sign_on]), title=title), lately]
+    return ways[0] if ways else "links and tokens only"
+
+
+def _row(person: PersonInfo, own_id: str, now: datetime, single_sign_on: str) -> dmc.TableTr:
     disabled = person.disabled_at is not None
     projects = "all" if person.role == "admin" else ", ".join(f"{each.name} ({each.role})" for each in person.projects)
     role = small_select(
@@ -38,11 +49,18 @@ def _row(person: PersonInfo, own_id: str, now: datetime) -> dmc.TableTr:
         persistence=False,
     )
     return row(
-        [person.name, html.Span(" (you)", className="queue-detail") if person.id == own_id else None],
+        cell(
+            [
+                person.name,
+                html.Span(" (you)", className="queue-detail") if person.id == own_id else None,
+                html.Div(person.email, className="queue-detail") if person.email else None,
+            ],
+            "account-text",
+        ),
         role,
         cell(projects or "none", "account-text"),
         cell(moment(person.last_seen_at, now=now) if person.last_seen_at else "never", "nowrap"),
-        "password" if person.has_password else "links and tokens only",
+        cell(_logins(person, single_sign_on, now), "account-text"),
         _actions(person, own_id),
         look="people-off" if disabled else "",
     )
@@ -71,6 +89,12 @@ def create_dialog(projects: Sequence[str]) -> dmc.Modal:
             description="Used to log in and shown in the audit trail",
             value="",
             withAsterisk=True,
+        ),
+        dmc.TextInput(
+            id="person-email",
+            label="E-mail address",
+            description="Optional: a first single sign-on with it can open this account, where the server allows that",
+            value="",
         ),
         dmc.Select(id="person-role", label="Role", value="member", data=role_options(), allowDeselect=False),
         dmc.MultiSelect(

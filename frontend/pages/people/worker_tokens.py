@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dash import Dash, html
+import dash_mantine_components as dmc
+from dash import Dash, Input, Output, dcc, html
 
 from bapo.api.accounts import NewToken, WorkerTokenCreate
 from bapo.client import AsyncClient
+from frontend.clientside import clientside
+from frontend.components.attributes import attributes
 from frontend.components.card import card, page_heading
 from frontend.components.tokens import TokenKind, register_tokens, token_panel
 from frontend.session import Api
+
+JOIN = "worker-join"
+"""Identifier of the command by which a machine joins."""
 
 
 async def _create_token(client: AsyncClient, name: str, days: int | None) -> NewToken:
@@ -24,7 +30,7 @@ TOKENS = TokenKind(
     text=lambda token: ", ".join(token.workers) or "none yet",
     example="rack 3",
     days="",
-    use="Give it to `bapo worker`, best as the variable BAPO_WORKER_TOKEN.",
+    use="Save it on that machine in a file that only you can read, such as worker-token.",
     question="Revoke this worker token?",
     consequence="Workers that use it are refused from now on; the server counts their runs as lost and other workers "
     "resume them. This cannot be undone.",
@@ -37,13 +43,36 @@ TOKENS = TokenKind(
 async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
     """Returns the page."""
     text = (
-        "A machine joins with `bapo worker --server ADDRESS --token TOKEN`. A worker token opens the workers' routes "
-        "and nothing else. Give each machine its own, so that it can be revoked alone."
+        "A worker token opens the workers' routes and nothing else. Give each machine its own, so that it can be "
+        "revoked alone."
     )
     content = await token_panel(api.client(), TOKENS)
-    return html.Div([page_heading("Worker tokens", text), card(*content, look="people-section")])
+    return html.Div([page_heading("Worker tokens", text), card(*content, look="people-section"), _joining()])
+
+
+def _joining() -> html.Section:
+    """Returns the command by which a machine joins; `assets/people.js` puts this page's address in."""
+    command: Any = [
+        dmc.Code(id=JOIN, className="secret-text", block=True, **attributes(aria_label="Command for the machine")),
+        dcc.Clipboard(target_id=JOIN, title="Copy", className="secret-copy"),
+    ]
+    need = (
+        "With the token in the file worker-token it needs nothing else: no port is opened there or here, and its runs "
+        "come over the same address. ",
+        html.Code("bapo doctor"),
+        " with the same options checks the way. ",
+        html.Span(id=f"{JOIN}-note"),
+    )
+    return card(
+        html.Div(command, className="secret-line"),
+        dmc.Text(list(need), size="sm", c="dimmed", mt="xs"),
+        title="On the machine that joins",
+        look="people-section",
+    )
 
 
 def register(app: Dash, api: Api) -> None:
-    """Registers the callbacks: creating and revoking."""
+    """Registers the callbacks: creating and revoking, and the address in the command."""
     register_tokens(app, api, TOKENS)
+    told = [Output(JOIN, "children"), Output(f"{JOIN}-note", "children")]
+    clientside(app, "people", "joining", *told, Input(JOIN, "id"))

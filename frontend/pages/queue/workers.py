@@ -11,6 +11,7 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 
 from bapo.api.queue import GpuSlot, HeldRun, WorkerSlots
+from bapo.api.workers import Delivery
 from bapo.figures import formatting
 from frontend.components.attributes import attributes
 from frontend.components.controls import small_button
@@ -23,6 +24,8 @@ from frontend.pages.queue.waiting import cancel_button
 
 WORKER_ACTION = "worker-action"
 """Names the buttons that drain, undrain and forget a worker."""
+DELIVERIES: Mapping[Delivery, str] = {"broker": "runs from the broker", "https": "runs over HTTPS"}
+"""How workers hear of their runs."""
 MOST_FREE_SHOWN = 8
 """Free slots that are drawn one by one; the others are counted."""
 
@@ -38,8 +41,8 @@ def worker_board(workers: Sequence[WorkerSlots], now: datetime) -> Any:
 
 def _no_workers() -> Any:
     text = (
-        "Runs wait until a machine takes them. On this machine `bapo up` starts a worker; another joins with "
-        "`bapo worker --server URL --token …`."
+        "Runs wait until a machine takes them. On this machine `bapo up` starts a worker; another joins over HTTPS "
+        "with `bapo worker --server ADDRESS --token-file FILE`."
     )
     return notice("No worker is connected", text, icon_name="alert")
 
@@ -203,7 +206,13 @@ def worker_table(workers: Sequence[WorkerSlots], now: datetime, *, may_administe
         return _no_workers()
     rows = [
         row(
-            [html.Div(worker.name, className="worker-name"), _detail(worker.host), _end(worker), _meters(worker)],
+            [
+                html.Div(worker.name, className="worker-name"),
+                _detail(worker.host),
+                _detail(DELIVERIES[worker.delivery]),
+                _end(worker),
+                _meters(worker),
+            ],
             [_state(worker), _actions(worker) if may_administer else None],
             cell(f"{worker.busy:,} of {worker.slots:,}", "number nowrap"),
             ["".join(_gpus(worker)).removeprefix(" · "), _gpu_board(worker)],

@@ -9,7 +9,6 @@ import dash_mantine_components as dmc
 from dash import ALL, Dash, Input, Output, State, ctx, html, no_update, set_props
 
 from bapo.api.resources import ResourceCreate, ResourceKind
-from bapo.client import AsyncClient
 from frontend.components.actions import (
     FAILURES,
     failure_alert,
@@ -26,37 +25,43 @@ from frontend.components.notices import error_text
 from frontend.pages.resources.details import contents_panel, runs_panel
 from frontend.pages.resources.registering import KINDS, file_options, register_dialog
 from frontend.pages.resources.tables import sections
+from frontend.pages.resources.upload_callbacks import redraw, register_uploads, stores
+from frontend.pages.resources.uploading import upload_drawer, waiting
 from frontend.projects import writable_projects
 from frontend.session import Api
 
 PREVIEW_ROWS = 20
 TEXT = (
-    "Files and folders under a name: configs refer to them as @name. The files stay where they are; workers read them "
-    "at the same path."
+    "Data sets, models and verifiers under a name: configs refer to them as @name. Upload your own, or register a file "
+    "that the workers see."
 )
 
 
 async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
     """Returns the page."""
     client = api.client()
-    page, me = await client.resources(), await client.me()
+    page, me, uploads = await client.resources(), await client.me(), await client.uploads()
+    actions = (
+        dmc.Button("Register a path", id="resource-register", variant="default", className="for-members"),
+        new_button("Upload", "resource-upload", className="for-members"),
+    )
     return html.Div(
         [
-            page_heading("Data and models", TEXT, new_button("Register", "resource-register", className="for-members")),
+            page_heading("Data and models", TEXT, *actions),
+            *stores(),
+            html.Div(waiting(uploads), id="uploads"),
             html.Div(sections(page, shows_projects=len(me.projects) > 1), id="resources"),
             register_dialog(page.roots, writable_projects(me)),
+            upload_drawer(uploads, writable_projects(me)),
             drawer("resource", html.Div(id="resource-content"), size="xl", className="resource-drawer"),
             confirm_dialog("resource-remove"),
         ]
     )
 
 
-async def _redraw(client: AsyncClient) -> None:
-    show("resources", sections(await client.resources(), shows_projects=len((await client.me()).projects) > 1))
-
-
 def register(app: Dash, api: Api) -> None:
     """Registers the callbacks: registering, opening, and unregistering."""
+    register_uploads(app, api)
     _registering(app, api)
     _opening(app, api)
 
@@ -64,15 +69,16 @@ def register(app: Dash, api: Api) -> None:
         app,
         "resource-remove",
         title="Unregister this name?",
-        text="Configs can no longer refer to it. The file stays where it is, and so do the runs that used it.",
+        text="Configs can no longer refer to it. The runs that used it stay, and so does a file that was registered; "
+        "uploaded content is deleted once no run refers to it.",
         button="Unregister",
         sign="@",
     )
     async def remove(resource_id: str) -> None:
         client = api.client()
         await client.remove_resource(resource_id)
-        tell("The file stays where it is.", "Unregistered")
-        await _redraw(client)
+        tell("Configs can no longer refer to it.", "Unregistered")
+        await redraw(client)
 
 
 def _registering(app: Dash, api: Api) -> None:
@@ -124,7 +130,7 @@ def _registering(app: Dash, api: Api) -> None:
         info = await client.register_resource(body)
         set_props("resource-dialog", {"opened": False})
         tell(f"Configs can refer to it as @{info.name}.", "Registered")
-        await _redraw(client)
+        await redraw(client)
 
 
 def _opening(app: Dash, api: Api) -> None:

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
 import dash_mantine_components as dmc
 from dash import dcc, html
 
-from bapo.api.resources import ResourceInfo, ResourcePreview, ResourceRun
+from bapo.api.resources import ResourceInfo, ResourceKind, ResourcePreview, ResourceRun, ResourceVersion
 from bapo.api.runs import RunStatus
+from bapo.figures import formatting
 from frontend.changes_query import changes_text
 from frontend.components.card import section_title
+from frontend.components.moment import moment
 from frontend.components.notices import link_button
 from frontend.components.status_badge import status_badge
 from frontend.components.table import row, table
+
+INSTRUCTION = "Put the final answer within \\boxed{}."
+"""Where verifiers of texts look for the answer."""
+TEMPLATE_TOKENS = 64
+"""Of a chat template around a prompt, at most."""
+MOST_PROMPT_TOKENS = 8_192
+LEADS: Mapping[ResourceKind, str] = {
+    "dataset": "Train on this",
+    "model": "Train this",
+    "verifier": "Train with this",
+}
+"""What leads to the form of a new run."""
 
 
 def contents_panel(info: ResourceInfo, preview: ResourcePreview) -> html.Div:
@@ -34,15 +49,54 @@ def contents_panel(info: ResourceInfo, preview: ResourcePreview) -> html.Div:
             html.Code(info.path, className="resource-path"),
             html.Div(info.description, className="resource-description") if info.description else None,
             _use_it(info),
+            *_versions(info),
             section_title(title),
             content,
         ]
     )
 
 
+def _versions(info: ResourceInfo) -> list[Any]:
+    """Returns what was uploaded under the name, the newest first."""
+    if not info.versions:
+        return []
+    now = datetime.now(UTC)
+    rows = [
+        row(
+            html.Code(f"@{info.name}:{version.number}"),
+            html.Div([version.file_name, html.Div(f"SHA-256 {version.sha256[:16]}…", className="queue-detail")]),
+            _rows_of(version),
+            version.licence or "not noted",
+            html.Div([version.author, html.Div(moment(version.created_at, now=now), className="queue-detail nowrap")]),
+        )
+        for version in info.versions
+    ]
+    head = ("Version", "Uploaded file", "Contents", "Licence", "By")
+    return [section_title("Versions"), table(head, rows, "", verticalSpacing=4), *_remarks_of(info.versions[0])]
+
+
+def _rows_of(version: ResourceVersion) -> str:
+    num_rows = version.details.get("num_rows")
+    size = formatting.size(version.num_bytes)
+    return size if num_rows is None else f"{num_rows:,} rows · {size}"
+
+
+def _remarks_of(version: ResourceVersion) -> list[Any]:
+    if version.report is None:
+        return []
+    items = [html.Li(each.text, className=f"upload-remark {each.severity}") for each in version.report.remarks]
+    return [
+        section_title(f"What the check of version {version.number} found"),
+        html.Ul(items, className="upload-remarks"),
+    ]
+
+
 def _use_it(info: ResourceInfo) -> html.Div:
     examples = ", ".join(f"{field} = @{info.name}" for field in info.fields)
-    return html.Div(["In a config: ", html.Code(examples)], className="queue-detail")
+    train = link_button(LEADS[info.kind], new_run_with(info), size="compact-sm")
+    return html.Div(
+        [train, html.Div(["In a config: ", html.Code(examples)], className="queue-detail")], className="use-it"
+    )
 
 
 def _text(value: Any) -> str:
@@ -54,18 +108,27 @@ def new_run_with(info: ResourceInfo) -> str:
     fields = {"model": "model.path", "dataset": "task.train_file", "verifier": "task.verifier"}
     is_countdown = {"nums", "target"} <= set(info.details.get("columns", ()))
     task = {} if info.kind == "model" else {"task.type": "countdown" if is_countdown else "file"}
-    return "/new?" + urlencode({"set": changes_text({**task, fields[info.kind]: f"@{info.name}"})}, safe="@:;/")
+    if info.versions and info.kind == "dataset":
+        task |= _as_checked(info.details)
+    query = {"set": changes_text({**task, fields[info.kind]: f"@{info.name}"}), "project": info.project}
+    return "/new?" + urlencode({name: text for name, text in query.items() if text}, safe="@:;/")
+
+
+def _as_checked(details: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what the check of uploaded data knows: its verifier, and how long prompts are at most."""
+    changes: dict[str, Any] = {"task.verifier": details["verifier"]}
+    if details["task"] == "file":
+        changes["task.instruction"] = INSTRUCTION
+        # A token has a character at least.
+        longest = details["longest_prompt"] + len(INSTRUCTION) + TEMPLATE_TOKENS
+        changes["rollout.max_prompt_tokens"] = min(max(64, 1 << (longest - 1).bit_length()), MOST_PROMPT_TOKENS)
+    return changes
 
 
 def runs_panel(info: ResourceInfo, uses: Sequence[ResourceRun]) -> html.Div:
     """Returns the runs with the field that names the resource, the newest first."""
     if not uses:
-        content: Any = dmc.Group(
-            [
-                dmc.Text("No run uses it yet.", size="sm", c="dimmed"),
-                link_button("New run", new_run_with(info), size="compact-sm"),
-            ]
-        )
+        content: Any = dmc.Text("No run uses it yet.", size="sm", c="dimmed")
     else:
         content = html.Div(
             [
@@ -74,6 +137,7 @@ def runs_panel(info: ResourceInfo, uses: Sequence[ResourceRun]) -> html.Div:
                         dcc.Link(use.name, href=f"/runs/{use.id}", className="queue-name", title=use.name),
                         status_badge(RunStatus(use.status), size="sm"),
                         html.Code(use.field, className="queue-detail"),
+                        html.Span(f"version {use.version}", className="queue-detail") if use.version else None,
                     ],
                     className="slot-head",
                 )

@@ -14,21 +14,20 @@ from bapo.figures import formatting
 from frontend.components.card import section_title
 from frontend.components.controls import icon_button
 from frontend.components.moment import moment
-from frontend.components.notices import notice
+from frontend.components.notices import link_button, notice
 from frontend.components.table import cell, row, table_card
-from frontend.pages.resources.registering import KINDS, NO_ROOTS
+from frontend.pages.resources.details import LEADS, new_run_with
+from frontend.pages.resources.registering import KINDS
 
-HEAD = ("Name", "Contents", "Path", "Runs", "Registered", "")
+HEAD = ("Name", "Contents", "From", "Runs", "Registered", "", "")
 
 
 def sections(page: ResourcePage, *, shows_projects: bool = False) -> list[Any]:
     """Returns a table for each kind that has something; those who have several projects see which."""
     if not page.items:
         text = (
-            "Register a data set, a base model or a verifier of your own under a name, and every form and script can "
-            "refer to it."
-            if page.roots
-            else NO_ROOTS
+            "Upload a data set or a base model of your own, and every form and script can refer to it by its name: "
+            "duplicates, overlap with test sets and the verifier are checked first."
         )
         return [notice("Nothing is registered yet", text, icon_name="data")]
     now, found = datetime.now(UTC), []
@@ -54,10 +53,23 @@ def _row(info: ResourceInfo, now: datetime, shows_projects: bool) -> dmc.TableTr
     return row(
         [opener, html.Div(info.description, className="queue-detail resource-description")],
         [summary(info), missing],
-        html.Code(f"{info.path}{':' + info.function if info.function else ''}", className="resource-path"),
+        _place(info),
         cell(f"{info.num_runs:,}", "number"),
         registered,
+        link_button(LEADS[info.kind], new_run_with(info), size="compact-xs", variant="light"),
         remove if info.may_remove else None,
+    )
+
+
+def _place(info: ResourceInfo) -> Any:
+    """Returns where it lies; of an upload, its version."""
+    if not info.versions:
+        return html.Code(f"{info.path}{':' + info.function if info.function else ''}", className="resource-path")
+    newest = info.versions[0]
+    licence = f" · {newest.licence}" if newest.licence else ""
+    return html.Div(
+        [f"version {newest.number}{licence}", html.Div(f"uploaded as {newest.file_name}", className="queue-detail")],
+        className="wrap-anywhere",
     )
 
 

@@ -28,15 +28,15 @@ CONSEQUENCES: dict[str, tuple[str, str, str]] = {
     ),
     "delete": (
         "Delete this run?",
-        "It is deleted for good, for everybody, with its folder.",
+        "",
         "Delete the run",
     ),
 }
 """Title, consequence and button of the actions that ask first."""
 
 
-def deletion_text(item: DeletionItem) -> str:
-    """Returns what is deleted, and what stays of what depends on it."""
+def deletion_text(item: DeletionItem, trash_days: float) -> str:
+    """Returns what is deleted, when, and what stays of what depends on it."""
     counts = (
         (item.num_steps, "step", ""),
         (item.num_samples, "group of responses", "groups of responses"),
@@ -44,9 +44,13 @@ def deletion_text(item: DeletionItem) -> str:
         (item.num_artifacts, "download", ""),
     )
     parts = [counted(*each) for each in counts if each[0]]
-    what = f"{', '.join(parts)} and its folder are deleted for good" if parts else "It is deleted for good"
-    size = f", {formatting.size(item.num_bytes)} in total" if item.num_bytes else ""
-    text = f"{what}, for everybody{size}."
+    with_all = f", with {', '.join(parts)} and its folder" if parts else ""
+    size = f" ({formatting.size(item.num_bytes)} in total)" if item.num_bytes else ""
+    if trash_days:
+        until = f"It can be restored from there for {trash_days:g} days, and is then deleted for good"
+        text = f"It is in the trash then, for everybody. {until}{with_all}{size}."
+    else:
+        text = f"It is deleted for good, for everybody{with_all}{size}."
     if item.children:
         number = len(item.children)
         verb = "run cloned or forked from it stays" if number == 1 else "runs cloned or forked from it stay"
@@ -115,7 +119,7 @@ def register(app: Dash, api: Api) -> None:
             return Question({**asked, "text": asked["text"] + stop_time_text(run)}), no_update, no_update
         if verb == "delete":
             preview = await client.preview_deletion(DeletionRequest(run_ids=[run_id]))
-            asked = Question({**_question(verb, name), "text": deletion_text(preview.items[0])})
+            asked = Question({**_question(verb, name), "text": deletion_text(preview.items[0], preview.trash_days)})
             return no_update, asked, no_update
         await perform(client, run_id, verb)
         return no_update, no_update, reloads + 1
@@ -130,5 +134,4 @@ def register(app: Dash, api: Api) -> None:
     @when_agreed(app, "run-delete", [Output("url", "href", allow_duplicate=True)], [run_id])
     async def delete(_: None, run_id: str) -> Any:
         await api.client().delete_run(run_id)
-        tell("The run is deleted.", "Deleted")
-        return ["/runs"]
+        return [f"/runs?trashed={run_id}"]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from bapo.api.records import HistogramSeries, Series
 from bapo.api.runs import RunDetail
 from bapo.client import AsyncClient
+from bapo.config.method import has_trait
 from bapo.config.sections import group_size_of
 from bapo.evaluation import score_interval
 from bapo.figures import formatting
@@ -168,7 +169,7 @@ def _evaluation(run: RunDetail, data: TileData, palette: Palette) -> Tile:
     steps = data.evaluations.steps
     # Another trainer's run, or one that was observed from its middle on, may be evaluated first in training.
     first = "base" if not steps or steps[0] == 0 else "first"
-    note = "not evaluated yet"
+    note = "not evaluated yet" if _is_evaluated(run) else "this run is not evaluated"
     if low is not None and high is not None:
         note = f"{formatting.share(low, 0)}–{formatting.percent(high, 0)}, {first} {formatting.percent(run.eval_base)}"
     elif run.eval_base is not None:
@@ -185,6 +186,12 @@ def _evaluation(run: RunDetail, data: TileData, palette: Palette) -> Tile:
         course,
         palette.series[0],
     )
+
+
+def _is_evaluated(run: RunDetail) -> bool:
+    """Whether evaluations are to be expected."""
+    evaluation = run.config.get("evaluation") or {}
+    return bool(evaluation.get("enabled", True)) and not has_trait(run.method, "is_unmeasured")
 
 
 def _fill(newest: Series, course: Series, palette: Palette) -> Tile:

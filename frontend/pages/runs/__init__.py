@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -10,15 +11,17 @@ import dash_ag_grid as dag
 import dash_mantine_components as dmc
 from dash import ALL, Dash, Input, Output, State, dcc, html
 
+from bapo.api.runs import RunFacets
 from frontend.clientside import clientside
 from frontend.components.attributes import attributes
 from frontend.components.card import page_title
+from frontend.components.choices import choices
 from frontend.components.confirm import answer, confirm_dialog, confirmed, question
 from frontend.components.controls import menu_of
 from frontend.components.icon import icon
 from frontend.components.notices import link_button, notice
 from frontend.pages.runs import bulk, filters, story, views
-from frontend.pages.runs.columns import CHOICES, COLUMNS, definition
+from frontend.pages.runs.columns import COLUMNS, definition
 from frontend.session import Api
 
 BLOCK_ROWS = 100
@@ -37,14 +40,15 @@ GRID_THEME = f"""themeQuartz.withParams({{
 
 async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
     """Returns the page; the browser restores the view of the address and fetches its rows."""
-    facets = await api.client().run_facets()
+    client = api.client()
+    facets, layouts = await asyncio.gather(client.run_facets(), client.run_list_layouts())
     return html.Div(
         [
             dcc.Store(id="runs-poke"),
             dcc.Store(id="runs-shows"),
             dcc.Store(id="runs-view-saved"),
             dcc.Store(id="runs-story-asked"),
-            filters.store(),
+            filters.store(layouts, facets),
             html.Div(
                 [
                     page_title("Runs"),
@@ -64,6 +68,7 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
                             filters.presets(),
                             filters.panel(facets),
                             _columns(),
+                            _grouping(),
                             views.menu(),
                             dmc.Button(
                                 "CSV",
@@ -73,14 +78,31 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
                                 leftSection=icon("download", 14),
                                 **attributes(aria_label="CSV of all matching runs"),
                             ),
+                            dcc.Link(
+                                icon("trash", 14),
+                                href="/runs?trash=only",
+                                title="Trash",
+                                className="menu-button runs-trash",
+                            ),
                         ],
                         className="runs-toolbar",
                     ),
                     html.Div(id="runs-chips", className="runs-chips"),
+                    bulk.undo_bar(),
+                    html.Div(_trash_note(facets), id="runs-trash-note", className="runs-trash-note", hidden=True),
                     bulk.bar(list(facets.tags)),
                     html.Div(id="runs-problem", className="runs-problem", role="alert", hidden=True),
                     html.Div(_grid(), id="runs-grid-box", className="runs-grid-box loading"),
+                    html.Div(
+                        id="runs-groups",
+                        className="runs-groups",
+                        role="region",
+                        hidden=True,
+                        tabIndex=0,
+                        **attributes(aria_label="Runs in groups"),
+                    ),
                     html.Div(_no_match(), id="runs-none", hidden=True),
+                    html.Div(_empty_trash(), id="runs-trash-empty", hidden=True),
                 ],
                 id="runs-table",
             ),
@@ -90,6 +112,17 @@ async def layout(api: Api, _: Mapping[str, str], __: Mapping[str, str]) -> Any:
     )
 
 
+def _trash_note(facets: RunFacets) -> list[Any]:
+    when = "at once" if not facets.trash_days else f"{facets.trash_days:g} days after they were moved here"
+    return [
+        icon("trash", 16),
+        html.Span(
+            f"The trash: these runs are deleted for good {when}. Select runs to restore them, or to delete them now."
+        ),
+        dcc.Link("Back to the runs", href="/runs"),
+    ]
+
+
 def _first_run() -> Any:
     return notice(
         "No runs yet",
@@ -97,6 +130,15 @@ def _first_run() -> Any:
         "takes a few minutes on one CPU core.",
         icon_name="runs",
         action=link_button("Set up the Countdown demo", "/new?recipe=countdown-demo"),
+    )
+
+
+def _empty_trash() -> Any:
+    return notice(
+        "The trash is empty",
+        "Runs that you delete wait here, in case they are needed after all.",
+        icon_name="trash",
+        action=link_button("Back to the runs", "/runs"),
     )
 
 
@@ -110,13 +152,39 @@ def _no_match() -> Any:
 
 
 def _columns() -> dmc.Popover:
-    boxes = dmc.CheckboxGroup(
-        dmc.Stack([dmc.Checkbox(label=each["label"], value=each["value"], size="xs") for each in CHOICES], gap=6),
-        id="runs-columns",
-        value=[],
-    )
+    # Drawn by assets/runs_picker.js when it is opened.
     reset = dmc.Button("Reset", id="runs-columns-reset", size="compact-xs", variant="subtle", color="gray", mt="xs")
-    return menu_of("Columns", "columns", html.Div(boxes, className="runs-column-list"), reset, keepMounted=True)
+    picker = html.Div(id="runs-column-picker", className="runs-column-list")
+    return menu_of("Columns", "columns", picker, reset, id="runs-columns", width=320, keepMounted=True)
+
+
+GROUPINGS: tuple[tuple[str, str], ...] = (
+    ("method", "Method"),
+    ("study", "Study"),
+    ("group", "Group"),
+    ("tag", "Tag"),
+    ("config.model.path", "Model"),
+    ("config", "Config without the seed"),
+    ("recipe", "Recipe"),
+    ("owner", "Owner"),
+    ("status", "State"),
+)
+"""What runs are usually grouped by; config fields and metrics follow once somebody looks."""
+
+
+def _grouping() -> dmc.Select:
+    return dmc.Select(
+        id="runs-by",
+        data=[{"group": "Runs with the same", "items": list(choices(GROUPINGS))}],
+        value=None,
+        placeholder="Group by",
+        clearable=True,
+        searchable=True,
+        limit=100,
+        size="xs",
+        w=130,
+        **attributes(aria_label="Group by"),
+    )
 
 
 def _grid() -> dag.AgGrid:
@@ -179,11 +247,27 @@ def register(app: Dash, api: Api) -> None:
     in_browser("preset", Output("runs-status", "className"), Input("runs-status", "value"))
     in_browser("poked", Output("runs-shown", "className"), Input("runs-poke", "data"))
     in_browser("open", Output("url", "pathname"), Input("runs-grid", "cellClicked"))
-    in_browser("chooseColumns", Output("runs-columns", "className"), Input("runs-columns", "value"))
+    in_browser("groupBy", Output("runs-groups", "className"), Input("runs-by", "value"))
+    usual = State("runs-by", "data")
+    in_browser("openGroupings", Output("runs-by", "data"), Input("runs-by", "dropdownOpened"), usual)
+    in_browser("openPicker", Output("runs-column-picker", "className"), Input("runs-columns", "opened"))
+    in_browser("openFilters", Output("runs-where-column", "className"), Input("runs-filters", "opened"))
+    operator = Input("runs-where-operator", "value")
+    in_browser("operatorChosen", Output("runs-where-value", "style"), operator)
+    in_browser(
+        "addWhere",
+        Output("runs-where-add", "className"),
+        Input("runs-where-add", "n_clicks"),
+        Input("runs-where-value", "n_submit"),
+        State("runs-where-column", "value"),
+        State("runs-where-operator", "value"),
+        State("runs-where-value", "value"),
+    )
     in_browser("viewSaved", Output("runs-view-name", "className"), Input("runs-view-saved", "data"))
     in_browser("resetColumns", *_clicked("runs-columns-reset"))
     in_browser("exportCsv", *_clicked("runs-csv"))
     in_browser("unselect", *_clicked("runs-unselect"))
+    in_browser("selectAll", *_clicked("runs-all"))
     in_browser("compare", *_clicked("runs-compare"))
     clears = (Input("runs-clear", "n_clicks"), Input("runs-clear-none", "n_clicks"))
     in_browser("clear", Output("runs-clear", "className"), *clears)

@@ -34,6 +34,8 @@ BUTTONS: tuple[BulkButton, ...] = (
     BulkButton("resume", "Resume", "play"),
     BulkButton("stop", "Stop", "stop", "red"),
     BulkButton("delete", "Delete", "trash", "red"),
+    BulkButton("restore", "Restore", "play"),
+    BulkButton("purge", "Delete now", "trash", "red"),
 )
 """Those that none of the selected runs allows are not shown."""
 
@@ -57,6 +59,7 @@ def bar(tags: list[NamedCount]) -> html.Div:
     return html.Div(
         [
             html.Span("", id="runs-chosen", className="runs-chosen", role="status"),
+            dmc.Button("", id="runs-all", size="compact-sm", variant="subtle", style={"display": "none"}),
             compare,
             _tags(tags),
             *buttons,
@@ -68,6 +71,11 @@ def bar(tags: list[NamedCount]) -> html.Div:
         hidden=True,
         **attributes(aria_label="Actions on the selected runs"),
     )
+
+
+def undo_bar() -> html.Div:
+    """Returns what stands above the list after runs went to the trash, until it is closed; the browser fills it."""
+    return html.Div(id="runs-undo", className="runs-undo", role="status", hidden=True)
 
 
 def _tags(tags: list[NamedCount]) -> dmc.Popover:

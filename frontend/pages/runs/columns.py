@@ -24,7 +24,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("starred", "Starred", 44, "StarCell", is_sortable=False, needed_width=600),
     Column("status", "Status", 112, "StatusCell"),
     Column("name", "Name", 220, "NameCell"),
-    Column("tags", "Tags", 130, "TagsCell", is_sortable=False, needed_width=1760),
+    Column("tags", "Tags", 130, "TagsCell", is_sortable=False, needed_width=1860),
     Column("method", "Method", 114, needed_width=810),
     Column("progress", "Progress", 110, "ProgressCell", needed_width=700),
     Column(
@@ -56,16 +56,25 @@ COLUMNS: tuple[Column, ...] = (
         needed_width=1380,
         explanation="What is wrong with the data, in the colour of the gravest: problem, warning or note",
     ),
+    Column(
+        "trend",
+        "Trend",
+        104,
+        "TrendCell",
+        is_sortable=False,
+        needed_width=1530,
+        explanation="Training reward over the steps so far, each run on a scale of its own",
+    ),
     Column("num_rollouts", "Rollouts", 98, is_number=True, needed_width=None),
-    Column("owner", "Owner", 88, needed_width=1850),
+    Column("owner", "Owner", 88, needed_width=1950),
     Column("started_at", "Started", 136, "TimeCell", needed_width=1200),
-    Column("duration", "Duration", 96, is_number=True, needed_width=1520),
+    Column("duration", "Duration", 96, is_number=True, needed_width=1620),
     Column(
         "compute_hours",
         "Compute",
         108,
         is_number=True,
-        needed_width=1630,
+        needed_width=1730,
         explanation="Time of all attempts times their GPUs, in GPU-hours; without a GPU, slot-hours",
     ),
     Column(
@@ -89,9 +98,11 @@ COLUMNS: tuple[Column, ...] = (
     Column("group", "Group", 130, needed_width=None),
     Column("project", "Project", 120, needed_width=None),
     Column("notes", "Notes", 220, "NotesCell", is_sortable=False, needed_width=None),
-    Column("recipe", "Recipe", 140, is_sortable=False, needed_width=None),
+    Column("recipe", "Recipe", 140, needed_width=None),
     Column("created_at", "Created", 128, "TimeCell", needed_width=None),
     Column("finished_at", "Finished", 128, "TimeCell", needed_width=None),
+    Column("trashed_at", "Deleted", 128, "TimeCell", needed_width=None, explanation="Moved to the trash"),
+    Column("trashed_by", "Deleted by", 110, is_sortable=False, needed_width=None),
     Column("attempt", "Attempts", 92, is_number=True, needed_width=None),
     Column("id", "Identifier", 120, needed_width=None),
 )
@@ -122,7 +133,5 @@ def definition(column: Column) -> dict[str, Any]:
 
 
 NEEDED_WIDTHS: dict[str, int | None] = {column.name: column.needed_width for column in COLUMNS}
-CHOICES: list[dict[str, str]] = [
-    {"value": column.name, "label": column.title} for column in COLUMNS if column.name != "name"
-]
-"""The name always stays: it leads to the run."""
+TITLES: dict[str, str] = {column.name: column.title for column in COLUMNS}
+SORTABLE: list[str] = [column.name for column in COLUMNS if column.is_sortable]

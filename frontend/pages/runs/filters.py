@@ -12,10 +12,11 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 
 from bapo.api.runs import TERMINAL_STATUSES, NamedCount, RunFacets, RunStatus
+from bapo.api.views import RunListLayouts
 from frontend.components import controls
 from frontend.components.attributes import attributes
 from frontend.components.choices import choices
-from frontend.pages.runs.columns import NEEDED_WIDTHS
+from frontend.pages.runs.columns import NEEDED_WIDTHS, SORTABLE, TITLES
 
 PRESETS: dict[str, tuple[RunStatus, ...]] = {
     "all": (),
@@ -41,14 +42,37 @@ CONTROLS: dict[str, str] = {
     "max_step": "runs-filter-max-step",
     "min_best": "runs-filter-min-best",
     "max_best": "runs-filter-max-best",
+    "trash": "runs-filter-trash",
 }
 """Component of each filter; `starred` is `checked`, all others have a `value`."""
 
 
-def store() -> dcc.Store:
+OPERATORS: tuple[tuple[str, str], ...] = (
+    ("=", "is one of"),
+    ("!=", "is none of"),
+    ("~", "contains"),
+    (">=", "at least"),
+    ("<=", "at most"),
+    (">", "more than"),
+    ("<", "less than"),
+    ("is missing", "is missing"),
+    ("is present", "is present"),
+)
+"""Of a condition on any column: as the API writes them, and as they read."""
+
+
+def store(layouts: RunListLayouts, facets: RunFacets) -> dcc.Store:
     """Returns the store of what the browser needs to know of controls and columns."""
-    presets = {name: [status.value for status in states] for name, states in PRESETS.items()}
-    return dcc.Store(id="runs-controls", data={"controls": CONTROLS, "presets": presets, "widths": NEEDED_WIDTHS})
+    data = {
+        "controls": CONTROLS,
+        "presets": {name: [status.value for status in states] for name, states in PRESETS.items()},
+        "widths": NEEDED_WIDTHS,
+        "titles": TITLES,
+        "sortable": [*SORTABLE, "study"],
+        "trash_days": facets.trash_days,
+        "layouts": layouts.model_dump(mode="json"),
+    }
+    return dcc.Store(id="runs-controls", data=data)
 
 
 def search_field() -> dmc.TextInput:
@@ -85,6 +109,15 @@ def panel(facets: RunFacets) -> dmc.Popover:
             size="xs",
             comboboxProps={"withinPortal": False},
         ),
+        dmc.Select(
+            id=CONTROLS["trash"],
+            label="Trash",
+            data=choices((("hidden", "hidden"), ("only", "only runs in the trash"))),
+            value="hidden",
+            allowDeselect=False,
+            size="xs",
+            comboboxProps={"withinPortal": False},
+        ),
         _pair("Created", _date("created_after", "from"), _date("created_before", "before")),
         _pair("Completed steps", _number("min_step", "at least", {}), _number("max_step", "at most", {})),
         _pair(
@@ -92,11 +125,51 @@ def panel(facets: RunFacets) -> dmc.Popover:
             _number("min_best", "at least", {"max": 100, "decimalScale": 2}),
             _number("max_best", "at most", {"max": 100, "decimalScale": 2}),
         ),
+        _any_column(),
     ]
     clear = dmc.Button("Clear all filters", id="runs-clear", size="xs", variant="subtle", color="gray")
     label = ["Filters", html.Span("", id="runs-filter-count", className="runs-count")]
     content = html.Div([*fields, clear], className="runs-filter-panel")
-    return controls.menu_of(label, "sliders", content, width=320, keepMounted=True)
+    return controls.menu_of(label, "sliders", content, id="runs-filters", width=320, keepMounted=True)
+
+
+def _any_column() -> html.Div:
+    """Returns the fields of a condition on any column; each that is added stands above the list, to be taken away."""
+    column = dmc.Select(
+        id="runs-where-column",
+        data=[],
+        placeholder="Column, config field or metric",
+        searchable=True,
+        limit=100,
+        nothingFoundMessage="None",
+        size="xs",
+        comboboxProps={"withinPortal": False},
+        **attributes(aria_label="Column of the condition"),
+    )
+    operator = dmc.Select(
+        id="runs-where-operator",
+        data=choices(OPERATORS),
+        value="=",
+        allowDeselect=False,
+        size="xs",
+        comboboxProps={"withinPortal": False},
+        **attributes(aria_label="How the column is compared"),
+    )
+    value = dmc.TextInput(
+        id="runs-where-value",
+        value="",
+        placeholder="0.25, or values between commas",
+        size="xs",
+        **attributes(aria_label="Value of the condition"),
+    )
+    add = dmc.Button("Add condition", id="runs-where-add", size="compact-xs", variant="default")
+    label = html.Div("Any column", className="runs-pair-label")
+    return html.Div(
+        [label, column, html.Div([operator, value], className="runs-pair"), add],
+        role="group",
+        className="runs-where",
+        **attributes(aria_label="Condition on any column"),
+    )
 
 
 def options(counts: Sequence[NamedCount]) -> list[dict[str, str]]:

@@ -13,7 +13,7 @@ from bapo.client import ApiError, AsyncClient
 from bapo.client.calls.runs import query_of
 from frontend.pages.runs.rows import rows_of
 
-_LISTS = ("status", "method", "tag", "owner", "group", "project")
+_LISTS = ("status", "method", "tag", "owner", "group", "project", "where", "columns")
 
 
 async def rows(client: AsyncClient, params: QueryParams) -> dict[str, Any]:
@@ -22,7 +22,7 @@ async def rows(client: AsyncClient, params: QueryParams) -> dict[str, Any]:
     query = parsed(given)
     page = await client.runs(**query_of(query))
     is_new_here = False
-    if not page.total and not query.model_dump(exclude_defaults=True, exclude={"sort", "limit", "offset"}):
+    if not page.total and not query.model_dump(exclude_defaults=True, exclude={"sort", "limit", "offset", "columns"}):
         is_new_here = not (await client.runs(archived="shown", limit=1)).total
     return {"rows": rows_of(page.items), "total": page.total, "is_new_here": is_new_here}
 

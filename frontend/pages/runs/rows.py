@@ -10,6 +10,9 @@ from bapo.api.runs import RunSummary
 from bapo.figures import formatting
 from frontend.components.compute import compute_text
 
+TREND_PARTS = 40
+"""A run that trains has its line drawn so often."""
+
 
 def run_row(run: RunSummary, now: datetime) -> dict[str, Any]:
     """Returns what the cells of a row show."""
@@ -35,6 +38,7 @@ def run_row(run: RunSummary, now: datetime) -> dict[str, Any]:
         "recipe_text": run.recipe or formatting.MISSING,
         "progress": run.step / run.num_steps if run.num_steps else 0.0,
         "progress_text": f"{run.step:,} / {run.num_steps:,}" if run.num_steps else f"{run.step:,}",
+        "trend_text": _stretch(run),
         "reward_mean_text": formatting.percent(run.reward_mean),
         "eval_name": run.eval_name or "",
         "eval_latest_text": formatting.MISSING
@@ -56,11 +60,29 @@ def run_row(run: RunSummary, now: datetime) -> dict[str, Any]:
         **_moment("created_at", run.created_at, now),
         **_moment("started_at", run.started_at, now),
         **_moment("finished_at", run.finished_at, now),
+        **_moment("trashed_at", run.trashed_at, now),
+        "trashed_by_text": run.trashed_by or formatting.MISSING,
+        "is_trashed": run.trashed_at is not None,
         "duration_text": formatting.duration(seconds),
         "compute_hours_text": compute_text(run),
         "storage_bytes_text": formatting.size(run.storage_bytes),
         "cost_text": formatting.MISSING if run.cost is None else formatting.money(run.cost, run.currency),
+        **{f"{name}_text": recorded_text(value) for name, value in run.values.items()},
     }
+
+
+def recorded_text(value: Any) -> str:
+    """Returns the value of a config field or a metric: numbers to four digits."""
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else formatting.config_value(value)
+
+
+def _stretch(run: RunSummary) -> str:
+    """Returns which part of the run is done, of parts so large that its line changes visibly with each."""
+    if not run.step:
+        return ""
+    return str(TREND_PARTS * run.step // run.num_steps if run.num_steps else run.step // TREND_PARTS + 1)
 
 
 def _findings_text(run: RunSummary) -> str:

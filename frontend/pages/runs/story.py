@@ -95,7 +95,7 @@ async def story(client: AsyncClient, group: str) -> list[Any]:
         ),
         html.P(_INTERVALS, className="runs-story-note"),
         html.Dl([_term(each) for each in _terms(found, run, runs)], className="runs-story-terms"),
-        html.Div([html.Span("Where to look next:"), *_next(run)], className="runs-story-next"),
+        html.Div([html.Span("Where to look next:"), *_next(run), _tour()], className="runs-story-next"),
     ]
 
 
@@ -189,6 +189,10 @@ def _next(run: RunDetail) -> list[Any]:
             _place(run, "difficulty", "Difficulty", "how prompts move between wrong and right"),
         ]
     return [_place(run, "overview", "Overview", "whether it learns")]
+
+
+def _tour() -> html.Button:
+    return html.Button("Take the tour", type="button", className="tour-link", **attributes(data_tour=""))
 
 
 def _place(run: RunDetail, tab: str, label: str, what: str) -> html.Span:

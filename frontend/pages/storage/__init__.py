@@ -30,6 +30,7 @@ PARTS: dict[str, tuple[str, str]] = {
     "checkpoints": ("Checkpoints", "after the end of a run"),
     "archived": ("Archived runs with their folders", "in the archive"),
     "artifacts": ("Downloads", "after they were made"),
+    "trash": ("Runs in the trash with their folders", "in the trash"),
 }
 COMPACTING = (
     "The tables of records are rewritten one after the other, without the space that deleted runs left. Training "
@@ -68,6 +69,7 @@ def _tiles(state: StorageState) -> html.Div:
         ("Run folders", size(state.folder_bytes), f"as measured, {counted(state.num_runs, 'run')}"),
         ("Records", size(state.record_bytes), f"database on disk: {size(state.database_bytes)}"),
         ("Downloads", size(state.artifact_bytes), f"limit: {size(state.artifact_quota_bytes)}"),
+        ("Trash", size(state.trash_bytes), f"{counted(state.num_trashed, 'run')}, included in the others"),
         ("Pending deletions", f"{len(state.deletions):,}", "folders on the workers' machines"),
     )
 
@@ -113,9 +115,11 @@ def _run(run: RunSpace, largest: int) -> dmc.TableTr:
         **attributes(aria_label=f"{size} of {run.name}"),
     )
     sizes = (run.folder_bytes, run.checkpoint_bytes, run.database_bytes, run.artifact_bytes)
-    link = dcc.Link(run.name, href=f"/runs/{run.run_id}?tab=artifacts", className="queue-name", title=run.name)
+    href = f"/runs/{run.run_id}?tab=artifacts" if run.trashed_at is None else "/runs?trash=only"
+    link = dcc.Link(run.name, href=href, className="queue-name", title=run.name)
+    trashed = "" if run.trashed_at is None else f" · in the trash, moved there by {run.trashed_by}"
     return row(
-        [link, _detail(f"{run.owner}{' · kept' if run.is_kept else ''}")],
+        [link, _detail(f"{run.owner}{' · kept' if run.is_kept else ''}{trashed}")],
         status_badge(run.status, size="sm"),
         cell([html.Div(size, className="number"), share], "storage-total"),
         *(cell(formatting.size(value), "number nowrap") for value in sizes),

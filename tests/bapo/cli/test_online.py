@@ -132,7 +132,13 @@ def test_runs_are_listed_filtered_and_sorted(cli: Cli, trained: RunDetail) -> No
     assert (page["total"], page["items"][0]["id"]) == (1, trained.id)
     narrow = cli("runs", trained.id, "--columns", "id,best")
     assert lines(narrow)[1].split() == [trained.id, "50.0", "%"]
-    assert "sort by one of" in cli("runs", "--sort", "nonsense", code=2).stderr
+    assert "there is no such column" in cli("runs", "--sort", "nonsense", code=2).stderr
+    sized = cli(
+        "runs", trained.id, "--where", "config.rollout.group_size>=1", "--columns", "id,config.rollout.group_size"
+    )
+    assert lines(sized)[1].split() == [trained.id, str(trained.config["rollout"]["group_size"])]
+    grouped = lines(cli("runs", trained.id, "--group-by", "method"))
+    assert grouped[1].split()[:4] == ["bapo", "1", "1", "succeeded"]
     assert "'moon': choose from id, name" in cli("runs", "--columns", "moon", code=2, COLUMNS="400").stderr
     assert cli("runs", "no run has these words").stdout == ""
 
@@ -207,8 +213,13 @@ def test_one_thing_is_done_to_several_runs_and_a_refusal_shows(cli: Cli, admin: 
 
 def test_deleting_asks_or_is_told(cli: Cli, admin: Client) -> None:
     run = admin.create_run(RunCreate(name="superfluous", start=False))
-    assert "give --yes to confirm: this would permanently delete" in cli("delete", run.id, code=2).stderr
-    assert cli("delete", run.id, "--yes").stdout == f"{run.id} superfluous: deleted\n"
+    assert "give --yes to confirm: this would permanently delete" in cli("delete", run.id, "--now", code=2).stderr
+    assert cli("delete", run.id).stdout == f"{run.id} superfluous: in the trash for 14 days\n"
+    assert run.id in cli("trash", "list").stdout
+    assert cli("trash", "restore", run.id[:8]).stdout == f"{run.id} superfluous: restored\n"
+    assert "no run in the trash has an id that begins with" in cli("trash", "restore", run.id, code=2).stderr
+    assert cli("delete", run.id, "--now", "--yes").stdout == f"{run.id} superfluous: deleted\n"
+    assert cli("trash", "empty", "--yes").stderr == "the trash is empty\n"
     cli("show", run.id, code=2)
 
 
@@ -505,6 +516,7 @@ def test_people_projects_and_tokens_are_looked_after(
     assert cli("tokens", "revoke", token_id).stdout == f"{token_id}: revoked\n"
     assert "token has no scopes" in cli("tokens", "create", "x", "--worker", "--scope", "read", code=2).stderr
     cli("users", "role", "ada", "viewer")
+    assert cli("users", "email", "ada", "ada@example.org").stdout == "ada: ada@example.org\n"
     assert cli("users", "disable", "ada").stdout == "ada: viewer, disabled\n"
     assert "ada" in cli("users", "list").stdout
     assert cli("audit").stdout.count("\n") > 3
@@ -548,3 +560,27 @@ def test_prices_are_set_and_listed(cli: Cli, admin: Client, worker: FakeWorker) 
     listed = cli("prices", "list").output
     assert "per hour, in EUR; 1 change\n" in listed
     assert admin.prices().items[1].hour_price == 0.5
+
+
+def test_own_data_is_uploaded_checked_and_registered(cli: Cli, admin: Client, tmp_path: Path) -> None:
+    rows = [{"question": f"{n} + {n} = ?", "answer": 2 * n, "level": n % 3} for n in range(60)]
+    file = tmp_path / "sums.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in [*rows, rows[0]]))
+    upload = ("data", "upload", str(file), "--name", "sums", "--licence", "MIT")
+    # The warning is told, and nothing is registered before it is accepted; the second try sends nothing again.
+    refused = cli(*upload, code=1)
+    assert "warning: 1 row" in refused.stderr
+    assert "run the command again with --yes" in refused.stderr
+    assert lines(cli(*upload, "--yes")) == ["@sums is version 1"]
+    told = cli(*upload, "--yes", "--verifier", "exact", "--json")
+    assert json.loads(told.stdout)["is_new"] is False
+    (info,) = [each for each in admin.resources().items if each.name == "sums"]
+    assert (info.details["num_rows"], info.versions[0].licence) == (60, "MIT")
+    wrong = cli(*upload, "--column", "question", code=2)
+    assert "give OURS=THEIRS" in wrong.stderr
+    file.write_text('{"what": 1}\n')
+    unknown = cli(*upload, code=2)
+    assert "--column prompt=COLUMN" in unknown.stderr
+    assert "(found: what)" in unknown.stderr
+    file.write_bytes(b"PAR1")
+    assert "let its name end in .parquet" in cli(*upload, code=2).stderr

@@ -70,6 +70,7 @@ def test_a_good_environment_is_taken_and_an_empty_variable_is_none(monkeypatch: 
         (FrontendSettings, "BAPO_BACKEND_URL", "backend:8001", "such as https://"),
         (FrontendSettings, "BAPO_SESSION_CHECK_SECONDS", "-1", "greater than or equal to 0"),
         (WorkerSettings, "BAPO_SERVER_URL", "bapo.example.org", "such as https://bapo.example.org"),
+        (WorkerSettings, "BAPO_SERVER_URL", "http://10.0.0.5:8000", "--allow-http (BAPO_ALLOW_HTTP=true)"),
         (WorkerSettings, "BAPO_WORKER_SLOTS", "0", "greater than or equal to 1"),
         (WorkerSettings, "BAPO_METRICS_PORT", "70000", "less than or equal to 65535"),
     ],
@@ -83,6 +84,23 @@ def test_a_wrong_value_is_refused_with_variable_value_and_remedy(
     (line,) = str(refusal.value).splitlines()
     assert line.startswith(f"{variable} = '{value}': ")
     assert remedy in line
+
+
+@pytest.mark.parametrize(
+    ("address", "allowed"),
+    [
+        ("http://127.0.0.2:8000", "false"),
+        ("http://localhost:8000", "false"),
+        ("http://[::1]", "false"),
+        ("http://x", "true"),
+    ],
+)
+def test_a_worker_takes_plain_http_on_its_own_machine_and_where_it_was_told(
+    monkeypatch: pytest.MonkeyPatch, address: str, allowed: str
+) -> None:
+    monkeypatch.setenv("BAPO_ALLOW_HTTP", allowed)
+    monkeypatch.setenv("BAPO_SERVER_URL", address)
+    assert load(WorkerSettings).server_url == address
 
 
 def test_what_is_missing_is_named_with_its_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,3 +186,35 @@ def test_a_brokers_certificate_is_checked_unless_it_is_said_otherwise(
     monkeypatch.setenv("BAPO_BROKER_URL", given)
     monkeypatch.setenv("BAPO_SERVER_URL", "https://bapo.example.org")
     assert load(WorkerSettings).broker_url == used
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"BAPO_OIDC_ISSUER": "https://sso.example.org"}, "single sign-on needs a client ID: set BAPO_OIDC_CLIENT_ID"),
+        ({"BAPO_OIDC_ISSUER": "http://sso.example.org"}, "an issuer is an https address"),
+        ({"BAPO_OIDC_ISSUER": "https://sso.example.org/?x=1"}, "an issuer is an address without [?] and #"),
+        (
+            {"BAPO_OIDC_CLIENT_SECRET_FILE": "/no/such/file"},
+            "the secret cannot be read from /no/such/file: No such file",
+        ),
+        ({"BAPO_OIDC_SCOPES": "profile email"}, "without `openid` the provider does not say who signs in"),
+        ({"BAPO_OIDC_ROLE_RULES": "staff=boss"}, "'staff=boss' gives the role 'boss': write one of viewer, member"),
+        ({"BAPO_OIDC_PROJECT_RULES": "staff"}, "'staff' is no rule: write VALUE="),
+    ],
+)
+def test_single_sign_on_that_cannot_work_is_refused_at_the_start(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], message: str
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError, match=message):
+        load(Settings)
+
+
+def test_single_sign_on_comes_back_to_the_public_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BAPO_PUBLIC_URL", "https://bapo.example.org/")
+    monkeypatch.setenv("BAPO_OIDC_CLIENT_ID", "bapo")
+    # This machine needs no encryption.
+    monkeypatch.setenv("BAPO_OIDC_ISSUER", "http://127.0.0.1:8080/realms/staff")
+    assert load(Settings).oidc_redirect_uri == "https://bapo.example.org/login/callback"

@@ -165,8 +165,8 @@ def test_a_chart_says_how_it_was_made() -> None:
         }
     )
     assert curves_note(equal, "k", View()) == (
-        "◆ marks where a parameter was changed; cut off at 12.8k rollouts, where two ends; interpolated linearly to "
-        "common positions."
+        "◆ marks where a parameter was changed; cut off at 12.8k rollouts, as far as two goes; interpolated linearly "
+        "to common positions."
     )
     # Seeds that were changed alike have one mark.
     assert marks_of_groups([group]) == [OverlaidMark("a", 12_800, "one, two, step 50: c1 = 1/4")]

@@ -173,9 +173,11 @@ def test_a_resource_is_filled_into_the_form_of_a_new_run() -> None:
         )
         return new_run_with(info)
 
-    assert address("dataset", ["prompt", "answer"]) == "/new?set=task.type:file;task.train_file:@mine"
-    assert address("dataset", ["nums", "target"]) == "/new?set=task.type:countdown;task.train_file:@mine"
-    assert address("model", []) == "/new?set=model.path:@mine"
+    assert address("dataset", ["prompt", "answer"]) == "/new?set=task.type:file;task.train_file:@mine&project=default"
+    assert (
+        address("dataset", ["nums", "target"]) == "/new?set=task.type:countdown;task.train_file:@mine&project=default"
+    )
+    assert address("model", []) == "/new?set=model.path:@mine&project=default"
 
 
 def test_a_run_on_ones_own_data_is_named_after_them() -> None:

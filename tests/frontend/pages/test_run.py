@@ -307,6 +307,21 @@ def test_an_evaluation_shows_its_interval_and_the_base(run_detail: RunDetail) ->
     assert shown.note == "26–34\u202f%, base 20.0\u202f%"
 
 
+@pytest.mark.parametrize(
+    ("changes", "note"),
+    [
+        ({}, "not evaluated yet"),
+        ({"evaluation.enabled": False}, "this run is not evaluated"),
+        ({"method.type": "probe"}, "this run is not evaluated"),
+    ],
+)
+def test_a_run_without_evaluations_says_whether_any_will_come(
+    admin: Client, changes: dict[str, Any], note: str
+) -> None:
+    run = admin.create_run(RunCreate(name="unevaluated", recipe="countdown-demo", changes=changes))
+    assert tiles(run, NOTHING, LIGHT)[1].note == note
+
+
 def test_sparklines_leave_gaps_out_and_need_two_values() -> None:
     assert "polyline" not in sparkline_uri([0.5, None], "#112233")
     # Two values fill the box from corner to corner: (0, bottom) to (right, top), two pixels inside.

@@ -108,7 +108,8 @@ def test_every_column_has_its_text_in_the_row() -> None:
 
 
 def test_every_filter_has_a_control() -> None:
-    assert CONTROLS.keys() == RunFilters.model_fields.keys()
+    # Conditions are added one by one, in fields of their own.
+    assert CONTROLS.keys() | {"where"} == RunFilters.model_fields.keys()
 
 
 @pytest.mark.parametrize("status", list(RunStatus))
@@ -133,7 +134,7 @@ def test_a_wrong_address_is_refused_by_name(given: dict[str, Any], field: str) -
     assert (refusal.value.status, refusal.value.body.field) == (422, field)
 
 
-@pytest.mark.parametrize("width", [1440, 1520, 1630, 1760, 1850])
+@pytest.mark.parametrize("width", [1440, 1530, 1620, 1730, 1860, 1950])
 def test_names_have_room_on_a_screen_of_the_usual_width(width: int) -> None:
     shown = [column for column in COLUMNS if column.needed_width is not None and column.needed_width <= width]
     beside = 229 + 40  # The navigation with its margins, and the box that chooses a run.

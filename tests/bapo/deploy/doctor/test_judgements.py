@@ -15,6 +15,7 @@ from bapo.api.service import (
     Readiness,
     ReadinessCheck,
     SecretFile,
+    SingleSignOnFacts,
     WorkerFacts,
 )
 from bapo.deploy.doctor import judgements
@@ -118,6 +119,25 @@ def test_no_worker_at_all() -> None:
     assert grades(judgements.workers([], "0.1.0", shared=False)) == {"workers": "warning"}
 
 
+def test_what_a_worker_elsewhere_needs_is_told_as_a_command() -> None:
+    assert "none can join" in judgements.joining("http://127.0.0.1:8000").message
+    told = judgements.joining("https://b.example").message
+    assert "`bapo worker --server https://b.example --token-file FILE`" in told
+    assert "--allow-http" in judgements.joining("http://10.0.0.5:8000").message
+
+
+@pytest.mark.parametrize(
+    ("url", "grade"), [("https://b.example", "ok"), ("http://127.0.0.1:8000", "ok"), ("http://b.example", "warning")]
+)
+def test_the_way_of_a_workers_token(url: str, grade: str) -> None:
+    assert grades([judgements.token_on_the_way(url)]) == {"encryption": grade}
+
+
+@pytest.mark.parametrize(("status", "grade"), [(404, "ok"), (405, "failure"), (403, "failure")])
+def test_what_the_server_says_to_a_worker_token(status: int, grade: str) -> None:
+    assert grades([judgements.worker_token(status, "no")]) == {"worker token": grade}
+
+
 @pytest.mark.parametrize(("mode", "grade"), [("600", "ok"), ("400", "ok"), ("640", "failure"), ("604", "failure")])
 def test_secret_files(mode: str, grade: str) -> None:
     assert grades(judgements.secret_files([SecretFile(path="/t", mode=mode)])) == {"secret files": grade}
@@ -198,6 +218,32 @@ def test_readiness_and_the_whole_diagnosis() -> None:
         workers=[WORKER],
     )
     findings = list(judgements.diagnosis(whole, "http://127.0.0.1:8000"))
-    assert [each.check for each in findings if each.grade is not Grade.OK] == ["dispatcher"]
+    assert [each.check for each in findings if each.grade is not Grade.OK] == ["workers elsewhere", "dispatcher"]
     assert exit_status(findings) == 1
     assert exit_status([each for each in findings if each.check != "dispatcher"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, {"single sign-on": "ok", "single sign-on client": "ok", "single sign-on redirect": "ok"}),
+        ({"problem": "it is away"}, {"single sign-on": "failure"}),
+        ({"client_problem": "invalid_client"}, {"single sign-on client": "failure"}),
+        ({"accepts_redirect": None}, {"single sign-on redirect": "note"}),
+        ({"accepts_redirect": False}, {"single sign-on redirect": "failure"}),
+        ({"ends_sessions": False}, {"single sign-on logout": "note"}),
+        ({"clock_skew_seconds": 2.1}, {"single sign-on clock": "warning"}),
+        ({"clock_skew_seconds": -30.1}, {"single sign-on clock": "failure"}),
+    ],
+)
+def test_the_provider_of_single_sign_on(changes: dict[str, Any], expected: dict[str, str]) -> None:
+    facts = SingleSignOnFacts(
+        issuer="https://sso.example.org",
+        redirect_uri="https://bapo.example.org/login/callback",
+        accepts_redirect=True,
+        ends_sessions=True,
+        clock_skew_seconds=2.0,
+    )
+    found = grades(judgements.single_sign_on(facts.model_copy(update=changes)))
+    assert found.items() >= expected.items()
+    assert "single sign-on clock" in expected or "single sign-on clock" not in found

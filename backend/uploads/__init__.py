@@ -1,0 +1,1 @@
+"""Uploads: received in parts, checked as a whole, registered as versions, handed to workers."""

@@ -1,0 +1,141 @@
+"""SQL of uploads and of the versions that are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+
+from sqlalchemy import delete, exists, func, select, update
+from sqlalchemy.orm import Session
+
+from backend.kit.database import seconds_from_now
+from backend.kit.errors import existing
+from backend.models import Project, Resource, ResourceVersion, RunResource, Upload, User
+from bapo.own_data.checking import OtherData
+
+UploadRow = tuple[Upload, str, str]
+"""An upload with the names of its project and its author."""
+
+
+def rows(session: Session, owner_id: str) -> Sequence[UploadRow]:
+    """Somebody's uploads, newest first."""
+    query = select(Upload, Project.name, User.name).join(Project).join(User, User.id == Upload.owner_id)
+    return session.execute(query.where(Upload.owner_id == owner_id).order_by(Upload.created_at.desc(), Upload.id)).all()
+
+
+def row(session: Session, upload_id: str) -> UploadRow:
+    """One. Raises Problem 404."""
+    query = select(Upload, Project.name, User.name).join(Project).join(User, User.id == Upload.owner_id)
+    found = session.execute(query.where(Upload.id == upload_id)).one_or_none()
+    return existing(found, "upload", upload_id)
+
+
+def lock(session: Session, upload_id: str) -> Upload | None:
+    """An upload, which nobody else changes until the transaction ends."""
+    return session.scalars(select(Upload).where(Upload.id == upload_id).with_for_update()).one_or_none()
+
+
+def begun(session: Session, owner_id: str, project_id: str, kind: str, file_name: str, num_bytes: int) -> Upload | None:
+    """An upload of the same file, as far as its name and size say, that has not come to its end."""
+    query = select(Upload).where(
+        Upload.owner_id == owner_id,
+        Upload.project_id == project_id,
+        Upload.kind == kind,
+        Upload.file_name == file_name,
+        Upload.num_bytes == num_bytes,
+        Upload.state == "receiving",
+    )
+    return session.scalars(query.order_by(Upload.created_at.desc())).first()
+
+
+def used_bytes(session: Session, project_ids: Collection[str]) -> Mapping[str, int]:
+    """What projects hold, by identifier: uploads under way count as wholly there."""
+    used = dict.fromkeys(project_ids, 0)
+    for table in (Upload, ResourceVersion):
+        query = select(table.project_id, func.sum(table.num_bytes)).where(table.project_id.in_(project_ids))
+        for project_id, num_bytes in session.execute(query.group_by(table.project_id)):
+            used[project_id] += int(num_bytes)
+    return used
+
+
+def lock_project(session: Session, project_id: str) -> None:
+    """Nobody else begins an upload, or registers one, in the project until the transaction ends."""
+    session.execute(select(Project.id).where(Project.id == project_id).with_for_update())
+
+
+def next_to_check(session: Session) -> Upload | None:
+    """The upload that has waited longest."""
+    query = select(Upload).where(Upload.state == "checking").order_by(Upload.touched_at, Upload.id).limit(1)
+    return session.scalars(query).one_or_none()
+
+
+def touch(session: Session, upload_id: str) -> None:
+    """Somebody goes on with it."""
+    session.execute(update(Upload).where(Upload.id == upload_id).values(touched_at=func.now()))
+
+
+def expired(session: Session, hours: float) -> Sequence[str]:
+    """Uploads that nobody has gone on with."""
+    query = select(Upload.id).where(Upload.touched_at < seconds_from_now(-3_600 * hours), Upload.state != "checking")
+    return session.scalars(query).all()
+
+
+def remove(session: Session, upload_ids: Collection[str]) -> None:
+    """Forget uploads."""
+    session.execute(delete(Upload).where(Upload.id.in_(upload_ids)))
+
+
+def known(session: Session, upload_ids: Collection[str]) -> set[str]:
+    """Those of these uploads that there are."""
+    return set(session.scalars(select(Upload.id).where(Upload.id.in_(upload_ids))))
+
+
+# ---------------------------------------------------------------- versions
+
+
+def others(session: Session, project_id: str) -> list[OtherData]:
+    """The data sets of a project, each in its newest version, and whether runs were evaluated on it."""
+    is_test_set = exists().where(RunResource.reference == Resource.path, RunResource.field.startswith("task.test_file"))
+    query = select(Resource.name, Resource.path, is_test_set).where(
+        Resource.project_id == project_id, Resource.kind == "dataset"
+    )
+    return [OtherData(*found) for found in session.execute(query.order_by(Resource.name))]
+
+
+def version_at(session: Session, path: str) -> ResourceVersion | None:
+    """The version with this content, under a name or not."""
+    return session.scalars(select(ResourceVersion).where(ResourceVersion.path == path)).one_or_none()
+
+
+def newest_number(session: Session, resource_id: str) -> int:
+    """Number of the newest version; 0 where there is none."""
+    query = select(func.max(ResourceVersion.number)).where(ResourceVersion.resource_id == resource_id)
+    return session.scalars(query).one() or 0
+
+
+def of_run(session: Session, run_id: str, project_id: str) -> Sequence[ResourceVersion]:
+    """Uploaded content that a run's config names."""
+    query = select(ResourceVersion).where(
+        ResourceVersion.project_id == project_id,
+        ResourceVersion.path.in_(select(RunResource.reference).where(RunResource.run_id == run_id)),
+    )
+    return session.scalars(query.order_by(ResourceVersion.path)).all()
+
+
+def unused(session: Session, hours: float) -> Sequence[ResourceVersion]:
+    """Content without a name that no run refers to."""
+    is_used = exists().where(RunResource.reference == ResourceVersion.path)
+    query = select(ResourceVersion).where(
+        ResourceVersion.resource_id.is_(None), ~is_used, ResourceVersion.created_at < seconds_from_now(-3_600 * hours)
+    )
+    return session.scalars(query).all()
+
+
+def remove_versions(session: Session, version_ids: Collection[str]) -> None:
+    """Forget content."""
+    session.execute(delete(ResourceVersion).where(ResourceVersion.id.in_(version_ids)))
+
+
+def expiry(upload: Upload, hours: float) -> datetime:
+    """When an upload is deleted unless somebody goes on with it."""
+    return datetime.fromtimestamp(upload.touched_at.timestamp() + 3_600 * hours, upload.touched_at.tzinfo)

@@ -1,0 +1,228 @@
+"""Receives uploads part by part, and moves them through their states."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zlib
+from pathlib import Path, PurePath
+
+from sqlalchemy.orm import Session
+
+from backend.audit.repository import add_audit
+from backend.kit.database import Database
+from backend.kit.errors import Problem, existing
+from backend.kit.middleware import MAX_PIECE_BYTES
+from backend.kit.principal import Principal
+from backend.kit.settings import Settings
+from backend.models import Upload
+from backend.projects import choice
+from backend.uploads import repository
+from backend.uploads.repository import UploadRow
+from backend.uploads.store import StoreError, UploadStore
+from bapo.api.uploads import UploadCheck, UploadCreate, UploadFinish, UploadInfo
+from bapo.own_data.formats import DATA_ENDINGS, FormatError, check_beginning
+from bapo.own_data.report import OPTIONAL, REQUIRED, ColumnMapping
+
+ENDINGS = {"dataset": DATA_ENDINGS, "model": (".zip",)}
+_ZIP = b"PK"
+_UNNAMEABLE = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def info(row: UploadRow, settings: Settings) -> UploadInfo:
+    """Render an upload for the API."""
+    upload, project, author = row
+    result = upload.result or {}
+    return UploadInfo.model_validate(
+        {
+            "id": upload.id,
+            "kind": upload.kind,
+            "file_name": upload.file_name,
+            "project": project,
+            "author": author,
+            "num_bytes": upload.num_bytes,
+            "next_offset": upload.received_bytes,
+            "crc32": upload.crc32,
+            "piece_bytes": MAX_PIECE_BYTES,
+            "state": upload.state,
+            **{field: result.get(field) for field in ("problem", "preview", "mapping", "report")},
+            "details": result.get("details") or {},
+            "suggested_name": _suggested(upload.file_name),
+            "created_at": upload.created_at,
+            "expires_at": repository.expiry(upload, settings.upload_hours),
+        }
+    )
+
+
+def _suggested(file_name: str) -> str:
+    stem = _UNNAMEABLE.sub("-", PurePath(file_name).stem).strip("-._")
+    return stem[:100] or "data"
+
+
+def own(session: Session, upload_id: str, caller: Principal) -> UploadRow:
+    """An upload of the caller's. Raises Problem 404 for any other."""
+    row = repository.row(session, upload_id)
+    existing(row if row[0].owner_id == caller.id else None, "upload", upload_id)
+    return row
+
+
+def lock_own(session: Session, upload_id: str, caller: Principal) -> Upload:
+    """An upload of the caller's, to be changed. Raises Problem 404, and 403 for who may only look by now."""
+    upload = repository.lock(session, upload_id)
+    upload = existing(upload if upload is not None and upload.owner_id == caller.id else None, "upload", upload_id)
+    if not caller.may_write_in(upload.project_id):
+        remedy = "you have read access only to this project: ask its administrators"
+        raise Problem(403, "forbidden", remedy, field="upload_id", value=upload_id)
+    return upload
+
+
+def begin(session: Session, body: UploadCreate, caller: Principal, settings: Settings) -> str:
+    """Its identifier: of an upload that is under way, or of a new one. Raises Problem 403, 409, 413 or 422."""
+    project = choice.for_new(session, caller, body.project)
+    endings = ENDINGS[body.kind]
+    if PurePath(body.file_name).suffix.lower() not in endings:
+        remedy = f"an uploaded {_WORDS[body.kind]} ends in {', '.join(endings)}: convert or rename the file"
+        raise Problem(422, "invalid_request", remedy, field="file_name", value=body.file_name)
+    if body.num_bytes > settings.upload_max_bytes:
+        remedy = (
+            f"the largest file that is taken has {settings.upload_max_bytes:,} bytes: split it, or ask an "
+            "administrator to put it into a permitted folder"
+        )
+        raise Problem(413, "too_large", remedy, field="num_bytes", value=body.num_bytes)
+    repository.lock_project(session, project.id)
+    known = repository.begun(session, caller.id, project.id, body.kind, body.file_name, body.num_bytes)
+    if known is not None:
+        repository.touch(session, known.id)
+        return known.id
+    used = repository.used_bytes(session, [project.id])[project.id]
+    if used + body.num_bytes > settings.upload_quota_bytes:
+        remedy = (
+            f"the project holds {used:,} of {settings.upload_quota_bytes:,} bytes of uploads: unregister what is no "
+            "longer needed, or ask an administrator to raise BAPO_UPLOAD_QUOTA_BYTES"
+        )
+        raise Problem(409, "upload_quota", remedy, field="num_bytes", value=body.num_bytes)
+    upload = Upload(
+        project_id=project.id,
+        owner_id=caller.id,
+        kind=body.kind,
+        file_name=body.file_name,
+        num_bytes=body.num_bytes,
+    )
+    session.add(upload)
+    session.flush()
+    return upload.id
+
+
+_WORDS = {"dataset": "data set", "model": "model"}
+
+
+def take_part(
+    session: Session, upload_id: str, offset: int, crc32: int, content: bytes, caller: Principal, settings: Settings
+) -> None:
+    """Store a part, if it begins where the upload ends; one that came before, or too early, changes nothing.
+
+    Raises Problem 422 for a part that was damaged on its way, that lies beyond the end, or that shows that the file is
+    not what its name says; 507 where the disk refuses.
+    """
+    upload = lock_own(session, upload_id, caller)
+    if upload.state != "receiving" or offset != upload.received_bytes or not content:
+        return
+    if offset + len(content) > upload.num_bytes:
+        remedy = f"the upload was announced with {upload.num_bytes:,} bytes: begin another for a longer file"
+        raise Problem(422, "invalid_request", remedy, field="offset", value=offset)
+    if zlib.crc32(content) != crc32:
+        remedy = "the part was damaged on its way: send it again"
+        raise Problem(422, "damaged", remedy, field="crc32", value=crc32)
+    if offset == 0:
+        _check_beginning(upload, content)
+    try:
+        UploadStore(settings.upload_store).append(upload.id, offset, content)
+    except StoreError as error:
+        raise Problem(507, "no_space", f"{error}: tell an administrator, and go on later") from None
+    upload.crc32 = zlib.crc32(content, upload.crc32)
+    upload.received_bytes = offset + len(content)
+    repository.touch(session, upload.id)
+
+
+def _check_beginning(upload: Upload, content: bytes) -> None:
+    """Raises Problem 422 where a file that begins so is not what its name says."""
+    try:
+        if upload.kind == "dataset":
+            check_beginning(PurePath(upload.file_name).suffix.lower(), content)
+        elif not content.startswith(_ZIP):
+            raise FormatError("this is no zip archive: pack the model's folder as .zip")
+    except FormatError as error:
+        raise Problem(422, "not_what_it_says", str(error), field="file_name", value=upload.file_name) from None
+
+
+def finish(session: Session, upload_id: str, body: UploadFinish, caller: Principal, settings: Settings) -> None:
+    """All parts are there: have it checked. Again does nothing. Raises Problem 409 and 422."""
+    upload = lock_own(session, upload_id, caller)
+    if upload.state != "receiving":
+        return
+    if upload.received_bytes < upload.num_bytes:
+        remedy = f"{upload.num_bytes - upload.received_bytes:,} bytes are missing: send them from next_offset on"
+        raise Problem(409, "incomplete", remedy, field="num_bytes", value=upload.num_bytes)
+    if body.sha256 is not None and _digest(UploadStore(settings.upload_store), upload.id) != body.sha256:
+        remedy = "what arrived is another file than was sent: delete the upload and begin again"
+        raise Problem(422, "damaged", remedy, field="sha256", value=body.sha256)
+    upload.state = "checking"
+    repository.touch(session, upload.id)
+
+
+def _digest(store: UploadStore, upload_id: str) -> str:
+    with store.received(upload_id).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_again(session: Session, upload_id: str, body: UploadCheck, caller: Principal) -> None:
+    """Check with other columns. Raises Problem 409 where it is not whole, or failed, and 422 for unknown columns."""
+    upload = lock_own(session, upload_id, caller)
+    if upload.kind != "dataset" or upload.state not in ("checking", "checked"):
+        remedy = f"a {upload.kind} that is {upload.state} has no columns to check"
+        raise Problem(409, "not_checkable", remedy, field="state", value=upload.state)
+    named = (*REQUIRED[body.task], *OPTIONAL[body.task])
+    foreign = next((name for name in body.columns if name not in named), None)
+    if foreign is not None:
+        remedy = f"problems of the task {body.task} have the parts {', '.join(named)}: name columns for these"
+        raise Problem(422, "invalid_request", remedy, field="columns", value=foreign)
+    mapping = ColumnMapping(
+        task=body.task,
+        columns={ours: theirs for ours, theirs in body.columns.items() if theirs},
+        verifier=body.verifier,
+    )
+    known: list[str] = ((upload.result or {}).get("preview") or {}).get("columns", [])
+    unknown = next((column for column in mapping.columns.values() if known and column not in known), None)
+    if unknown is not None:
+        remedy = f"the file has no such column in its first rows: use one of {', '.join(known)}"
+        raise Problem(422, "invalid_request", remedy, field="columns", value=unknown)
+    upload.mapping = mapping.model_dump(mode="json")
+    upload.state = "checking"
+    repository.touch(session, upload.id)
+
+
+def delete(session: Session, upload_id: str, caller: Principal, settings: Settings) -> None:
+    """Delete an upload, wherever it is."""
+    upload = lock_own(session, upload_id, caller)
+    add_audit(session, None, caller.name, "upload_deleted", {"upload_id": upload.id, "file": upload.file_name})
+    session.delete(upload)
+    session.flush()
+    UploadStore(settings.upload_store).remove(upload.id)
+
+
+def expire(database: Database, settings: Settings) -> None:
+    """Delete uploads that nobody has gone on with, content that nobody needs, and files that belong to nothing."""
+    store = UploadStore(settings.upload_store)
+    with database.session() as session, session.begin():
+        repository.remove(session, repository.expired(session, settings.upload_hours))
+    with database.session() as session, session.begin():
+        unused = [(version.id, version.path) for version in repository.unused(session, settings.upload_hours)]
+        repository.remove_versions(session, [version_id for version_id, _ in unused])
+    # Rows first: files without a row are found again below, or are in nobody's way.
+    for _, path in unused:
+        store.remove_content(Path(path))
+    present = list(store.identifiers())
+    with database.session() as session:
+        known = repository.known(session, present)
+    for upload_id in set(present) - known:
+        store.remove(upload_id)

@@ -1,0 +1,114 @@
+"""Uploads of data sets and models: parts by byte offset, the check of the whole, registration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field, StrictBool
+
+from bapo.api.base import Body, Page, Text
+from bapo.api.resources import NAME_PATTERN
+from bapo.own_data.report import ColumnMapping, DataPreview, DataReport, DataTask
+
+UploadKind = Literal["dataset", "model"]
+UploadState = Literal["receiving", "checking", "checked", "failed"]
+"""`receiving`: until its last byte; `checking`: the server reads it; `checked`: it can be registered if the report has
+no problem; `failed`: it is not what its name says, and has been deleted."""
+MOST_BYTES = 2**62
+
+
+class UploadCreate(Body):
+    """Begin an upload, or go on with one."""
+
+    kind: UploadKind = "dataset"
+    file_name: Text = Field(min_length=1, max_length=500, examples=["gsm8k.jsonl"])
+    """A data set ends in `.jsonl`, `.csv` or `.parquet`; a model is a `.zip` of its
+    folder in Hugging Face format, with safetensors."""
+    num_bytes: int = Field(ge=1, le=MOST_BYTES, examples=[4_200_000])
+    """Of the whole file."""
+    project: Text | None = Field(default=None, max_length=200)
+    """Project that will have it; empty: the caller's only or first one."""
+
+
+class UploadFinish(Body):
+    """Every byte is there."""
+
+    sha256: Text | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
+    """Of the whole file; compared where it is given."""
+
+
+class UploadCheck(Body):
+    """Check again, with other columns or another verifier."""
+
+    task: DataTask = "file"
+    columns: Mapping[Text, Text] = Field(max_length=20, examples=[{"prompt": "question", "answer": "answer"}])
+    """Our column → the file's."""
+    verifier: Text = Field(default="math", min_length=1, max_length=4_000)
+    """Of the responses, as in `task.verifier`."""
+
+
+class UploadRegister(Body):
+    """Register a checked upload under a name."""
+
+    name: Text = Field(min_length=1, max_length=100, pattern=NAME_PATTERN, examples=["planning"])
+    """Configs refer to it as `@name`. Under a name that an upload has already, other content is its next version."""
+    description: Text = Field(default="", max_length=10_000)
+    licence: Text = Field(default="", max_length=200, examples=["MIT"])
+    """Of the data or the model."""
+    accepts_warnings: StrictBool = False
+    """Whether the report's warnings have been read; needed if it has some."""
+
+
+class UploadInfo(Body):
+    """An upload that is not registered yet."""
+
+    id: str
+    kind: UploadKind
+    file_name: str
+    project: str
+    author: str
+    num_bytes: int
+    next_offset: int
+    """Bytes received; the next part begins here."""
+    crc32: int
+    """Of the bytes received, so that who goes on can tell whether it is the same file."""
+    piece_bytes: int
+    """Largest part that is taken."""
+    state: UploadState
+    problem: str | None = None
+    """Why it failed."""
+    preview: DataPreview | None = None
+    mapping: ColumnMapping | None = None
+    """The columns that the report is about; proposed by the server until the caller sets others."""
+    report: DataReport | None = None
+    """Null while a column is missing from the mapping, and for models."""
+    details: Mapping[str, object] = {}
+    """Of a model: its architecture, parameters and files."""
+    suggested_name: str
+    created_at: datetime
+    expires_at: datetime
+    """Then it is deleted, unless it goes on or is registered."""
+
+
+class UploadPage(Page):
+    """The caller's uploads that are not registered yet, newest first."""
+
+    items: Sequence[UploadInfo]
+    max_bytes: int
+    """Largest file that is taken."""
+    quota_bytes: int
+    """Of all that a project may hold, uploads under way included."""
+    used_bytes: Mapping[str, int]
+    """By project."""
+
+
+class Registered(Body):
+    """The registered name and version."""
+
+    resource_id: str
+    name: str
+    version: int
+    is_new: bool
+    """False if the name had this content already."""

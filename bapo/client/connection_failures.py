@@ -1,0 +1,52 @@
+"""What to do where no connection comes about, by what OpenSSL and the resolver say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class ConnectionAdvice(NamedTuple):
+    """The way out of a failure."""
+
+    remedy: str
+    is_lasting: bool = True
+    """Whether it stays so until somebody changes something: waiting does not help."""
+
+
+_ADVICE: Sequence[tuple[str, ConnectionAdvice]] = (
+    (
+        "certificate has expired",
+        ConnectionAdvice("renew the server's certificate, and check that this machine's clock is right"),
+    ),
+    (
+        "certificate is not yet valid",
+        ConnectionAdvice("check that the clocks of this machine and of the server are right"),
+    ),
+    (
+        "certificate is not valid for",
+        ConnectionAdvice("use the host name that the server's certificate names, or have it issued for this one"),
+    ),
+    (
+        "CERTIFICATE_VERIFY_FAILED",
+        ConnectionAdvice(
+            "if the certificate is your own or of your own authority, name that authority's file: "
+            "SSL_CERT_FILE=/path/to/authority.pem"
+        ),
+    ),
+    (
+        "[SSL",
+        ConnectionAdvice("check that the server speaks TLS at this port: one without has an http:// address"),
+    ),
+    # A machine that has just started may not have its network yet.
+    ("not known", ConnectionAdvice("check the host name", is_lasting=False)),
+)
+"""By a part of the message; the first that is found counts."""
+
+
+def advice_for(address: str, cause: str) -> ConnectionAdvice:
+    """What to do about a connection to this address that failed with this message."""
+    for part, advice in _ADVICE:
+        if part in cause:
+            return advice
+    return ConnectionAdvice(f"check that {address} is right and that it is up", is_lasting=False)

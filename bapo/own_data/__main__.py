@@ -1,0 +1,11 @@
+"""`python -m bapo.own_data`: the check in a process of its own; a job as JSON comes in, what was found goes out."""
+
+from __future__ import annotations
+
+import sys
+
+from bapo.own_data.job import CheckJob, bound_memory, carry_out
+
+if __name__ == "__main__":
+    bound_memory()
+    sys.stdout.write(carry_out(CheckJob.model_validate_json(sys.stdin.buffer.read())).model_dump_json())

@@ -1,0 +1,209 @@
+"""Reads rows of files that people bring; a row that cannot be read does not end it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow
+import pyarrow.parquet
+
+from bapo.own_data.report import DataPreview
+
+DATA_ENDINGS = (".jsonl", ".csv", ".parquet")
+LONGEST_LINE = 10_000_000
+"""Bytes of a row that are read."""
+PREVIEW_ROWS = 10
+MOST_CHARACTERS = 500
+"""Of a value in a preview."""
+_PARQUET = b"PAR1"
+_LOOKED_AT = 65_536
+"""Bytes at the beginning of a file by which its format is known."""
+_OTHERS: Mapping[bytes, str] = {
+    b"\x1f\x8b": "a gzip archive: unpack it first",
+    b"PK\x03\x04": "a zip archive or a spreadsheet: unpack it, or save the sheet as CSV",
+    b"\x28\xb5\x2f\xfd": "a zstd archive: unpack it first",
+    b"%PDF": "a PDF",
+    b"\xd0\xcf\x11\xe0": "an old spreadsheet: save it as CSV",
+    b"\x80": "a pickle, which is never read: export the rows as JSONL",
+}
+
+
+class FormatError(ValueError):
+    """The file is not what its name says; the message says why, and what to do."""
+
+
+class ReadRow(NamedTuple):
+    """A row of a file."""
+
+    number: int
+    """Line of a JSONL or CSV file, row of a Parquet file; from 1."""
+    values: Mapping[str, Any] | None
+    """None where the row cannot be read."""
+    reason: str = ""
+
+
+def check_beginning(ending: str, content: bytes) -> None:
+    """Raises FormatError where a file that begins so is not of the format that its name says."""
+    if ending == ".parquet":
+        if not content.startswith(_PARQUET):
+            raise FormatError("this is no Parquet file: it does not begin with PAR1; rename it, or write it again")
+        return
+    kind = next((kind for mark, kind in _OTHERS.items() if content.startswith(mark)), None)
+    if content.startswith(_PARQUET):
+        kind = "a Parquet file: let its name end in .parquet"
+    if kind is not None:
+        raise FormatError(f"the name ends in {ending}, but this is {kind}")
+    beginning = content[:_LOOKED_AT]
+    if b"\0" in beginning:
+        raise FormatError(f"the name ends in {ending}, but this is no UTF-8 text: save it as UTF-8")
+    try:
+        # The last letter may be cut.
+        beginning.decode("utf-8-sig", "strict")
+    except UnicodeDecodeError as error:
+        if error.start < len(beginning) - 4:
+            raise FormatError(f"the text is not UTF-8 (byte {error.start}): save it as UTF-8") from None
+    if ending == ".jsonl" and beginning.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"[":
+        raise FormatError("this is one JSON array: write one object per line (`jq -c '.[]' FILE`)")
+
+
+def read(path: Path, ending: str) -> Iterator[ReadRow]:
+    """Every row. Raises FormatError where the file as a whole cannot be read."""
+    with path.open("rb") as file:
+        check_beginning(ending, file.read(_LOOKED_AT))
+    match ending:
+        case ".parquet":
+            return _parquet_rows(path)
+        case ".csv":
+            return _csv_rows(path)
+        case _:
+            return _json_rows(path)
+
+
+def preview(path: Path, ending: str) -> DataPreview:
+    """The first rows that can be read. Raises FormatError where there is none."""
+    rows = []
+    problem = "the file has no rows: give a file with problems"
+    for row in read(path, ending):
+        if row.values is not None:
+            rows.append(row.values)
+        elif not rows:
+            problem = f"row {row.number}: {row.reason}"
+        if len(rows) == PREVIEW_ROWS:
+            break
+    if not rows:
+        raise FormatError(problem)
+    columns = list(dict.fromkeys(name for row in rows for name in _leaves(row)))
+    return DataPreview(columns=columns, rows=[[_shown(value_at(row, name)) for name in columns] for row in rows])
+
+
+def value_at(row: Mapping[str, Any], column: str) -> Any:
+    """The value of a column, or within a structure; None where the row has none."""
+    if column in row:
+        return row[column]
+    outer, dot, inner = column.partition(".")
+    value = row.get(outer)
+    return value.get(inner) if dot and isinstance(value, dict) else None
+
+
+def _leaves(row: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in row.items():
+        if isinstance(value, dict) and value and not {"bytes", "path"} & set(value):
+            yield from (f"{name}.{inner}" for inner in value)
+        else:
+            yield name
+
+
+def _shown(value: Any) -> Any:
+    plain = _plain(value)
+    text = plain if isinstance(plain, str) else json.dumps(plain, default=str, ensure_ascii=False)
+    return plain if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]} … ({len(text):,} characters)"
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            # JSON has neither NaN nor infinities.
+            return value if abs(value) < float("inf") else str(value)
+        case list() | tuple():
+            return [_plain(member) for member in value]
+        case dict():
+            return {str(name): _plain(member) for name, member in value.items()}
+        case bytes():
+            return f"{len(value):,} bytes"
+        case _:
+            return str(value)
+
+
+def _json_rows(path: Path) -> Iterator[ReadRow]:
+    number = 0
+    with path.open("rb") as lines:
+        while line := lines.readline(LONGEST_LINE):
+            number += 1
+            if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+                raise FormatError(f"line {number} is longer than {LONGEST_LINE:,} bytes: write one object per line")
+            if not line.strip():
+                continue
+            try:
+                values = json.loads(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)
+            except (ValueError, RecursionError) as error:
+                yield ReadRow(number, None, f"this is not JSON ({str(error)[:200]})")
+                continue
+            if isinstance(values, dict):
+                yield ReadRow(number, values)
+            else:
+                yield ReadRow(number, None, "this is not a JSON object")
+
+
+def _csv_rows(path: Path) -> Iterator[ReadRow]:
+    csv.field_size_limit(LONGEST_LINE)
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        rows = csv.reader(file, delimiter=_delimiter(file.readline()))
+        file.seek(0)
+        try:
+            head = next(rows, [])
+            _check_head(head)
+            begin = rows.line_num + 1
+            for values in rows:
+                number, begin = begin, rows.line_num + 1
+                if not values:
+                    continue
+                if len(values) != len(head):
+                    yield ReadRow(number, None, f"it has {len(values)} fields, where the head names {len(head)}")
+                elif any("\ufffd" in value for value in values):
+                    yield ReadRow(number, None, "it holds bytes that are no UTF-8 text")
+                else:
+                    yield ReadRow(number, dict(zip(head, values, strict=True)))
+        except csv.Error as error:
+            raise FormatError(f"line {rows.line_num}: this is not readable as CSV ({error}): correct it") from None
+
+
+def _delimiter(head: str) -> str:
+    return max(",;\t", key=head.count)
+
+
+def _check_head(head: Sequence[str]) -> None:
+    names = [name.strip() for name in head]
+    if not any(names):
+        raise FormatError("the file has no rows: give a CSV file whose first line names the columns")
+    twice = next((name for name in names if not name or names.count(name) > 1), None)
+    if twice is not None:
+        raise FormatError(f"the first line must name each column once, not {twice!r}: correct it")
+
+
+def _parquet_rows(path: Path) -> Iterator[ReadRow]:
+    number = 0
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=256):
+                for values in batch.to_pylist():
+                    number += 1
+                    yield ReadRow(number, values)
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        where = f" after row {number}" if number else ""
+        raise FormatError(f"the file is not readable as Parquet{where} ({str(error)[:300]}): write it again") from None

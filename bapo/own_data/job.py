@@ -1,0 +1,81 @@
+"""One check from beginning to end: look at the file, propose columns, check every row."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Sequence
+from hashlib import file_digest
+from pathlib import Path
+
+from bapo.own_data.checking import OtherData, check
+from bapo.own_data.formats import FormatError, preview
+from bapo.own_data.mapping import proposal
+from bapo.own_data.report import ColumnMapping, DataPreview, DataReport, Described
+
+MEMORY_BYTES = 8 * 2**30
+"""Of address space: a small Parquet file can unpack to anything."""
+
+
+class CheckJob(Described):
+    """A file to be checked."""
+
+    path: Path
+    ending: str
+    """`.jsonl`, `.csv` or `.parquet`: the file itself lies under another name."""
+    mapping: ColumnMapping | None
+    """None: the likeliest is taken."""
+    others: Sequence[OtherData] = ()
+    out: Path
+    """See `bapo.own_data.checking.check`."""
+
+
+class CheckResult(Described):
+    """What was found."""
+
+    preview: DataPreview | None = None
+    mapping: ColumnMapping | None = None
+    report: DataReport | None = None
+    """None where the mapping lacks a column, or the file is not readable."""
+    path: Path | None = None
+    """The file of ours; None where it cannot be registered."""
+    sha256: str | None = None
+    num_bytes: int = 0
+    columns: Sequence[str] = ()
+    problem: str | None = None
+    """Why the file as a whole is not taken."""
+
+
+def bound_memory() -> None:
+    """From now on this process has no more than `MEMORY_BYTES`."""
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(MEMORY_BYTES, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+
+
+def carry_out(job: CheckJob) -> CheckResult:
+    """Look, propose, check, write."""
+    try:
+        seen = preview(job.path, job.ending)
+    except FormatError as error:
+        return CheckResult(problem=str(error))
+    mapping = job.mapping or proposal(seen)
+    if mapping.missing:
+        return CheckResult(preview=seen, mapping=mapping)
+    try:
+        report, path = check(job.path, job.ending, mapping, job.others, job.out)
+    except FormatError as error:
+        return CheckResult(preview=seen, mapping=mapping, problem=str(error))
+    if path is None:
+        return CheckResult(preview=seen, mapping=mapping, report=report)
+    with path.open("rb") as file:
+        digest = file_digest(file, "sha256").hexdigest()
+    ours = preview(path, path.suffix)
+    return CheckResult(
+        preview=seen,
+        mapping=mapping,
+        report=report,
+        path=path,
+        sha256=digest,
+        num_bytes=path.stat().st_size,
+        columns=ours.columns,
+    )

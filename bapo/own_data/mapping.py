@@ -1,0 +1,144 @@
+"""Proposes which column is what, and makes rows of ours."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bapo.answer_text import ANSWER_TEXT
+from bapo.own_data.formats import value_at
+from bapo.own_data.report import OPTIONAL, REQUIRED, ColumnMapping, DataPreview
+from bapo.tasks.countdown.files import MAX_OPERANDS
+from bapo.tasks.problem_files import IMAGE_MARK, RowError, answer_of, is_image
+
+_NAMES: Mapping[str, Sequence[str]] = {
+    "prompt": ("prompt", "question", "problem", "query", "instruction", "input", "text"),
+    "answer": (
+        "answer",
+        "final_answer",
+        "reward_model.ground_truth",
+        "ground_truth",
+        "solution",
+        "target",
+        "label",
+        "output",
+    ),
+    "images": ("images", "image"),
+    "data_source": ("data_source",),
+    "nums": ("nums", "numbers"),
+    "target": ("target",),
+}
+"""Usual names of each of our columns, the likeliest first."""
+_NUMBER = re.compile(r"\s*[-+]?[\d.,\s]*\d[\d.,]*\s*%?\s*")
+_MATHEMATICS = re.compile(r"[\\^_{}$]|\d\s*/\s*\d")
+
+
+def proposal(seen: DataPreview) -> ColumnMapping:
+    """The likeliest mapping of a file's columns; what no column gives is left out."""
+    names = {name.lower(): name for name in reversed(seen.columns)}
+    numbers, target = _first(names, "nums"), _first(names, "target")
+    if numbers and target:
+        return ColumnMapping(task="countdown", columns={"nums": numbers, "target": target}, verifier="countdown")
+    columns: dict[str, str] = {}
+    for field in (*REQUIRED["file"], *OPTIONAL["file"]):
+        column = _first(names, field)
+        if column and column not in columns.values():
+            columns[field] = column
+    return ColumnMapping(task="file", columns=columns, verifier=_verifier(seen, columns.get("answer")))
+
+
+def _first(names: Mapping[str, str], field: str) -> str | None:
+    return next((names[name] for name in _NAMES[field] if name in names), None)
+
+
+def _verifier(seen: DataPreview, answer: str | None) -> str:
+    """`math` for numbers and formulas, `exact` for words."""
+    if answer is None:
+        return "math"
+    place = list(seen.columns).index(answer)
+    answers = [str(row[place]) for row in seen.rows]
+    formulas = sum(bool(_NUMBER.fullmatch(text) or _MATHEMATICS.search(text)) for text in answers)
+    return "math" if 2 * formulas >= len(answers) else "exact"
+
+
+def mapped(values: Mapping[str, Any], mapping: ColumnMapping) -> dict[str, Any]:
+    """The row in our columns. Raises RowError."""
+    given = {field: value_at(values, column) for field, column in mapping.columns.items()}
+    return _countdown(given) if mapping.task == "countdown" else _problem(given)
+
+
+def _problem(given: Mapping[str, Any]) -> dict[str, Any]:
+    row: dict[str, Any] = {"prompt": _prompt(given.get("prompt")), "answer": _answer(given.get("answer"))}
+    source = given.get("data_source")
+    if source is not None:
+        if not isinstance(source, str):
+            raise RowError(f"data_source must be a text, not {source!r:.80}")
+        row["data_source"] = source
+    images = given.get("images")
+    if images is not None:
+        row["images"] = _images(images)
+    num_images, num_marks = len(row.get("images", ())), row["prompt"].count(IMAGE_MARK)
+    if num_images and not num_marks:
+        row["prompt"] = IMAGE_MARK * num_images + row["prompt"]
+    elif num_images != num_marks and "images" in row:
+        raise RowError(f"the prompt has {num_marks} times {IMAGE_MARK}, and images holds {num_images}")
+    return row
+
+
+def _prompt(given: Any) -> str:
+    if isinstance(given, list):
+        # Messages of a chat: what the user says. A template of the model's own comes around it.
+        given = "\n\n".join(
+            str(message.get("content", "")) for message in given if isinstance(message, dict) and _asks(message)
+        )
+    if given is None or (isinstance(given, str) and not given.strip()):
+        raise RowError("the prompt is empty")
+    if not isinstance(given, str):
+        raise RowError(f"the prompt must be a text, or messages with role and content, not {given!r:.80}")
+    return given
+
+
+def _asks(message: Mapping[str, Any]) -> bool:
+    return message.get("role") in ("user", "system")
+
+
+def _answer(given: Any) -> str | Mapping[str, Any]:
+    if given is None or (isinstance(given, str) and not given.strip()):
+        raise RowError("the answer is empty")
+    if isinstance(given, list) and len(given) == 1:
+        given = given[0]
+    answer = answer_of(given, "answer")
+    text = answer.get(ANSWER_TEXT)
+    return text.strip() if isinstance(text, str) and not isinstance(given, dict) else answer
+
+
+def _images(given: Any) -> list[dict[str, Any]]:
+    found = []
+    for image in given if isinstance(given, list) else [given]:
+        content = image.get("bytes") if isinstance(image, dict) else None
+        if not isinstance(content, bytes) or not is_image(content):
+            raise RowError("images must hold the bytes of a PNG, JPEG, WebP, GIF or BMP: paths lead nowhere here")
+        found.append({"bytes": content, "path": None})
+    return found
+
+
+def _countdown(given: Mapping[str, Any]) -> dict[str, Any]:
+    nums, target = _parsed(given.get("nums")), _parsed(given.get("target"))
+    if not isinstance(nums, list) or not 2 <= len(nums) <= MAX_OPERANDS:
+        raise RowError(f"nums must be a list of 2 to {MAX_OPERANDS} numbers, not {nums!r:.80}")
+    if any(type(number) is not int or number < 0 for number in nums) or type(target) is not int:
+        raise RowError(f"nums and target must be whole numbers, not {nums!r:.80} and {target!r:.80}")
+    return {"nums": nums, "target": target}
+
+
+def _parsed(value: Any) -> Any:
+    """A list or number that stands as a text, as in CSV."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        words = value.replace(",", " ").split()
+        return [int(word) for word in words] if len(words) > 1 and all(word.isdecimal() for word in words) else value

@@ -1,0 +1,133 @@
+"""What is known of an uploaded file: its first rows, the columns as they were mapped, and all that the check found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+DataTask = Literal["file", "countdown"]
+"""Type of the tasks that the rows are problems of, as in `task.type`."""
+Severity = Literal["problem", "warning", "note"]
+
+REQUIRED: Mapping[DataTask, Sequence[str]] = {"file": ("prompt", "answer"), "countdown": ("nums", "target")}
+"""What a row must have."""
+OPTIONAL: Mapping[DataTask, Sequence[str]] = {"file": ("images", "data_source"), "countdown": ()}
+
+
+class Described(BaseModel):
+    """Common base."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class ColumnMapping(Described):
+    """Where the parts of a problem stand in a file, and what judges responses to it."""
+
+    task: DataTask = "file"
+    columns: Mapping[str, str] = {}
+    """Our column, such as `prompt` → the file's; dots lead into a structure, as in `reward_model.ground_truth`."""
+    verifier: str = Field(default="math", max_length=4_000)
+    """As in `task.verifier`."""
+
+    @property
+    def missing(self) -> Sequence[str]:
+        """Parts that no column gives."""
+        return [name for name in REQUIRED[self.task] if not self.columns.get(name)]
+
+
+class DataPreview(Described):
+    """The first rows of a file."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    """JSON values; long ones are truncated and marked."""
+
+
+class BadRow(Described):
+    """A row that cannot be used."""
+
+    row: int
+    """Line of a JSONL or CSV file, row of a Parquet file; from 1."""
+    reason: str
+
+
+class RepeatedRow(Described):
+    """A row that says what an earlier one says."""
+
+    row: int
+    earlier: int
+    text: str
+    """The beginning of its prompt."""
+
+
+class Overlap(Described):
+    """Problems that stand in another data set as well."""
+
+    name: str
+    """`@name` of a registered data set, or the name of a test set that ships."""
+    is_test_set: bool
+    """Whether runs were evaluated on it."""
+    num_problems: int
+    """Problems of this file that the other has."""
+    rows: Sequence[int]
+    """The first of them."""
+
+
+class VerifierTrial(Described):
+    """How the verifier judged reference answers, and answers that are wrong."""
+
+    verifier: str
+    num_tried: int
+    """Problems, spread over the file."""
+    num_references_refused: int
+    """Reference answers that were judged wrong."""
+    num_wrong_accepted: int
+    """Wrong answers that were judged right."""
+    examples: Sequence[BadRow]
+    not_tried_because: str | None = None
+
+
+class Remark(Described):
+    """Something that the check found, in a sentence."""
+
+    severity: Severity
+    """`problem`: the file cannot be registered; `warning`: it can, by whoever has read this."""
+    text: str
+
+
+class DataReport(Described):
+    """The check of a whole file."""
+
+    num_rows: int
+    num_kept: int
+    """Rows that are registered: readable, and with a prompt that no earlier row has."""
+    num_bad: int
+    bad_rows: Sequence[BadRow]
+    """The first of them."""
+    num_repeated: int
+    """Rows with the same prompt as an earlier one: left out."""
+    num_contradicting: int
+    """Those among them that have another answer."""
+    repeated: Sequence[RepeatedRow]
+    num_near: int
+    """Rows that pose nearly the same problem as another one: kept."""
+    near: Sequence[RepeatedRow]
+    num_compared: int
+    """Rows that were compared in words; the first of very many."""
+    overlaps: Sequence[Overlap]
+    trial: VerifierTrial
+    longest_prompt: int
+    """Characters."""
+    remarks: Sequence[Remark]
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the file cannot be registered."""
+        return any(remark.severity == "problem" for remark in self.remarks)
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What has to be read before the file is registered."""
+        return [remark.text for remark in self.remarks if remark.severity == "warning"]

@@ -1,0 +1,125 @@
+"""Tries the verifier on problems of a file: the reference answer must be judged right, and a wrong one wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bapo.answer_text import ANSWER_TEXT
+from bapo.config.errors import ConfigError
+from bapo.config.verifiers import is_file_reference
+from bapo.own_data.countdown_solutions import MOST_SOLVED, solution
+from bapo.own_data.report import BadRow, VerifierTrial
+from bapo.tasks.base import Problem
+from bapo.tasks.verifiers import Verifier, answer_problem, load_verifier
+
+MOST_TRIED = 40
+MOST_EXAMPLES = 10
+_WHOLE = re.compile(r"[-+]?\d+")
+
+Kept = tuple[int, Mapping[str, Any]]
+"""Number of a row, and its values in our columns."""
+
+
+def sample(rows: Sequence[Kept]) -> list[Kept]:
+    """Rows spread evenly over all."""
+    count = min(MOST_TRIED, len(rows))
+    return [rows[place * len(rows) // count] for place in range(count)]
+
+
+def try_verifier(reference: str, tried: Sequence[Kept]) -> VerifierTrial:
+    """Judge reference answers and wrong ones. A verifier that is a registered file is run by workers alone."""
+    if reference.startswith("@") or is_file_reference(reference):
+        return _untried(reference, "workers run a verifier of one's own, this server does not")
+    if reference == "reasoning_gym":
+        return _untried(reference, "its answers are known to its own package alone")
+    try:
+        verifier = load_verifier(reference)
+    except ConfigError as error:
+        return _untried(reference, error.problems[0].remedy)
+    if tried and "nums" in tried[0][1]:
+        return _countdown(verifier, tried)
+    return _answers(verifier, tried)
+
+
+def _untried(reference: str, why: str) -> VerifierTrial:
+    return VerifierTrial(
+        verifier=reference,
+        num_tried=0,
+        num_references_refused=0,
+        num_wrong_accepted=0,
+        examples=(),
+        not_tried_because=why,
+    )
+
+
+def _answers(verifier: Verifier, tried: Sequence[Kept]) -> VerifierTrial:
+    answers = [_answer_of(row) for _, row in tried]
+    examples, num_refused, num_accepted = [], 0, 0
+    for (number, row), answer in zip(tried, answers, strict=True):
+        problem = Problem("tried", "tried", row["prompt"], answer)
+        wrong = answer_problem(verifier.reference, answer)
+        if wrong is not None:
+            num_refused += 1
+            examples.append(BadRow(row=number, reason=wrong))
+            continue
+        text = str(answer.get(ANSWER_TEXT, ""))
+        if not verifier(problem, _response(text)):
+            num_refused += 1
+            examples.append(BadRow(row=number, reason=f"the reference answer {text[:200]!r} is judged wrong"))
+        other = _wrong_answer(text, [str(each.get(ANSWER_TEXT, "")) for each in answers])
+        if other is not None and verifier(problem, _response(other)):
+            num_accepted += 1
+            reason = f"{other[:100]!r} is judged right, where the answer is {text[:100]!r}"
+            examples.append(BadRow(row=number, reason=reason))
+    return VerifierTrial(
+        verifier=verifier.reference,
+        num_tried=len(tried),
+        num_references_refused=num_refused,
+        num_wrong_accepted=num_accepted,
+        examples=examples[:MOST_EXAMPLES],
+    )
+
+
+def _answer_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    answer = row["answer"]
+    return answer if isinstance(answer, Mapping) else {ANSWER_TEXT: answer}
+
+
+def _response(answer: str) -> str:
+    """A response in the form that all verifiers of texts read."""
+    return f"So the answer is \\boxed{{{answer}}}."
+
+
+def _wrong_answer(answer: str, others: Sequence[str]) -> str | None:
+    if _WHOLE.fullmatch(answer) and len(answer) < 300:
+        return str(int(answer) + 1)
+    return next((each for each in others if each.strip().casefold() != answer.strip().casefold()), None)
+
+
+def _countdown(verifier: Verifier, tried: Sequence[Kept]) -> VerifierTrial:
+    """Countdown has no reference answers: solutions are searched for; a right one for another target is wrong."""
+    solvable = [(number, row) for number, row in tried if len(row["nums"]) <= MOST_SOLVED]
+    if not solvable:
+        return _untried(verifier.reference, f"problems of more than {MOST_SOLVED} numbers are not solved here")
+    examples, num_refused, num_accepted = [], 0, 0
+    for number, row in solvable:
+        problem = Problem("tried", "tried", "", {"nums": row["nums"], "target": row["target"]})
+        found = solution(row["nums"], row["target"])
+        if found is None:
+            num_refused += 1
+            examples.append(BadRow(row=number, reason=f"{row['nums']} do not reach {row['target']}: no response can"))
+        elif not verifier(problem, f"<answer>{found}</answer>"):
+            num_refused += 1
+            examples.append(BadRow(row=number, reason=f"the solution {found} is judged wrong"))
+        if verifier(problem, f"<answer>{row['nums'][0]} + 0</answer>"):
+            num_accepted += 1
+            examples.append(BadRow(row=number, reason=f"{row['nums'][0]} + 0 is judged right"))
+    return VerifierTrial(
+        verifier=verifier.reference,
+        num_tried=len(solvable),
+        num_references_refused=num_refused,
+        num_wrong_accepted=num_accepted,
+        examples=examples[:MOST_EXAMPLES],
+    )

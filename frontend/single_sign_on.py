@@ -1,0 +1,63 @@
+"""The way to the provider of single sign-on and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import quote, unquote
+
+import httpx
+from pydantic import ValidationError
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bapo.api.accounts import SignInBegun, SignInReturn
+from frontend.login import exchange, local_path, login_page
+from frontend.session import Api
+
+CALLBACK_PATH = "/login/callback"
+NEXT_COOKIE = "bapo_next"
+"""The page that somebody wanted, while they are at the provider."""
+NEXT_SECONDS = 600
+UNREADABLE = "this is no answer of a sign-in: begin again with the button below"
+
+
+async def leave(request: Request, api: Api, *, is_https: bool) -> Response:
+    """Sends the browser to the provider, and remembers which page it wanted."""
+    next_path = local_path(request.query_params.get("next"))
+
+    async def refused(problem: str, status: int, headers: Mapping[str, str]) -> Response:
+        return await login_page(api, next_path, problem, status=status, headers=headers)
+
+    def address(response: httpx.Response) -> str:
+        return SignInBegun.model_validate_json(response.content).address
+
+    answer = await exchange(request, api, "/auth/single-sign-on", None, address, refused)
+    answer.set_cookie(
+        NEXT_COOKIE,
+        quote(next_path, safe=""),
+        max_age=NEXT_SECONDS,
+        path=CALLBACK_PATH,
+        httponly=True,
+        samesite="lax",
+        secure=is_https,
+    )
+    return answer
+
+
+async def come_back(request: Request, api: Api) -> Response:
+    """Logs in whom the provider sends back, and leads to the page that was wanted."""
+    # Whoever wrote the cookie: it leads to a page of ours.
+    next_path = local_path(unquote(request.cookies.get(NEXT_COOKIE, "")))
+
+    async def refused(problem: str, status: int, headers: Mapping[str, str]) -> Response:
+        return await login_page(api, next_path, problem, status=status, headers=headers)
+
+    given = {name: request.query_params[name] for name in SignInReturn.model_fields if name in request.query_params}
+    try:
+        body = SignInReturn.model_validate(given)
+    except ValidationError:
+        return await refused(UNREADABLE, 422, {})
+    answer = await exchange(request, api, "/auth/single-sign-on/return", body, next_path, refused)
+    if answer.status_code == 303:
+        answer.delete_cookie(NEXT_COOKIE, path=CALLBACK_PATH)
+    return answer

@@ -1,0 +1,229 @@
+"""Data that people bring: what is read, what is refused, what is found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from bapo.config.task import FileTaskConfig
+from bapo.own_data.checking import CheckedData, OtherData, check
+from bapo.own_data.countdown_solutions import solution
+from bapo.own_data.formats import FormatError, check_beginning, preview, read
+from bapo.own_data.isolated import check_apart
+from bapo.own_data.job import CheckJob, CheckResult, carry_out
+from bapo.own_data.mapping import mapped, proposal
+from bapo.own_data.report import ColumnMapping, DataPreview
+from bapo.tasks.countdown.expression import is_solution
+from bapo.tasks.problem_files import RowError, read_problems
+
+SUMS = ColumnMapping(columns={"prompt": "question", "answer": "answer"}, verifier="exact")
+
+
+def written(folder: Path, rows: Sequence[Mapping[str, Any]], name: str = "rows.jsonl") -> Path:
+    path = folder / name
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def sums(count: int) -> list[dict[str, Any]]:
+    return [
+        {"question": f"Ann has {n} pears and gets {n * n} more. How many?", "answer": n + n * n} for n in range(count)
+    ]
+
+
+def checked(path: Path, mapping: ColumnMapping = SUMS, others: Sequence[OtherData] = ()) -> CheckedData:
+    return check(path, path.suffix, mapping, others, path.with_name("checked"))
+
+
+def texts(data: CheckedData, severity: str) -> str:
+    return " ".join(remark.text for remark in data.report.remarks if remark.severity == severity)
+
+
+def test_good_rows_become_a_file_that_a_run_reads(tmp_path: Path) -> None:
+    data = checked(written(tmp_path, sums(60)))
+    assert (data.report.num_rows, data.report.num_kept, data.report.warnings) == (60, 60, [])
+    assert data.path is not None
+    problems = read_problems(str(data.path), FileTaskConfig(train_file="x", verifier="exact"), field="f")
+    assert [problem.answer for problem in problems[:3]] == [{"text": "0"}, {"text": "2"}, {"text": "6"}]
+    # The same rows make the same bytes, whatever file they came from.
+    first = data.path.read_bytes()
+    table = written(tmp_path, [{"answer": row["answer"], "question": row["question"]} for row in sums(60)], "o.jsonl")
+    assert checked(table).path.read_bytes() == first  # type: ignore[union-attr]
+
+
+def test_bad_rows_are_named_by_their_lines_and_left_out(tmp_path: Path) -> None:
+    path = written(tmp_path, sums(60))
+    lines = path.read_text().splitlines()
+    lines[3:3] = ["", "{broken", "[1]", json.dumps({"question": " ", "answer": 3}), json.dumps({"question": "Why?"})]
+    path.write_text("\n".join(lines))
+    data = checked(path)
+    assert [(bad.row, bad.reason[:16]) for bad in data.report.bad_rows] == [
+        (5, "this is not JSON"),
+        (6, "this is not a JS"),
+        (7, "the prompt is em"),
+        (8, "the answer is em"),
+    ]
+    assert (data.report.num_rows, data.report.num_kept) == (64, 60)
+    assert "4 rows cannot be used" in texts(data, "warning")
+
+
+def test_most_rows_bad_is_a_refusal_that_names_the_first(tmp_path: Path) -> None:
+    data = checked(written(tmp_path, [*sums(3), *({"q": n} for n in range(4))]))
+    assert data.path is None
+    assert texts(data, "problem").startswith("4 of 7 rows cannot be used")
+    assert "Row 4: the prompt is empty" in texts(data, "problem")
+
+
+def test_a_file_full_of_duplicates_keeps_each_once(tmp_path: Path) -> None:
+    rows = [*sums(2), *sums(2), {**sums(1)[0], "answer": 7}]
+    data = checked(written(tmp_path, rows))
+    assert (data.report.num_kept, data.report.num_repeated, data.report.num_contradicting) == (2, 3, 1)
+    assert [(each.row, each.earlier) for each in data.report.repeated] == [(3, 1), (4, 2), (5, 1)]
+    assert "3 rows (60\u2009%) repeat the prompts of earlier ones" in texts(data, "warning").replace("\u202f", "\u2009")
+    assert "another answer" in texts(data, "warning")
+
+
+def test_nearly_the_same_problem_is_told_and_kept(tmp_path: Path) -> None:
+    rows = sums(60)
+    rows.append({"question": rows[7]["question"].upper() + " ?", "answer": 56})
+    data = checked(written(tmp_path, rows))
+    assert data.report.num_kept == 61
+    assert [(each.row, each.earlier) for each in data.report.near] == [(61, 8)]
+
+
+def test_overlap_with_test_sets_is_a_warning_and_with_others_a_note(tmp_path: Path) -> None:
+    other = [{"prompt": row["question"].lower(), "answer": "1"} for row in sums(10)]
+    held_out, registered = written(tmp_path, other[:2], "test.jsonl"), written(tmp_path, other[5:], "train.jsonl")
+    others = [OtherData("held", str(held_out), True), OtherData("mine", str(registered), False)]
+    data = checked(written(tmp_path, sums(60)), others=[*others, OtherData("gone", str(tmp_path / "no.jsonl"), True)])
+    assert [(each.name, each.num_problems, list(each.rows)) for each in data.report.overlaps] == [
+        ("@held", 2, [1, 2]),
+        ("@mine", 5, [6, 7, 8, 9, 10]),
+    ]
+    assert "2 problems of the test set @held" in texts(data, "warning")
+    assert "5 problems also stand in @mine" in texts(data, "note")
+
+
+def test_a_verifier_that_refuses_every_reference_answer_refuses_the_file(tmp_path: Path) -> None:
+    rows = [{"question": f"Name {n}?", "answer": f"<answer>{n}"} for n in range(60)]
+    data = checked(written(tmp_path, rows))
+    assert "judges every reference answer wrong" in texts(data, "problem")
+    assert data.report.trial.num_references_refused == data.report.trial.num_tried == 40
+    # One of one's own is not run by the server.
+    mine = SUMS.model_copy(update={"verifier": "@mine"})
+    data = checked(written(tmp_path, sums(60)), mine)
+    assert data.report.trial.num_tried == 0
+    assert "was not tried" in texts(data, "note")
+
+
+def test_countdown_is_solved_and_compared_with_the_test_sets_that_ship(tmp_path: Path) -> None:
+    mapping = ColumnMapping(task="countdown", columns={"nums": "nums", "target": "target"}, verifier="countdown")
+    rows: list[dict[str, Any]] = [{"nums": [1, 2, n], "target": n + 3} for n in range(3, 60)]
+    # 2 and 2 make 0, 1 and 4 alone.
+    data = checked(written(tmp_path, [*rows, {"nums": [2, 2], "target": 9}]), mapping)
+    assert data.report.num_kept == 58
+    assert {each.name for each in data.report.overlaps} <= {"CD-34", "CD-4"}
+    found = solution([3, 7, 12], 26)
+    assert found is None or is_solution(found, [3, 7, 12], 26)
+    assert solution([2, 2], 9) is None
+    assert is_solution(str(solution([5, 3, 2, 8], 24)), [5, 3, 2, 8], 24)
+
+
+def test_csv_and_parquet_are_read_with_their_rows(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes('\ufeffquestion;answer\n"one;\nline";1\nmore;2;3\nlast;4\n'.encode())
+    assert [(row.number, row.values or row.reason) for row in read(path, ".csv")] == [
+        (2, {"question": "one;\nline", "answer": "1"}),
+        (4, "it has 3 fields, where the head names 2"),
+        (5, {"question": "last", "answer": "4"}),
+    ]
+    table = pyarrow.Table.from_pylist([{"question": "a", "reward_model": {"ground_truth": "4"}}])
+    pyarrow.parquet.write_table(table, tmp_path / "rows.parquet")
+    seen = preview(tmp_path / "rows.parquet", ".parquet")
+    assert (list(seen.columns), [list(row) for row in seen.rows]) == (
+        ["question", "reward_model.ground_truth"],
+        [["a", "4"]],
+    )
+    assert proposal(seen).columns == {"prompt": "question", "answer": "reward_model.ground_truth"}
+
+
+@pytest.mark.parametrize(
+    ("ending", "content", "why"),
+    [
+        (".parquet", b'{"a": 1}', "no Parquet file"),
+        (".jsonl", b"PAR1....", "a Parquet file"),
+        (".jsonl", b"\x80\x04\x95", "a pickle"),
+        (".jsonl", b"\x1f\x8b\x08", "a gzip archive"),
+        (".csv", b"PK\x03\x04", "a spreadsheet"),
+        (".csv", b"a,b\n\xff\xfe,1\n1,2", "not UTF-8"),
+        (".jsonl", b'{"a": "\0"}', "no UTF-8 text"),
+        (".jsonl", b'  [{"a": 1}]', "one JSON array"),
+    ],
+)
+def test_what_is_not_what_its_name_says_is_told_by_its_first_bytes(ending: str, content: bytes, why: str) -> None:
+    with pytest.raises(FormatError, match=why):
+        check_beginning(ending, content)
+
+
+def test_a_cut_letter_at_the_end_is_no_reason(tmp_path: Path) -> None:
+    check_beginning(".jsonl", '{"a": "é'.encode()[:-1])
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (["question", "answer"], {"prompt": "question", "answer": "answer"}),
+        (["Problem", "Solution", "images"], {"prompt": "Problem", "answer": "Solution", "images": "images"}),
+        (["nums", "target"], {"nums": "nums", "target": "target"}),
+        (["a", "b"], {}),
+    ],
+)
+def test_columns_are_proposed_by_their_names(columns: Sequence[str], expected: Mapping[str, str]) -> None:
+    mapping = proposal(DataPreview(columns=columns, rows=[["1"] * len(columns)]))
+    assert mapping.columns == expected
+    assert mapping.task == ("countdown" if "nums" in expected else "file")
+
+
+def test_rows_are_taken_in_the_shapes_that_people_have() -> None:
+    chat = {"p": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "1 + 1?"}], "a": [" 2 "]}
+    mapping = ColumnMapping(columns={"prompt": "p", "answer": "a"})
+    assert mapped(chat, mapping) == {"prompt": "Be brief.\n\n1 + 1?", "answer": "2"}
+    countdown = ColumnMapping(task="countdown", columns={"nums": "n", "target": "t"})
+    assert mapped({"n": "3, 4 5", "t": "12"}, countdown) == {"nums": [3, 4, 5], "target": 12}
+    with pytest.raises(RowError, match="whole numbers"):
+        mapped({"n": [1, 2], "t": 1.5}, countdown)
+    with pytest.raises(RowError, match="paths lead nowhere"):
+        mapped(
+            {"p": "<image>?", "a": 1, "i": ["/etc/passwd"]}, ColumnMapping(columns={**mapping.columns, "images": "i"})
+        )
+
+
+def test_a_job_proposes_checks_and_says_what_is_missing(tmp_path: Path) -> None:
+    def job(path: Path, mapping: ColumnMapping | None = None) -> CheckResult:
+        return carry_out(CheckJob(path=path, ending=".jsonl", mapping=mapping, out=tmp_path / "out"))
+
+    result = job(written(tmp_path, [{"what": n, "then": 1} for n in range(3)]))
+    assert (result.report, result.path, result.problem) == (None, None, None)
+    assert result.mapping is not None
+    assert result.mapping.missing == ["prompt", "answer"]
+    result = job(written(tmp_path, sums(60)), SUMS)
+    assert result.report is not None
+    assert (result.report.num_kept, list(result.columns)) == (60, ["answer", "prompt"])
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("\n\n")
+    assert "has no rows" in (job(empty).problem or "")
+
+
+def test_a_check_apart_finds_the_same_and_can_be_broken_off(tmp_path: Path) -> None:
+    job = CheckJob(path=written(tmp_path, sums(60)), ending=".jsonl", mapping=SUMS, out=tmp_path / "out")
+    assert check_apart(job, is_cancelled=lambda: True) is None
+    late = check_apart(job, is_cancelled=lambda: False, seconds=0)
+    assert late is not None
+    assert "took longer" in (late.problem or "")
+    assert check_apart(job, is_cancelled=lambda: False) == carry_out(job)

@@ -1,0 +1,54 @@
+"""Data and models: what leads from a data set to a run that trains on it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from bapo.api.resources import ResourceInfo, ResourceVersion
+from frontend.changes_query import parse_changes
+from frontend.pages.resources.details import INSTRUCTION, new_run_with
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def resource(details: dict[str, Any], **changes: Any) -> ResourceInfo:
+    facts: dict[str, Any] = {"id": "r", "kind": "dataset", "name": "pears", "path": "/p", "function": None}
+    facts |= {"description": "", "author": "mel", "created_at": NOW, "fields": [], "num_runs": 0, "is_present": True}
+    return ResourceInfo.model_validate({**facts, "may_remove": True, "details": details, **changes})
+
+
+def wished(info: ResourceInfo) -> dict[str, Any]:
+    query = parse_qs(urlsplit(new_run_with(info)).query)
+    return dict(parse_changes(query["set"][0]))
+
+
+def test_the_form_opens_with_what_the_check_knows() -> None:
+    details = {"task": "file", "verifier": "exact", "longest_prompt": 300, "columns": ["answer", "prompt"]}
+    version = ResourceVersion(
+        number=1,
+        sha256="0",
+        path="/p",
+        num_bytes=1,
+        file_name="f",
+        licence="",
+        author="mel",
+        created_at=NOW,
+        details={},
+    )
+    changes = wished(resource(details, versions=[version], project="mine"))
+    # 300 + 37 characters of the instruction + 64 of a template are 401: the next power of two.
+    assert len(INSTRUCTION) == 37
+    assert changes == {
+        "task.type": "file",
+        "task.verifier": "exact",
+        "task.instruction": INSTRUCTION,
+        "task.train_file": "@pears",
+        "rollout.max_prompt_tokens": 512,
+    }
+
+
+def test_of_a_file_that_was_registered_by_its_path_the_columns_tell_the_task() -> None:
+    assert wished(resource({"columns": ["nums", "target"]})) == {"task.type": "countdown", "task.train_file": "@pears"}
+    assert wished(resource({}, kind="model")) == {"model.path": "@pears"}
