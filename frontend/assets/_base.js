@@ -40,6 +40,23 @@
   const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
   const fileName = (text) => text.toLowerCase().replace(/[^a-z0-9]+/g, "-").slice(0, 80);
 
+  // ---------------------------------------------------------------- storage
+
+  // A text that outlives the page: the browser's, or its tab's alone. Where storage is forbidden it is always null.
+  function stored(key, kind = "localStorage") {
+    const attempt = (act) => {
+      try {
+        return act(window[kind]);
+      } catch {
+        return null;
+      }
+    };
+    return {
+      read: () => attempt((storage) => storage.getItem(key)),
+      write: (text) => attempt((storage) => (text === null ? storage.removeItem(key) : storage.setItem(key, text))),
+    };
+  }
+
   // ---------------------------------------------------------------- requests
 
   // The server's refusal as a sentence.
@@ -56,6 +73,6 @@
 
   window.bapo = {
     ...window.bapoFiles,
-    clientside, setProps, noUpdate, find, scheme, make, button, icon, count, plural, two, day, same, fileName, refusal, ask,
+    clientside, setProps, noUpdate, find, scheme, make, button, icon, count, plural, two, day, same, fileName, stored, refusal, ask,
   };
 })();

@@ -3,9 +3,9 @@
 (function () {
   "use strict";
 
-  const { button, closeDialog, dialog, find, isCovered, make, setProps } = window.bapo;
+  const { button, closeDialog, dialog, find, isCovered, make, setProps, stored } = window.bapo;
 
-  const STORED = "bapo-single-keys";
+  const single = stored("bapo-single-keys");
   const SEQUENCE_MS = 1500;
 
   // The pages of the navigation: the letter after g.
@@ -88,21 +88,8 @@
 
   // ---------------------------------------------------------------- switched off
 
-  function areOn() {
-    try {
-      return localStorage.getItem(STORED) !== "off";
-    } catch {
-      return true; // Storage may be forbidden.
-    }
-  }
-
-  function switchTo(isOn) {
-    try {
-      localStorage.setItem(STORED, isOn ? "on" : "off");
-    } catch {
-      // Not remembered where storage is forbidden.
-    }
-  }
+  const areOn = () => single.read() !== "off";
+  const switchTo = (isOn) => single.write(isOn ? "on" : "off");
 
   // ---------------------------------------------------------------- pressing
 

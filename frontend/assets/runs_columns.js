@@ -6,7 +6,7 @@
 
   const runs = window.bapoRuns;
   const { state } = runs;
-  const { clientside, noUpdate } = window.bapo;
+  const { clientside, noUpdate, stored } = window.bapo;
 
   const NARROW = 700;
   const CHOICE = "ag-Grid-SelectionColumn";
@@ -20,22 +20,34 @@
   const bucket = () => (innerWidth < NARROW ? "narrow" : "wide");
   let shown = null; // Bucket that the columns were placed for.
   let saving = null;
+  // What was chosen, until the server has answered: a page that opens sooner brings the layouts of before.
+  const unsaved = stored("bapo-run-list-unsaved", "sessionStorage");
 
   const remembered = () => state.layouts?.[bucket()] ?? {};
 
   function keep(changes) {
     state.layouts = { ...state.layouts, [bucket()]: { ...remembered(), ...changes } };
+    unsaved.write(JSON.stringify(state.layouts));
     clearTimeout(saving);
     saving = setTimeout(save, SAVE_MS);
   }
 
-  function save() {
+  async function save() {
     clearTimeout(saving);
     saving = null;
-    runs.send("PUT", "/account/run-list", state.layouts, { keepalive: true });
+    const sent = JSON.stringify(state.layouts);
+    await runs.send("PUT", "/account/run-list", state.layouts, { keepalive: true });
+    if (unsaved.read() === sent) unsaved.write(null);
   }
   // Whoever leaves at once has chosen all the same.
   addEventListener("pagehide", () => { if (saving !== null) save(); });
+
+  // The layouts that came with the page, unless some that were chosen before it opened are not saved yet.
+  runs.restoreLayouts = (saved) => {
+    const chosen = unsaved.read();
+    state.layouts = chosen === null ? saved : JSON.parse(chosen);
+    if (chosen !== null) save();
+  };
 
   runs.rememberedSort = () => remembered().sort ?? null;
   runs.rememberSort = () => {

@@ -195,7 +195,7 @@
       state.sortable = data.sortable;
       state.trashDays = data.trash_days;
       if (state.box !== find("runs-grid-box")) {
-        state.layouts = data.layouts;
+        runs.restoreLayouts(data.layouts);
         seen = Object.fromEntries(Object.keys(controls).map((name, index) => [name, parts[index]]));
         runs.begin();
         return noUpdate();

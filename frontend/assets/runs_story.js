@@ -5,11 +5,11 @@
 
   const runs = window.bapoRuns;
   const { state } = runs;
-  const { find, setProps } = window.bapo;
+  const { find, setProps, stored } = window.bapo;
 
   const FEW_RUNS = 20; // As many runs as a list has that is about one group and little else.
   const FOLLOW_MS = 5000;
-  const KEY = "bapo-stories-hidden";
+  const kept = stored("bapo-stories-hidden");
   const MOST_HIDDEN = 100;
 
   let box = null; // Of the visit that `group` belongs to.
@@ -19,19 +19,15 @@
 
   function hidden() {
     try {
-      return JSON.parse(localStorage.getItem(KEY)) || [];
+      return JSON.parse(kept.read()) || [];
     } catch {
-      return []; // Storage is forbidden, or holds what another version wrote.
+      return []; // It holds what another version wrote.
     }
   }
 
   function hide(name, isHidden) {
     const others = hidden().filter((each) => each !== name);
-    try {
-      localStorage.setItem(KEY, JSON.stringify(isHidden ? [...others, name].slice(-MOST_HIDDEN) : others));
-    } catch {
-      // Not remembered where storage is forbidden.
-    }
+    kept.write(JSON.stringify(isHidden ? [...others, name].slice(-MOST_HIDDEN) : others));
   }
 
   // The one group that the list is filtered to; without filters, the only one of a short list.

@@ -2,7 +2,7 @@
 (function () {
   "use strict";
 
-  const { clientside, find, noUpdate, scheme, setProps } = window.bapo;
+  const { clientside, find, noUpdate, scheme, setProps, stored } = window.bapo;
 
   // The one project whose runs an address lists.
   function projectOf(query) {
@@ -19,13 +19,7 @@
     scheme(clicks) {
       const isDark = (scheme() === "dark") !== Boolean(clicks);
       const chosen = isDark ? "dark" : "light";
-      if (clicks) {
-        try {
-          localStorage.setItem("mantine-color-scheme-value", chosen); // Mantine reads it at the next start.
-        } catch {
-          // Not remembered where storage is forbidden.
-        }
-      }
+      if (clicks) stored("mantine-color-scheme-value").write(chosen); // Mantine reads it at the next start.
       return [chosen, chosen];
     },
 

@@ -81,7 +81,7 @@ def test_the_page_of_a_run_runs_nothing(visitor: Visitor, hostile: PlayedRun) ->
 
 def test_other_pages_run_nothing(visitor: Visitor, hostile: PlayedRun) -> None:
     # So wide that the list of runs shows tags.
-    visitor.page.set_viewport_size({"width": 1800, "height": 900})
+    visitor.page.set_viewport_size({"width": 1900, "height": 900})
     for address in (
         "/runs",
         f"/runs?search={quote('<img')}",

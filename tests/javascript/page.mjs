@@ -25,7 +25,8 @@ export const pages = () => globSync(["frontend/**/*.py", "bapo/report/*.py"], { 
 export const equal = (actual, expected) => assert.deepEqual(structuredClone(actual), expected);
 
 // `elements`: by id. `found`: what querySelectorAll answers, by selector. `answers`: of the server, by path.
-export function open(scripts, { address = "/", elements = {}, found = {}, answers = {}, width = 1200, scheme = "light" } = {}) {
+// `ofTab`: the tab's storage, which outlives a page.
+export function open(scripts, { address = "/", elements = {}, found = {}, answers = {}, width = 1200, scheme = "light", ofTab = new Map() } = {}) {
   const target = new EventTarget();
   const told = new EventTarget();
   const timers = [];
@@ -46,6 +47,9 @@ export function open(scripts, { address = "/", elements = {}, found = {}, answer
   const cancel = (timer) => { if (timers.includes(timer)) timers.splice(timers.indexOf(timer), 1); };
 
   const storage = new Map();
+  const storageOf = (kept) => ({
+    getItem: (key) => kept.get(key) ?? null, setItem: (key, value) => kept.set(key, value), removeItem: (key) => kept.delete(key),
+  });
   const root = new Map([["data-mantine-color-scheme", scheme]]);
   const window = {
     document: {
@@ -71,7 +75,7 @@ export function open(scripts, { address = "/", elements = {}, found = {}, answer
       const { status = 200, content = {} } = answers[path];
       return { ok: status < 400, status, statusText: `status ${status}`, json: async () => content, text: async () => JSON.stringify(content) };
     },
-    localStorage: { getItem: (key) => storage.get(key) ?? null, setItem: (key, value) => storage.set(key, value) },
+    localStorage: storageOf(storage), sessionStorage: storageOf(ofTab),
     history: { state: null, pushState: visit("push"), replaceState: visit("replace") },
     MutationObserver: class { observe() {} },
     IntersectionObserver: class { observe() {} },

@@ -126,6 +126,33 @@ test("columns that somebody chose are remembered by the server, for narrow windo
   equal(first.shown(), [BOX, "name", "status"]);
 });
 
+test("what somebody chose just before leaving holds on arrival, though the server does not know it yet", async () => {
+  const ofTab = new Map();
+  const sort = (runs) => {
+    runs.state.sort = "-best";
+    runs.rememberSort();
+  };
+  sort(columns({ ofTab }, { widths: WIDTHS }).runs);
+  const { page, runs } = columns({ ofTab, answers: { "/api/v1/account/run-list": {} } }, { widths: WIDTHS });
+  runs.restoreLayouts({});
+  assert.equal(runs.rememberedSort(), "-best");
+  equal(JSON.parse(page.requests.at(-1).body).wide, { sort: "-best" });
+  await page.settled();
+  assert.equal(ofTab.size, 0); // Saved: from now on the page brings it.
+});
+
+test("a change made while an older one is being saved is kept until it is saved too", async () => {
+  const ofTab = new Map();
+  const { page, runs } = columns({ ofTab, answers: { "/api/v1/account/run-list": {} } }, { widths: WIDTHS });
+  runs.state.sort = "name";
+  runs.rememberSort();
+  page.pass(1_000);
+  runs.state.sort = "-best";
+  runs.rememberSort();
+  await page.settled();
+  equal(JSON.parse(ofTab.get("bapo-run-list-unsaved")).wide, { sort: "-best" });
+});
+
 test("a config field gets a column when it is chosen, and its values are asked for with the rows", () => {
   const { runs, applied, shown } = columns({}, { widths: WIDTHS });
   const made = [];
