@@ -44,9 +44,9 @@
 
   // The layouts that came with the page, unless some that were chosen before it opened are not saved yet.
   runs.restoreLayouts = (saved) => {
-    const chosen = unsaved.read();
-    state.layouts = chosen === null ? saved : JSON.parse(chosen);
-    if (chosen !== null) save();
+    const unstored = unsaved.read();
+    state.layouts = unstored === null ? saved : JSON.parse(unstored);
+    if (unstored !== null) save();
   };
 
   runs.rememberedSort = () => remembered().sort ?? null;
