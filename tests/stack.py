@@ -62,8 +62,9 @@ def essence(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 class Stack:
     """One `bapo up`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, python: Path | str = sys.executable) -> None:
         self.folder = folder
+        self._python = str(python)
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
@@ -80,7 +81,7 @@ class Stack:
         """Start, and return when it has printed its link."""
         options = ["--port", str(self.port), "--data", str(self.folder), "--no-browser", *arguments]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "bapo", "up", *options],
+            [self._python, "-m", "bapo", "up", *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -6,17 +6,22 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+import time
 import tomllib
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
 from bapo.config import resolve
+from bapo.engines.verl.leftovers import clean_up_after
 from bapo.records import EvaluationRecord, EventRecord, StepRecord
 from bapo.rollout import prompt_identity
 from bapo.run.journal import merged_records
+from tests.stack import Stack, wait_for
 
 ROOT = Path(__file__).parents[2]
 STEPS, PROMPTS, GROUP_SIZE = 2, 8, 4
@@ -36,51 +41,63 @@ def summary(groups: list[list[dict[str, Any]]]) -> list[tuple[str, int]]:
     return sorted((rows[0]["gts"], round(sum(row["score"] for row in rows))) for rows in groups)
 
 
-def test_every_group_that_verl_trained_on_is_recorded(tmp_path: Path) -> None:
+def stock_verl(folder: Path, num_steps: int, output: IO[bytes], **environment: str) -> subprocess.Popen[bytes]:
+    """verl's own trainer, observed in `folder`/run; it dumps its rollouts beside."""
     config = resolve(
         {
             "engine": {"type": "verl"},
             "method": {"type": "grpo"},
             "rollout": {"batch_size": PROMPTS, "group_size": GROUP_SIZE},
-            "training": {"batch_size": PROMPTS, "steps": STEPS},
+            "training": {"batch_size": PROMPTS, "steps": num_steps},
         }
     ).config
-    (tmp_path / "config.json").write_text(config.model_dump_json())
+    (folder / "config.json").write_text(config.model_dump_json())
     further = {
         "trainer.logger": ["file", "bapo"],
         "trainer.experiment_name": "stock verl",
-        "trainer.bapo": {"folder": str(tmp_path / "run")},
-        "trainer.rollout_data_dir": str(tmp_path / "dumps"),
-        "trainer.validation_data_dir": str(tmp_path / "validations"),
+        "trainer.bapo": {"folder": str(folder / "run")},
+        "trainer.rollout_data_dir": str(folder / "dumps"),
+        "trainer.validation_data_dir": str(folder / "validations"),
         "trainer.test_freq": STEPS,
         "data.val_max_samples": 4,
     }
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "benchmarks.plain_verl",
-            str(tmp_path / "config.json"),
-            str(tmp_path / "logged.jsonl"),
-            json.dumps(further),
-        ],
+    files = (str(folder / "config.json"), str(folder / "logged.jsonl"))
+    return subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.plain_verl", *files, json.dumps(further)],
         cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
+        env={**os.environ, **environment},
+        stdout=output,
+        stderr=subprocess.STDOUT,
     )
-    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-5000:]
-    records = list(merged_records(tmp_path / "run"))
-    steps = [record for record in records if isinstance(record, StepRecord)]
-    logged = [json.loads(line) for line in (tmp_path / "logged.jsonl").read_text().splitlines()]
-    assert [step.step for step in steps] == [1, 2]
-    for step, line in zip(steps, logged, strict=True):
+
+
+def steps_of(folder: Path) -> list[StepRecord]:
+    """What was recorded of the trainer in the folder."""
+    if not (folder / "run").exists():
+        return []
+    return [record for record in merged_records(folder / "run") if isinstance(record, StepRecord)]
+
+
+def assert_agrees_with_verl(folder: Path, steps: Sequence[StepRecord]) -> None:
+    """The steps have the groups of verl's own dumps and the means of its own log."""
+    logged = [json.loads(line) for line in (folder / "logged.jsonl").read_text().splitlines()]
+    assert [step.step for step in steps] == list(range(1, len(steps) + 1))
+    for step, line in zip(steps, logged[: len(steps)], strict=True):
         assert [prompt.policy_version for prompt in step.prompts] == [step.step - 1] * PROMPTS
         assert step.reward_mean == pytest.approx(line["data"]["critic/rewards/mean"])
         assert step.response_length_mean == pytest.approx(line["data"]["response_length/mean"])
         assert step.metrics["actor/grad_norm"] == pytest.approx(line["data"]["actor/grad_norm"])
         ours = sorted(prompt.num_correct for prompt in step.prompts)
-        assert ours == sorted(count for _, count in summary(dumped(tmp_path / "dumps", step.step)))
+        assert ours == sorted(count for _, count in summary(dumped(folder / "dumps", step.step)))
+
+
+def test_every_group_that_verl_trained_on_is_recorded(tmp_path: Path) -> None:
+    with (tmp_path / "output.log").open("wb") as output:
+        assert stock_verl(tmp_path, STEPS, output).wait() == 0, (tmp_path / "output.log").read_text()[-5000:]
+    records = list(merged_records(tmp_path / "run"))
+    steps = steps_of(tmp_path)
+    assert len(steps) == STEPS
+    assert_agrees_with_verl(tmp_path, steps)
     (evaluation,) = [record for record in records if isinstance(record, EvaluationRecord)]
     assert (evaluation.step, len(evaluation.num_correct)) == (STEPS, 4)
     validated = summary(dumped(tmp_path / "validations", STEPS))
@@ -90,8 +107,61 @@ def test_every_group_that_verl_trained_on_is_recorded(tmp_path: Path) -> None:
     # The prompt as the user wrote it, before any template: the same identity as in runs of our own trainer.
     from bapo.tasks import build_task  # noqa: PLC0415
 
-    known = {prompt_identity("countdown", problem.prompt) for problem in build_task(config.task).train}
+    task = resolve({"engine": {"type": "verl"}, "method": {"type": "grpo"}}).config.task
+    known = {prompt_identity("countdown", problem.prompt) for problem in build_task(task).train}
     assert {prompt.prompt_id for step in steps for prompt in step.prompts} <= known
+
+
+@pytest.fixture
+def product() -> Iterator[Stack]:
+    """The whole product, which has an environment of its own."""
+    with tempfile.TemporaryDirectory(prefix="bapo-stack-", ignore_cleanup_errors=True) as folder:
+        stack = Stack(Path(folder), python=ROOT / ".venv" / "bin" / "python")
+        stack.start("--no-demo")
+        yield stack
+        if stack.is_up:
+            stack.stop()
+        stack.kill_everything()
+
+
+def test_nothing_is_lost_where_the_server_restarts_and_verl_is_killed(tmp_path: Path, product: Stack) -> None:
+    environment = {"BAPO_SERVER": product.url, "BAPO_TOKEN": (product.folder / "admin-token").read_text().strip()}
+
+    def on_the_server() -> list[int]:
+        with product.client() as client:
+            found = [run for run in client.runs().items if run.name == "stock verl"]
+            return [int(record["step"]) for run in found for record in client.records(run.id, type="step").items]
+
+    with (tmp_path / "output.log").open("wb") as output:
+        trainer = stock_verl(tmp_path, 1_000, output, **environment)
+        try:
+            wait_for(on_the_server, 600)
+            product.stop()
+            told = len(steps_of(tmp_path))
+            wait_for(lambda: len(steps_of(tmp_path)) >= told + 2, 300)
+            product.start("--no-demo")
+            wait_for(lambda: len(on_the_server()) >= told + 2, 300)
+        finally:
+            trainer.kill()
+            trainer.wait()
+            clean_up_after(trainer.pid, time.time())
+    logged = len((tmp_path / "logged.jsonl").read_text().splitlines())
+    steps = steps_of(tmp_path)
+    # verl logs to its file before it logs to ours.
+    assert len(steps) in (logged, logged - 1)
+    assert_agrees_with_verl(tmp_path, steps)
+    with product.client() as client:
+        (run,) = [run for run in client.runs().items if run.name == "stock verl"]
+        wait_for(lambda: str(client.run(run.id).status) == "failed")
+    done = subprocess.run(
+        [sys.executable, "-m", "bapo", "import", str(tmp_path / "run")],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert on_the_server() == [step.step for step in steps]
 
 
 def test_the_examples_command_is_one_that_verl_takes_and_runs_the_trainer_that_is_observed(tmp_path: Path) -> None:
