@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import gc
 import hashlib
 import signal
@@ -18,10 +17,12 @@ from torch import Tensor
 from transformers import PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
 
 from bapo.config import RunConfig, apply_changes, resolve
+from bapo.config.engine import EngineConfig
 from bapo.config.recipes import load_recipe
 from bapo.engines.base import BatchItem, Policy
 from bapo.engines.local.engine import LocalEngine
 from bapo.engines.local.forward import response_logprobs
+from bapo.engines.local.number_format import forward_passes
 from bapo.engines.local.payload import GroupPayload
 from bapo.engines.local.policy import load_tokenizer
 from bapo.records import StepRecord
@@ -79,8 +80,8 @@ def equality(device: str, sizes: Sizes, folder: Path) -> Iterator[Check]:
     payloads = _payloads(groups)
     expected, measured = (_logprobs(each._model, payloads) for each in (reference, engine))
     yield Check("log-probabilities against the CPU, float32, largest gap", _gap(expected, measured), "nats", 1e-3)
-    in_bfloat16: PreTrainedModel = copy.deepcopy(engine._model).bfloat16()
-    halved = _logprobs(in_bfloat16, payloads)
+    with forward_passes(EngineConfig(dtype="bfloat16"), engine._device):
+        halved = _logprobs(engine._model, payloads)
     yield Check("log-probabilities in bfloat16 against float32, largest gap", _gap(measured, halved), "nats", 0.25)
     yield Check("the same, mean gap", float((measured - halved).abs().mean()), "nats", 0.02)
 

@@ -15,6 +15,7 @@ from bapo.critic import explained_variance, generalized_advantages, value_loss, 
 from bapo.engines.base import CriticStats
 from bapo.engines.local.batches import TrainingGroup, micro_batches
 from bapo.engines.local.forward import response_values
+from bapo.engines.local.number_format import forward_passes
 from bapo.engines.local.optimizer import Optimizer
 from bapo.engines.local.payload import GroupPayload
 from bapo.engines.local.update_stats import token_mean
@@ -65,6 +66,7 @@ class Critic:
     def __init__(self, policy: PreTrainedModel, config: RunConfig, critic: CriticConfig) -> None:
         """Begin with the policy's weights. Raises ConfigError where its kind of model has no value head."""
         self._config = critic
+        self._engine = config.engine
         self._micro_batch_tokens = config.training.micro_batch_tokens
         self.model = value_model(policy, config)
         self.optimizer = Optimizer(
@@ -119,7 +121,7 @@ class Critic:
         values: dict[int, Tensor] = {}
         for positions in micro_batches(payloads, self._micro_batch_tokens):
             chosen = [payloads[position] for position in positions]
-            parts = response_values(self.model, chosen).cpu()
+            parts = self._forward(chosen).cpu()
             sizes = [sum(payload.sampled.lengths) for payload in chosen]
             values |= zip(positions, torch.split(parts, sizes), strict=True)
         return [values[position] for position in range(len(payloads))]
@@ -131,7 +133,7 @@ class Critic:
         self.optimizer.zero_gradients()
         for positions in micro_batches([targets.payload for targets in batch], self._micro_batch_tokens):
             chosen = [batch[position] for position in positions]
-            values = response_values(self.model, [targets.payload for targets in chosen])
+            values = self._forward([targets.payload for targets in chosen])
             output = value_loss(
                 values,
                 torch.cat([targets.old_values for targets in chosen]).to(values.device),
@@ -143,3 +145,7 @@ class Critic:
             loss += output.loss.item()
             is_clipped.append(output.is_clipped.cpu())
         return loss, self.optimizer.step()
+
+    def _forward(self, payloads: Sequence[GroupPayload]) -> Tensor:
+        with forward_passes(self._engine, self.model.device):
+            return response_values(self.model, payloads).float()

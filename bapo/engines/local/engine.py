@@ -22,6 +22,7 @@ from bapo.draws import seed_of
 from bapo.engines.base import BatchItem, Generation, GenerationStats, Policy, ResponseSample, UpdateStats
 from bapo.engines.local.batches import TrainingGroup, training_group
 from bapo.engines.local.critic import Critic
+from bapo.engines.local.number_format import forward_passes
 from bapo.engines.local.payload import GroupPayload, read_payloads, write_payloads
 from bapo.engines.local.policy import load_language_model
 from bapo.engines.local.prompts import encode_task
@@ -133,17 +134,18 @@ class LocalEngine:
         generator: torch.Generator,
     ) -> list[SampledGroup]:
         rollout = self._config.rollout
-        return sample(
-            model,
-            [self._prompts[problem.prompt_id] for problem in problems],
-            group_size=group_size,
-            temperature=temperature,
-            top_p=rollout.top_p,
-            top_k=rollout.top_k,
-            max_new_tokens=rollout.max_response_tokens,
-            eos_token_ids=self._eos_token_ids,
-            generator=generator,
-        )
+        with forward_passes(self._config.engine, self._device):
+            return sample(
+                model,
+                [self._prompts[problem.prompt_id] for problem in problems],
+                group_size=group_size,
+                temperature=temperature,
+                top_p=rollout.top_p,
+                top_k=rollout.top_k,
+                max_new_tokens=rollout.max_response_tokens,
+                eos_token_ids=self._eos_token_ids,
+                generator=generator,
+            )
 
     def _policy_model(self, policy: Policy) -> PreTrainedModel:
         if policy is Policy.CURRENT or self._rollout_is_current:

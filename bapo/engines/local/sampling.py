@@ -110,7 +110,9 @@ def choose_tokens(
 
 
 def log_distributions(logits: Tensor, temperature: float) -> Tensor:
-    """log softmax(logits / T) over the last dimension."""
+    """log softmax(logits / T) over the last dimension; of bfloat16 in float32."""
+    if logits.dtype == torch.bfloat16:
+        logits = logits.float()
     # A division by 1 would copy the largest tensor of all for nothing.
     return torch.log_softmax(logits if temperature == 1 else logits / temperature, dim=-1)
 

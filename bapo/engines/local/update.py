@@ -13,6 +13,7 @@ from bapo.engines.base import UpdateStats
 from bapo.engines.local.batches import TrainingGroup, micro_batches, mini_batches
 from bapo.engines.local.critic import Critic
 from bapo.engines.local.forward import response_logprobs
+from bapo.engines.local.number_format import forward_passes
 from bapo.engines.local.optimizer import Optimizer
 from bapo.engines.local.update_stats import UpdateStatsCollector, rollout_logprobs
 from bapo.losses import LossInputs, policy_loss, token_weights
@@ -128,12 +129,13 @@ class Updater:
     def _forward(
         self, model: PreTrainedModel, groups: Sequence[TrainingGroup], *, entropy_gradient: bool
     ) -> tuple[Tensor, Tensor]:
-        return response_logprobs(
-            model,
-            [group.payload for group in groups],
-            temperature=self._config.rollout.temperature,
-            entropy_gradient=entropy_gradient,
-        )
+        with forward_passes(self._config.engine, model.device):
+            return response_logprobs(
+                model,
+                [group.payload for group in groups],
+                temperature=self._config.rollout.temperature,
+                entropy_gradient=entropy_gradient,
+            )
 
     def _micro_batches(self, batch: Sequence[TrainingGroup]) -> Iterator[list[TrainingGroup]]:
         """The groups with a gradient, in parts that fit into memory."""
