@@ -7,9 +7,10 @@ import pytest
 from bapo.client import Client
 from tests.contract.test_openapi import DESCRIPTION
 from tests.contract.whole_api import bearer, explore
+from tests.drawing import is_thorough
 from tests.services import BackendServer
 
-EXAMPLES = 30
+EXAMPLES = 300 if is_thorough() else 12
 
 
 @pytest.mark.timeout(600)

@@ -82,3 +82,12 @@ def test_trl_has_a_lane_of_its_own_that_the_others_leave_out(checks: ModuleType)
         if each.title == "unit tests"
     ]
     assert "not trl" in " ".join(unit.command)
+
+
+def test_a_thorough_run_draws_more_in_the_tests_that_draw(checks: ModuleType) -> None:
+    def thorough(**options: bool) -> set[str]:
+        drawn = checks.all_checks(fast=False, verl="no", coverage=False, **options)
+        return {each.title for each in drawn if "--hypothesis-profile thorough" in " ".join(each.command)}
+
+    assert thorough() == set()
+    assert thorough(thorough=True) == {"unit tests", "e2e and chaos tests"}
