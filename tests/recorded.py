@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import os
 import shutil
-import subprocess
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
@@ -17,9 +14,7 @@ import pytest
 import bapo
 from bapo.client import Client
 from bapo.observe.upload import describe_folder, send_folder
-from tests.command_line import run_here
-
-ROOT = Path(__file__).resolve().parents[1]
+from tests.trained import train_one_after_another
 
 NUM_STEPS = 24
 SETTINGS = (
@@ -61,7 +56,7 @@ def recorded_folders(pytestconfig: pytest.Config) -> Mapping[str, Path]:
                 if old.is_dir():
                     shutil.rmtree(old)
             folder.mkdir()
-            _train(folders)
+            train_one_after_another({folders[name]: (*SETTINGS, *changes) for name, changes in RUNS.items()})
             is_complete.touch()
     return folders
 
@@ -80,36 +75,9 @@ def _digest() -> str:
     return digest.hexdigest()
 
 
-def _train(folders: Mapping[str, Path]) -> None:
-    # One process for all of them: a trainer imports for seconds. None of this process, which may do without PyTorch.
-    trained = subprocess.run(
-        [sys.executable, "-m", __name__, *folders.values()],
-        cwd=ROOT,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=900,
-    )
-    assert trained.returncode == 0, trained.stdout + trained.stderr
-
-
 def import_folder(client: Client, folder: Path, group: str | None = None) -> str:
     """Show a run folder in a server; the run's identifier."""
     info = client.create_import(describe_folder(folder, name=None, group=group))
     send_folder(client, info, folder)
     client.finish_import(info.run_id)
     return info.run_id
-
-
-def main(folders: Sequence[str]) -> None:
-    """Train each run into the folder of its name."""
-    for folder in folders:
-        settings = (*SETTINGS, *RUNS[Path(folder).name])
-        arguments = [argument for setting in settings for argument in ("--set", setting)]
-        done = run_here("train", "countdown-demo", "--out", folder, *arguments)
-        assert done.returncode == 0, done.stdout + done.stderr
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
