@@ -10,7 +10,7 @@ THOROUGH = "thorough"
 
 def examples(times: float) -> settings:
     """So many times the examples that a test without settings of its own draws, in each profile."""
-    return settings(max_examples=round(times * settings.default.max_examples))
+    return settings(max_examples=round(times * settings().max_examples))
 
 
 def is_thorough() -> bool:

@@ -136,10 +136,9 @@ def test_a_model_that_is_missing_fails_with_its_remedy(client: Client, stack: St
 def test_a_folder_trained_without_a_server_is_imported_once(client: Client, stack: Stack, tmp_path: Path) -> None:
     out = tmp_path / "offline"
     train_one_after_another({out: assignments({"training.steps": 8})})
-    to_server = ["--server", stack.url, "--token-file", stack.folder / "admin-token"]
     answers = []
     for _ in range(2):
-        imported = run_here("import", out, *to_server)
+        imported = run_here("import", out, "--server", stack.url, "--token-file", stack.folder / "admin-token")
         assert imported.returncode == 0, imported.stderr
         answers.append(json.loads(imported.stdout.splitlines()[-1]))
     assert [answer["is_new"] for answer in answers] == [True, False]
