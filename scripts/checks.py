@@ -101,8 +101,13 @@ def all_checks(
         Check("TRL tests", _pytest("-m", "trl", "tests/trl"), memory_gib=3.0, after="TRL environment"),
     ]
     # Shown always: sizes, and what stood in for a base image.
+    # Never beside a browser: Chromium gives up its requests (ERR_NETWORK_CHANGED) where a container's network comes or goes.
     images = Check(
-        "containers", _pytest("-m", "containers", "tests/containers"), cores=2.0, memory_gib=5.0, is_shown=True
+        "containers",
+        _pytest("-m", "containers", "tests/containers"),
+        cores=max(2.0, float(os.cpu_count() or 1)),
+        memory_gib=5.0,
+        is_shown=True,
     )
     if coverage:
         return [unit, Check("coverage", _python("scripts/covered.py"), after=unit.title, is_shown=True)]
