@@ -101,7 +101,7 @@ def all_checks(
         Check("TRL tests", _pytest("-m", "trl", "tests/trl"), memory_gib=3.0, after="TRL environment"),
     ]
     # Shown always: sizes, and what stood in for a base image.
-    # Never beside a browser: Chromium gives up its requests (ERR_NETWORK_CHANGED) where a container's network comes or goes.
+    # Never beside a browser: when a container's network comes or goes, Chromium drops requests (ERR_NETWORK_CHANGED).
     images = Check(
         "containers",
         _pytest("-m", "containers", "tests/containers"),
