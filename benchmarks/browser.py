@@ -31,7 +31,7 @@ WATCH = """(chart) => {
 @contextmanager
 def chromium(url: str, token: str) -> Iterator[Window]:
     """New windows of the token's owner, with headless Chromium."""
-    program = shutil.which("chromium") or shutil.which("google-chrome")
+    program = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chromium-headless-shell"))), None)
     with Client(url) as client:
         _, session = client.login(Login(token=token))
     with sync_playwright() as playwright:

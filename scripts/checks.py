@@ -56,10 +56,13 @@ def _side_by_side() -> list[str]:
     return ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile"]
 
 
-def all_checks(*, fast: bool, verl: str, coverage: bool, containers: str = "no", trl: str = "no") -> list[Check]:
+def all_checks(
+    *, fast: bool, verl: str, coverage: bool, containers: str = "no", trl: str = "no", thorough: bool = False
+) -> list[Check]:
     """The checks in the order in which they start.
 
-    `verl`, `trl` and `containers` are "yes", "no" or "only"; `coverage` measures and no more.
+    `verl`, `trl` and `containers` are "yes", "no" or "only"; `coverage` measures and no more; `thorough` draws more
+    examples and faults.
     """
     workers = float(min(os.cpu_count() or 1, 4))
     # What takes seconds, or waits for a download, holds up nothing.
@@ -72,14 +75,17 @@ def all_checks(*, fast: bool, verl: str, coverage: bool, containers: str = "no",
         Check("types", [str(BIN / "mypy")]),
     ]
     marks = "not browser and not e2e and not chaos and not verl and not trl and not containers"
-    pytest = _pytest(*_side_by_side(), "-m", marks)
+    drawing = ["--hypothesis-profile", "thorough"] if thorough else []
+    pytest = _pytest(*_side_by_side(), "-m", marks, *drawing)
     measured = _python("-m", "coverage", "run", *pytest[1:])
     unit = Check("unit tests", measured if coverage else pytest, cores=workers, memory_gib=4.0)
     browser = Check(
         "browser tests", _pytest(*_side_by_side(), "-m", "browser", "tests/browser"), cores=workers, memory_gib=4.0
     )
     # One process: the tests share one running product.
-    whole = Check("e2e and chaos tests", _pytest("-m", "e2e or chaos", "tests/e2e", "tests/chaos"), memory_gib=3.0)
+    whole = Check(
+        "e2e and chaos tests", _pytest("-m", "e2e or chaos", *drawing, "tests/e2e", "tests/chaos"), memory_gib=3.0
+    )
     engine = [
         Check("verl environment", ["sh", str(ROOT / "scripts" / "setup_verl.sh")], cores=0.0),
         Check(
@@ -95,8 +101,13 @@ def all_checks(*, fast: bool, verl: str, coverage: bool, containers: str = "no",
         Check("TRL tests", _pytest("-m", "trl", "tests/trl"), memory_gib=3.0, after="TRL environment"),
     ]
     # Shown always: sizes, and what stood in for a base image.
+    # Never beside a browser: when a container's network comes or goes, Chromium drops requests (ERR_NETWORK_CHANGED).
     images = Check(
-        "containers", _pytest("-m", "containers", "tests/containers"), cores=2.0, memory_gib=5.0, is_shown=True
+        "containers",
+        _pytest("-m", "containers", "tests/containers"),
+        cores=max(2.0, float(os.cpu_count() or 1)),
+        memory_gib=5.0,
+        is_shown=True,
     )
     if coverage:
         return [unit, Check("coverage", _python("scripts/covered.py"), after=unit.title, is_shown=True)]
@@ -223,6 +234,7 @@ def main() -> None:
     parser.add_argument("--verl", choices=("yes", "no", "only"), default="yes", help="the tests of the verl engine")
     parser.add_argument("--trl", choices=("yes", "no", "only"), default="yes", help="the tests with TRL as the trainer")
     parser.add_argument("--containers", choices=("yes", "no", "only"), default="no", help="the tests of the images")
+    parser.add_argument("--thorough", action="store_true", help="draw ten times the examples, and every fault")
     # Not by default: measuring takes 45 to 75 % more CPU time on Python 3.11.
     parser.add_argument("--coverage", action="store_true", help="measure which code the unit tests run")
     options = parser.parse_args()
@@ -237,6 +249,7 @@ def main() -> None:
         coverage=options.coverage,
         containers=options.containers,
         trl=options.trl,
+        thorough=options.thorough,
     )
     scheduler = Scheduler(checks, (os.cpu_count() or 1) + 1, _memory_gib())
     print(f"bapo: what each check prints is in {LOGS.relative_to(ROOT)}/", flush=True)

@@ -56,7 +56,8 @@ def main() -> None:
     run_ids = [newest[name] for name in NAMES]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+            executable_path=shutil.which("chromium") or shutil.which("chromium-headless-shell"),
+            args=["--no-sandbox", "--disable-gpu"],
         )
         for picture in PICTURES:
             if picture.file in sys.argv[1:] or len(sys.argv) == 1:

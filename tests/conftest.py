@@ -11,11 +11,16 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.drawing import THOROUGH
+
 pytest_plugins = ["tests.recorded", "tests.services", "tests.backend.fake_worker", "tests.simulated", "tests.stack"]
 
-# A busy machine is slow without anything being wrong.
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("unhurried")
+# A busy machine is slow without anything being wrong. Each run draws other examples; a scheduled one draws many.
+for profile, max_examples in (("usual", 25), (THOROUGH, 250)):
+    settings.register_profile(
+        profile, max_examples=max_examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+settings.load_profile("usual")
 
 # What collecting loads (PyTorch, the server, every test module) stays until the end: looking through it time and again
 # took a third of the CPU time of that.

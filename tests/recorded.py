@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -17,6 +14,7 @@ import pytest
 import bapo
 from bapo.client import Client
 from bapo.observe.upload import describe_folder, send_folder
+from tests.trained import train_one_after_another
 
 NUM_STEPS = 24
 SETTINGS = (
@@ -58,7 +56,7 @@ def recorded_folders(pytestconfig: pytest.Config) -> Mapping[str, Path]:
                 if old.is_dir():
                     shutil.rmtree(old)
             folder.mkdir()
-            _train(folders)
+            train_one_after_another({folders[name]: (*SETTINGS, *changes) for name, changes in RUNS.items()})
             is_complete.touch()
     return folders
 
@@ -75,24 +73,6 @@ def _digest() -> str:
         if file.is_file() and not NOT_OF_A_TRAINER & {*file.relative_to(root).parts}:
             digest.update(f"{file.relative_to(root)}\n".encode() + file.read_bytes())
     return digest.hexdigest()
-
-
-def _train(folders: Mapping[str, Path]) -> None:
-    trainers = [
-        subprocess.Popen(
-            [
-                *(sys.executable, "-m", "bapo", "train", "countdown-demo", "--out", str(folders[name])),
-                *(argument for setting in (*SETTINGS, *changes) for argument in ("--set", setting)),
-            ],
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-        for name, changes in RUNS.items()
-    ]
-    for trainer in trainers:
-        output, _ = trainer.communicate(timeout=900)
-        assert trainer.returncode == 0, output.decode()
 
 
 def import_folder(client: Client, folder: Path, group: str | None = None) -> str:

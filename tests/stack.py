@@ -20,6 +20,7 @@ import pytest
 from bapo.api.runs import TERMINAL_STATUSES, RunCreate, RunDetail
 from bapo.client import Client
 from bapo.records import comparable, parse_record
+from tests.trained import train_one_after_another
 
 START_SECONDS = 120.0
 NUM_STEPS = 40
@@ -52,6 +53,17 @@ def wait_for(condition: Callable[[], Any], seconds: float = 120.0) -> Any:
         # Each look at a run is a request that the run's own machine answers.
         time.sleep(0.2)
     return value
+
+
+def assignments(changes: Mapping[str, Any] | None = None) -> list[str]:
+    """The small run as `bapo train --set` takes it."""
+    return [f"{field}={json.dumps(value)}" for field, value in {**SMALL_RUN, **(changes or {})}.items()]
+
+
+def recorded_steps(folder: Path) -> list[dict[str, Any]]:
+    """What must be equal between equal runs, of a run folder with one attempt."""
+    lines = (folder / "attempt-1" / "records.jsonl").read_text().splitlines()
+    return [comparable(record) for record in map(parse_record, lines) if record.type != "event"]
 
 
 def essence(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -175,17 +187,8 @@ def stack(make_stack: Callable[[], Stack]) -> Stack:
 def undisturbed_records(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """The small run, trained without any server: what every disturbed run must equal."""
     folder = tmp_path_factory.mktemp("undisturbed") / "run"
-    assignments = [part for field, value in SMALL_RUN.items() for part in ("--set", f"{field}={json.dumps(value)}")]
-    result = subprocess.run(
-        [sys.executable, "-m", "bapo", "train", "countdown-demo", *assignments, "--out", str(folder)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    assert result.returncode == 0, result.stderr
-    lines = (folder / "attempt-1" / "records.jsonl").read_text().splitlines()
-    return [comparable(record) for record in map(parse_record, lines) if record.type != "event"]
+    train_one_after_another({folder: assignments()})
+    return recorded_steps(folder)
 
 
 def submit(client: Client, name: str, **changes: Any) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.queue.order import WaitingPlace, in_order
+from tests.drawing import examples
 
 PATIENCE = 3_600.0
 NOW = 1_000_000.0
@@ -106,7 +107,7 @@ def test_no_run_is_overtaken_for_ever(waiting: list[WaitingPlace], held: dict[st
 
 
 @given(RUNS)
-@settings(max_examples=30)
+@examples(0.3)
 def test_an_owners_runs_keep_their_order(waiting: list[WaitingPlace]) -> None:
     plain = [each._replace(place=None) for each in waiting]
     ordered = in_order(plain, {}, now=NOW, patience_seconds=PATIENCE)

@@ -1,9 +1,10 @@
 """Real runs through the real product while parts of it are killed, hang, are cut off or full, by a seeded schedule.
 
     python -m tests.chaos.harness --seed 1 --faults 50 [--minutes 30]
+    python -m tests.chaos.harness --day 2026-11-24
 
-`--minutes` goes on with schedules of further seeds until the time is over. The faults and their order follow from
-the seed; when they happen, and to which step, is up to the machine.
+`--minutes` goes on with schedules of further seeds until the time is over; `--day` is what ./test did that day (UTC).
+The faults and their order follow from the seed; when they happen, and to which step, is up to the machine.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ import argparse
 import tempfile
 import time
 from collections import Counter
+from datetime import date
 from pathlib import Path
 
 from tests.chaos.faults import LASTING, Faults, NotNowError, Undo
 from tests.chaos.invariants import check_all
 from tests.chaos.people import People
-from tests.chaos.schedule import Fault, Schedule, draw
+from tests.chaos.schedule import Fault, Schedule, draw, draw_for
 from tests.chaos.world import World
 from tests.stack import Stack
 
@@ -112,6 +114,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--faults", type=int, default=50, help="per schedule")
+    parser.add_argument("--day", type=date.fromisoformat, help="the schedule of ./test on this day, once")
     parser.add_argument("--minutes", type=float, default=0.0)
     parser.add_argument("--keep", action="store_true", help="keep the folder of a schedule that failed")
     options = parser.parse_args()
@@ -121,11 +124,12 @@ def main() -> None:
         place = tempfile.mkdtemp(prefix="bapo-chaos-")
         stack = Stack(Path(place) / "data")
         try:
-            run_schedule(stack, draw(seed, options.faults), Path(place))
+            schedule = draw_for(options.day) if options.day else draw(seed, options.faults)
+            run_schedule(stack, schedule, Path(place))
         finally:
             stack.kill_everything()
         seed += 1
-        if time.monotonic() >= end:
+        if options.day or time.monotonic() >= end:
             return
 
 

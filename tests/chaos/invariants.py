@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +12,11 @@ import redis
 from backend.runs.states import LEGAL_MOVES
 from bapo.api.runs import RunStatus
 from bapo.client import Client
-from bapo.records import comparable, parse_record
 from bapo.run.control import ControlRequest, append_request
 from tests.chaos.people import Submitted
 from tests.chaos.world import LOCAL, REMOTE, World
-from tests.stack import NUM_STEPS, SMALL_RUN, all_records, essence, wait_for
+from tests.stack import NUM_STEPS, all_records, assignments, essence, recorded_steps, wait_for
+from tests.trained import train_one_after_another
 
 KINDS = ("step", "evaluation", "tracking")
 SETTLE_SECONDS = 60.0
@@ -102,27 +98,15 @@ def course_of(client: Client, run: Submitted) -> Course:
 
 def undisturbed(courses: set[Course], folder: Path) -> Mapping[Course, Sequence[dict[str, Any]]]:
     """The records of each course, trained without any server."""
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        ordered = sorted(courses)
-        trained = pool.map(lambda pair: _train(pair[1], folder / f"undisturbed-{pair[0]}"), enumerate(ordered))
-        return dict(zip(ordered, trained, strict=True))
-
-
-def _train(course: Course, folder: Path) -> Sequence[dict[str, Any]]:
-    training_seed, changes = course
-    folder.mkdir()
-    for number, (step, values) in enumerate(json.loads(changes)):
-        append_request(folder, ControlRequest(id=f"change-{number}", author="nobody", at_step=step, set=values))
-    fields = {**SMALL_RUN, "training.seed": training_seed}
-    assignments = [part for field, value in fields.items() for part in ("--set", f"{field}={json.dumps(value)}")]
-    subprocess.run(
-        [sys.executable, "-m", "bapo", "train", "countdown-demo", *assignments, "--out", str(folder)],
-        capture_output=True,
-        check=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    folders = {course: folder / f"undisturbed-{number}" for number, course in enumerate(sorted(courses))}
+    for (_, changes), place in folders.items():
+        place.mkdir()
+        for number, (step, values) in enumerate(json.loads(changes)):
+            append_request(place, ControlRequest(id=f"change-{number}", author="nobody", at_step=step, set=values))
+    train_one_after_another(
+        {place: assignments({"training.seed": seed}) for (seed, _), place in folders.items()},
     )
-    lines = (folder / "attempt-1" / "records.jsonl").read_text().splitlines()
-    return [comparable(record) for record in map(parse_record, lines) if record.type != "event"]
+    return {course: recorded_steps(place) for course, place in folders.items()}
 
 
 def records_are_those_of(expected: Sequence[dict[str, Any]], client: Client, run: Submitted) -> None:

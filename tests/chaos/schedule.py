@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 FAULTS = (
@@ -76,10 +77,10 @@ class Schedule:
     plans: Sequence[Plan]
 
 
-def draw(seed: int, num_faults: int, num_plans: int = 1_000) -> Schedule:
-    """Every fault once, as far as there is room, then more at random; in random order."""
+def draw(seed: int, num_faults: int, num_plans: int = 1_000, among: Sequence[str] = FAULTS) -> Schedule:
+    """Every fault once, as far as there is room, then more of all at random; in random order."""
     dice = random.Random(seed)
-    kinds = dice.sample(FAULTS, min(num_faults, len(FAULTS)))
+    kinds = dice.sample(among, min(num_faults, len(among)))
     weights = [WEIGHTS.get(kind, 1) for kind in FAULTS]
     kinds += dice.choices(FAULTS, weights, k=num_faults - len(kinds))
     dice.shuffle(kinds)
@@ -88,6 +89,14 @@ def draw(seed: int, num_faults: int, num_plans: int = 1_000) -> Schedule:
         for kind in kinds
     ]
     return Schedule(seed, faults, [_plan(dice, number) for number in range(num_plans)])
+
+
+def draw_for(day: date) -> Schedule:
+    """Half of the faults, once each; the next day or the day before has the other half."""
+    number = day.toordinal()
+    shuffled = random.Random(number // 2).sample(FAULTS, len(FAULTS))
+    half = shuffled[number % 2 :: 2]
+    return draw(number, len(half), among=half)
 
 
 def _plan(dice: random.Random, number: int) -> Plan:

@@ -74,6 +74,9 @@ def test_ci_runs_the_one_command_with_pinned_actions_and_may_only_read() -> None
     assert workflow["permissions"] == {"contents": "read"}
     steps = workflow["jobs"]["test"]["steps"]
     assert [step["run"] for step in steps if "run" in step] == ["./test"]
+    scheduled = workflow["jobs"]["thorough"]
+    assert "github.event_name == 'schedule'" in scheduled["if"]
+    assert [step["run"] for step in scheduled["steps"] if "run" in step] == ["./test --thorough"]
     for action in [step["uses"] for step in steps if "uses" in step]:
         assert re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", action), action
     hashed = " ".join(step["with"]["key"] for step in steps if "key" in step.get("with", {}))

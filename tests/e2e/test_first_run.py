@@ -16,7 +16,9 @@ import pytest
 
 from bapo.api.runs import RunStatus
 from bapo.client import Client
-from tests.stack import NUM_STEPS, SMALL_RUN, Stack, all_records, at_step, ended, submit, wait_for
+from tests.command_line import run_here
+from tests.stack import NUM_STEPS, SMALL_RUN, Stack, all_records, assignments, at_step, ended, submit, wait_for
+from tests.trained import train_one_after_another
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -45,8 +47,7 @@ def test_the_admin_token_is_for_its_owner_only(stack: Stack) -> None:
 
 
 def test_a_second_instance_on_the_same_folder_is_one_line(stack: Stack) -> None:
-    command = [sys.executable, "-m", "bapo", "up", "--data", str(stack.folder), "--port", "1", "--no-browser"]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = run_here("up", "--data", stack.folder, "--port", "1", "--no-browser")
     assert result.returncode == 1
     assert result.stdout == ""
     assert f"Another instance (process {stack.pid}, {stack.url}) is at work in" in result.stderr
@@ -133,25 +134,11 @@ def test_a_model_that_is_missing_fails_with_its_remedy(client: Client, stack: St
 
 
 def test_a_folder_trained_without_a_server_is_imported_once(client: Client, stack: Stack, tmp_path: Path) -> None:
-    changes = {**SMALL_RUN, "training.steps": 8}
-    assignments = [part for field, value in changes.items() for part in ("--set", f"{field}={json.dumps(value)}")]
     out = tmp_path / "offline"
-    trained = subprocess.run(
-        [sys.executable, "-m", "bapo", "train", "countdown-demo", *assignments, "--out", str(out)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert trained.returncode == 0, trained.stderr
-    to_server = ["--server", stack.url, "--token-file", str(stack.folder / "admin-token")]
+    train_one_after_another({out: assignments({"training.steps": 8})})
     answers = []
     for _ in range(2):
-        imported = subprocess.run(
-            [*(sys.executable, "-m", "bapo", "import", str(out)), *to_server],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        imported = run_here("import", out, "--server", stack.url, "--token-file", stack.folder / "admin-token")
         assert imported.returncode == 0, imported.stderr
         answers.append(json.loads(imported.stdout.splitlines()[-1]))
     assert [answer["is_new"] for answer in answers] == [True, False]

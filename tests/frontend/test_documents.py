@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from posixpath import dirname, join, normpath
 
@@ -11,21 +12,31 @@ import pytest
 from frontend.app import PAGES
 from frontend.documents import DASHBOARD, documents, rendered
 
-TEXTS = {name: rendered(name, path.read_text("utf-8"))[1] for name, path in documents().items() if name.endswith(".md")}
-ANCHORS = {name: set(re.findall(r' id="([^"]+)"', text)) for name, text in TEXTS.items()}
+
+@pytest.fixture(scope="module")
+def texts() -> Mapping[str, str]:
+    """Each document as HTML."""
+    named = {name: path for name, path in documents().items() if name.endswith(".md")}
+    return {name: rendered(name, path.read_text("utf-8"))[1] for name, path in named.items()}
 
 
-def test_every_page_is_explained() -> None:
-    assert {page.section for page in PAGES} <= ANCHORS[DASHBOARD]
+@pytest.fixture(scope="module")
+def anchors(texts: Mapping[str, str]) -> Mapping[str, set[str]]:
+    """What of each can be linked to."""
+    return {name: set(re.findall(r' id="([^"]+)"', text)) for name, text in texts.items()}
 
 
-def test_every_link_and_image_leads_somewhere() -> None:
+def test_every_page_is_explained(anchors: Mapping[str, set[str]]) -> None:
+    assert {page.section for page in PAGES} <= anchors[DASHBOARD]
+
+
+def test_every_link_and_image_leads_somewhere(texts: Mapping[str, str], anchors: Mapping[str, set[str]]) -> None:
     dead = []
-    for name, text in TEXTS.items():
+    for name, text in texts.items():
         for link in re.findall(r' (?:href|src)="([^"]+)"', text):
             path, _, anchor = link.partition("#")
             target = normpath(join(dirname(name), path)) if path else name
-            known = target in documents() and (not anchor or anchor in ANCHORS[target])
+            known = target in documents() and (not anchor or anchor in anchors[target])
             if "://" not in link and not known:
                 dead.append(f"{name}: {link}")
     assert dead == []

@@ -82,3 +82,22 @@ def test_trl_has_a_lane_of_its_own_that_the_others_leave_out(checks: ModuleType)
         if each.title == "unit tests"
     ]
     assert "not trl" in " ".join(unit.command)
+
+
+def test_a_thorough_run_draws_more_in_the_tests_that_draw(checks: ModuleType) -> None:
+    def thorough(**options: bool) -> set[str]:
+        drawn = checks.all_checks(fast=False, verl="no", coverage=False, **options)
+        return {each.title for each in drawn if "--hypothesis-profile thorough" in " ".join(each.command)}
+
+    assert thorough() == set()
+    assert thorough(thorough=True) == {"unit tests", "e2e and chaos tests"}
+
+
+@pytest.mark.parametrize("cores", [1, 2, 4, 16])
+def test_no_container_starts_beside_a_browser(checks: ModuleType, monkeypatch: pytest.MonkeyPatch, cores: int) -> None:
+    monkeypatch.setattr(checks.os, "cpu_count", lambda: cores)
+    everything = {
+        each.title: each for each in checks.all_checks(fast=False, verl="no", coverage=False, containers="yes")
+    }
+    # The runner has room for one core more than there are.
+    assert everything["containers"].cores + everything["browser tests"].cores > cores + 1

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bapo.analysis.visits import SOURCES, Visits
@@ -20,6 +20,7 @@ from bapo.config.method import has_trait
 from bapo.methods import build_method
 from bapo.rollout import BatchSource, RolloutGroup
 from tests.bapo.methods.test_invariants import KINDS, POOL, legal_configs, streams
+from tests.drawing import examples
 
 REPLICATES = 3
 
@@ -142,7 +143,7 @@ def recordings(
     return RecordedStream(visits_of_rows(rows, size)), fresh, config
 
 
-@settings(max_examples=400, deadline=None)
+@examples(4)
 @given(recordings())
 def test_a_replay_is_what_the_method_does_step_by_step(
     recording: tuple[RecordedStream, list[Mapping[str, int]], RunConfig],
@@ -153,7 +154,7 @@ def test_a_replay_is_what_the_method_does_step_by_step(
         assert at_once(stream, phases, replicate) == by_the_method(stream, phases, fresh, replicate)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(2)
 @given(recordings(["bapo"]), st.data())
 def test_a_replay_follows_changes_of_the_parameters(
     recording: tuple[RecordedStream, list[Mapping[str, int]], RunConfig], data: st.DataObject

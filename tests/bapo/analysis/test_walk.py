@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bapo.analysis.walk.answer import StepWalk, WalkLine, WalkOutcome
@@ -22,6 +22,7 @@ from bapo.records import Cost, PromptVisit, StepRecord
 from bapo.rollout import BatchSource, RolloutGroup
 from benchmarks.simulation import SimulatedRun
 from tests.bapo.methods.test_invariants import legal_configs
+from tests.drawing import examples
 
 EVERYTHING = Listing(limit=1000)
 
@@ -251,7 +252,7 @@ def steered(records: Sequence[StepRecord], config: RunConfig, c1: Fraction) -> l
     return list(batch.visits)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(0.3)
 @given(legal_configs(["bapo", "ba_ppo"]), st.integers(0, 7), st.integers(1, 9))
 def test_another_c1_is_what_steering_at_this_step_gives(config: RunConfig, count: int, num_steps: int) -> None:
     rollout = config.rollout.model_copy(update={"batch_size": 7})

@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bapo.config import ConfigError, RunConfig, resolve
@@ -20,6 +20,7 @@ from bapo.methods.bapo import Bapo, bapo_config
 from bapo.methods.base import ComposedBatch
 from bapo.records import BufferState
 from bapo.rollout import BatchSource, RolloutGroup
+from tests.drawing import examples
 
 POOL = [f"p{i:02d}" for i in range(12)]
 
@@ -248,7 +249,7 @@ def test_buffers_hold_what_they_may_and_their_flow_adds_up(run: tuple[RunConfig,
             assert state.age_max == max(entry_ages, default=None)
 
 
-@settings(max_examples=60)
+@examples(0.6)
 @given(runs(), st.data())
 def test_a_run_resumed_at_any_step_decides_alike(run: tuple[RunConfig, FreshStream], data: st.DataObject) -> None:
     config, stream = run

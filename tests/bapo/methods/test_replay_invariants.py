@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bapo.config import RunConfig
@@ -15,6 +15,7 @@ from bapo.methods import build_method
 from bapo.methods.base import ComposedBatch
 from bapo.rollout import BatchSource, RolloutGroup
 from tests.bapo.methods.replaying import config, group, resumed, take_step
+from tests.drawing import examples
 
 POOL = [f"p{i:02d}" for i in range(8)]
 few = st.integers(1, 4)
@@ -66,7 +67,7 @@ def joins_prompts(chosen: RunConfig) -> bool:
     return chosen.method.type == "repo" or getattr(chosen.method, "replaces", "batch") == "response"
 
 
-@settings(max_examples=150)
+@examples(1.5)
 @given(runs())
 def test_batches_hold_each_group_once_and_nothing_too_old(run: tuple[RunConfig, Stream]) -> None:
     chosen, stream = run
@@ -131,7 +132,7 @@ def test_the_flow_of_the_buffer_adds_up(run: tuple[RunConfig, Stream]) -> None:
         size = state.size
 
 
-@settings(max_examples=60)
+@examples(0.6)
 @given(runs(), st.data())
 def test_a_method_resumed_at_any_step_decides_alike(run: tuple[RunConfig, Stream], data: st.DataObject) -> None:
     chosen, stream = run

@@ -40,6 +40,21 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that was stopped after step 5, with checkpoints of steps 3 and 5. Nobody writes to it."""
+    folder = tmp_path_factory.mktemp("stopped") / "run"
+    folder.mkdir()
+    assert train_until(5, folder, config()).status == "stopped"
+    return folder
+
+
+@pytest.fixture
+def stopped_run(stopped: Path, tmp_path: Path) -> Path:
+    """A copy of it that goes on."""
+    return shutil.copytree(stopped, tmp_path / "run")
+
+
 def test_a_run_records_every_step_evaluation_and_tracking(undisturbed: Path) -> None:
     records = merged_records(undisturbed)
     steps = [record for record in records if isinstance(record, StepRecord)]
@@ -102,44 +117,42 @@ def test_a_resumed_run_equals_an_undisturbed_one(undisturbed: Path, tmp_path: Pa
     assert lines(tmp_path) == lines(undisturbed)
 
 
-def test_a_run_that_lost_its_last_steps_repeats_them_alike(undisturbed: Path, tmp_path: Path) -> None:
+def test_a_run_that_lost_its_last_steps_repeats_them_alike(undisturbed: Path, stopped_run: Path) -> None:
     # As after kill -9 in step 5: the journal is ahead of the checkpoint of step 3.
-    train_until(5, tmp_path, config())
-    shutil.rmtree(tmp_path / "checkpoints" / "step-000005")
-    train(tmp_path, config())
-    assert events(tmp_path, "resumed")[0].data["from_step"] == 3
-    assert lines(tmp_path) == lines(undisturbed)
+    shutil.rmtree(stopped_run / "checkpoints" / "step-000005")
+    train(stopped_run, config())
+    assert events(stopped_run, "resumed")[0].data["from_step"] == 3
+    assert lines(stopped_run) == lines(undisturbed)
 
 
-def test_a_damaged_newest_checkpoint_is_reported_and_the_one_before_it_used(undisturbed: Path, tmp_path: Path) -> None:
-    train_until(5, tmp_path, config())
-    state = tmp_path / "checkpoints" / "step-000005" / "state.json"
+def test_a_damaged_newest_checkpoint_is_reported_and_the_one_before_it_used(
+    undisturbed: Path, stopped_run: Path
+) -> None:
+    state = stopped_run / "checkpoints" / "step-000005" / "state.json"
     state.write_text(state.read_text().replace('"step": 5', '"step": 6'))
-    train(tmp_path, config())
-    assert events(tmp_path, "checkpoint_damaged")[0].data["checkpoint"] == "step-000005"
-    assert events(tmp_path, "resumed")[0].data["from_step"] == 3
-    assert lines(tmp_path) == lines(undisturbed)
+    train(stopped_run, config())
+    assert events(stopped_run, "checkpoint_damaged")[0].data["checkpoint"] == "step-000005"
+    assert events(stopped_run, "resumed")[0].data["from_step"] == 3
+    assert lines(stopped_run) == lines(undisturbed)
 
 
-def test_a_run_resumes_from_no_checkpoint_beyond_its_journal(undisturbed: Path, tmp_path: Path) -> None:
-    train_until(5, tmp_path, config())
-    journal = tmp_path / "attempt-1" / RECORDS_FILE
+def test_a_run_resumes_from_no_checkpoint_beyond_its_journal(undisturbed: Path, stopped_run: Path) -> None:
+    journal = stopped_run / "attempt-1" / RECORDS_FILE
     # As in a backup that took the journal first: the checkpoint of step 5 is there, the record of step 4 is the last.
     kept = [line for line in journal.read_bytes().splitlines(keepends=True) if json.loads(line).get("step", 0) < 5]
     journal.write_bytes(b"".join(kept))
-    train(tmp_path, config())
-    damaged = events(tmp_path, "checkpoint_damaged")[0]
+    train(stopped_run, config())
+    damaged = events(stopped_run, "checkpoint_damaged")[0]
     assert damaged.message == "step-000005 is not used: the journal ends before it, at step 4"
-    assert events(tmp_path, "resumed")[0].data["from_step"] == 3
-    assert lines(tmp_path) == lines(undisturbed)
+    assert events(stopped_run, "resumed")[0].data["from_step"] == 3
+    assert lines(stopped_run) == lines(undisturbed)
 
 
-def test_a_torn_last_line_of_the_journal_is_cut_off(undisturbed: Path, tmp_path: Path) -> None:
-    train_until(4, tmp_path, config())
-    with (tmp_path / "attempt-1" / RECORDS_FILE).open("ab") as file:
+def test_a_torn_last_line_of_the_journal_is_cut_off(undisturbed: Path, stopped_run: Path) -> None:
+    with (stopped_run / "attempt-1" / RECORDS_FILE).open("ab") as file:
         file.write(b'{"schema": 1, "type": "step", "st')
-    train(tmp_path, config())
-    assert lines(tmp_path) == lines(undisturbed)
+    train(stopped_run, config())
+    assert lines(stopped_run) == lines(undisturbed)
 
 
 def test_a_parameter_change_takes_effect_at_its_step_and_again_after_a_crash(tmp_path: Path) -> None:
@@ -188,7 +201,9 @@ def test_another_config_on_the_same_folder_is_refused_field_by_field(undisturbed
 
 @pytest.mark.parametrize("method", sorted(METHODS.classes))
 def test_every_method_trains(tmp_path: Path, method: str) -> None:
-    settings = config_of(OF_ANY_METHOD, {"method.type": method, "training.steps": 3})
+    # What is evaluated and tracked does not depend on the method.
+    short = {"training.steps": 3, "evaluation.enabled": False, "tracking.num_prompts": 0}
+    settings = config_of(OF_ANY_METHOD, short, {"method.type": method})
     assert train(tmp_path, settings).steps == 3
 
 
