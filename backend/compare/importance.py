@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -81,4 +82,4 @@ def describe(session: Session, runs: Sequence[Varied], metric: str) -> Parameter
 
 def _number(value: Any) -> float | None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and abs(value) != float("inf") and value == value else None
+    return float(value) if is_number and math.isfinite(value) else None

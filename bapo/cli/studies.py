@@ -258,7 +258,7 @@ def _power_lines(found: StudyPower) -> list[str]:
     if found.detectable_low is not None and found.detectable_high is not None and found.source != "given":
         ends = f"{share(found.detectable_low)} to {share(found.detectable_high)} points"
         lines.append(f"{ends}, as the spread may be between seeds")
-    lines.append(f"spread between seeds: {share(found.deviation)} points, {found.source_text}")
+    lines.append(f"spread between seeds: {share(found.deviation, 2)} points, {found.source_text}")
     more = ", ".join(f"{number} seeds {share(value)}" for number, value in found.more_seeds.items())
     return [*lines, f"more seeds would show: {more} points"] if more else lines
 

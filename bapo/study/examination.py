@@ -47,7 +47,15 @@ def examine(text: str) -> Examination:
             break
         except ValidationError as error:
             found = error.errors(include_url=False)
-            problems += [each for each in problems_in(error, given) if not _is_within(each.field, stood_in)]
+            told = problems_in(error, given)
+            # Where a member is wrong, the list that lacks it is not.
+            deeper = [each.field for each in told]
+            problems += [
+                each
+                for each in told
+                if not _is_within(each.field, stood_in)
+                and not any(other.startswith(f"{each.field}.") for other in deeper)
+            ]
             left = _mended(left, found, stood_in)
     if study is None:
         return Examination(None, problems, [], None, frozenset(stood_in))
