@@ -1,4 +1,4 @@
-"""A study as a form in the browser: form and file follow each other, and everything that is wrong stands at its field."""
+"""A study as a form in the browser: form and file follow each other; what is wrong stands at its field."""
 
 from __future__ import annotations
 
