@@ -351,7 +351,8 @@ def submit(
         if as_json:
             print_json(preview)
         else:
-            print(f"{preview.title}: {counted(preview.num_runs, 'run')}; {preview.primary}")
+            if not preview.problems:
+                print(f"{preview.title}: {counted(preview.num_runs, 'run')}; {preview.primary}")
             for problem in preview.problems:
                 given = "" if problem.value is None else f" = {problem.value!r}"
                 say(f"{problem.field}{given}: {problem.remedy}")

@@ -65,9 +65,9 @@
     find(name).closest(".parallel-card").querySelector(".parallel-clear").addEventListener("click", () => clear(name, plot));
   }
 
-  clientside.parallel = {
-    within,
+  window.bapoParallel = { within };
 
+  clientside.parallel = {
     // The figure was drawn anew: Plotly has it a moment later.
     follow(figure, name) {
       if (!figure?.data?.length) return noUpdate();

@@ -16,7 +16,7 @@ test("only the errors that differ are set, and all of them when the form is draw
 });
 
 test("a run stays while it lies within every stretch, its ends included", () => {
-  const { within } = open(["parallel.js"]).clientside.parallel;
+  const { within } = open(["parallel.js"]).window.bapoParallel;
   assert.equal(within([0, 0.5, 1], {}), true);
   assert.equal(within([0, 0.5, 1], { 1: [0.5, 0.7] }), true);
   assert.equal(within([0, 0.5, 1], { 1: [0.4, 0.6], 2: [0, 0.9] }), false);
