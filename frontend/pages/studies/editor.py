@@ -30,14 +30,13 @@ from frontend.components.choices import project_select
 from frontend.components.icon import icon
 from frontend.components.notices import nothing_to_write
 from frontend.pages.studies.changes import with_change, with_field
-from frontend.pages.studies.form import FORM, Drawing
+from frontend.pages.studies.form import FOLLOWING, FORM, Drawing
 from frontend.pages.studies.form_model import (
     Document,
     by_key,
     inputs_of,
     items_of,
     members,
-    names_of,
     table_at,
     with_inputs,
 )
@@ -339,11 +338,11 @@ def _following(app: Dash) -> None:
         if changed == document:
             raise PreventUpdate
         new = rewritten(text or "", changed)
-        names_changed = _outline(changed) != _outline(document)
-        if not names_changed:
-            _show_inputs(changed, infos, ids, values)
-        # Another recipe, method or name of an arm changes what can be chosen elsewhere: the form is drawn anew.
-        return new, no_update if names_changed else new
+        if _outline(changed) != _outline(document):
+            # Another recipe or method changes which fields there are: the form is drawn anew.
+            return new, no_update
+        _show_inputs(Drawing(changed, infos, (), ()), changed, infos, ids, values)
+        return new, new
 
     @app.callback(
         Output("study-text", "value", allow_duplicate=True),
@@ -367,19 +366,26 @@ def _following(app: Dash) -> None:
 
 
 def _outline(document: Document) -> Any:
-    """Returns what decides which choices the form offers."""
-    arms = [(each.get("name"), each.get("method")) for each in members(document, "arms")]
-    return arms, names_of(document, "regimes"), document.get("recipe"), document.get("test_sets")
+    """Returns what decides which fields the form has."""
+    return [arm.get("method") for arm in members(document, "arms")], document.get("recipe")
 
 
 def _show_inputs(
-    document: Document, infos: Mapping[str, ConfigFieldInfo], ids: Sequence[Mapping[str, Any]], values: Sequence[Any]
+    drawing: Drawing,
+    document: Document,
+    infos: Mapping[str, ConfigFieldInfo],
+    ids: Sequence[Mapping[str, Any]],
+    values: Sequence[Any],
 ) -> None:
-    """Inputs that others decide show what is in the file now, such as the number of runs."""
-    item = items_of(document, infos)["num_runs"]
+    """Inputs that others decide show what is in the file now: the number of runs, and choices of arms."""
+    items = items_of(document, infos)
     for identifier, value in zip(ids, values, strict=True):
-        if identifier["path"] == item.key and [value] != inputs_of(document, item):
-            set_props(identifier, {"value": inputs_of(document, item)[0]})
+        key, part = identifier["path"], identifier["part"]
+        if key in FOLLOWING or key == "num_runs":
+            now = inputs_of(document, items[key])[part]
+            data = {"data": drawing.data_of(key)} if key in FOLLOWING else {}
+            if data or now != value:
+                set_props(identifier, {**data, "value": now or None})
 
 
 def _refusal(error: Failure) -> Any:

@@ -32,6 +32,9 @@ from frontend.pages.studies.form_model import (
 FORM = "study"
 METRICS = (("avg", "avg@k"), ("pass", "pass@k"), ("greedy", "greedy accuracy"))
 BUDGETS = (("steps", "equal steps"), ("rollouts", "equal rollouts"), ("compute", "equal CPU-seconds"))
+CAN_BE_EMPTY = ("recipe", "reference", "primary/regime")
+FOLLOWING = ("reference", "primary/arm", "primary/against", "primary/test_set", "primary/regime")
+"""Choices that depend on what is typed elsewhere."""
 RESERVED = ("training.seed", "method.type", "task.held_out")
 OF_RUNS_ALONE = ("task.", "evaluation.", "tracking.", "model.")
 """Fields that all arms of a regime share."""
@@ -80,7 +83,7 @@ class Drawing:
             card(
                 html.Div(
                     [
-                        self._choice("recipe", self._recipe_choices()),
+                        self._choice("recipe"),
                         self._text("seeds"),
                         self._tags("test_sets", self._test_sets),
                         self._number("num_runs"),
@@ -91,13 +94,8 @@ class Drawing:
             ),
             self._arms(),
             card(
-                html.Div(
-                    [self._choice(f"primary/{name}", self._primary(name)) for name in deciding], className="field-grid"
-                ),
-                html.Div(
-                    self._choice("reference", choices((each, each) for each in self._arm_names())),
-                    className="field-grid",
-                ),
+                html.Div([self._choice(f"primary/{name}") for name in deciding], className="field-grid"),
+                html.Div(self._choice("reference"), className="field-grid"),
                 title="Primary comparison",
             ),
             card(self._fields(("set",)), title="All runs set"),
@@ -109,35 +107,39 @@ class Drawing:
     def _arm_names(self) -> list[str]:
         return names_of(self._document, "arms")
 
-    def _recipe_choices(self) -> list[dict[str, str]]:
-        return choices((each, each) for each in self._recipes)
+    def data_of(self, key: str) -> list[dict[str, str]]:
+        """What a choice offers; what the file says is among it, right or wrong."""
+        data = self._offered(key)
+        [value] = inputs_of(self._document, self._items[key])
+        return [*data, *choices([(value, value)])] if value and value not in {each["value"] for each in data} else data
 
-    def _primary(self, name: str) -> list[dict[str, str]]:
-        match name:
-            case "arm" | "against":
+    def _offered(self, key: str) -> list[dict[str, str]]:
+        match key:
+            case "recipe":
+                return choices((each, each) for each in self._recipes)
+            case "reference" | "primary/arm" | "primary/against":
                 return choices((each, each) for each in self._arm_names())
-            case "metric":
-                return choices(METRICS)
-            case "at":
-                return choices(BUDGETS)
-            case "regime":
+            case "primary/metric" | "primary/at":
+                return choices(METRICS if key == "primary/metric" else BUDGETS)
+            case "primary/regime":
                 return choices((each, each) for each in names_of(self._document, "regimes"))
-        given = value_at(self._document, ("test_sets",))
-        sets = [each for each in given if each != MEAN] if isinstance(given, list) else []
-        return choices([*((str(each), str(each)) for each in dict.fromkeys(sets)), (MEAN, "mean of all test sets")])
+            case "primary/test_set":
+                given = value_at(self._document, ("test_sets",))
+                sets = [str(each) for each in given if each != MEAN] if isinstance(given, list) else []
+                return choices([*((each, each) for each in dict.fromkeys(sets)), (MEAN, "mean of all test sets")])
+        return choices((each, method_name(each)) for each in self._infos["method.type"].choices)
 
     # ------------------------------------------------------------ members
 
     def _arms(self) -> html.Section:
         arms = members(self._document, "arms")
-        methods = choices((each, method_name(each)) for each in self._infos["method.type"].choices)
         rows = [
             html.Div(
                 [
                     html.Div(
                         [
                             self._text(f"arms/{place}/name", label="Name"),
-                            self._choice(f"arms/{place}/method", methods, label="Method", clearable=False),
+                            self._choice(f"arms/{place}/method", label="Method"),
                             html.Div(
                                 [
                                     _button("copy-member", "Duplicate", f"arms/{place}", f"Duplicate arm {place + 1}"),
@@ -249,13 +251,7 @@ class Drawing:
                 item.key, html.Code(item.info.path), text, self._input(dmc.TextInput, item.key, item.info.path)
             )
         else:
-            value = value_at(self._document, item.path)
-            try:
-                entry = config_field(FORM, item.info, value, method, key=item.key)
-            except (TypeError, ValueError):
-                entry = self._wrapped(
-                    item.key, html.Code(item.info.path), "", self._input(dmc.TextInput, item.key, item.info.path)
-                )
+            entry = config_field(FORM, item.info, value_at(self._document, item.path), method, key=item.key)
         return html.Div([entry, remove], className="study-field")
 
     # ------------------------------------------------------------ inputs
@@ -280,7 +276,7 @@ class Drawing:
 
     def _text(self, key: str, *, rows: int = 0, label: str = "") -> dmc.InputWrapper:
         named, text = self._named(key, label)
-        spoken = named if key in TEXTS else f"{named} of {_where(self._items[key].path[:-1])}"
+        spoken = self._spoken(key, named)
         if rows:
             entry = self._input(dmc.Textarea, key, spoken, autosize=True, minRows=rows, maxRows=8, debounce=300)
         else:
@@ -296,28 +292,25 @@ class Drawing:
         named, text = self._named(key, "")
         return self._wrapped(key, named, text, self._input(dmc.TagsInput, key, named, data=list(offered)))
 
-    def _choice(
-        self, key: str, data: Sequence[Mapping[str, str]], *, label: str = "", clearable: bool = True
-    ) -> dmc.InputWrapper:
+    def _choice(self, key: str, *, label: str = "") -> dmc.InputWrapper:
         named, text = self._named(key, label)
-        spoken = named if key in TEXTS else f"{named} of {_where(self._items[key].path[:-1])}"
+        spoken = f"Primary comparison: {named}" if key.startswith("primary/") else self._spoken(key, named)
         [value] = inputs_of(self._document, self._items[key])
-        # A choice that is none of those there are is shown as it is, with what the server says of it.
-        known = {each["value"] for each in data}
-        shown = [*data, *([] if not value or value in known else choices([(value, value)]))]
-        can_be_empty = clearable and key in ("recipe", "reference", "primary/regime")
+        can_be_empty = key in CAN_BE_EMPTY
         entry = dmc.Select(
             id=field_id(FORM, key),
-            value=value,
-            data=shown,
+            value=value or None,
+            data=self.data_of(key),
             size="sm",
-            searchable=len(shown) > 10,
             clearable=can_be_empty,
             allowDeselect=can_be_empty,
             checkIconPosition="right",
-            **attributes(aria_label=spoken if "/" not in key or key not in TEXTS else f"Primary comparison: {named}"),
+            **attributes(aria_label=spoken),
         )
         return self._wrapped(key, named, text, entry)
+
+    def _spoken(self, key: str, named: str) -> str:
+        return named if key in TEXTS else f"{named} of {_where(self._items[key].path[:-1])}"
 
 
 def _where(path: Path) -> str:

@@ -93,15 +93,24 @@ def names_of(document: Document, part: str) -> list[str]:
 
 def _fields(document: Document, path: Path, infos: Mapping[str, ConfigFieldInfo], method: str = "") -> list[Item]:
     kind: Kind = "values" if path[-1] == "grid" else "config"
-    found = []
-    for field in table_at(document, path):
-        info = infos.get(field)
-        # A field that does not exist is shown all the same: the server says what is wrong with it.
-        known = (
-            _WHOLE.model_copy(update={"path": field, "kind": "text"}) if info is None else of_types(info, method, "")
-        )
-        found.append(Item((*path, field), kind, known))
-    return found
+    return [
+        Item((*path, field), kind, _info_of(field, value if kind == "values" else [value], infos, method))
+        for field, value in table_at(document, path).items()
+    ]
+
+
+def _info_of(field: str, values: Any, infos: Mapping[str, ConfigFieldInfo], method: str) -> ConfigFieldInfo:
+    """The field as it is in a method; as plain text where it does not exist, or could not show these values.
+
+    The server says what is wrong with it.
+    """
+    plain = _WHOLE.model_copy(update={"path": field, "kind": "text"})
+    info = of_types(infos[field], method, "") if field in infos else plain
+    try:
+        listed(info, values if isinstance(values, list) else [values])
+    except (TypeError, ValueError):
+        return plain
+    return info
 
 
 def table_at(document: Document, path: Path) -> dict[str, Any]:
@@ -128,21 +137,13 @@ def inputs_of(document: Document, item: Item) -> list[Any]:
             return [numbers_text(value)]
         case "names":
             return [[str(each) for each in value] if isinstance(value, list) else []]
-        case "config" | "values":
-            return _config_inputs(item, value)
+        case "config":
+            return shown(item.info, value)
+        case "values":
+            return [listed(item.info, value if isinstance(value, list) else [value])]
         case "number":
             return ["" if value is None else value]
     return ["" if value is None else str(value)]
-
-
-def _config_inputs(item: Item, value: Any) -> list[Any]:
-    try:
-        if item.kind == "values":
-            return [listed(item.info, value if isinstance(value, list) else [value])]
-        return shown(item.info, value)
-    except (TypeError, ValueError):
-        # Nothing that the field could hold; as it is written.
-        return [str(value)] if item.info.kind != "fraction_range" else [str(value), ""]
 
 
 def numbers_text(value: Any) -> str:
@@ -209,8 +210,10 @@ def put(document: dict[str, Any], path: Path, value: Any) -> None:
     """Write a value at a place; None takes it out."""
     inner: Any = document
     for part, following in pairwise(path):
-        if isinstance(part, str) and not isinstance(inner.get(part), dict | list):
-            inner[part] = [] if isinstance(following, int) else {}
+        kind = list if isinstance(following, int) else dict
+        present = inner.get(part) if isinstance(inner, dict) else inner[part]
+        if not isinstance(present, kind):
+            inner[part] = kind()
         if part in SETS:
             inner[part] = flatten(inner[part])
         inner = inner[part]
