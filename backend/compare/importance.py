@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -72,12 +73,18 @@ def describe(session: Session, runs: Sequence[Varied], metric: str) -> Parameter
     return ParameterImportance(
         metric=metric,
         eval_name=evaluation,
-        fields=list(dict.fromkeys(field for run in found for field in run.set)),
+        fields=_varying(found),
         runs=found,
         importance=importance(
             [run.set for run in known], [float(run.result or 0.0) for run in known], [run.seed for run in known]
         ),
     )
+
+
+def _varying(runs: Sequence[VariedRun]) -> list[str]:
+    """The fields in which the runs differ."""
+    fields = dict.fromkeys(field for run in runs for field in run.set)
+    return [field for field in fields if len({json.dumps(run.set.get(field), default=str) for run in runs}) > 1]
 
 
 def _number(value: Any) -> float | None:

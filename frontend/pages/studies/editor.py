@@ -34,7 +34,6 @@ from frontend.pages.studies.form import FOLLOWING, FORM, Drawing
 from frontend.pages.studies.form_model import (
     Document,
     by_key,
-    inputs_of,
     items_of,
     members,
     table_at,
@@ -341,7 +340,7 @@ def _following(app: Dash) -> None:
         if _outline(changed) != _outline(document):
             # Another recipe or method changes which fields there are: the form is drawn anew.
             return new, no_update
-        _show_inputs(Drawing(changed, infos, (), ()), changed, infos, ids, values)
+        _show_inputs(Drawing(document, infos, (), ()), Drawing(changed, infos, (), ()), ids, values)
         return new, new
 
     @app.callback(
@@ -370,22 +369,17 @@ def _outline(document: Document) -> Any:
     return [arm.get("method") for arm in members(document, "arms")], document.get("recipe")
 
 
-def _show_inputs(
-    drawing: Drawing,
-    document: Document,
-    infos: Mapping[str, ConfigFieldInfo],
-    ids: Sequence[Mapping[str, Any]],
-    values: Sequence[Any],
-) -> None:
+def _show_inputs(before: Drawing, after: Drawing, ids: Sequence[Mapping[str, Any]], values: Sequence[Any]) -> None:
     """Inputs that others decide show what is in the file now: the number of runs, and choices of arms."""
-    items = items_of(document, infos)
     for identifier, value in zip(ids, values, strict=True):
-        key, part = identifier["path"], identifier["part"]
-        if key in FOLLOWING or key == "num_runs":
-            now = inputs_of(document, items[key])[part]
-            data = {"data": drawing.data_of(key)} if key in FOLLOWING else {}
-            if data or now != value:
-                set_props(identifier, {**data, "value": now or None})
+        key = identifier["path"]
+        if key not in (*FOLLOWING, "num_runs"):
+            continue
+        changed = {"value": now} if (now := after.value_of(key)) != value else {}
+        if key in FOLLOWING and before.data_of(key) != (data := after.data_of(key)):
+            changed |= {"data": data, "value": now}
+        if changed:
+            set_props(identifier, changed)
 
 
 def _refusal(error: Failure) -> Any:

@@ -107,10 +107,14 @@ class Drawing:
     def _arm_names(self) -> list[str]:
         return names_of(self._document, "arms")
 
+    def value_of(self, key: str) -> Any:
+        """The value of a single input; None where the file says nothing."""
+        [value] = inputs_of(self._document, self._items[key])
+        return value or None
+
     def data_of(self, key: str) -> list[dict[str, str]]:
         """What a choice offers; what the file says is among it, right or wrong."""
-        data = self._offered(key)
-        [value] = inputs_of(self._document, self._items[key])
+        data, value = self._offered(key), self.value_of(key)
         return [*data, *choices([(value, value)])] if value and value not in {each["value"] for each in data} else data
 
     def _offered(self, key: str) -> list[dict[str, str]]:
@@ -295,11 +299,10 @@ class Drawing:
     def _choice(self, key: str, *, label: str = "") -> dmc.InputWrapper:
         named, text = self._named(key, label)
         spoken = f"Primary comparison: {named}" if key.startswith("primary/") else self._spoken(key, named)
-        [value] = inputs_of(self._document, self._items[key])
         can_be_empty = key in CAN_BE_EMPTY
         entry = dmc.Select(
             id=field_id(FORM, key),
-            value=value or None,
+            value=self.value_of(key),
             data=self.data_of(key),
             size="sm",
             clearable=can_be_empty,
