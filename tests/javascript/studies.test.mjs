@@ -15,6 +15,18 @@ test("only the errors that differ are set, and all of them when the form is draw
   equal(errors(), [["seeds", "1 appears twice"]]);
 });
 
+test("the file is written 300 ms after the last letter", () => {
+  const page = open(["study_form.js"], { elements: { "study-text": {} } });
+  const { pause } = page.clientside.studyForm;
+  pause();
+  page.pass(299);
+  pause();
+  page.pass(299);
+  equal(page.propsOf("study-typed"), []);
+  page.pass(1);
+  assert.equal(page.propsOf("study-typed").length, 1);
+});
+
 test("a run stays while it lies within every stretch, its ends included", () => {
   const { within } = open(["parallel.js"]).window.bapoParallel;
   assert.equal(within([0, 0.5, 1], {}), true);

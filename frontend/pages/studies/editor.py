@@ -86,6 +86,7 @@ async def new_layout(api: Api, _: Mapping[str, str], query: Mapping[str, str]) -
             dcc.Store(id="study-written", data=text),
             dcc.Store(id="study-found", data={}),
             dcc.Store(id="study-drawn", data=0),
+            dcc.Store(id="study-typed", data=0),
             html.Div(id="study-form-sink", hidden=True),
             html.Div(
                 [
@@ -263,12 +264,23 @@ def register(app: Dash, api: Api) -> None:
         app,
         "study-create",
         outputs=[Output("url", "pathname", allow_duplicate=True)],
-        states=[State(f"study-{field}", "value") for field in ("text", "project", "priority")],
+        states=[
+            *(State(f"study-{field}", "value") for field in ("text", "project", "priority")),
+            *(State(f"study-{store}", "data") for store in ("written", "fields")),
+            State(FIELDS, "value"),
+            State(FIELDS, "id"),
+        ],
         on_error=on_failure(lambda error: show("study-refusal", _refusal(error))),
         busy="study-create",
     )
-    async def create(_: str, text: str, project: str | None, priority: Any) -> Any:
+    async def create(
+        _: str, text: str, project: str | None, priority: Any, written_text: str, fields: Any, *inputs: Sequence[Any]
+    ) -> Any:
         show("study-refusal", "")
+        document = _document(text)
+        if document is not None and text == written_text:
+            # What was typed into the form a moment ago counts.
+            text = rewritten(text, with_inputs(document, _by_path(fields), inputs[1], inputs[0]))
         try:
             body = StudyCreate(text=text, project=project, priority=priority if priority not in ("", None) else 50)
         except ValueError as error:
@@ -319,18 +331,40 @@ def _following(app: Dash) -> None:
             raise PreventUpdate
         return drawn(document, _by_path(fields), recipes), number + 1, text
 
+    # The inputs tell every keystroke, so that making the runs never misses the last ones; writing waits for a pause.
+    clientside(
+        app,
+        "studyForm",
+        "pause",
+        Output("study-form-sink", "children", allow_duplicate=True),
+        Input(FIELDS, "value"),
+        initial=False,
+    )
+
     @app.callback(
         Output("study-text", "value", allow_duplicate=True),
         Output("study-written", "data", allow_duplicate=True),
-        Input(FIELDS, "value"),
+        Input("study-typed", "data"),
+        State(FIELDS, "value"),
         State(FIELDS, "id"),
+        State("study-written", "data"),
         *known,
         prevent_initial_call=True,
     )
-    def write(values: Sequence[Any], ids: Sequence[Mapping[str, Any]], fields: Any, text: str | None) -> Any:
+    def write(
+        _: int,
+        values: Sequence[Any],
+        ids: Sequence[Mapping[str, Any]],
+        written_text: str,
+        fields: Any,
+        text: str | None,
+    ) -> Any:
         document = _document(text)
         if document is None:
             tell("The study file cannot be read as TOML. Mend it first: the form follows then.", "Not written", "red")
+            raise PreventUpdate
+        # A file that was edited since is newer than what the form shows, which is about to be drawn anew.
+        if text != written_text:
             raise PreventUpdate
         infos = _by_path(fields)
         changed = with_inputs(document, infos, ids, values)

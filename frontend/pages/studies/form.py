@@ -282,14 +282,14 @@ class Drawing:
         named, text = self._named(key, label)
         spoken = self._spoken(key, named)
         if rows:
-            entry = self._input(dmc.Textarea, key, spoken, autosize=True, minRows=rows, maxRows=8, debounce=300)
+            entry = self._input(dmc.Textarea, key, spoken, autosize=True, minRows=rows, maxRows=8)
         else:
-            entry = self._input(dmc.TextInput, key, spoken, debounce=300, autoComplete="off")
+            entry = self._input(dmc.TextInput, key, spoken, autoComplete="off")
         return self._wrapped(key, named, text, entry)
 
     def _number(self, key: str) -> dmc.InputWrapper:
         named, text = self._named(key, "")
-        entry = self._input(dmc.NumberInput, key, named, min=1, allowDecimal=False, debounce=300)
+        entry = self._input(dmc.NumberInput, key, named, min=1, allowDecimal=False)
         return self._wrapped(key, named, text, entry)
 
     def _tags(self, key: str, offered: Sequence[str]) -> dmc.InputWrapper:
