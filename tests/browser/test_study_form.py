@@ -27,14 +27,20 @@ def test_a_study_is_designed_in_the_form_beside_its_file(page: Page, admin: Clie
     expect(page.locator('[id*="study-wrap"][id*="title"]').first).to_contain_text("at least 1 character")
     expect(page.locator(".study-problems li")).to_have_count(2)
     expect(make).to_be_disabled()
-    # The file gets a comment, which the form then keeps.
-    text.fill(text.input_value().replace("seeds =", "# As many as a night allows.\nseeds ="))
+    # The file gets a comment, which the form then keeps, and another seed less, which the form follows.
+    seeds = page.get_by_label("Seeds", exact=True)
+    text.fill(
+        text.input_value().replace("seeds = [1, 2, 3, 4, 5]", "# As many as a night allows.\nseeds = [1, 2, 3, 4]")
+    )
+    expect(seeds).to_have_value("1..4")
     title.fill("Designed in the form")
     expect(text).to_have_value(re.compile('title = "Designed in the form"'))
     page.get_by_label("Question", exact=True).fill("Is BAPO above GRPO?")
-    expect(make).to_have_text("Make the 10 runs")
-    # Fewer seeds show less, and make fewer runs: 4.34 … with 3 seeds: 3.264 · 1.41 = 4.6 points.
-    page.get_by_label("Seeds", exact=True).fill("1..3")
+    # The file declares 10 runs, and four seeds make 8.
+    expect(page.locator(".study-problems li").filter(has_text="write 8")).to_have_count(1)
+    expect(page.locator('[id*="study-wrap"][id*="num_runs"]')).to_contain_text("write 8")
+    # Fewer seeds show less, and the form counts the runs: 3.264 · 1.41 = 4.6 points.
+    seeds.fill("1..3")
     expect(power).to_have_text("3 seeds show 4.6 points")
     expect(page.get_by_label("Number of runs")).to_have_value("6")
     expect(text).to_have_value(re.compile(r"# As many as a night allows\.\nseeds = \[1, 2, 3\]"))
@@ -42,7 +48,7 @@ def test_a_study_is_designed_in_the_form_beside_its_file(page: Page, admin: Clie
     page.get_by_label("Set a field of arm 2").click()
     page.get_by_label("Set a field of arm 2").fill("method.c1")
     page.get_by_role("option", name="method.c1", exact=True).click()
-    c1 = page.get_by_label("method.c1")
+    c1 = page.get_by_label("method.c1", exact=True)
     expect(c1).to_be_visible()
     c1.fill("7")
     expect(page.locator('[id*="study-wrap"][id*="arms/1/set/method.c1"]')).to_contain_text("less than 1")
@@ -85,17 +91,17 @@ def test_chosen_runs_of_the_list_are_a_start(page: Page, admin: Client) -> None:
     for method in ("grpo", "bapo"):
         for seed in (1, 2):
             changes = {"method.type": method, "training.seed": seed, "training.steps": 7}
-            body = RunCreate(
-                name=f"{method} {seed}", recipe="countdown-demo", changes=changes, tags=["start"], start=False
-            )
+            body = RunCreate(name=f"{method} {seed}", recipe="countdown-demo", changes=changes, start=False)
             admin.create_run(body)
-    page.goto("/?tag=start")
-    page.locator('.ag-header [type="checkbox"]').first.check()
+    # The newest come first, and there are others after them.
+    page.goto("/runs")
+    for index in range(4):
+        page.locator(f".ag-center-cols-container .ag-row[row-index='{index}'] input[type=checkbox]").check()
     page.get_by_role("button", name="Study", exact=True).click()
     page.wait_for_url(re.compile(r"/studies/new\?runs="))
     expect(page.get_by_label("Seeds", exact=True)).to_have_value("1, 2")
     expect(page.get_by_label("Name of arm 1")).to_have_value(re.compile("GRPO|BAPO"))
-    expect(page.get_by_label("training.steps")).to_have_value("7")
+    expect(page.get_by_label("training.steps", exact=True)).to_have_value("7")
     expect(page.locator(".study-problems li")).to_have_count(2)
     page.set_viewport_size({"width": 390, "height": 844})
     assert_fits(page, 390)

@@ -48,7 +48,7 @@ FIELDS = {"type": f"{FORM}-field", "path": ALL, "part": ALL}
 """Every input of the form."""
 _INFOS = TypeAdapter(list[ConfigFieldInfo])
 
-DEBOUNCE_MILLISECONDS = 500
+DEBOUNCE_MILLISECONDS = 300
 MOST_BYTES = 400_000
 ABOUT = (
     "A study declares what is compared, with which seeds, on which test sets, and which comparison decides. It cannot "
